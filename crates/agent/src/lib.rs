@@ -1,0 +1,1 @@
+//! What to observe and how to name it: processes, labels, collectors, exporters, spool.

@@ -1,0 +1,3 @@
+//! The `candela` command.
+
+fn main() {}

@@ -1,0 +1,1 @@
+//! Profile formats: one module per format, bytes to Profile and back.

@@ -1,0 +1,1 @@
+//! HTTP and gRPC surfaces over store and query, and the embedded window.

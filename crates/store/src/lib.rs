@@ -1,0 +1,1 @@
+//! Durable log, head, Parquet blocks and catalog.

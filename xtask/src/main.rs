@@ -1,0 +1,3 @@
+//! Everything CI does, as `cargo xtask` commands.
+
+fn main() {}
