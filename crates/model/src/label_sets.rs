@@ -1,0 +1,148 @@
+//! Sample labels: what tells samples of one series apart (thread, endpoint, request).
+
+use crate::ids::LabelSetId;
+use crate::ids::StringId;
+use crate::interner::PositionIndex;
+use crate::interner::hash_words;
+
+/// The value of a sample label.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum LabelValue {
+    /// A text.
+    Text(StringId),
+    /// A number with the name of its unit (empty when none was given).
+    Number {
+        /// The number itself.
+        value: i64,
+        /// The unit's name.
+        unit: StringId,
+    },
+}
+
+/// One label of a sample.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SampleLabel {
+    /// The label's name.
+    pub key: StringId,
+    /// The label's value.
+    pub value: LabelValue,
+}
+
+/// Each distinct set of sample labels once, sorted by key. Id 0 is the empty set.
+#[derive(Clone, Debug)]
+pub struct LabelSetTable {
+    labels: Vec<SampleLabel>,
+    ends: Vec<u32>,
+    index: PositionIndex,
+}
+
+impl SampleLabel {
+    /// A label with a text value.
+    #[must_use]
+    pub fn text(key: StringId, value: StringId) -> Self {
+        Self {
+            key,
+            value: LabelValue::Text(value),
+        }
+    }
+
+    fn words(self) -> [u64; 2] {
+        match self.value {
+            LabelValue::Text(text) => [u64::from(self.key.0) << 32 | u64::from(text.0), 0],
+            LabelValue::Number { value, unit } => [
+                u64::from(self.key.0) << 32 | u64::from(unit.0),
+                value as u64 ^ 1 << 63,
+            ],
+        }
+    }
+}
+
+impl Default for LabelSetTable {
+    fn default() -> Self {
+        let mut table = Self {
+            labels: Vec::new(),
+            ends: Vec::new(),
+            index: PositionIndex::default(),
+        };
+        table.intern(Vec::new());
+        table
+    }
+}
+
+impl LabelSetTable {
+    /// The id of a set given in any order. A key may stand there more than once: pprof allows it.
+    ///
+    /// # Panics
+    /// When all sets together have more than 2^32 labels; readers cap their input far below.
+    pub fn intern(&mut self, mut set: Vec<SampleLabel>) -> LabelSetId {
+        set.sort_unstable();
+        set.dedup();
+        let hash = hash_words(set.iter().flat_map(|label| label.words()));
+        let (labels, ends) = (&self.labels, &self.ends);
+        let (position, is_new) = self
+            .index
+            .find_or_insert(hash, ends.len(), |i| slice(labels, ends, i) == set);
+        if is_new {
+            self.labels.extend_from_slice(&set);
+            let end = u32::try_from(self.labels.len()).expect("readers cap their input");
+            self.ends.push(end);
+        }
+        LabelSetId(position)
+    }
+
+    /// The labels of a set, sorted by key.
+    #[inline]
+    #[must_use]
+    pub fn get(&self, id: LabelSetId) -> &[SampleLabel] {
+        slice(&self.labels, &self.ends, id.index())
+    }
+
+    /// How many sets there are, the empty one included.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Never: the empty set is always there.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// All sets in the order of their ids.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &[SampleLabel]> {
+        (0..self.ends.len()).map(|i| slice(&self.labels, &self.ends, i))
+    }
+}
+
+#[inline]
+fn slice<'a>(labels: &'a [SampleLabel], ends: &[u32], index: usize) -> &'a [SampleLabel] {
+    let start = if index == 0 {
+        0
+    } else {
+        ends[index - 1] as usize
+    };
+    &labels[start..ends[index] as usize]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sets_are_equal_in_any_order() {
+        let mut table = LabelSetTable::default();
+        let thread = SampleLabel::text(StringId(1), StringId(2));
+        let bytes = SampleLabel {
+            key: StringId(3),
+            value: LabelValue::Number {
+                value: 512,
+                unit: StringId(4),
+            },
+        };
+        let first = table.intern(vec![thread, bytes]);
+        assert_eq!(table.intern(vec![bytes, thread, bytes]), first);
+        assert_eq!(table.get(first).len(), 2);
+        assert_eq!(table.intern(vec![]), LabelSetId(0));
+    }
+}

@@ -1,0 +1,343 @@
+//! Functions, mappings and locations, each stored once.
+
+use crate::frame_kind::FrameKind;
+use crate::ids::FunctionId;
+use crate::ids::LocationId;
+use crate::ids::MappingId;
+use crate::ids::StringId;
+use crate::interner::PositionIndex;
+use crate::interner::hash_words;
+use crate::strings::StringTable;
+
+/// A function as its symbols describe it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Function {
+    /// The readable name (demangled).
+    pub name: StringId,
+    /// The name in the object file (mangled); empty when it is the same or unknown.
+    pub system_name: StringId,
+    /// The source file.
+    pub file: StringId,
+    /// The first line of the function; 0 when unknown.
+    pub start_line: u32,
+}
+
+/// A file mapped into a process.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Mapping {
+    /// First address, in the address space that [`Location::address`] is of.
+    pub memory_start: u64,
+    /// End of the range, exclusive.
+    pub memory_limit: u64,
+    /// Offset of `memory_start` in the file, bytes.
+    pub file_offset: u64,
+    /// Path of the mapped file.
+    pub file: StringId,
+    /// The build id as lower-case hexadecimal digits; empty when unknown.
+    pub build_id: StringId,
+}
+
+/// One source line of a location.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Line {
+    /// The function it is of.
+    pub function: FunctionId,
+    /// Line number; 0 when unknown.
+    pub line: u32,
+    /// Column number; 0 when unknown.
+    pub column: u32,
+}
+
+/// A place in a program: an address, the lines that it stands for, or both.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Location {
+    /// The file that holds it; 0 is unknown.
+    pub mapping: MappingId,
+    /// The instruction address; 0 when unknown. The agent writes addresses of the object file, so
+    /// that they are equal on all hosts; other sources write what they have.
+    pub address: u64,
+    /// The kind of code.
+    pub kind: FrameKind,
+    first_line: u32,
+    line_count: u32,
+}
+
+/// All symbols of one profile. Entries are added by interning only, so each id handed out is valid
+/// and stays so.
+#[derive(Clone, Debug)]
+pub struct SymbolTables {
+    /// Every string of the profile.
+    pub strings: StringTable,
+    functions: Vec<Function>,
+    mappings: Vec<Mapping>,
+    locations: Vec<Location>,
+    lines: Vec<Line>,
+    function_index: PositionIndex,
+    mapping_index: PositionIndex,
+    location_index: PositionIndex,
+}
+
+impl Location {
+    /// A location without mapping and lines.
+    #[must_use]
+    pub fn new(kind: FrameKind, address: u64) -> Self {
+        Self {
+            address,
+            kind,
+            ..Self::default()
+        }
+    }
+
+    /// The same in `mapping`.
+    #[must_use]
+    pub fn in_mapping(self, mapping: MappingId) -> Self {
+        Self { mapping, ..self }
+    }
+}
+
+impl Default for SymbolTables {
+    fn default() -> Self {
+        let mut tables = Self {
+            strings: StringTable::default(),
+            functions: Vec::new(),
+            mappings: Vec::new(),
+            locations: Vec::new(),
+            lines: Vec::new(),
+            function_index: PositionIndex::default(),
+            mapping_index: PositionIndex::default(),
+            location_index: PositionIndex::default(),
+        };
+        tables.intern_mapping(Mapping::default());
+        tables
+    }
+}
+
+impl SymbolTables {
+    /// The id of a function given by its texts.
+    pub fn intern_function(
+        &mut self,
+        name: &str,
+        system_name: &str,
+        file: &str,
+        start_line: u32,
+    ) -> FunctionId {
+        let function = Function {
+            name: self.strings.intern(name),
+            system_name: self.strings.intern(system_name),
+            file: self.strings.intern(file),
+            start_line,
+        };
+        self.intern_function_ids(function)
+    }
+
+    /// The id of a function whose strings are interned here already.
+    ///
+    /// # Panics
+    /// When a string id is out of range.
+    pub fn intern_function_ids(&mut self, function: Function) -> FunctionId {
+        for string in [function.name, function.system_name, function.file] {
+            assert!(
+                string.index() < self.strings.len(),
+                "string id of another table"
+            );
+        }
+        let hash = hash_words([
+            u64::from(function.name.0) << 32 | u64::from(function.system_name.0),
+            u64::from(function.file.0) << 32 | u64::from(function.start_line),
+        ]);
+        let functions = &self.functions;
+        let (position, is_new) = self
+            .function_index
+            .find_or_insert(hash, functions.len(), |i| functions[i] == function);
+        if is_new {
+            self.functions.push(function);
+        }
+        FunctionId(position)
+    }
+
+    /// The id of a mapping.
+    ///
+    /// # Panics
+    /// When a string id is out of range.
+    pub fn intern_mapping(&mut self, mapping: Mapping) -> MappingId {
+        for string in [mapping.file, mapping.build_id] {
+            assert!(
+                string.index() < self.strings.len(),
+                "string id of another table"
+            );
+        }
+        let hash = hash_words([
+            mapping.memory_start,
+            mapping.memory_limit,
+            mapping.file_offset,
+            u64::from(mapping.file.0) << 32 | u64::from(mapping.build_id.0),
+        ]);
+        let mappings = &self.mappings;
+        let (position, is_new) = self
+            .mapping_index
+            .find_or_insert(hash, mappings.len(), |i| mappings[i] == mapping);
+        if is_new {
+            self.mappings.push(mapping);
+        }
+        MappingId(position)
+    }
+
+    /// The id of a location with its lines, innermost (most deeply inlined) first, each as
+    /// function, line and column. The line range inside `location` is ignored.
+    ///
+    /// # Panics
+    /// When the mapping or a function id is out of range.
+    pub fn intern_location(
+        &mut self,
+        location: &Location,
+        lines: &[(FunctionId, u32, u32)],
+    ) -> LocationId {
+        assert!(
+            location.mapping.index() < self.mappings.len(),
+            "mapping id of another table"
+        );
+        let header = [
+            location.address,
+            u64::from(location.mapping.0) << 8 | u64::from(location.kind as u8),
+        ];
+        let line_words = lines.iter().flat_map(|&(function, line, column)| {
+            [
+                u64::from(function.0) << 32 | u64::from(line),
+                u64::from(column),
+            ]
+        });
+        let hash = hash_words(header.into_iter().chain(line_words));
+        let (locations, all_lines) = (&self.locations, &self.lines);
+        let (position, is_new) = self
+            .location_index
+            .find_or_insert(hash, locations.len(), |i| {
+                let other = &locations[i];
+                other.mapping == location.mapping
+                    && other.address == location.address
+                    && other.kind == location.kind
+                    && lines_of(all_lines, other)
+                        .iter()
+                        .map(|line| (line.function, line.line, line.column))
+                        .eq(lines.iter().copied())
+            });
+        if is_new {
+            let first_line = u32::try_from(self.lines.len()).expect("readers cap their input");
+            for &(function, line, column) in lines {
+                assert!(
+                    function.index() < self.functions.len(),
+                    "function id of another table"
+                );
+                self.lines.push(Line {
+                    function,
+                    line,
+                    column,
+                });
+            }
+            self.locations.push(Location {
+                first_line,
+                line_count: u32::try_from(lines.len()).expect("readers cap their input"),
+                ..*location
+            });
+        }
+        LocationId(position)
+    }
+
+    /// The function with this id.
+    #[inline]
+    #[must_use]
+    pub fn function(&self, id: FunctionId) -> &Function {
+        &self.functions[id.index()]
+    }
+
+    /// The mapping with this id.
+    #[inline]
+    #[must_use]
+    pub fn mapping(&self, id: MappingId) -> &Mapping {
+        &self.mappings[id.index()]
+    }
+
+    /// The location with this id.
+    #[inline]
+    #[must_use]
+    pub fn location(&self, id: LocationId) -> &Location {
+        &self.locations[id.index()]
+    }
+
+    /// The lines of a location, innermost first; empty when it has no symbols.
+    #[inline]
+    #[must_use]
+    pub fn lines(&self, id: LocationId) -> &[Line] {
+        lines_of(&self.lines, &self.locations[id.index()])
+    }
+
+    /// All functions in the order of their ids.
+    #[must_use]
+    pub fn functions(&self) -> &[Function] {
+        &self.functions
+    }
+
+    /// All mappings in the order of their ids; the first is the unknown mapping.
+    #[must_use]
+    pub fn mappings(&self) -> &[Mapping] {
+        &self.mappings
+    }
+
+    /// All locations in the order of their ids.
+    #[must_use]
+    pub fn locations(&self) -> &[Location] {
+        &self.locations
+    }
+
+    /// The name to show for a location without lines: the file's base name and the address, or
+    /// the address alone. What cannot be named must still be told apart.
+    #[must_use]
+    pub fn address_name(&self, id: LocationId) -> String {
+        let location = self.location(id);
+        let file = self.strings.get(self.mapping(location.mapping).file);
+        let base_name = file.rsplit('/').next().unwrap_or(file);
+        if base_name.is_empty() {
+            return format!("{:#x}", location.address);
+        }
+        format!("{base_name}+{:#x}", location.address)
+    }
+}
+
+#[inline]
+fn lines_of<'a>(lines: &'a [Line], location: &Location) -> &'a [Line] {
+    let first = location.first_line as usize;
+    &lines[first..first + location.line_count as usize]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn locations_with_other_lines_are_other_locations() {
+        let mut symbols = SymbolTables::default();
+        let outer = symbols.intern_function("outer", "", "a.c", 1);
+        let inner = symbols.intern_function("inner", "", "a.c", 5);
+        let location = Location::new(FrameKind::Native, 0x10);
+        let plain = symbols.intern_location(&location, &[(outer, 2, 0)]);
+        let inlined = symbols.intern_location(&location, &[(inner, 6, 0), (outer, 2, 0)]);
+        assert_ne!(plain, inlined);
+        assert_eq!(plain, symbols.intern_location(&location, &[(outer, 2, 0)]));
+        assert_eq!(symbols.lines(inlined).len(), 2);
+        assert_eq!(symbols.lines(inlined)[0].function, inner);
+    }
+
+    #[test]
+    fn address_name_keeps_unknown_code_apart() {
+        let mut symbols = SymbolTables::default();
+        let file = symbols.strings.intern("/usr/lib/libssl.so.3");
+        let mapping = symbols.intern_mapping(Mapping {
+            file,
+            ..Mapping::default()
+        });
+        let known = Location::new(FrameKind::Native, 0x1f).in_mapping(mapping);
+        let known = symbols.intern_location(&known, &[]);
+        let unknown = symbols.intern_location(&Location::new(FrameKind::Native, 0x2f), &[]);
+        assert_eq!(symbols.address_name(known), "libssl.so.3+0x1f");
+        assert_eq!(symbols.address_name(unknown), "0x2f");
+    }
+}
