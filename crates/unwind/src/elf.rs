@@ -1,0 +1,168 @@
+//! The parts of an ELF file that unwind information is read from.
+
+use crate::Error;
+use object::elf;
+use object::read::elf::{ElfFile64, FileHeader as _, ProgramHeader as _};
+use object::{LittleEndian, Object as _, ObjectSection as _};
+use std::borrow::Cow;
+use std::ops::Range;
+
+/// Most bytes a compressed section may unpack to.
+const MAX_UNPACKED: u64 = 512 << 20;
+
+/// A section (or a stretch of a segment that stands for one).
+#[derive(Debug)]
+pub(crate) struct Section<'data> {
+    pub(crate) address: u64,
+    pub(crate) data: Cow<'data, [u8]>,
+}
+
+/// One parsed x86-64 ELF executable or shared object.
+#[derive(Debug)]
+pub(crate) struct Elf<'data> {
+    file: ElfFile64<'data, LittleEndian>,
+    code: Vec<CodeSegment<'data>>,
+}
+
+/// A PT_LOAD segment with the execute flag.
+#[derive(Debug)]
+pub(crate) struct CodeSegment<'data> {
+    /// ELF virtual addresses.
+    pub(crate) addresses: Range<u64>,
+    /// The bytes in the file, from the segment's first address on; empty in a debug file.
+    pub(crate) bytes: &'data [u8],
+}
+
+impl<'data> Elf<'data> {
+    pub(crate) fn parse(bytes: &'data [u8]) -> Result<Elf<'data>, Error> {
+        let file = ElfFile64::<LittleEndian>::parse(bytes)?;
+        let header = file.elf_header();
+        let machine = header.e_machine(LittleEndian);
+        let kind = header.e_type(LittleEndian);
+        if machine != elf::EM_X86_64 || (kind != elf::ET_EXEC && kind != elf::ET_DYN) {
+            return Err(Error::UnsupportedObject {
+                machine: machine.0,
+                kind: kind.0,
+            });
+        }
+        let mut code = Vec::new();
+        for segment in file.elf_program_headers() {
+            if segment.p_type(LittleEndian) != elf::PT_LOAD {
+                continue;
+            }
+            if !segment.p_flags(LittleEndian).contains(elf::PF_X) {
+                continue;
+            }
+            let start = segment.p_vaddr(LittleEndian);
+            let Some(end) = start.checked_add(segment.p_memsz(LittleEndian)) else {
+                continue;
+            };
+            let bytes = segment.data(LittleEndian, bytes).unwrap_or(&[]);
+            code.push(CodeSegment {
+                addresses: start..end,
+                bytes,
+            });
+        }
+        Ok(Elf { file, code })
+    }
+
+    pub(crate) fn entry(&self) -> u64 {
+        self.file.elf_header().e_entry(LittleEndian)
+    }
+
+    pub(crate) fn code(&self) -> &[CodeSegment<'data>] {
+        &self.code
+    }
+
+    pub(crate) fn has_interpreter(&self) -> bool {
+        let segments = self.file.elf_program_headers();
+        segments
+            .iter()
+            .any(|segment| segment.p_type(LittleEndian) == elf::PT_INTERP)
+    }
+
+    pub(crate) fn is_code(&self, addresses: &Range<u64>) -> bool {
+        self.code.iter().any(|segment| {
+            segment.addresses.start <= addresses.start && addresses.end <= segment.addresses.end
+        })
+    }
+
+    /// The code bytes from `address` to the end of its segment; empty where there are none.
+    pub(crate) fn code_at(&self, address: u64) -> &'data [u8] {
+        for segment in &self.code {
+            if segment.addresses.contains(&address) {
+                let offset = (address - segment.addresses.start) as usize;
+                return segment.bytes.get(offset..).unwrap_or(&[]);
+            }
+        }
+        &[]
+    }
+
+    /// The file's bytes from virtual `address` on to the end of its segment.
+    pub(crate) fn segment_data_at(&self, address: u64) -> Option<&'data [u8]> {
+        for segment in self.file.elf_program_headers() {
+            if segment.p_type(LittleEndian) != elf::PT_LOAD {
+                continue;
+            }
+            let start = segment.p_vaddr(LittleEndian);
+            let Ok(data) = segment.data(LittleEndian, self.file.data()) else {
+                continue;
+            };
+            if let Some(offset) = address.checked_sub(start)
+                && offset < data.len() as u64
+            {
+                return Some(&data[offset as usize..]);
+            }
+        }
+        None
+    }
+
+    pub(crate) fn section_address(&self, name: &str) -> Option<u64> {
+        Some(self.file.section_by_name(name)?.address())
+    }
+
+    /// The contents of a section, unpacked if it is compressed; `None` if it is absent or empty
+    /// (as in a debug file) or damaged.
+    pub(crate) fn section(&self, name: &str) -> Option<Section<'data>> {
+        let section = self.file.section_by_name(name)?;
+        let compressed = section.compressed_data().ok()?;
+        if compressed.uncompressed_size > MAX_UNPACKED
+            && compressed.format != object::CompressionFormat::None
+        {
+            return None;
+        }
+        let data = compressed.decompress().ok()?;
+        if data.is_empty() {
+            return None;
+        }
+        Some(Section {
+            address: section.address(),
+            data,
+        })
+    }
+
+    /// `.eh_frame` by its section header, or through PT_GNU_EH_FRAME where section headers were
+    /// stripped. In the second case the data runs to the end of the segment; the zero
+    /// terminator ends it.
+    pub(crate) fn eh_frame(&self) -> Option<Section<'data>> {
+        if let Some(section) = self.section(".eh_frame") {
+            return Some(section);
+        }
+        let segments = self.file.elf_program_headers();
+        let header_segment = segments
+            .iter()
+            .find(|segment| segment.p_type(LittleEndian) == elf::PT_GNU_EH_FRAME)?;
+        let header_address = header_segment.p_vaddr(LittleEndian);
+        let header_data = self.segment_data_at(header_address)?;
+        let bases = gimli::BaseAddresses::default().set_eh_frame_hdr(header_address);
+        let header = gimli::EhFrameHdr::new(header_data, gimli::LittleEndian)
+            .parse(&bases, 8)
+            .ok()?;
+        let address = header.eh_frame_ptr().direct().ok()?;
+        let data = self.segment_data_at(address)?;
+        Some(Section {
+            address,
+            data: Cow::Borrowed(data),
+        })
+    }
+}
