@@ -1,3 +1,75 @@
 //! Everything CI does, as `cargo xtask` commands.
 
-fn main() {}
+mod bench;
+mod lint;
+mod process;
+mod test;
+mod tidy;
+mod ui;
+
+use std::process::ExitCode;
+
+/// A command of this program: its name, what it does, and the function that does it.
+type Command = (
+    &'static str,
+    &'static str,
+    fn(&[String]) -> Result<(), String>,
+);
+
+const COMMANDS: [Command; 6] = [
+    (
+        "fmt",
+        "format Rust code; --check only reports",
+        lint::format,
+    ),
+    (
+        "lint",
+        "clippy with warnings as errors, the window's lints, tidy",
+        lint::lint,
+    ),
+    (
+        "tidy",
+        "licences, file lengths, invariants that a text can show",
+        tidy::tidy,
+    ),
+    (
+        "ui",
+        "build the window into ui/dist when its sources changed",
+        ui::build,
+    ),
+    (
+        "test",
+        "every test of the project; needs `scripts/install-deps test`",
+        test::test,
+    ),
+    (
+        "bench",
+        "measure design targets; names select rows, --peer PATH runs a peer",
+        bench::bench,
+    ),
+];
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let Some((name, rest)) = arguments.split_first() else {
+        return usage();
+    };
+    let Some((_, _, run)) = COMMANDS.iter().find(|(command, _, _)| command == name) else {
+        return usage();
+    };
+    match run(rest) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            process::say(&format!("xtask {name}: {message}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn usage() -> ExitCode {
+    process::say("usage: cargo xtask COMMAND [ARGUMENT…]");
+    for (name, summary, _) in COMMANDS {
+        process::say(&format!("  {name:<6} {summary}"));
+    }
+    ExitCode::from(2)
+}

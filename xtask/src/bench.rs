@@ -1,0 +1,29 @@
+//! Measuring the design targets.
+
+use crate::process::run;
+
+/// Runs the benchmark driver, which prints one row a target and writes `bench/results.json`.
+pub(crate) fn bench(arguments: &[String]) -> Result<(), String> {
+    run(
+        ".",
+        "cargo",
+        &[
+            "build",
+            "--release",
+            "--package",
+            "candela",
+            "--package",
+            "candela-bench",
+        ],
+    )?;
+    let mut command = vec![
+        "run",
+        "--quiet",
+        "--release",
+        "--package",
+        "candela-bench",
+        "--",
+    ];
+    command.extend(arguments.iter().map(String::as_str));
+    run(".", "cargo", &command)
+}

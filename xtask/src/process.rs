@@ -1,0 +1,63 @@
+//! Running programs and saying so.
+
+use std::io::Write;
+use std::path::Path;
+use std::path::PathBuf;
+use std::process::Command;
+
+/// The checkout that this program was built from.
+pub(crate) fn root() -> PathBuf {
+    let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
+    manifest
+        .parent()
+        .expect("xtask is a folder of the checkout")
+        .to_path_buf()
+}
+
+/// One line to the person who runs this.
+pub(crate) fn say(line: &str) {
+    // A closed stderr is no reason to stop.
+    let _ = writeln!(std::io::stderr(), "{line}");
+}
+
+/// Runs a program in a folder of the checkout and waits for it.
+pub(crate) fn run(folder: &str, program: &str, arguments: &[&str]) -> Result<(), String> {
+    run_with(folder, program, arguments, &[])
+}
+
+/// The same with environment variables.
+pub(crate) fn run_with(
+    folder: &str,
+    program: &str,
+    arguments: &[&str],
+    environment: &[(&str, &str)],
+) -> Result<(), String> {
+    say(&format!("+ {program} {}", arguments.join(" ")));
+    let status = Command::new(program)
+        .args(arguments)
+        .envs(environment.iter().copied())
+        .current_dir(root().join(folder))
+        .status()
+        .map_err(|error| format!("{program} does not start: {error}; is it installed?"))?;
+    if status.success() {
+        return Ok(());
+    }
+    Err(format!(
+        "{program} {} ended with {status}",
+        arguments.join(" ")
+    ))
+}
+
+/// The standard output of a program.
+pub(crate) fn output(program: &str, arguments: &[&str]) -> Result<String, String> {
+    let output = Command::new(program)
+        .args(arguments)
+        .current_dir(root())
+        .output()
+        .map_err(|error| format!("{program} does not start: {error}; is it installed?"))?;
+    if !output.status.success() {
+        let message = String::from_utf8_lossy(&output.stderr);
+        return Err(format!("{program} {}: {message}", arguments.join(" ")));
+    }
+    String::from_utf8(output.stdout).map_err(|_| format!("{program} printed no UTF-8"))
+}

@@ -1,0 +1,230 @@
+//! Rules that a look at the text can check: file lengths, invariants of the house, licences, links.
+
+use std::fs;
+use std::path::Path;
+use std::path::PathBuf;
+
+use crate::process::output;
+use crate::process::root;
+use crate::process::say;
+
+/// No file of code is longer: one idea a file.
+const MOST_LINES: usize = 600;
+
+/// Crates that never open a file or socket and never read a clock (invariant 1).
+const PURE_CRATES: [&str; 2] = ["crates/model/src", "crates/formats/src"];
+
+/// What a pure crate must not mention.
+const IMPURE_WORDS: [&str; 5] = [
+    "std::fs",
+    "std::net",
+    "SystemTime::now",
+    "Instant::now",
+    "tokio::",
+];
+
+/// Crates whose root must forbid unsafe code (invariant 9 names the others).
+const SAFE_CRATES: [&str; 8] = [
+    "model", "formats", "unwind", "agent", "store", "query", "server", "cli",
+];
+
+/// The arrow family must have one version each (invariant 11).
+const SINGLE_VERSION: [&str; 5] = [
+    "arrow-array",
+    "arrow-schema",
+    "parquet",
+    "object_store",
+    "datafusion",
+];
+
+/// Licences that may be linked. Each crate must offer one of them.
+const LICENCES: [&str; 12] = [
+    "MIT",
+    "Apache-2.0",
+    "BSD-2-Clause",
+    "BSD-3-Clause",
+    "ISC",
+    "Zlib",
+    "Unicode-3.0",
+    "Unlicense",
+    "CC0-1.0",
+    "0BSD",
+    "MIT-0",
+    "BSL-1.0",
+];
+
+/// Crates whose licence texts are named in NOTICE.
+const NAMED_EXCEPTIONS: [&str; 2] = ["libbpf-sys", "libbpf-rs"];
+
+/// Runs all checks and reports every finding.
+pub(crate) fn tidy(_: &[String]) -> Result<(), String> {
+    let files = tracked_files()?;
+    let mut findings = Vec::new();
+    check_lengths(&files, &mut findings);
+    check_pure_crates(&files, &mut findings);
+    check_safe_crates(&mut findings);
+    check_single_versions(&mut findings)?;
+    check_licences(&mut findings)?;
+    check_links(&files, &mut findings);
+    if findings.is_empty() {
+        say("tidy: nothing to mend");
+        return Ok(());
+    }
+    for finding in &findings {
+        say(finding);
+    }
+    Err(format!("{} findings", findings.len()))
+}
+
+fn tracked_files() -> Result<Vec<PathBuf>, String> {
+    let list = output(
+        "git",
+        &["ls-files", "--cached", "--others", "--exclude-standard"],
+    )?;
+    Ok(list
+        .lines()
+        .map(PathBuf::from)
+        .filter(|path| root().join(path).is_file())
+        .collect())
+}
+
+fn read(path: &Path) -> String {
+    fs::read_to_string(root().join(path)).unwrap_or_default()
+}
+
+fn has_extension(path: &Path, extensions: &[&str]) -> bool {
+    path.extension()
+        .and_then(|extension| extension.to_str())
+        .is_some_and(|extension| extensions.contains(&extension))
+}
+
+fn check_lengths(files: &[PathBuf], findings: &mut Vec<String>) {
+    let code = files
+        .iter()
+        .filter(|path| has_extension(path, &["rs", "ts", "tsx", "c", "h", "css", "mjs"]));
+    for path in code {
+        let lines = read(path).lines().count();
+        if lines > MOST_LINES {
+            findings.push(format!(
+                "{}: {lines} lines, more than {MOST_LINES}: split it by idea",
+                path.display()
+            ));
+        }
+    }
+}
+
+fn check_pure_crates(files: &[PathBuf], findings: &mut Vec<String>) {
+    let pure = files
+        .iter()
+        .filter(|path| PURE_CRATES.iter().any(|pure| path.starts_with(pure)));
+    for path in pure {
+        let text = read(path);
+        // Tests may read the corpus.
+        let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+        for word in IMPURE_WORDS.iter().filter(|word| code.contains(**word)) {
+            findings.push(format!(
+                "{}: {word} in a crate without IO and clocks (invariant 1)",
+                path.display()
+            ));
+        }
+    }
+}
+
+fn check_safe_crates(findings: &mut Vec<String>) {
+    for name in SAFE_CRATES {
+        let file = if name == "cli" { "main.rs" } else { "lib.rs" };
+        let path = PathBuf::from(format!("crates/{name}/src/{file}"));
+        if !read(&path).contains("#![forbid(unsafe_code)]") {
+            findings.push(format!(
+                "{}: lacks #![forbid(unsafe_code)] (invariant 9)",
+                path.display()
+            ));
+        }
+    }
+}
+
+fn check_single_versions(findings: &mut Vec<String>) -> Result<(), String> {
+    let lock = fs::read_to_string(root().join("Cargo.lock")).map_err(|error| error.to_string())?;
+    for name in SINGLE_VERSION {
+        let versions = lock
+            .lines()
+            .filter(|line| *line == format!("name = \"{name}\""))
+            .count();
+        if versions > 1 {
+            findings.push(format!(
+                "Cargo.lock: {versions} versions of {name} (invariant 11)"
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn check_licences(findings: &mut Vec<String>) -> Result<(), String> {
+    let tree = output(
+        "cargo",
+        &[
+            "tree",
+            "--workspace",
+            "--edges",
+            "normal,build",
+            "--prefix",
+            "none",
+            "--format",
+            "{p}|{l}",
+        ],
+    )?;
+    let mut lines: Vec<&str> = tree
+        .lines()
+        .map(|line| line.trim_end_matches(" (*)"))
+        .collect();
+    lines.sort_unstable();
+    lines.dedup();
+    for line in lines {
+        let Some((package, licence)) = line.split_once('|') else {
+            continue;
+        };
+        let name = package.split(' ').next().unwrap_or_default();
+        if NAMED_EXCEPTIONS.contains(&name) || is_permissive(licence) {
+            continue;
+        }
+        findings.push(format!("{package}: licence {licence:?} is not on the list"));
+    }
+    Ok(())
+}
+
+/// Whether each part joined by AND has an alternative on the list.
+fn is_permissive(expression: &str) -> bool {
+    let normalized = expression.replace(['(', ')'], "").replace('/', " OR ");
+    normalized.split(" AND ").all(|part| {
+        part.split(" OR ").any(|licence| {
+            let licence = licence.split(" WITH ").next().unwrap_or_default().trim();
+            LICENCES.contains(&licence)
+        })
+    })
+}
+
+/// Relative links of Markdown files must lead somewhere.
+fn check_links(files: &[PathBuf], findings: &mut Vec<String>) {
+    for path in files.iter().filter(|path| has_extension(path, &["md"])) {
+        let text = read(path);
+        let folder = path.parent().unwrap_or(Path::new(""));
+        let targets = text
+            .split("](")
+            .skip(1)
+            .filter_map(|rest| rest.split(')').next());
+        for target in targets {
+            let file = target.split('#').next().unwrap_or_default();
+            let is_relative =
+                !file.is_empty() && !file.contains("://") && !file.starts_with("mailto:");
+            if is_relative
+                && !root().join(folder).join(file).is_file()
+                && !root().join(folder).join(file).is_dir()
+            {
+                findings.push(format!(
+                    "{}: link to {target} leads nowhere",
+                    path.display()
+                ));
+            }
+        }
+    }
+}
