@@ -2,6 +2,7 @@
 
 use crate::cfi::Cfi;
 use crate::elf::{Elf, Section};
+use crate::go::GoFunctions;
 use crate::landmarks::{self, Landmark};
 use crate::unit::{self, Origin, Unit};
 use crate::{Error, Rule, RuleSet, Statistics, Table, TableBuilder};
@@ -61,12 +62,13 @@ fn build(
 struct Sources<'data> {
     eh_frame: Option<Cfi<'data, EhFrame<crate::expression::Slice<'data>>>>,
     debug_frame: Option<Cfi<'data, DebugFrame<crate::expression::Slice<'data>>>>,
+    go: Option<GoFunctions<'data>>,
     landmarks: Vec<Landmark>,
 }
 
 impl<'data> Sources<'data> {
     fn open(
-        elf: &Elf<'_>,
+        elf: &Elf<'data>,
         eh_frame: Option<&'data Section<'_>>,
         debug_frame: Option<&'data Section<'_>>,
     ) -> Sources<'data> {
@@ -93,6 +95,7 @@ impl<'data> Sources<'data> {
         Sources {
             eh_frame,
             debug_frame,
+            go: GoFunctions::find(elf),
             landmarks: Vec::new(),
         }
     }
@@ -102,7 +105,7 @@ impl<'data> Sources<'data> {
         let units = self.collect_units(elf, &mut statistics)?;
         let mut builder = TableBuilder::new();
         *builder.statistics_mut() = statistics;
-        self.push_all(&units, rules, &mut builder)?;
+        self.push_all(elf, &units, rules, &mut builder)?;
         builder.finish()
     }
 
@@ -115,6 +118,9 @@ impl<'data> Sources<'data> {
         let mut units = Vec::new();
         if let Some(eh_frame) = &mut self.eh_frame {
             eh_frame.collect_units(statistics, |addresses| elf.is_code(addresses), &mut units);
+        }
+        if let Some(go) = &self.go {
+            go.collect_units(elf, statistics, &mut units);
         }
         unit::sort(&mut units);
         if let Some(debug_frame) = &mut self.debug_frame {
@@ -147,6 +153,7 @@ impl<'data> Sources<'data> {
 
     fn push_all(
         &mut self,
+        elf: &Elf<'_>,
         units: &[Unit],
         rules: &mut RuleSet,
         builder: &mut TableBuilder,
@@ -157,7 +164,7 @@ impl<'data> Sources<'data> {
             if limit == unit.addresses.start {
                 continue;
             }
-            self.push_unit(unit, limit, rules, builder)?;
+            self.push_unit(elf, unit, limit, rules, builder)?;
             let is_padding = next_start.is_some_and(|start| {
                 start - limit < FUNCTION_ALIGNMENT && start.is_multiple_of(FUNCTION_ALIGNMENT)
             });
@@ -170,6 +177,7 @@ impl<'data> Sources<'data> {
 
     fn push_unit(
         &mut self,
+        elf: &Elf<'_>,
         unit: &Unit,
         limit: u64,
         rules: &mut RuleSet,
@@ -184,7 +192,13 @@ impl<'data> Sources<'data> {
                 Some(debug_frame) => debug_frame.push_rows(unit.offset, limit, rules, builder),
                 None => Ok(()),
             },
-            Origin::Go => Ok(()),
+            Origin::Go => match &self.go {
+                Some(go) => {
+                    let start = unit.addresses.start;
+                    go.push_rows(elf, unit.offset, start, limit, rules, builder)
+                }
+                None => Ok(()),
+            },
             Origin::Landmark => {
                 let rule = self.landmarks[unit.offset as usize].rule;
                 builder.push(unit.addresses.start, rule, rules)

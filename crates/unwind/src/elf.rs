@@ -33,6 +33,15 @@ pub(crate) struct CodeSegment<'data> {
     pub(crate) bytes: &'data [u8],
 }
 
+/// An address that the dynamic linker writes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RelativeRelocation {
+    /// Where it is written.
+    pub(crate) address: u64,
+    /// What is written, before the load bias is added.
+    pub(crate) value: u64,
+}
+
 impl<'data> Elf<'data> {
     pub(crate) fn parse(bytes: &'data [u8]) -> Result<Elf<'data>, Error> {
         let file = ElfFile64::<LittleEndian>::parse(bytes)?;
@@ -115,6 +124,33 @@ impl<'data> Elf<'data> {
             }
         }
         None
+    }
+
+    /// Whether addresses in data are written by the dynamic linker.
+    pub(crate) fn is_position_independent(&self) -> bool {
+        self.file.elf_header().e_type(LittleEndian) == elf::ET_DYN
+    }
+
+    /// The addresses that the dynamic linker writes (R_X86_64_RELATIVE in `.rela.dyn`), before bias.
+    pub(crate) fn relative_relocations(&self) -> Vec<RelativeRelocation> {
+        let Some(Section { data, .. }) = self.section(".rela.dyn") else {
+            return Vec::new();
+        };
+        let (entries, _) = data.as_chunks::<24>();
+        let word = |entry: &[u8; 24], number: usize| {
+            let bytes = &entry[8 * number..8 * number + 8];
+            u64::from_le_bytes(bytes.try_into().expect("a word has eight bytes"))
+        };
+        let mut relocations: Vec<RelativeRelocation> = entries
+            .iter()
+            .filter(|entry| word(entry, 1) == u64::from(elf::R_X86_64_RELATIVE.0))
+            .map(|entry| RelativeRelocation {
+                address: word(entry, 0),
+                value: word(entry, 2),
+            })
+            .collect();
+        relocations.sort_unstable_by_key(|relocation| relocation.address);
+        relocations
     }
 
     pub(crate) fn section_address(&self, name: &str) -> Option<u64> {

@@ -8,7 +8,7 @@ use std::ops::Range;
 
 /// `mov $15, %rax; syscall`: rt_sigreturn, as the psABI and the kernel's own check for signal
 /// frames expect it.
-const SIGNAL_RETURN: [u8; 9] = [0x48, 0xc7, 0xc0, 0x0f, 0x00, 0x00, 0x00, 0x0f, 0x05];
+pub(crate) const SIGNAL_RETURN: [u8; 9] = [0x48, 0xc7, 0xc0, 0x0f, 0x00, 0x00, 0x00, 0x0f, 0x05];
 
 /// musl's `__clone` on the new thread's side: `xor %ebp,%ebp; pop %rdi; call *%r9`.
 const CLONE_CHILD: [u8; 6] = [0x31, 0xed, 0x5f, 0x41, 0xff, 0xd1];

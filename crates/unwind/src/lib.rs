@@ -27,6 +27,7 @@ mod compile;
 mod elf;
 mod error;
 mod expression;
+mod go;
 mod landmarks;
 mod registers;
 mod rule;

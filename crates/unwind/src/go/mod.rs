@@ -1,0 +1,7 @@
+//! Go functions, which have no `.eh_frame`: their rows come from the tables of the Go runtime.
+
+mod functions;
+mod locate;
+mod pclntab;
+
+pub(crate) use functions::GoFunctions;
