@@ -1,1 +1,33 @@
-//! Object files to names: ELF, DWARF with inlines, Go pclntab, perf maps, kallsyms, debuginfod.
+//! Object files to names.
+pub mod build_id;
+mod cache;
+mod debug_files;
+pub mod debuginfod;
+pub mod demangle;
+mod dwarf;
+mod dwarf_sections;
+mod error;
+mod frame;
+mod generations;
+mod gopclntab;
+pub mod kallsyms;
+mod mini_debug_info;
+mod names;
+mod object_file;
+pub mod perf_map;
+mod rooted;
+mod segments;
+mod symbol_table;
+mod symbolizer;
+pub mod vdso;
+
+pub use build_id::BuildId;
+pub use cache::{SymbolCache, SymbolCacheOptions, SymbolCacheStats};
+pub use debug_files::DebugFileSearch;
+pub use debuginfod::Debuginfod;
+pub use error::Error;
+pub use frame::{FrameLanguage, Resolution, SourceFrame, SymbolSource};
+pub use object_file::{Contents, FileKey, ObjectFile};
+pub use rooted::open_in_root;
+pub use segments::LoadSegment;
+pub use symbolizer::{Symbolizer, SymbolizerOptions};

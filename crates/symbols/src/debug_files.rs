@@ -1,0 +1,130 @@
+//! Finding the separate debug file of a stripped object: by build id, by `.gnu_debuglink`, and its `dwz` supplement.
+
+use crate::build_id::BuildId;
+use crate::object_file::ObjectFile;
+use crate::rooted::open_in_root;
+use object::Object;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+
+/// Where separate debug files are searched.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DebugFileSearch {
+    /// Directories as gdb's `debug-file-directory`; `/usr/lib/debug` by default.
+    pub directories: Vec<PathBuf>,
+}
+
+impl Default for DebugFileSearch {
+    fn default() -> Self {
+        Self {
+            directories: vec![PathBuf::from("/usr/lib/debug")],
+        }
+    }
+}
+
+impl DebugFileSearch {
+    /// The separate debug file of `object`: first in its own root directory, then on the host; in each by debuglink,
+    /// then by build id. A file is only taken when its build id equals the object's, or, where one of the two has
+    /// none, when its CRC equals that of the debuglink.
+    pub fn find(&self, object: &ObjectFile) -> Option<Arc<ObjectFile>> {
+        let roots = object.root().into_iter().chain([Path::new("/")]);
+        roots.into_iter().find_map(|root| {
+            self.by_debuglink(object, root)
+                .or_else(|| self.by_build_id(object, root))
+        })
+    }
+
+    /// The file that `dwz` moved shared debug information to, named in `.gnu_debugaltlink` with its build id.
+    pub fn find_supplement(&self, debug_file: &ObjectFile) -> Option<Arc<ObjectFile>> {
+        let elf = debug_file.elf()?;
+        let (name, build_id) = elf.gnu_debugaltlink().ok()??;
+        let name = relative_or_absolute(name)?;
+        let wanted = BuildId::Gnu(build_id.into());
+        let beside = debug_file.path().parent()?.join(name);
+        let by_id = self
+            .directories
+            .iter()
+            .filter_map(|directory| build_id_path(directory, &wanted));
+        let candidates: Vec<_> = std::iter::once(beside).chain(by_id).collect();
+        let roots: Vec<_> = debug_file
+            .root()
+            .into_iter()
+            .chain([Path::new("/")])
+            .collect();
+        let pairs = roots
+            .iter()
+            .flat_map(|root| candidates.iter().map(move |path| (*root, path)));
+        pairs.into_iter().find_map(|(root, path)| {
+            let supplement = open(root, path)?;
+            (*supplement.build_id() == wanted).then_some(supplement)
+        })
+    }
+
+    fn by_build_id(&self, object: &ObjectFile, root: &Path) -> Option<Arc<ObjectFile>> {
+        self.directories.iter().find_map(|directory| {
+            let found = open(root, &build_id_path(directory, object.build_id())?)?;
+            (found.build_id() == object.build_id()).then_some(found)
+        })
+    }
+
+    fn by_debuglink(&self, object: &ObjectFile, root: &Path) -> Option<Arc<ObjectFile>> {
+        let elf = object.elf()?;
+        let (name, crc) = elf.gnu_debuglink().ok()??;
+        // The link is a bare file name; anything with a directory in it was not written by a linker.
+        let name = Path::new(OsStr::from_bytes(name));
+        if name.components().count() != 1
+            || !matches!(name.components().next(), Some(Component::Normal(_)))
+        {
+            return None;
+        }
+        let beside = object.path().parent()?;
+        let inside = beside.strip_prefix("/").unwrap_or(beside);
+        let in_directories = self
+            .directories
+            .iter()
+            .map(|directory| directory.join(inside).join(name));
+        let candidates = [beside.join(name), beside.join(".debug").join(name)]
+            .into_iter()
+            .chain(in_directories);
+        candidates.into_iter().find_map(|path| {
+            let found = open(root, &path)?;
+            matches_link(object, &found, crc).then_some(found)
+        })
+    }
+}
+
+/// `DIRECTORY/.build-id/ab/cdef….debug`.
+fn build_id_path(directory: &Path, id: &BuildId) -> Option<PathBuf> {
+    let digits = id.gnu_hex()?;
+    let (first, rest) = digits.split_at_checked(2)?;
+    Some(
+        directory
+            .join(".build-id")
+            .join(first)
+            .join(format!("{rest}.debug")),
+    )
+}
+
+/// Equal build ids say more than a CRC and cost nothing; only without them the whole file is summed.
+fn matches_link(object: &ObjectFile, found: &ObjectFile, crc: u32) -> bool {
+    match (object.build_id(), found.build_id()) {
+        (BuildId::Gnu(wanted), BuildId::Gnu(given)) => wanted == given,
+        _ => crc32fast::hash(found.data()) == crc,
+    }
+}
+
+/// A debug file that carries names; the object itself may lie under the same name and carries none.
+fn open(root: &Path, path: &Path) -> Option<Arc<ObjectFile>> {
+    let file = open_in_root(root, path).ok()?;
+    let object = ObjectFile::from_file(&file, path)
+        .ok()?
+        .with_root(root.into());
+    let contents = object.contents();
+    (contents.dwarf || contents.symtab).then(|| Arc::new(object))
+}
+
+fn relative_or_absolute(name: &[u8]) -> Option<&Path> {
+    (!name.is_empty()).then(|| Path::new(OsStr::from_bytes(name)))
+}

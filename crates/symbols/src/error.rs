@@ -1,0 +1,81 @@
+//! What can go wrong while an object file is opened or its symbols are read.
+
+use std::io;
+use std::path::PathBuf;
+
+/// Why an object file, a perf map or the kernel's symbols could not be read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The file could not be opened, mapped or read.
+    #[error("cannot read {path}: {source}")]
+    Io {
+        /// The file as the caller named it.
+        path: PathBuf,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// The path names a directory, a pipe, a socket or a device.
+    #[error("{path} is not a regular file, so it holds no symbols")]
+    NotRegularFile {
+        /// The file as the caller named it.
+        path: PathBuf,
+    },
+    /// The bytes are no ELF file that can be parsed.
+    #[error("{path} is not a readable ELF file: {reason}")]
+    NotElf {
+        /// The file as the caller named it.
+        path: PathBuf,
+        /// What the parser stumbled over.
+        reason: String,
+    },
+    /// The file is larger than the caller's bound.
+    #[error(
+        "{path} has {size} bytes, more than the limit of {limit}; raise the limit or remove the file"
+    )]
+    TooLarge {
+        /// The file as the caller named it.
+        path: PathBuf,
+        /// Its size in bytes.
+        size: u64,
+        /// The bound in bytes.
+        limit: u64,
+    },
+    /// `/proc/kallsyms` shows zero for every address.
+    #[error(
+        "the kernel hides its symbol addresses (kptr_restrict is {kptr_restrict}); run as root or with \
+         CAP_SYSLOG, or set kernel.kptr_restrict=0"
+    )]
+    KernelAddressesHidden {
+        /// The value of `/proc/sys/kernel/kptr_restrict`, or `unknown`.
+        kptr_restrict: String,
+    },
+    /// A perf map belongs to a user who does not own the process.
+    #[error(
+        "{path} belongs to user {owner}, not to user {process_owner} of the process or to root, so it is not trusted"
+    )]
+    ForeignPerfMap {
+        /// The map file.
+        path: PathBuf,
+        /// Numeric user id of the file's owner.
+        owner: u32,
+        /// Numeric user id of the process.
+        process_owner: u32,
+    },
+}
+
+impl Error {
+    pub(crate) fn io(path: impl Into<PathBuf>, source: io::Error) -> Self {
+        Self::Io {
+            path: path.into(),
+            source,
+        }
+    }
+
+    pub(crate) fn not_elf(path: impl Into<PathBuf>, reason: impl ToString) -> Self {
+        Self::NotElf {
+            path: path.into(),
+            reason: reason.to_string(),
+        }
+    }
+}

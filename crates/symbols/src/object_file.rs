@@ -1,0 +1,277 @@
+//! An object file in memory: its bytes, its identity, and where its code lies.
+
+use crate::build_id::BuildId;
+use crate::error::Error;
+use crate::segments::{self, LoadSegment};
+use memmap2::Mmap;
+use object::read::elf::{ElfFile, FileHeader};
+use object::{Object, ObjectSection};
+use std::borrow::Cow;
+use std::fmt;
+use std::fs::{File, Metadata};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// Largest size of one section after decompression, in bytes. A profiler does not spend more memory on one file's
+/// names; the largest debug sections in the field are below it.
+const LARGEST_DECOMPRESSED_SECTION: u64 = 2 << 30;
+
+/// Identity of a file's contents before its build id is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct FileKey {
+    /// Device number.
+    pub device: u64,
+    /// Inode number.
+    pub inode: u64,
+    /// Last modification, nanoseconds since the epoch.
+    pub modified_ns: i128,
+    /// Size in bytes.
+    pub size: u64,
+}
+
+impl FileKey {
+    /// The key of an opened file.
+    pub fn of(metadata: &Metadata) -> Self {
+        Self {
+            device: metadata.dev(),
+            inode: metadata.ino(),
+            modified_ns: i128::from(metadata.mtime()) * 1_000_000_000
+                + i128::from(metadata.mtime_nsec()),
+            size: metadata.size(),
+        }
+    }
+}
+
+/// What the section headers promise.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Contents {
+    /// `.debug_info` with contents is present.
+    pub dwarf: bool,
+    /// `.symtab` with contents is present.
+    pub symtab: bool,
+    /// `.gnu_debugdata` is present.
+    pub mini_debug_info: bool,
+    /// Built by Go's toolchain: a pclntab, a Go build id or Go's build information.
+    pub go: bool,
+}
+
+/// An ELF file, mapped or held in memory, with everything that is cheap to know about it.
+pub struct ObjectFile {
+    bytes: ObjectBytes,
+    path: PathBuf,
+    root: Option<PathBuf>,
+    build_id: BuildId,
+    segments: Box<[LoadSegment]>,
+    contents: Contents,
+}
+
+enum ObjectBytes {
+    Mapped(Mmap),
+    Owned(Vec<u8>),
+}
+
+impl ObjectFile {
+    /// Opens and maps the ELF file at `path`.
+    ///
+    /// # Errors
+    /// [`Error::Io`], [`Error::NotRegularFile`] or [`Error::NotElf`].
+    pub fn open(path: &Path) -> Result<Self, Error> {
+        let file = crate::rooted::open_in_root(Path::new("/"), path)
+            .map_err(|error| Error::io(path, error))?;
+        Self::from_file(&file, path)
+    }
+
+    /// Maps an ELF file that is already open, e.g. from `/proc/PID/map_files` for a deleted binary. `path` is the
+    /// path as the process knows it: it names the object in errors and leads to its separate debug file.
+    ///
+    /// # Errors
+    /// [`Error::Io`], [`Error::NotRegularFile`] or [`Error::NotElf`].
+    pub fn from_file(file: &File, path: &Path) -> Result<Self, Error> {
+        let metadata = file.metadata().map_err(|error| Error::io(path, error))?;
+        if !metadata.is_file() {
+            return Err(Error::NotRegularFile { path: path.into() });
+        }
+        if metadata.len() == 0 {
+            return Err(Error::not_elf(path, "it is empty"));
+        }
+        // SAFETY: the mapping is private and read-only, and nothing here relies on its bytes staying equal between two
+        // reads: every read is bounds-checked against the mapped length. What remains is a file truncated while
+        // mapped, which raises SIGBUS. The kernel refuses that for running executables (ETXTBSY), and package
+        // managers and linkers replace libraries and debug files by rename, which leaves the mapped inode alone.
+        let mapped = unsafe { Mmap::map(file) }.map_err(|error| Error::io(path, error))?;
+        Self::from_object_bytes(ObjectBytes::Mapped(mapped), path)
+    }
+
+    /// Takes an ELF image from memory, e.g. the vDSO or a decompressed section. `name` stands in for the path.
+    ///
+    /// # Errors
+    /// [`Error::NotElf`].
+    pub fn from_bytes(bytes: Vec<u8>, name: &Path) -> Result<Self, Error> {
+        Self::from_object_bytes(ObjectBytes::Owned(bytes), name)
+    }
+
+    fn from_object_bytes(bytes: ObjectBytes, path: &Path) -> Result<Self, Error> {
+        let parsed = match parse(bytes.as_slice()).map_err(|error| Error::not_elf(path, error))? {
+            ParsedElf::Elf32(elf) => Basics::of(&elf, bytes.as_slice()),
+            ParsedElf::Elf64(elf) => Basics::of(&elf, bytes.as_slice()),
+        };
+        Ok(Self {
+            bytes,
+            path: path.into(),
+            root: None,
+            build_id: parsed.build_id,
+            segments: parsed.segments,
+            contents: parsed.contents,
+        })
+    }
+
+    /// Says that [`path`](Self::path) is meant inside `root`, usually `/proc/PID/root`: separate debug files are
+    /// then searched there before they are searched on the host.
+    #[must_use]
+    pub fn with_root(mut self, root: PathBuf) -> Self {
+        self.root = (root != Path::new("/")).then_some(root);
+        self
+    }
+
+    /// The path under which the object was opened, as its process knows it.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The root directory that [`path`](Self::path) is meant in, when it is not ours.
+    pub fn root(&self) -> Option<&Path> {
+        self.root.as_deref()
+    }
+
+    /// The identity of the contents.
+    pub fn build_id(&self) -> &BuildId {
+        &self.build_id
+    }
+
+    /// What the section headers promise.
+    pub fn contents(&self) -> Contents {
+        self.contents
+    }
+
+    /// Whether Go's toolchain built it.
+    pub fn is_go(&self) -> bool {
+        self.contents.go
+    }
+
+    /// All loadable segments.
+    pub fn segments(&self) -> &[LoadSegment] {
+        &self.segments
+    }
+
+    /// The address (as linked, before any load bias) of the byte at `file_offset`; `None` outside of all segments.
+    pub fn elf_address(&self, file_offset: u64) -> Option<u64> {
+        segments::address_of(&self.segments, file_offset)
+    }
+
+    /// Where the byte at `elf_address` lies in the file; `None` outside of all segments and in zero-filled memory.
+    pub fn file_offset(&self, elf_address: u64) -> Option<u64> {
+        segments::file_offset_of(&self.segments, elf_address)
+    }
+
+    /// The whole file.
+    pub fn data(&self) -> &[u8] {
+        self.bytes.as_slice()
+    }
+
+    /// Bytes on the heap, for the budget of a cache; mapped bytes belong to the page cache.
+    pub(crate) fn heap_bytes(&self) -> usize {
+        match &self.bytes {
+            ObjectBytes::Mapped(_) => size_of::<Self>(),
+            ObjectBytes::Owned(bytes) => size_of::<Self>() + bytes.capacity(),
+        }
+    }
+
+    /// The parsed headers. Parsing again each time costs microseconds and spares a self-reference.
+    pub(crate) fn elf(&self) -> Option<object::File<'_>> {
+        object::File::parse(self.data()).ok()
+    }
+}
+
+impl fmt::Debug for ObjectFile {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("ObjectFile")
+            .field("path", &self.path)
+            .field("root", &self.root)
+            .field("build_id", &format_args!("{}", self.build_id))
+            .field("bytes", &self.data().len())
+            .field("contents", &self.contents)
+            .finish_non_exhaustive()
+    }
+}
+
+impl ObjectBytes {
+    fn as_slice(&self) -> &[u8] {
+        match self {
+            Self::Mapped(mapped) => mapped,
+            Self::Owned(bytes) => bytes,
+        }
+    }
+}
+
+/// The contents of a section, decompressed where they are compressed; `None` when the section is absent, empty
+/// or unreasonable.
+pub(crate) fn section_data<'data>(
+    elf: &object::File<'data>,
+    name: &str,
+) -> Option<Cow<'data, [u8]>> {
+    let compressed = elf.section_by_name(name)?.compressed_data().ok()?;
+    if compressed.uncompressed_size > LARGEST_DECOMPRESSED_SECTION {
+        return None;
+    }
+    let data = compressed.decompress().ok()?;
+    (!data.is_empty()).then_some(data)
+}
+
+enum ParsedElf<'data> {
+    Elf32(ElfFile<'data, object::elf::FileHeader32<object::Endianness>>),
+    Elf64(ElfFile<'data, object::elf::FileHeader64<object::Endianness>>),
+}
+
+fn parse(data: &[u8]) -> Result<ParsedElf<'_>, object::Error> {
+    match object::FileKind::parse(data)? {
+        object::FileKind::Elf32 => ElfFile::parse(data).map(ParsedElf::Elf32),
+        _ => ElfFile::parse(data).map(ParsedElf::Elf64),
+    }
+}
+
+struct Basics {
+    build_id: BuildId,
+    segments: Box<[LoadSegment]>,
+    contents: Contents,
+}
+
+impl Basics {
+    fn of<'data, Header: FileHeader>(elf: &ElfFile<'data, Header>, data: &'data [u8]) -> Self {
+        let mut contents = Contents::default();
+        for section in elf.sections() {
+            let Ok(name) = section.name_bytes() else {
+                continue;
+            };
+            // A debug file keeps the headers of the sections it does not carry; those have no bytes in the file.
+            let present = section.file_range().is_some_and(|(_, size)| size > 0);
+            match name {
+                b".debug_info" | b".zdebug_info" => contents.dwarf |= present,
+                b".symtab" => contents.symtab |= present,
+                b".gnu_debugdata" => contents.mini_debug_info |= present,
+                b".gopclntab"
+                | b".data.rel.ro.gopclntab"
+                | b".note.go.buildid"
+                | b".go.buildinfo" => {
+                    contents.go = true;
+                }
+                _ => {}
+            }
+        }
+        Self {
+            build_id: BuildId::of_elf(elf, data),
+            segments: segments::load_segments(elf),
+            contents,
+        }
+    }
+}

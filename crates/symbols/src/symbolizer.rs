@@ -1,0 +1,357 @@
+//! Names for the addresses of one object, from the best source that knows them.
+
+use crate::debug_files::DebugFileSearch;
+use crate::debuginfod::{Debuginfod, Lookup};
+use crate::dwarf::{DwarfFrame, DwarfLookup};
+use crate::frame::{FrameLanguage, Resolution, SourceFrame, SymbolSource};
+use crate::gopclntab::GoTable;
+use crate::mini_debug_info;
+use crate::names::NamePool;
+use crate::object_file::ObjectFile;
+use crate::symbol_table::{SymbolTable, TableKind};
+use std::cell::OnceCell;
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Where a [`Symbolizer`] may look beside the object itself.
+#[derive(Debug, Clone, Default)]
+pub struct SymbolizerOptions {
+    /// Directories of separate debug files.
+    pub debug_files: DebugFileSearch,
+    /// The client that fetches debug files by build id; `None` never asks the network.
+    pub debuginfod: Option<Arc<Debuginfod>>,
+}
+
+/// Resolves addresses of one object. Everything is loaded when first needed, and nothing blocks on the network.
+///
+/// Order of the sources: DWARF (own, by debuglink, by build id) with inlined calls, `.symtab`, `.gnu_debugdata`, Go's
+/// pclntab, debuginfod, `.dynsym`. In a Go object the pclntab is asked before `.symtab`, because it has the same
+/// names and lines and inlined calls besides.
+#[derive(Debug)]
+pub struct Symbolizer {
+    object: Arc<ObjectFile>,
+    sources: Mutex<Sources>,
+    heap_bytes: AtomicUsize,
+}
+
+impl Symbolizer {
+    /// A symbolizer for `object`; costs nothing until the first address.
+    pub fn new(object: Arc<ObjectFile>, options: SymbolizerOptions) -> Self {
+        let heap_bytes = AtomicUsize::new(object.heap_bytes());
+        let sources = Mutex::new(Sources::new(Arc::clone(&object), options));
+        Self {
+            object,
+            sources,
+            heap_bytes,
+        }
+    }
+
+    /// The object whose addresses are resolved.
+    pub fn object(&self) -> &Arc<ObjectFile> {
+        &self.object
+    }
+
+    /// Resolves `elf_address`, an address as linked (see [`ObjectFile::elf_address`]). For a return address pass the
+    /// address minus one, so that the call and not what follows it is named.
+    pub fn resolve(&self, elf_address: u64) -> Resolution {
+        let mut sources = self.sources.lock().unwrap_or_else(PoisonError::into_inner);
+        let resolution = sources.resolve(elf_address);
+        self.heap_bytes
+            .store(sources.heap_bytes(), Ordering::Relaxed);
+        resolution
+    }
+
+    /// Estimated heap in bytes of everything loaded so far.
+    pub fn heap_bytes(&self) -> usize {
+        self.heap_bytes.load(Ordering::Relaxed)
+    }
+}
+
+#[derive(Debug)]
+struct Sources {
+    object: Arc<ObjectFile>,
+    options: SymbolizerOptions,
+    /// The separate debug file, from disk or from debuginfod.
+    debug_file: OnceCell<Option<Arc<ObjectFile>>>,
+    dwarf: OnceCell<Option<DwarfLookup>>,
+    symtab: OnceCell<Option<NamedTable>>,
+    mini_debug_info: OnceCell<Option<NamedTable>>,
+    go: OnceCell<Option<GoTable>>,
+    dynsym: OnceCell<Option<NamedTable>>,
+    debuginfod_answered: bool,
+    names: NamePool,
+}
+
+/// A symbol table together with the file that holds its names.
+#[derive(Debug)]
+struct NamedTable {
+    object: Arc<ObjectFile>,
+    table: SymbolTable,
+}
+
+impl NamedTable {
+    fn read(object: Arc<ObjectFile>, kind: TableKind) -> Option<Self> {
+        let table = SymbolTable::read(&object, kind);
+        (!table.is_empty()).then_some(Self { object, table })
+    }
+
+    fn find(&self, address: u64) -> Option<&str> {
+        self.table.find(&self.object, address)
+    }
+}
+
+/// What the object's files say, before the network is asked.
+enum Local {
+    Known(Resolution),
+    /// A position from a line table alone, still without a function.
+    Nameless(Option<SourceFrame>),
+}
+
+impl Sources {
+    fn new(object: Arc<ObjectFile>, options: SymbolizerOptions) -> Self {
+        Self {
+            object,
+            options,
+            debug_file: OnceCell::new(),
+            dwarf: OnceCell::new(),
+            symtab: OnceCell::new(),
+            mini_debug_info: OnceCell::new(),
+            go: OnceCell::new(),
+            dynsym: OnceCell::new(),
+            debuginfod_answered: false,
+            names: NamePool::default(),
+        }
+    }
+
+    fn resolve(&mut self, address: u64) -> Resolution {
+        if !self
+            .object
+            .segments()
+            .iter()
+            .any(|segment| segment.contains_address(address))
+        {
+            return Resolution::unknown(false);
+        }
+        let mut local = self.resolve_locally(address);
+        let mut pending = false;
+        if matches!(local, Local::Nameless(_)) {
+            match self.ask_debuginfod() {
+                Asked::NewDebugFile => local = self.resolve_locally(address),
+                Asked::Pending => pending = true,
+                Asked::NothingNew => {}
+            }
+        }
+        let position = match local {
+            Local::Known(resolution) => return resolution,
+            Local::Nameless(position) => position,
+        };
+        let object = &self.object;
+        let dynsym = self
+            .dynsym
+            .get_or_init(|| NamedTable::read(Arc::clone(object), TableKind::Dynamic));
+        let Some(name) = dynsym.as_ref().and_then(|table| table.find(address)) else {
+            return Resolution::unknown(pending);
+        };
+        let frame = named_frame(name, position, &mut self.names);
+        Resolution {
+            frames: Arc::from([frame]),
+            source: SymbolSource::Dynsym,
+            pending,
+        }
+    }
+
+    fn resolve_locally(&mut self, address: u64) -> Local {
+        let mut frames = self.dwarf_frames(address);
+        if let Some(outermost) = frames.last_mut()
+            && outermost.wants_linkage_name
+            && let Some(name) = self.symtab_name(address)
+            && name.starts_with("_Z")
+        {
+            let function = self.names.function(&name);
+            (outermost.frame.function, outermost.frame.system_name) =
+                (function.name, function.system_name);
+        }
+        // Only the line table covers assembly: the position is kept and the name comes from a symbol table.
+        let position = match frames.last() {
+            Some(outermost) if !outermost.has_name => frames.pop().map(|nameless| nameless.frame),
+            Some(_) => {
+                let frames = frames.into_iter().map(|found| found.frame).collect();
+                return known(frames, SymbolSource::Dwarf);
+            }
+            None => None,
+        };
+        if self.object.is_go()
+            && let Some(frames) = self.go_frames(address)
+        {
+            return known(frames, SymbolSource::GoPclntab);
+        }
+        let has_position = position.is_some();
+        if let Some(name) = self.symtab_name(address) {
+            let frame = named_frame(&name, position, &mut self.names);
+            return known(
+                vec![frame],
+                if has_position {
+                    SymbolSource::Dwarf
+                } else {
+                    SymbolSource::Symtab
+                },
+            );
+        }
+        if let Some(name) = self.mini_debug_info_name(address) {
+            let frame = named_frame(&name, position, &mut self.names);
+            return known(vec![frame], SymbolSource::MiniDebugInfo);
+        }
+        Local::Nameless(position)
+    }
+
+    fn dwarf_frames(&mut self, address: u64) -> Vec<DwarfFrame> {
+        self.dwarf.get_or_init(|| self.load_dwarf());
+        match self.dwarf.get_mut() {
+            Some(Some(dwarf)) => dwarf.frames(address, &mut self.names),
+            _ => Vec::new(),
+        }
+    }
+
+    fn load_dwarf(&self) -> Option<DwarfLookup> {
+        let file = match self.object.contents().dwarf {
+            true => Arc::clone(&self.object),
+            false => Arc::clone(self.debug_file()?),
+        };
+        let supplement = self.options.debug_files.find_supplement(&file);
+        DwarfLookup::load(file, supplement)
+    }
+
+    fn debug_file(&self) -> Option<&Arc<ObjectFile>> {
+        self.debug_file
+            .get_or_init(|| self.options.debug_files.find(&self.object))
+            .as_ref()
+    }
+
+    fn symtab(&self) -> Option<&NamedTable> {
+        let table = self.symtab.get_or_init(|| {
+            let own = self
+                .object
+                .contents()
+                .symtab
+                .then(|| Arc::clone(&self.object));
+            let holder = own.or_else(|| self.debug_file().map(Arc::clone))?;
+            NamedTable::read(holder, TableKind::Full)
+        });
+        table.as_ref()
+    }
+
+    fn symtab_name(&self, address: u64) -> Option<String> {
+        Some(self.symtab()?.find(address)?.to_owned())
+    }
+
+    fn mini_debug_info_name(&self, address: u64) -> Option<String> {
+        if !self.object.contents().mini_debug_info {
+            return None;
+        }
+        let table = self.mini_debug_info.get_or_init(|| {
+            let inner = Arc::new(mini_debug_info::read(&self.object)?);
+            NamedTable::read(inner, TableKind::Full)
+        });
+        Some(table.as_ref()?.find(address)?.to_owned())
+    }
+
+    fn go_frames(&mut self, address: u64) -> Option<Vec<SourceFrame>> {
+        let object = &self.object;
+        let table = self.go.get_or_init(|| GoTable::load(object)).as_ref()?;
+        table.frames(object, address, &mut self.names)
+    }
+
+    /// Asks debuginfod where neither DWARF nor a full symbol table is at hand.
+    fn ask_debuginfod(&mut self) -> Asked {
+        let Some(client) = self
+            .options
+            .debuginfod
+            .as_ref()
+            .filter(|_| !self.debuginfod_answered)
+        else {
+            return Asked::NothingNew;
+        };
+        let has_debug_info = matches!(self.dwarf.get(), Some(Some(_))) || self.symtab().is_some();
+        if has_debug_info {
+            self.debuginfod_answered = true;
+            return Asked::NothingNew;
+        }
+        let path = match client.debug_file(self.object.build_id()) {
+            Lookup::Found(path) => path,
+            Lookup::Pending => return Asked::Pending,
+            // Not final: the client remembers for how long, and answers at once until then.
+            Lookup::Absent => return Asked::NothingNew,
+        };
+        self.debuginfod_answered = true;
+        let Some(file) = open_fetched(&path, &self.object) else {
+            return Asked::NothingNew;
+        };
+        self.debug_file = OnceCell::from(Some(Arc::new(file)));
+        self.dwarf = OnceCell::new();
+        self.symtab = OnceCell::new();
+        Asked::NewDebugFile
+    }
+
+    fn heap_bytes(&self) -> usize {
+        let tables = [&self.symtab, &self.mini_debug_info, &self.dynsym];
+        let tables: usize = tables
+            .into_iter()
+            .filter_map(|cell| cell.get()?.as_ref())
+            .map(|named| named.table.heap_bytes() + named.object.heap_bytes())
+            .sum();
+        let dwarf = self
+            .dwarf
+            .get()
+            .and_then(Option::as_ref)
+            .map_or(0, DwarfLookup::heap_bytes);
+        size_of::<Self>() + self.object.heap_bytes() + tables + dwarf + self.names.heap_bytes()
+    }
+}
+
+enum Asked {
+    NewDebugFile,
+    Pending,
+    NothingNew,
+}
+
+fn known(frames: Vec<SourceFrame>, source: SymbolSource) -> Local {
+    Local::Known(Resolution {
+        frames: frames.into(),
+        source,
+        pending: false,
+    })
+}
+
+/// A frame named by a symbol table, at the position that a line table gave, if any.
+fn named_frame(
+    system_name: &str,
+    position: Option<SourceFrame>,
+    names: &mut NamePool,
+) -> SourceFrame {
+    let function = names.function(system_name);
+    let blank = || SourceFrame::named("", FrameLanguage::Native);
+    SourceFrame {
+        function: function.name,
+        system_name: function.system_name,
+        language: function.language,
+        ..position.unwrap_or_else(blank)
+    }
+}
+
+fn open_fetched(path: &Path, object: &ObjectFile) -> Option<ObjectFile> {
+    match ObjectFile::open(path) {
+        Ok(file) if file.build_id() == object.build_id() => Some(file),
+        Ok(file) => {
+            tracing::warn!(
+                path = %path.display(), wanted = %object.build_id(), given = %file.build_id(),
+                "debuginfod served a file with another build id; it is not used"
+            );
+            None
+        }
+        Err(error) => {
+            tracing::warn!(%error, "a file from debuginfod is not usable");
+            None
+        }
+    }
+}
