@@ -1,3 +1,51 @@
-//! The `candela` command.
+//! The `candela` command: arguments, configuration, output. Whatever could live in a library does.
+#![forbid(unsafe_code)]
 
-fn main() {}
+mod args;
+mod commands;
+mod config;
+mod errors;
+mod logging;
+mod output;
+mod table;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::args::Command;
+use crate::args::CommandLine;
+use crate::errors::CliError;
+
+fn main() -> ExitCode {
+    let command_line = CommandLine::parse();
+    logging::start(&command_line.global);
+    match run(&command_line) {
+        Ok(code) => code,
+        Err(error) => {
+            output::print_error(&error);
+            error.status.into()
+        }
+    }
+}
+
+fn run(command_line: &CommandLine) -> Result<ExitCode, CliError> {
+    let global = &command_line.global;
+    match &command_line.command {
+        #[cfg(all(feature = "agent", feature = "server"))]
+        Command::Up(arguments) => commands::up::run(global, arguments),
+        #[cfg(feature = "server")]
+        Command::Server(arguments) => commands::server::run(global, arguments),
+        #[cfg(feature = "agent")]
+        Command::Agent(arguments) => commands::agent::run(global, arguments),
+        #[cfg(feature = "agent")]
+        Command::Record(arguments) => commands::record::run(global, arguments),
+        Command::Query(command) => commands::query::run(global, command),
+        Command::Doctor { json } => commands::doctor::run(global, *json),
+        Command::Config(command) => commands::config::run(global, *command),
+        Command::Formats { json } => commands::about::formats(*json),
+        Command::Completions { shell } => commands::about::completions(*shell),
+        Command::Man { folder } => commands::about::manual(folder),
+        Command::Version { json } => commands::about::version(*json),
+    }
+}

@@ -1,0 +1,131 @@
+//! The command line: names and help texts only. Commands get plain values.
+
+pub(crate) mod query;
+#[cfg(feature = "agent")]
+pub(crate) mod record;
+pub(crate) mod serve;
+
+use std::path::PathBuf;
+
+use clap::Args;
+use clap::Parser;
+use clap::Subcommand;
+use clap::ValueEnum;
+
+/// Always-on profiling for every process you run.
+#[derive(Debug, Parser)]
+#[command(name = "candela", version, max_term_width = 100, disable_help_subcommand = true)]
+pub(crate) struct CommandLine {
+    #[command(flatten)]
+    pub(crate) global: GlobalArgs,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// Flags of every command.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct GlobalArgs {
+    /// Server to ask or to send to [default: http://127.0.0.1:4040]
+    #[arg(long, global = true, value_name = "URL")]
+    pub(crate) server: Option<String>,
+    /// File that holds the bearer token; else $CANDELA_TOKEN
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) token_file: Option<PathBuf>,
+    /// Configuration file [default: candela.yaml in ., $XDG_CONFIG_HOME/candela, /etc/candela]
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// Tenant to ask for
+    #[arg(long, global = true, value_name = "NAME")]
+    pub(crate) tenant: Option<String>,
+    /// Most rows to print, 0 for all
+    #[arg(long, global = true, value_name = "N", default_value_t = 30)]
+    pub(crate) limit: usize,
+    /// Colour of the output
+    #[arg(long, global = true, value_enum, default_value_t = ColorChoice::Auto)]
+    pub(crate) color: ColorChoice,
+    /// Print nothing but results and errors
+    #[arg(short, long, global = true)]
+    pub(crate) quiet: bool,
+    /// Print more; twice for everything
+    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    pub(crate) verbose: u8,
+    /// Form of log lines
+    #[arg(long, global = true, value_enum, default_value_t = LogFormat::Text)]
+    pub(crate) log_format: LogFormat,
+}
+
+/// When to colour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ColorChoice {
+    Auto,
+    Always,
+    Never,
+}
+
+/// How log lines look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LogFormat {
+    Text,
+    Json,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Profile this host: agent, server and window in one process
+    #[cfg(all(feature = "agent", feature = "server"))]
+    Up(serve::UpArgs),
+    /// Receive, store and answer; no agent
+    #[cfg(feature = "server")]
+    Server(serve::ServerArgs),
+    /// Sample this host and send to a server
+    #[cfg(feature = "agent")]
+    Agent(serve::AgentArgs),
+    /// Profile now: the host, processes, a cgroup or a command
+    #[cfg(feature = "agent")]
+    Record(record::RecordArgs),
+    /// Ask a server, or profile files
+    #[command(subcommand)]
+    Query(query::QueryCommand),
+    /// Say what works on this host, what does not, and how to fix it
+    Doctor {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show or check the configuration
+    #[command(subcommand)]
+    Config(ConfigCommand),
+    /// List the profile formats that can be read and written
+    Formats {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print the completion script of a shell
+    Completions {
+        shell: clap_complete::Shell,
+    },
+    /// Write the manual pages into a folder
+    Man {
+        #[arg(value_name = "DIR")]
+        folder: PathBuf,
+    },
+    /// Print the version and what this build contains
+    Version {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+#[derive(Clone, Copy, Debug, Subcommand)]
+pub(crate) enum ConfigCommand {
+    /// Print every key with its value and where the value comes from
+    Show {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Read the configuration and report all problems
+    Check,
+}

@@ -1,0 +1,48 @@
+//! Arguments of `candela record`.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+
+/// What to sample, for how long, and where the result goes.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct RecordArgs {
+    /// The whole host
+    #[arg(short, long, conflicts_with_all = ["pids", "cgroup", "command"])]
+    pub(crate) all: bool,
+    /// These processes and their threads
+    #[arg(short = 'p', long = "pid", value_name = "PID", value_delimiter = ',', conflicts_with_all = ["cgroup", "command"])]
+    pub(crate) pids: Vec<u32>,
+    /// All processes of this control group
+    #[arg(long, value_name = "PATH", conflicts_with = "command")]
+    pub(crate) cgroup: Option<PathBuf>,
+    /// Samples a second and processor, 1 to 1000
+    #[arg(short = 'F', long = "rate", value_name = "HZ", default_value_t = 99, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) rate: u32,
+    /// How long; a command is recorded until it ends [default: 10s]
+    #[arg(short, long, value_name = "DURATION", value_parser = parse_duration)]
+    pub(crate) duration: Option<Duration>,
+    /// Kinds of profile
+    #[arg(short = 'e', long = "event", value_name = "KIND", value_delimiter = ',', default_value = "cpu")]
+    pub(crate) kinds: Vec<String>,
+    /// Result file, its format by extension: .pb.gz .pb .folded .svg .txt
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Format of the result, whatever the extension says
+    #[arg(long = "to", value_name = "FORMAT")]
+    pub(crate) format: Option<String>,
+    /// Command to run and record
+    #[arg(last = true, value_name = "CMD")]
+    pub(crate) command: Vec<OsString>,
+}
+
+fn parse_duration(text: &str) -> Result<Duration, String> {
+    let duration = humantime::parse_duration(text)
+        .map_err(|_| format!("{text:?} is no duration such as 500ms, 10s or 5m"))?;
+    if duration.is_zero() {
+        return Err("must be longer than nothing".to_owned());
+    }
+    Ok(duration)
+}

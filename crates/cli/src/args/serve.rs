@@ -1,0 +1,92 @@
+//! Arguments of the long-running commands.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+/// `candela up`
+#[cfg(all(feature = "agent", feature = "server"))]
+#[derive(Args, Clone, Debug)]
+pub(crate) struct UpArgs {
+    #[command(flatten)]
+    pub(crate) server: ServerArgs,
+    #[command(flatten)]
+    pub(crate) sampling: SamplingArgs,
+    /// Do not sample this host
+    #[arg(long)]
+    pub(crate) no_agent: bool,
+    /// Open the window in a browser
+    #[arg(long)]
+    pub(crate) open: bool,
+}
+
+/// `candela server`
+#[cfg(feature = "server")]
+#[derive(Args, Clone, Debug)]
+pub(crate) struct ServerArgs {
+    /// Folder of blocks, log, symbols, spool and catalog
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data_dir: Option<PathBuf>,
+    /// Address of everything over HTTP and gRPC [default: 127.0.0.1:4040]
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) listen: Option<String>,
+}
+
+/// `candela agent`
+#[cfg(feature = "agent")]
+#[derive(Args, Clone, Debug)]
+pub(crate) struct AgentArgs {
+    #[command(flatten)]
+    pub(crate) sampling: SamplingArgs,
+    /// Folder whose spool/ keeps profiles while the server is away
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data_dir: Option<PathBuf>,
+}
+
+/// How to sample.
+#[cfg(feature = "agent")]
+#[derive(Args, Clone, Debug)]
+pub(crate) struct SamplingArgs {
+    /// Samples a second and processor, 1 to 1000 [default: 19]
+    #[arg(short = 'F', long = "rate", value_name = "HZ")]
+    pub(crate) rate: Option<String>,
+}
+
+#[cfg(feature = "server")]
+impl ServerArgs {
+    /// The configuration keys that these flags set.
+    pub(crate) fn overrides(&self) -> Vec<(&'static str, &'static str, String)> {
+        let mut overrides = Vec::new();
+        if let Some(data_dir) = &self.data_dir {
+            overrides.push(("store.data_dir", "--data-dir", data_dir.display().to_string()));
+        }
+        if let Some(listen) = &self.listen {
+            overrides.push(("server.listen", "--listen", listen.clone()));
+        }
+        overrides
+    }
+}
+
+#[cfg(feature = "agent")]
+impl SamplingArgs {
+    /// The configuration keys that these flags set.
+    pub(crate) fn overrides(&self) -> Vec<(&'static str, &'static str, String)> {
+        let rate = self.rate.iter().map(|rate| ("agent.rate", "--rate", rate.clone()));
+        rate.collect()
+    }
+}
+
+#[cfg(feature = "agent")]
+impl AgentArgs {
+    /// The configuration keys that these flags and the global `--server` set.
+    pub(crate) fn overrides(&self, server: Option<&str>) -> Vec<(&'static str, &'static str, String)> {
+        let mut overrides = self.sampling.overrides();
+        if let Some(data_dir) = &self.data_dir {
+            overrides.push(("store.data_dir", "--data-dir", data_dir.display().to_string()));
+        }
+        if let Some(server) = server {
+            overrides.push(("agent.server", "--server", server.to_owned()));
+        }
+        overrides
+    }
+}

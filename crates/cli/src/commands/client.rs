@@ -1,0 +1,121 @@
+//! Asking a server over HTTP.
+
+use std::fs;
+use std::time::Duration;
+
+use crate::args::GlobalArgs;
+use crate::errors::CliError;
+use crate::errors::Context;
+use crate::errors::ExitStatus;
+
+/// The server that is asked when none is named.
+pub(crate) const DEFAULT_SERVER: &str = "http://127.0.0.1:4040";
+
+/// The largest answer taken, bytes: a wrong address must not fill the memory.
+const LARGEST_ANSWER: u64 = 1 << 30;
+
+/// A server and how to talk to it.
+#[derive(Debug)]
+pub(crate) struct Client {
+    agent: ureq::Agent,
+    base: String,
+    token: Option<String>,
+    tenant: Option<String>,
+}
+
+impl Client {
+    /// A client for `--server`, with the token and tenant of the global flags.
+    pub(crate) fn new(global: &GlobalArgs) -> Result<Self, CliError> {
+        let base = global.server.as_deref().unwrap_or(DEFAULT_SERVER);
+        if !base.starts_with("http://") && !base.starts_with("https://") {
+            return Err(CliError::usage(format!(
+                "--server {base:?} is no URL such as {DEFAULT_SERVER}"
+            )));
+        }
+        let config = ureq::Agent::config_builder()
+            .http_status_as_error(false)
+            .timeout_connect(Some(Duration::from_secs(5)))
+            .timeout_global(Some(Duration::from_secs(120)))
+            .build();
+        Ok(Self {
+            agent: config.into(),
+            base: base.trim_end_matches('/').to_owned(),
+            token: token(global)?,
+            tenant: global.tenant.clone(),
+        })
+    }
+
+    /// The body of a GET request.
+    pub(crate) fn get(&self, path: &str, parameters: &[(&str, &str)]) -> Result<Vec<u8>, CliError> {
+        let mut request = self
+            .agent
+            .get(format!("{}{path}", self.base))
+            .query_pairs(parameters.iter().copied());
+        if let Some(token) = &self.token {
+            request = request.header("Authorization", format!("Bearer {token}"));
+        }
+        if let Some(tenant) = &self.tenant {
+            request = request.header("X-Scope-OrgID", tenant);
+        }
+        let mut response = request.call().map_err(|error| self.unreachable(&error))?;
+        let status = response.status();
+        let body = response
+            .body_mut()
+            .with_config()
+            .limit(LARGEST_ANSWER)
+            .read_to_vec()
+            .map_err(|error| self.unreachable(&error))?;
+        if status.is_success() {
+            return Ok(body);
+        }
+        Err(refusal(&self.base, status.as_u16(), &body))
+    }
+
+    /// The JSON body of a GET request.
+    pub(crate) fn get_json(
+        &self,
+        path: &str,
+        parameters: &[(&str, &str)],
+    ) -> Result<serde_json::Value, CliError> {
+        let body = self.get(path, parameters)?;
+        let what = format!("answer of {}{path}", self.base);
+        serde_json::from_slice(&body).or_exit(ExitStatus::Failed, &what)
+    }
+
+    fn unreachable(&self, error: &ureq::Error) -> CliError {
+        CliError::new(
+            ExitStatus::Unreachable,
+            format!(
+                "server {} does not answer: {error}; start one with `candela up`, or name another with --server",
+                self.base
+            ),
+        )
+    }
+}
+
+/// The token of `--token-file`, else of the environment.
+pub(crate) fn token(global: &GlobalArgs) -> Result<Option<String>, CliError> {
+    let Some(path) = &global.token_file else {
+        return Ok(std::env::var("CANDELA_TOKEN").ok().filter(|token| !token.is_empty()));
+    };
+    let what = format!("token file {}", path.display());
+    let token = fs::read_to_string(path).or_exit(ExitStatus::Usage, &what)?;
+    Ok(Some(token.trim().to_owned()))
+}
+
+/// The server's own words, when it sent any.
+fn refusal(base: &str, status: u16, body: &[u8]) -> CliError {
+    let exit = match status {
+        400 | 404 | 405 | 422 => ExitStatus::Usage,
+        401 | 403 => ExitStatus::Permission,
+        _ => ExitStatus::Failed,
+    };
+    let parsed: Option<serde_json::Value> = serde_json::from_slice(body).ok();
+    let field = |name: &str| {
+        let text = parsed.as_ref()?.get(name)?.as_str()?;
+        (!text.is_empty()).then(|| text.to_owned())
+    };
+    let message = field("message").unwrap_or_else(|| format!("status {status}"));
+    let hint = field("hint").map(|hint| format!("; {hint}")).unwrap_or_default();
+    CliError::new(exit, format!("server {base} refused: {message}{hint}"))
+}

@@ -1,0 +1,41 @@
+//! One module a command.
+
+pub(crate) mod about;
+#[cfg(feature = "agent")]
+pub(crate) mod agent;
+pub(crate) mod client;
+pub(crate) mod config;
+pub(crate) mod doctor;
+pub(crate) mod query;
+#[cfg(feature = "agent")]
+pub(crate) mod record;
+#[cfg(feature = "server")]
+pub(crate) mod server;
+#[cfg(all(feature = "agent", feature = "server"))]
+pub(crate) mod up;
+
+use std::collections::BTreeMap;
+
+use crate::args::GlobalArgs;
+use crate::config::Inputs;
+use crate::config::Settings;
+use crate::errors::CliError;
+
+/// All environment variables that are valid text.
+pub(crate) fn environment() -> BTreeMap<String, String> {
+    std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+        .collect()
+}
+
+/// The configuration with the keys that a command's flags set.
+pub(crate) fn settings(
+    global: &GlobalArgs,
+    flags: Vec<(&'static str, &'static str, String)>,
+) -> Result<Settings, CliError> {
+    crate::config::load(&Inputs {
+        config_flag: global.config.clone(),
+        environment: environment(),
+        flags,
+    })
+}

@@ -1,0 +1,140 @@
+//! Every configuration key: the one table behind files, environment, `config show` and the docs.
+
+/// What a value of a key may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Any text.
+    Text,
+    /// A path; a relative one is relative to the working directory.
+    Path,
+    /// `host:port`.
+    Address,
+    /// `http://` or `https://`.
+    Url,
+    /// A whole number in a range, both ends included.
+    Integer(i64, i64),
+    /// `true` or `false`.
+    Boolean,
+    /// `500ms`, `10s`, `5m`, `14d`.
+    Duration,
+    /// `64MiB`, `50GB`.
+    Size,
+    /// One of these words.
+    Choice(&'static [&'static str]),
+    /// A list of texts; in the environment separated by commas.
+    List,
+    /// Names and values; in the environment `name=value` separated by commas.
+    Map,
+}
+
+/// One key.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Key {
+    /// Dotted path, the first part being the section.
+    pub(crate) path: &'static str,
+    pub(crate) kind: Kind,
+    /// The default as it would be written; empty means "not set".
+    pub(crate) default: &'static str,
+    /// What it does, one line.
+    pub(crate) summary: &'static str,
+}
+
+/// Sections that the contract reserves and that have no keys yet.
+pub(crate) const RESERVED_SECTIONS: [&str; 2] = ["auth", "insight"];
+
+/// All keys, by section.
+pub(crate) const KEYS: &[Key] = &[
+    key("server.listen", Kind::Address, "127.0.0.1:4040", "address of everything over HTTP and gRPC"),
+    key("server.otlp_grpc_listen", Kind::Address, "127.0.0.1:4317", "address of OTLP over gRPC alone"),
+    key("server.otlp_http_listen", Kind::Address, "127.0.0.1:4318", "address of OTLP over HTTP alone"),
+    key("server.http_prefix", Kind::List, "", "further path prefixes under which all routes answer"),
+    key("server.allowed_hosts", Kind::List, "", "further host names that requests may carry in Host"),
+    key("store.backend", Kind::Choice(&["filesystem"]), "filesystem", "where blocks are kept"),
+    key("store.data_dir", Kind::Path, "", "folder of blocks, log, symbols, spool and catalog"),
+    key("store.sync", Kind::Choice(&["fsync", "os"]), "fsync", "acknowledge after fdatasync, or after write"),
+    key("store.flush_interval", Kind::Duration, "60s", "longest time a profile stays in memory only"),
+    key("store.flush_size", Kind::Size, "64MiB", "size of the memory part that starts a flush"),
+    key("agent.server", Kind::Url, "http://127.0.0.1:4040", "server that `candela agent` sends to"),
+    key("agent.rate", Kind::Integer(1, 1000), "19", "samples a second and processor"),
+    key("agent.interval", Kind::Duration, "10s", "length of one profile"),
+    key("agent.timestamps", Kind::Boolean, "false", "keep the time of every sample"),
+    key("agent.table_budget", Kind::Size, "48MiB", "most kernel memory of unwind tables"),
+    key("agent.symbol_cache", Kind::Size, "96MiB", "most memory of symbols"),
+    key("agent.spool_size", Kind::Size, "256MiB", "most disk space while the server is away"),
+    key("agent.labels", Kind::Map, "", "labels added to every series of this host"),
+    key("agent.service_rules", Kind::Map, "", "service name by regex over the command line: name=regex"),
+    key("symbols.debuginfod_urls", Kind::List, "", "debuginfod servers; default $DEBUGINFOD_URLS"),
+];
+
+const fn key(path: &'static str, kind: Kind, default: &'static str, summary: &'static str) -> Key {
+    Key {
+        path,
+        kind,
+        default,
+        summary,
+    }
+}
+
+impl Key {
+    /// `server` of `server.listen`.
+    pub(crate) fn section(&self) -> &'static str {
+        self.path.split('.').next().unwrap_or(self.path)
+    }
+
+    /// The environment variable that sets it: `CANDELA_SERVER__LISTEN`.
+    pub(crate) fn variable(&self) -> String {
+        format!("CANDELA_{}", self.path.replace('.', "__").to_uppercase())
+    }
+}
+
+/// The key at a path; `storage` is an alias of `store`.
+pub(crate) fn find(path: &str) -> Option<&'static Key> {
+    let path = match path.strip_prefix("storage.") {
+        Some(rest) => format!("store.{rest}"),
+        None => path.to_owned(),
+    };
+    KEYS.iter().find(|key| key.path == path)
+}
+
+/// The known path most like a wrong one, if one is like it at all.
+pub(crate) fn nearest(path: &str) -> Option<&'static str> {
+    let (distance, nearest) = KEYS
+        .iter()
+        .map(|key| (edit_distance(path, key.path), key.path))
+        .min()?;
+    (distance <= nearest.len() / 2).then_some(nearest)
+}
+
+/// Levenshtein distance, by characters.
+fn edit_distance(left: &str, right: &str) -> usize {
+    let right: Vec<char> = right.chars().collect();
+    let mut previous: Vec<usize> = (0..=right.len()).collect();
+    for (row, left_character) in left.chars().enumerate() {
+        let mut current = vec![row + 1];
+        for (column, right_character) in right.iter().enumerate() {
+            let substituted = previous[column] + usize::from(left_character != *right_character);
+            let inserted = current[column] + 1;
+            let deleted = previous[column + 1] + 1;
+            current.push(substituted.min(inserted).min(deleted));
+        }
+        previous = current;
+    }
+    previous[right.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn typing_errors_get_a_suggestion() {
+        assert_eq!(nearest("server.listn"), Some("server.listen"));
+        assert_eq!(nearest("agent.frequency_of_everything_at_all"), None);
+    }
+
+    #[test]
+    fn the_old_section_name_works() {
+        assert_eq!(find("storage.sync").map(|key| key.path), Some("store.sync"));
+        assert_eq!(find("store.sync").map(Key::variable).as_deref(), Some("CANDELA_STORE__SYNC"));
+    }
+}

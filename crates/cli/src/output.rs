@@ -1,0 +1,66 @@
+//! Writing results to standard output and messages to standard error.
+
+use std::fs;
+use std::io;
+use std::io::IsTerminal;
+use std::io::Write;
+use std::path::Path;
+
+use crate::errors::CliError;
+use crate::errors::Context;
+use crate::errors::ExitStatus;
+
+/// Prints an error the way all of them look.
+pub(crate) fn print_error(error: &CliError) {
+    note(&format!("candela: {error}"));
+}
+
+/// One line to the person at the terminal; standard output is for data.
+pub(crate) fn note(line: &str) {
+    // Nobody is left to tell when standard error is closed.
+    let _ = writeln!(anstream::stderr(), "{line}");
+}
+
+/// Writes a result to standard output. A reader that went away (`| head`) is no failure.
+pub(crate) fn print(bytes: &[u8]) -> Result<(), CliError> {
+    let mut stdout = io::stdout().lock();
+    match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        other => other.or_exit(ExitStatus::Failed, "standard output"),
+    }
+}
+
+/// The same for a text, with a final line end.
+pub(crate) fn print_text(text: &str) -> Result<(), CliError> {
+    let end = if text.ends_with('\n') { "" } else { "\n" };
+    print(format!("{text}{end}").as_bytes())
+}
+
+/// The same for JSON.
+pub(crate) fn print_json(value: &serde_json::Value) -> Result<(), CliError> {
+    print_text(&format!("{value:#}"))
+}
+
+/// Refuses to fill a terminal with bytes that nobody can read.
+pub(crate) fn refuse_binary_on_terminal(format: &str) -> Result<(), CliError> {
+    if io::stdout().is_terminal() {
+        return Err(CliError::usage(format!(
+            "{format} is binary and standard output is a terminal: add -o FILE"
+        )));
+    }
+    Ok(())
+}
+
+/// Writes a file at once: a reader never sees half of it, and a failure leaves the old one.
+pub(crate) fn write_file(path: &Path, bytes: &[u8]) -> Result<(), CliError> {
+    let what = path.display().to_string();
+    // Devices and pipes cannot be replaced by a rename.
+    let is_special = fs::metadata(path).is_ok_and(|metadata| !metadata.is_file());
+    if is_special {
+        return fs::write(path, bytes).or_exit(ExitStatus::Failed, &what);
+    }
+    let mut partial = path.as_os_str().to_owned();
+    partial.push(".partial");
+    fs::write(&partial, bytes).or_exit(ExitStatus::Failed, &what)?;
+    fs::rename(&partial, path).or_exit(ExitStatus::Failed, &what)
+}
