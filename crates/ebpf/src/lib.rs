@@ -1,1 +1,68 @@
 //! The BPF programs, their loader and the typed events they emit.
+//!
+//! A [`Sampler`] takes a sample of every busy CPU at a fixed rate: the kernel stack and the user
+//! stack, walked in the kernel by compact unwind tables of `candela-unwind`. Where a table or a
+//! mapping is not there yet the sample carries registers and a copy of the stack instead, so
+//! nothing is lost. It also tells when processes fork, exec, exit and map code, promptly enough
+//! that tables can be there before the first sample.
+//!
+//! The crate never sees labels, symbols, files of the profiled processes, the network or formats.
+//! It needs Linux 5.17 or newer with BTF, x86-64, and CAP_BPF with CAP_PERFMON.
+//!
+//! # Example
+//!
+//! ```no_run
+//! use candela_ebpf::{Event, Options, Sampler};
+//! use std::time::Duration;
+//!
+//! let mut sampler = Sampler::start(&Options { rate_hz: 99, ..Options::default() })?;
+//! let tables = sampler.kernel_tables();
+//! loop {
+//!     sampler.poll(Duration::from_millis(100), &mut |event| match event {
+//!         Event::Sample(sample) => println!("{}: {:?}", sample.pid, sample.user_frames),
+//!         Event::Mapped(mapped) => {
+//!             // Build the file's table on another thread, then:
+//!             // tables.upload_table(id, &table)?;
+//!             // tables.add_process_mappings(mapped.pid, &[mapping])?;
+//!             println!("{} maps {:?}", mapped.pid, mapped.path);
+//!         }
+//!         other => println!("{other:?}"),
+//!     })?;
+//! #   let _ = &tables;
+//! }
+//! # #[allow(unreachable_code)]
+//! # Ok::<(), candela_ebpf::Error>(())
+//! ```
+
+mod arena;
+mod bpf_map;
+mod capabilities;
+mod clock;
+mod cost;
+mod counters;
+mod error;
+mod event;
+mod host;
+mod kernel_tables;
+mod loader;
+mod mapping_store;
+mod memory_map;
+mod options;
+mod perf_event;
+mod record;
+mod region;
+mod ring;
+mod sampler;
+mod sideband;
+mod table_store;
+
+pub use capabilities::{Check, capabilities};
+pub use clock::{Clock, monotonic_ns};
+pub use cost::ProgramCost;
+pub use counters::Counters;
+pub use error::Error;
+pub use event::{Event, FileIdentity, Mapped, Sample, UserContext};
+pub use kernel_tables::{KernelTables, MemoryUse, TableUse};
+pub use options::{MAX_STACK_COPY_BYTES, Options, RATE_RANGE_HZ, Target};
+pub use region::{Mapping, MappingKind, TableId};
+pub use sampler::Sampler;

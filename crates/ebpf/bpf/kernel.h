@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause OR GPL-2.0 */
+/*
+ * The few kernel types the programs read, written by hand. Field order is
+ * irrelevant where preserve_access_index stands: the loader relocates each
+ * access to the running kernel's layout by its BTF, so an unneeded field is
+ * simply left out. No kernel header is needed to build.
+ */
+#ifndef CANDELA_KERNEL_H
+#define CANDELA_KERNEL_H
+
+typedef unsigned char __u8;
+typedef unsigned short __u16;
+typedef unsigned int __u32;
+typedef unsigned long long __u64;
+typedef signed char __s8;
+typedef short __s16;
+typedef int __s32;
+typedef long long __s64;
+typedef __u16 __be16;
+typedef __u32 __be32;
+typedef __u64 __be64;
+typedef __u32 __wsum;
+
+enum { false, true };
+typedef _Bool bool;
+
+enum {
+	BPF_MAP_TYPE_HASH = 1,
+	BPF_MAP_TYPE_ARRAY = 2,
+	BPF_MAP_TYPE_PERCPU_ARRAY = 6,
+	BPF_MAP_TYPE_CGROUP_ARRAY = 8,
+	BPF_MAP_TYPE_LRU_HASH = 9,
+	BPF_MAP_TYPE_ARRAY_OF_MAPS = 12,
+	BPF_MAP_TYPE_RINGBUF = 27,
+};
+
+enum {
+	BPF_ANY = 0,
+	BPF_F_NO_PREALLOC = 1U << 0,
+	BPF_F_MMAPABLE = 1U << 10,
+	BPF_F_INNER_MAP = 1U << 12,
+};
+
+enum {
+	BPF_RB_NO_WAKEUP = 1,
+	BPF_RB_FORCE_WAKEUP = 2,
+	BPF_RB_AVAIL_DATA = 0,
+	BPF_RB_RING_SIZE = 1,
+};
+
+/* task_struct.flags */
+enum {
+	PF_IO_WORKER = 0x10,
+	PF_USER_WORKER = 0x4000,
+	PF_KTHREAD = 0x200000,
+};
+
+/* x86-64: an ABI, therefore not relocated. */
+struct pt_regs {
+	unsigned long r15, r14, r13, r12, bp, bx;
+	unsigned long r11, r10, r9, r8, ax, cx, dx, si, di;
+	unsigned long orig_ax, ip, cs, flags, sp, ss;
+};
+
+struct bpf_perf_event_data {
+	struct pt_regs regs;
+	__u64 sample_period;
+	__u64 addr;
+};
+
+#define RELOCATED __attribute__((preserve_access_index))
+
+struct signal_struct {
+	struct {
+		int counter;
+	} live;
+} RELOCATED;
+
+struct task_struct {
+	unsigned int flags;
+	int pid;
+	int tgid;
+	struct task_struct *group_leader;
+	struct signal_struct *signal;
+	__u64 start_boottime;
+} RELOCATED;
+
+#endif

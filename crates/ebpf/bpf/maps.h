@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause OR GPL-2.0 */
+/* Every map, with who writes it. Sizes marked "set by the loader" are 1 here. */
+#ifndef CANDELA_MAPS_H
+#define CANDELA_MAPS_H
+
+#include "kernel.h"
+#include "record.h"
+#include "tables.h"
+
+/* Per-CPU work area. The perf event cannot nest on one CPU, so a plain array
+ * indexed by CPU is race free; a per-CPU map could not hold 64 KiB values. */
+struct scratch {
+	struct sample_header header;
+	__u8 payload[MAX_FRAMES * 8 + REGISTER_COUNT * 8 + (MAX_STACK_PAGES + 1) * PAGE_BYTES];
+	struct walk walk;
+	__u64 entry_registers[REGISTER_COUNT];
+	struct pt_regs task_registers;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1); /* CPUs; set by the loader */
+	__type(key, __u32);
+	__type(value, struct scratch);
+} scratch_areas SEC(".maps");
+
+/* A process we can walk: its run of regions. Written by user space, deleted at exit. */
+struct process {
+	__u32 first_region;
+	__u32 region_count;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 1); /* set by the loader */
+	__type(key, __u32);
+	__type(value, struct process);
+} processes SEC(".maps");
+
+/* All regions of all processes. User space allocates runs in it and writes it by mmap. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1); /* set by the loader */
+	__type(key, __u32);
+	__type(value, struct region);
+} regions SEC(".maps");
+
+/* The rule dictionary shared by all tables. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 32768);
+	__type(key, __u32);
+	__type(value, struct unwind_rule);
+} rules SEC(".maps");
+
+/* Unwind tables, exactly sized, two words of the format per element. */
+struct table_map {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_INNER_MAP | BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct table_element);
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, 1); /* set by the loader */
+	__type(key, __u32);
+	__array(values, struct table_map);
+} tables SEC(".maps");
+
+/* When a walk last used a table (CLOCK_MONOTONIC ns, about 1 s coarse): eviction goes by it. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1); /* as tables; set by the loader */
+	__type(key, __u32);
+	__type(value, __u64);
+} table_last_used SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, PAGE_BYTES); /* set by the loader */
+} samples SEC(".maps");
+
+/* Fork and exit stay apart from samples: they are few, and losing one costs more. */
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, PAGE_BYTES); /* set by the loader */
+} life SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, COUNTER_COUNT);
+	__type(key, __u32);
+	__type(value, __u64);
+} counters SEC(".maps");
+
+/* Stack copies taken of a process in the current second. */
+struct copy_budget {
+	__u64 window;
+	__u32 used;
+	__u32 reserved;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 1024);
+	__type(key, __u32);
+	__type(value, struct copy_budget);
+} copy_budgets SEC(".maps");
+
+/* With filter_pids: the processes to sample. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 16384);
+	__type(key, __u32);
+	__type(value, __u8);
+} target_pids SEC(".maps");
+
+/* With filter_cgroup: slot 0 is the cgroup whose subtree is sampled. */
+struct {
+	__uint(type, BPF_MAP_TYPE_CGROUP_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u32);
+} target_cgroup SEC(".maps");
+
+/* Settings, fixed before the programs are loaded; src/loader.rs writes the same layout. */
+struct settings {
+	__u32 filter_pids;
+	__u32 filter_cgroup;
+	__u32 follow_forks;
+	__u32 excluded_pid;
+	__u32 stack_pages;
+	__u32 copies_per_second;
+};
+
+/* A section of its own, so that the loader need not know where in .rodata it lies. */
+const volatile struct settings settings SEC(".rodata.settings") = {};
+
+/* clang up to 19 emits a struct that only an inner map names as a forward declaration. */
+const struct table_element keep_table_element_type = {};
+
+static __always_inline void count_many(__u32 counter, __u64 amount)
+{
+	__u64 *value = bpf_map_lookup_elem(&counters, &counter);
+	if (value)
+		*value += amount;
+}
+
+static __always_inline void count(__u32 counter)
+{
+	count_many(counter, 1);
+}
+
+#endif

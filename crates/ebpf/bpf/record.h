@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause OR GPL-2.0 */
+/*
+ * What crosses the ring buffers. The Rust side decodes these bytes in
+ * src/record.rs; each change here is a change there.
+ */
+#ifndef CANDELA_RECORD_H
+#define CANDELA_RECORD_H
+
+enum {
+	MAX_KERNEL_FRAMES = 127,
+	MAX_USER_FRAMES = 256,
+	MAX_FRAMES = MAX_KERNEL_FRAMES + MAX_USER_FRAMES + 1,
+	PAGE_BYTES = 4096,
+	MAX_STACK_PAGES = 16,
+	/* rax rdx rcx rbx rsi rdi rbp rsp r8..r15 (DWARF order), rip */
+	REGISTER_COUNT = 17,
+};
+
+enum record_kind {
+	RECORD_SAMPLE = 1,
+	RECORD_FORK = 2,
+	RECORD_EXIT = 3,
+};
+
+/* sample_header.flags */
+enum {
+	SAMPLE_HAS_REGISTERS = 1 << 0,
+	SAMPLE_IN_KERNEL = 1 << 1,
+	SAMPLE_COPY_LIMITED = 1 << 2,
+	SAMPLE_PROCESS_KNOWN = 1 << 3,
+};
+
+/*
+ * Followed by kernel frames and user frames (leaf first, 8 bytes each), then,
+ * with SAMPLE_HAS_REGISTERS, REGISTER_COUNT words and stack_bytes of stack
+ * from rsp upwards.
+ */
+struct sample_header {
+	__u32 kind;
+	__u8 result;
+	__u8 flags;
+	__u16 reserved;
+	__u32 pid;
+	__u32 tid;
+	__u32 cpu;
+	__u16 kernel_frames;
+	__u16 user_frames;
+	__u32 stack_bytes;
+	__u32 reserved2;
+	__u64 time_ns;
+	__u64 cgroup_id;
+	__u64 process_start_ns;
+	char comm[16];
+};
+
+struct life_record {
+	__u32 kind;
+	__u32 pid;
+	__u32 parent;
+	__u32 reserved;
+	__u64 time_ns;
+};
+
+/* Indices of the counters map; the names are in src/counters.rs. */
+enum counter {
+	COUNTER_SAMPLES = 0,
+	COUNTER_RESULT_FIRST = 1, /* one per result code, nine of them */
+	COUNTER_RESULT_LAST = 9,
+	COUNTER_RING_FULL = 10,
+	COUNTER_LIFE_RING_FULL = 11,
+	COUNTER_STACK_COPIES = 12,
+	COUNTER_COPIES_LIMITED = 13,
+	COUNTER_UNKNOWN_PROCESS = 14,
+	COUNTER_COMPAT_TASK = 15,
+	COUNTER_KERNEL_STACK_ERROR = 16,
+	COUNTER_USER_FRAMES = 17,
+	COUNTER_COUNT = 18,
+};
+
+#endif

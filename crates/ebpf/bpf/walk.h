@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause OR GPL-2.0 */
+/*
+ * One step of the stack walk over compact unwind tables: the C twin of
+ * candela-unwind's walk. It is plain C over four primitives, so that a test
+ * can compile it for user space and run both twins on the same stack:
+ *
+ *   bool table_exists(__u32 table)
+ *   bool table_element(__u32 table, __u32 index, struct table_element *out)
+ *   bool rule_at(__u32 index, struct unwind_rule *out)
+ *   bool region_at(__u32 index, struct region *out)
+ *   bool read_user(void *out, __u32 bytes, __u64 address)
+ */
+#ifndef CANDELA_WALK_H
+#define CANDELA_WALK_H
+
+#include "tables.h"
+
+static __always_inline bool find_region(struct walk *walk, __u64 address)
+{
+	struct region candidate;
+	__u32 low = 0, high = walk->region_count;
+
+	if (address >= walk->region.start && address < walk->region.end)
+		return true;
+
+	for (int step = 0; step < REGION_SEARCH_STEPS; step++) {
+		if (low >= high)
+			break;
+		__u32 middle = low + (high - low) / 2;
+		if (!region_at(walk->first_region + middle, &candidate))
+			return false;
+		if (address >= candidate.end) {
+			low = middle + 1;
+		} else if (address < candidate.start) {
+			high = middle;
+		} else {
+			walk->region = candidate;
+			return true;
+		}
+	}
+	return false;
+}
+
+static __always_inline bool table_word(__u32 table, __u32 index, __u32 *word)
+{
+	struct table_element element;
+
+	if (!table_element(table, index >> 1, &element))
+		return false;
+	*word = index & 1 ? element.words[1] : element.words[0];
+	return true;
+}
+
+/* The last row at or before address, as in the table format; false where none is. */
+static __always_inline bool find_row(__u32 table, __u64 address, __u32 *row)
+{
+	__u32 first_page, page_count, low, high;
+	struct table_element header;
+	__u64 page = address >> 16;
+
+	if (!table_element(table, 0, &header))
+		return false;
+	first_page = header.words[0];
+	page_count = header.words[1];
+	if (page < first_page || page - first_page >= page_count)
+		return false;
+	page -= first_page;
+	if (!table_word(table, 2 + page, &low) || !table_word(table, 3 + page, &high))
+		return false;
+
+	/* Invariant: the rows before low are <= address, those from high on are >. */
+	__u32 target = address & 0xffff;
+	for (int step = 0; step < ROW_SEARCH_STEPS; step++) {
+		__u32 word;
+		if (low >= high)
+			break;
+		__u32 middle = low + (high - low) / 2;
+		if (!table_word(table, middle, &word))
+			return false;
+		if ((word >> 16) <= target)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	/* A page without an earlier row continues the last row of the page before. */
+	if (low <= 3 + page_count)
+		return false;
+	return table_word(table, low - 1, row);
+}
+
+static __always_inline bool find_rule(struct walk *walk, __u64 address, struct unwind_rule *rule)
+{
+	__u32 row;
+
+	if (!find_row(walk->region.table, address - walk->region.bias, &row))
+		return false;
+	return rule_at(row & 0xffff, rule);
+}
+
+/* Ends the walk. */
+static __always_inline int stop(struct walk *walk, __u8 result)
+{
+	walk->result = result;
+	return 1;
+}
+
+static __always_inline int enter_caller(struct walk *walk, __u64 pc, __u64 rsp, __u64 rbp, bool exact)
+{
+	/* Coroutine libraries and thread entries put a zero where the return address would be. */
+	if (pc == 0)
+		return stop(walk, WALK_COMPLETE);
+	walk->pc = pc;
+	walk->rsp = rsp;
+	walk->rbp = rbp;
+	walk->is_leaf = 0;
+	walk->exact_pc = exact;
+	return 0;
+}
+
+/*
+ * [rbp] is the caller's rbp, [rbp + 8] the return address. Where a row asks for
+ * this step it may lead to another stack (Go's systemstack); elsewhere the chain
+ * must grow.
+ */
+static __always_inline int frame_pointer_step(struct walk *walk, bool must_grow)
+{
+	__u64 saved[2];
+
+	if (must_grow && walk->rbp + 16 <= walk->rsp)
+		return stop(walk, WALK_NO_PROGRESS);
+	if (!read_user(saved, sizeof(saved), walk->rbp))
+		return stop(walk, WALK_BAD_READ);
+	return enter_caller(walk, saved[1], walk->rbp + 16, saved[0], false);
+}
+
+/* Offsets of the x86-64 struct ucontext: uc_mcontext at 40, in it rbp, rsp and rip. */
+static __always_inline int signal_step(struct walk *walk)
+{
+	__u64 rbp, rsp, rip;
+
+	if (!read_user(&rbp, sizeof(rbp), walk->rsp + 0x78) || !read_user(&rsp, sizeof(rsp), walk->rsp + 0xa0) ||
+	    !read_user(&rip, sizeof(rip), walk->rsp + 0xa8))
+		return stop(walk, WALK_BAD_READ);
+	return enter_caller(walk, rip, rsp, rbp, true);
+}
+
+/* A return address may be the first byte of the next function, so the call is what is looked up. */
+static __always_inline __u64 lookup_address(const struct walk *walk)
+{
+	return walk->exact_pc ? walk->pc : walk->pc - 1;
+}
+
+/* Moves from one frame to its caller. 0: go on, 1: the walk ended with walk->result. */
+static __always_inline int walk_step(struct walk *walk)
+{
+	struct unwind_rule rule;
+	__u64 cfa, return_address, rbp;
+	__u64 address = lookup_address(walk);
+
+	if (!find_region(walk, address)) {
+		/* Memory we were not told about is most often fresh JIT code, which keeps frame
+		 * pointers. Where they lead nowhere, the missing mapping is the cause to report. */
+		int ended = frame_pointer_step(walk, true);
+		if (ended && walk->result != WALK_COMPLETE)
+			walk->result = WALK_NO_MAPPING;
+		return ended;
+	}
+	if (walk->region.kind == REGION_FRAME_POINTER) {
+		if (walk->rbp == 0)
+			return stop(walk, WALK_COMPLETE);
+		return frame_pointer_step(walk, true);
+	}
+	if (!table_exists(walk->region.table))
+		return stop(walk, WALK_NO_TABLE);
+	if (!find_rule(walk, address, &rule))
+		return stop(walk, WALK_NO_RULE);
+
+	switch (rule.cfa_kind) {
+	case CFA_RSP:
+		cfa = walk->rsp + (__s64)rule.cfa_offset;
+		break;
+	case CFA_RBP:
+		cfa = walk->rbp + (__s64)rule.cfa_offset;
+		break;
+	case CFA_PLT:
+		cfa = walk->rsp + 8 + ((__s32)(address & 15) >= rule.cfa_offset ? 8 : 0);
+		break;
+	case CFA_DEREF_RBP:
+		if (!read_user(&cfa, sizeof(cfa), walk->rbp + (__s64)rule.cfa_offset))
+			return stop(walk, WALK_BAD_READ);
+		break;
+	case CFA_DEREF_RSP:
+		if (!read_user(&cfa, sizeof(cfa), walk->rsp + (__s64)(__s16)(rule.cfa_offset & 0xffff)))
+			return stop(walk, WALK_BAD_READ);
+		cfa += (__s64)(rule.cfa_offset >> 16);
+		break;
+	case CFA_END:
+		return stop(walk, WALK_COMPLETE);
+	case CFA_SIGNAL:
+		return signal_step(walk);
+	case CFA_FRAME_POINTER:
+		if (walk->rbp == 0)
+			return stop(walk, WALK_COMPLETE);
+		return frame_pointer_step(walk, false);
+	case CFA_REGISTER:
+		if (!walk->is_leaf)
+			return stop(walk, WALK_NO_RULE);
+		cfa = walk->registers[rule.cfa_offset & (DWARF_REGISTERS - 1)] + (__s64)(rule.cfa_offset >> 8);
+		break;
+	default:
+		return stop(walk, WALK_NO_RULE);
+	}
+
+	if (cfa <= walk->rsp)
+		return stop(walk, WALK_NO_PROGRESS);
+	if (!read_user(&return_address, sizeof(return_address), cfa - 8))
+		return stop(walk, WALK_BAD_READ);
+
+	rbp = walk->rbp;
+	if (rule.fp_kind == FP_UNDEFINED) {
+		rbp = 0;
+	} else if (rule.fp_kind != FP_SAME) {
+		__u64 base = rule.fp_kind == FP_CFA_OFFSET ? cfa : rbp;
+		if (!read_user(&rbp, sizeof(rbp), base + (__s64)rule.fp_offset))
+			return stop(walk, WALK_BAD_READ);
+	}
+	return enter_caller(walk, return_address, cfa, rbp, false);
+}
+
+#endif

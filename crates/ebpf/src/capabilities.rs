@@ -1,0 +1,225 @@
+//! What this host allows, for `candela doctor`.
+
+use crate::host;
+use crate::loader::{self, FIRST_KERNEL};
+use crate::options::Options;
+use crate::{perf_event, sideband::Sideband};
+use std::fs;
+use std::path::Path;
+
+/// Bits of CapEff, see linux/capability.h.
+const CAP_DAC_READ_SEARCH: u32 = 2;
+const CAP_SYS_PTRACE: u32 = 19;
+const CAP_SYS_ADMIN: u32 = 21;
+const CAP_SYSLOG: u32 = 34;
+const CAP_PERFMON: u32 = 38;
+const CAP_BPF: u32 = 39;
+
+const GRANT: &str = "run as root, or: setcap cap_bpf,cap_perfmon,cap_sys_ptrace,cap_dac_read_search,cap_syslog=ep candela";
+
+/// One thing that sampling depends on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Check {
+    /// A stable, short name.
+    pub name: &'static str,
+    /// Whether it is there.
+    pub ok: bool,
+    /// Whether sampling is impossible without it (otherwise: poorer).
+    pub required: bool,
+    /// What was found.
+    pub detail: String,
+    /// What to do about it, where it is not there.
+    pub fix: Option<&'static str>,
+}
+
+/// Probes this host. Loads the programs once, without attaching them, and opens each perf event once.
+pub fn capabilities() -> Vec<Check> {
+    let mut checks = vec![kernel(), btf(), lockdown(), jit(), pid_namespace()];
+    checks.extend(privileges());
+    checks.push(cpu_clock());
+    checks.push(sideband());
+    checks.push(programs());
+    checks
+}
+
+fn kernel() -> Check {
+    let release = host::kernel_release();
+    Check {
+        name: "kernel",
+        ok: host::kernel_version().is_some_and(|version| version >= FIRST_KERNEL),
+        // Distributions bring bpf_loop to older kernels; whether it loads is what counts.
+        required: false,
+        detail: format!("Linux {release} (bpf_loop needs 5.17)"),
+        fix: Some("use Linux 5.17 or newer, or a distribution kernel with bpf_loop"),
+    }
+    .done()
+}
+
+fn btf() -> Check {
+    let path = "/sys/kernel/btf/vmlinux";
+    let found = Path::new(path).exists();
+    Check {
+        name: "btf",
+        ok: found,
+        required: true,
+        detail: format!("{path} {}", if found { "is there" } else { "is missing" }),
+        fix: Some("use a kernel built with CONFIG_DEBUG_INFO_BTF=y"),
+    }
+    .done()
+}
+
+fn lockdown() -> Check {
+    let mode = host::lockdown_mode();
+    Check {
+        name: "lockdown",
+        ok: mode.as_deref() != Some("confidentiality"),
+        required: true,
+        detail: mode.unwrap_or_else(|| "not visible (securityfs is not mounted)".to_owned()),
+        fix: Some("boot with lockdown=integrity or lockdown=none"),
+    }
+    .done()
+}
+
+fn jit() -> Check {
+    // The file is readable by root only; an unreadable one is no reason to alarm.
+    let setting = fs::read_to_string("/proc/sys/net/core/bpf_jit_enable").ok();
+    let setting = setting.as_deref().map(str::trim);
+    Check {
+        name: "bpf_jit",
+        ok: setting != Some("0"),
+        required: false,
+        detail: format!(
+            "net.core.bpf_jit_enable = {}",
+            setting.unwrap_or("not readable")
+        ),
+        fix: Some("sysctl net.core.bpf_jit_enable=1"),
+    }
+    .done()
+}
+
+fn pid_namespace() -> Check {
+    let initial = host::in_initial_pid_namespace();
+    Check {
+        name: "pid_namespace",
+        ok: initial != Some(false),
+        required: false,
+        detail: match initial {
+            Some(true) => "the host's".to_owned(),
+            Some(false) => {
+                "a container's: process ids of events would not be those of /proc".to_owned()
+            }
+            None => "cannot be told".to_owned(),
+        },
+        fix: Some("run the container with the host's pid namespace (docker run --pid=host)"),
+    }
+    .done()
+}
+
+fn privileges() -> Vec<Check> {
+    let needed = [
+        ("cap_bpf", CAP_BPF, true, "load BPF programs"),
+        ("cap_perfmon", CAP_PERFMON, true, "observe all processes"),
+        (
+            "cap_sys_ptrace",
+            CAP_SYS_PTRACE,
+            false,
+            "open the binaries of other users' processes",
+        ),
+        (
+            "cap_dac_read_search",
+            CAP_DAC_READ_SEARCH,
+            false,
+            "read the binaries of other users",
+        ),
+        ("cap_syslog", CAP_SYSLOG, false, "name kernel functions"),
+    ];
+    let by_admin = host::has_capability(CAP_SYS_ADMIN);
+    needed
+        .into_iter()
+        .map(|(name, bit, required, purpose)| {
+            let implied = by_admin && required;
+            let ok = host::has_capability(bit) || implied;
+            let state = if ok { "held" } else { "missing" };
+            Check {
+                name,
+                ok,
+                required,
+                detail: format!("{state}; to {purpose}"),
+                fix: Some(GRANT),
+            }
+            .done()
+        })
+        .collect()
+}
+
+fn cpu_clock() -> Check {
+    let opened = first_cpu().and_then(|cpu| {
+        perf_event::open_cpu_clock(cpu, 1_000_000_000).map_err(|error| error.to_string())
+    });
+    Check {
+        name: "cpu_clock",
+        ok: opened.is_ok(),
+        required: true,
+        detail: opened
+            .err()
+            .unwrap_or_else(|| "perf event opens".to_owned()),
+        fix: Some(GRANT),
+    }
+    .done()
+}
+
+fn sideband() -> Check {
+    let opened =
+        first_cpu().and_then(|cpu| Sideband::open(cpu, false).map_err(|error| error.to_string()));
+    Check {
+        name: "side_band",
+        ok: opened.is_ok(),
+        required: true,
+        detail: opened
+            .err()
+            .unwrap_or_else(|| "exec and mapping records open".to_owned()),
+        fix: Some(GRANT),
+    }
+    .done()
+}
+
+fn programs() -> Check {
+    // As small as it gets: what is probed is the verifier, not memory.
+    let options = Options {
+        sample_ring_bytes: Some(0),
+        max_processes: 1,
+        max_regions: 1,
+        max_tables: 1,
+        ..Options::default()
+    };
+    let loaded = loader::load(&options);
+    Check {
+        name: "bpf_programs",
+        ok: loaded.is_ok(),
+        required: true,
+        detail: loaded
+            .err()
+            .map_or_else(|| "load and verify".to_owned(), |error| error.to_string()),
+        fix: Some("see the message; the checks above name the usual causes"),
+    }
+    .done()
+}
+
+fn first_cpu() -> Result<u32, String> {
+    let cpus = host::online_cpus().map_err(|error| error.to_string())?;
+    cpus.first()
+        .copied()
+        .ok_or_else(|| "no CPU is online".to_owned())
+}
+
+// === impl Check ===
+
+impl Check {
+    /// Nothing to fix where nothing is wrong.
+    fn done(mut self) -> Check {
+        if self.ok {
+            self.fix = None;
+        }
+        self
+    }
+}

@@ -1,0 +1,66 @@
+//! What our programs cost, as the kernel measures it.
+
+use crate::Error;
+use crate::bpf_map::errno_of;
+use libbpf_rs::{Object, libbpf_sys};
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::time::Duration;
+
+/// The run time of one program since it was loaded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProgramCost {
+    /// The program's name in bpf/sampler.bpf.c.
+    pub name: String,
+    /// How often it ran while run-time statistics were on.
+    pub runs: u64,
+    /// How long these runs took together.
+    pub run_time: Duration,
+    /// How many instructions the verifier looked at.
+    pub verified_instructions: u32,
+}
+
+/// Turns run-time statistics on for the whole host until the descriptor is closed.
+pub(crate) fn enable_statistics() -> Result<OwnedFd, Error> {
+    // SAFETY: the call takes a number and opens a descriptor.
+    let file = unsafe { libbpf_sys::bpf_enable_stats(libbpf_sys::BPF_STATS_RUN_TIME) };
+    if file < 0 {
+        return Err(Error::System {
+            action: "enable BPF run-time statistics",
+            source: errno_of(file),
+        });
+    }
+    // SAFETY: a descriptor that the call above has just opened for us.
+    Ok(unsafe { OwnedFd::from_raw_fd(file) })
+}
+
+/// The cost of each program of `object`.
+pub(crate) fn of_programs(object: &Object) -> Result<Vec<ProgramCost>, Error> {
+    object
+        .progs()
+        .map(|program| {
+            let mut info = libbpf_sys::bpf_prog_info::default();
+            let mut size = size_of::<libbpf_sys::bpf_prog_info>() as u32;
+            // SAFETY: info is as large as size says and outlives the call; its pointers are null,
+            // so the kernel copies nothing else.
+            let code = unsafe {
+                libbpf_sys::bpf_prog_get_info_by_fd(
+                    program.as_fd().as_raw_fd(),
+                    &raw mut info,
+                    &raw mut size,
+                )
+            };
+            if code < 0 {
+                return Err(Error::System {
+                    action: "read BPF run-time statistics",
+                    source: errno_of(code),
+                });
+            }
+            Ok(ProgramCost {
+                name: program.name().to_string_lossy().into_owned(),
+                runs: info.run_cnt,
+                run_time: Duration::from_nanos(info.run_time_ns),
+                verified_instructions: info.verified_insns,
+            })
+        })
+        .collect()
+}

@@ -1,0 +1,63 @@
+//! What the kernel side counted: samples by result, losses by reason.
+
+use candela_unwind::WalkResult;
+
+/// Indices of the `counters` map, as in bpf/record.h.
+pub(crate) mod index {
+    pub(crate) const SAMPLES: u32 = 0;
+    pub(crate) const RESULT_FIRST: u32 = 1;
+    pub(crate) const RING_FULL: u32 = 10;
+    pub(crate) const LIFE_RING_FULL: u32 = 11;
+    pub(crate) const STACK_COPIES: u32 = 12;
+    pub(crate) const COPIES_LIMITED: u32 = 13;
+    pub(crate) const UNKNOWN_PROCESS: u32 = 14;
+    pub(crate) const COMPAT_TASK: u32 = 15;
+    pub(crate) const KERNEL_STACK_ERROR: u32 = 16;
+    pub(crate) const USER_FRAMES: u32 = 17;
+}
+
+/// How many result codes there are.
+pub(crate) const RESULTS: usize = 9;
+
+/// Totals since the start; they only grow.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Samples taken, whether or not they reached us.
+    pub samples: u64,
+    /// Samples by how their walk ended, indexed by [`WalkResult`].
+    pub results: [u64; RESULTS],
+    /// User frames walked in the kernel.
+    pub user_frames: u64,
+    /// Samples dropped because the ring buffer was full, for each possible CPU.
+    pub ring_full_by_cpu: Vec<u64>,
+    /// Fork and exit events dropped because their ring buffer was full.
+    pub life_ring_full: u64,
+    /// Side-band records (exec, mapping) that the kernel dropped.
+    pub sideband_lost: u64,
+    /// Samples that came with registers and a stack copy.
+    pub stack_copies: u64,
+    /// Samples whose stack copy was refused by the rate limit of their process.
+    pub copies_limited: u64,
+    /// Samples of processes whose mappings were not known.
+    pub unknown_process: u64,
+    /// Samples of 32-bit processes, which are not walked.
+    pub compat_tasks: u64,
+    /// Samples in the kernel without kernel frames.
+    pub kernel_stack_errors: u64,
+    /// Records of a layout we do not know: a defect of ours.
+    pub undecodable: u64,
+}
+
+// === impl Counters ===
+
+impl Counters {
+    /// How many samples ended with `result`.
+    pub fn result(&self, result: WalkResult) -> u64 {
+        self.results[result as usize]
+    }
+
+    /// Samples dropped because the ring buffer was full, on all CPUs.
+    pub fn ring_full(&self) -> u64 {
+        self.ring_full_by_cpu.iter().sum()
+    }
+}

@@ -1,0 +1,177 @@
+//! What can go wrong between us and the kernel.
+
+use std::io;
+use std::path::PathBuf;
+
+/// Why the kernel could not be observed; each says what to do about it.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The sampling rate is outside [`RATE_RANGE_HZ`](crate::RATE_RANGE_HZ).
+    #[error("sampling rate {rate_hz} Hz is out of range; choose 1 to 1000 Hz")]
+    RateOutOfRange {
+        /// The rate asked for.
+        rate_hz: u32,
+    },
+    /// The process lacks a capability.
+    #[error(
+        "no permission to {action}: capability {capability} is missing; run as root, or grant it \
+             (`setcap cap_bpf,cap_perfmon,cap_sys_ptrace,cap_dac_read_search,cap_syslog=ep` on the binary)"
+    )]
+    MissingCapability {
+        /// The capability, as in capabilities(7).
+        capability: &'static str,
+        /// What needed it.
+        action: &'static str,
+    },
+    /// The kernel has no type information, so field offsets are unknown.
+    #[error(
+        "this kernel has no BTF ({path} is missing); use a kernel built with CONFIG_DEBUG_INFO_BTF=y"
+    )]
+    NoBtf {
+        /// Where it should be.
+        path: &'static str,
+    },
+    /// The kernel is too old for a feature that we cannot do without.
+    #[error("kernel {release} is too old: {feature} needs Linux {needed} or newer")]
+    KernelTooOld {
+        /// The running kernel's release.
+        release: String,
+        /// The oldest release that has the feature.
+        needed: &'static str,
+        /// The missing feature.
+        feature: &'static str,
+    },
+    /// Kernel lockdown forbids reading kernel memory from BPF.
+    #[error(
+        "kernel lockdown is in confidentiality mode, which forbids BPF to read stacks; \
+             boot with lockdown=integrity or none"
+    )]
+    Lockdown,
+    /// Memory for maps was refused.
+    #[error(
+        "the kernel refused memory for the BPF map {map} (limit on locked memory: {limit}); \
+             raise it with `ulimit -l unlimited` or LimitMEMLOCK=infinity"
+    )]
+    MemoryLock {
+        /// The map.
+        map: String,
+        /// RLIMIT_MEMLOCK, in bytes or "unlimited".
+        limit: String,
+    },
+    /// The kernel has no BPF system call, or a sandbox hides it.
+    #[error(
+        "this kernel has no bpf system call (CONFIG_BPF_SYSCALL=y), or a seccomp filter hides it"
+    )]
+    NoBpf,
+    /// The programs were refused for another reason.
+    #[error("the kernel refused to load the BPF programs: {source}; last messages: {messages}")]
+    Load {
+        /// libbpf's error.
+        source: libbpf_rs::Error,
+        /// The end of libbpf's and the verifier's messages.
+        messages: String,
+    },
+    /// A program could not be attached.
+    #[error("the kernel refused to attach the BPF program {program}: {source}")]
+    Attach {
+        /// The program.
+        program: &'static str,
+        /// libbpf's error.
+        source: libbpf_rs::Error,
+    },
+    /// A perf event could not be opened.
+    #[error("cannot open the perf event {event} on cpu {cpu}: {source}")]
+    PerfEvent {
+        /// The event.
+        event: &'static str,
+        /// The CPU.
+        cpu: u32,
+        /// The system's error.
+        source: io::Error,
+    },
+    /// A target process does not exist.
+    #[error("no process {pid}; it may have ended, list the running ones with `ps -e`")]
+    NoSuchProcess {
+        /// Its id.
+        pid: u32,
+    },
+    /// The target cgroup cannot be used.
+    #[error("cannot use cgroup {}: {source}; give a directory of the cgroup v2 hierarchy", path.display())]
+    Cgroup {
+        /// Its path.
+        path: PathBuf,
+        /// The system's error.
+        source: io::Error,
+    },
+    /// An operation on a map failed.
+    #[error("cannot {action} the BPF map {map}: {source}")]
+    Map {
+        /// The map.
+        map: &'static str,
+        /// What was attempted.
+        action: &'static str,
+        /// The system's error.
+        source: io::Error,
+    },
+    /// A table id is not below [`Options::max_tables`](crate::Options::max_tables).
+    #[error(
+        "unwind table id {id} is out of range: at most {max_tables} tables; evict one and reuse its id"
+    )]
+    TableId {
+        /// The id.
+        id: u32,
+        /// The limit.
+        max_tables: u32,
+    },
+    /// A table has no words or more than an array can index.
+    #[error("unwind table {id} has {words} words; a table has 2 to 2^32 words")]
+    TableSize {
+        /// The id.
+        id: u32,
+        /// Its size.
+        words: usize,
+    },
+    /// There is no room for the mappings of one more process.
+    #[error(
+        "no room for {wanted} mappings of process {pid}: {used} of {capacity} are in use; \
+             remove processes that were not sampled lately, or raise max_regions"
+    )]
+    RegionsFull {
+        /// The process.
+        pid: u32,
+        /// How many mappings it has.
+        wanted: u32,
+        /// How many are in use by all processes.
+        used: u32,
+        /// How many there can be.
+        capacity: u32,
+    },
+    /// Another operation of the system failed.
+    #[error("cannot {action}: {source}")]
+    System {
+        /// What was attempted.
+        action: &'static str,
+        /// The system's error.
+        source: io::Error,
+    },
+}
+
+impl Error {
+    /// Whether more privileges or another kernel would help (exit code 6 of the command line).
+    pub fn is_permission_or_kernel(&self) -> bool {
+        !matches!(
+            self,
+            Error::RateOutOfRange { .. }
+                | Error::NoSuchProcess { .. }
+                | Error::Cgroup { .. }
+                | Error::TableId { .. }
+                | Error::TableSize { .. }
+                | Error::RegionsFull { .. }
+        )
+    }
+
+    pub(crate) fn system(action: &'static str) -> impl FnOnce(io::Error) -> Error {
+        move |source| Error::System { action, source }
+    }
+}

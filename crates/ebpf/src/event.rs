@@ -1,0 +1,125 @@
+//! What the kernel tells us, typed.
+
+use candela_unwind::{Registers, StackCopy, WalkResult};
+use std::ffi::OsStr;
+
+/// One event. Times are CLOCK_MONOTONIC in nanoseconds; [`Clock`](crate::Clock) converts them.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Event<'a> {
+    /// A CPU sample.
+    Sample(Sample<'a>),
+    /// A process replaced its program. Its mappings were forgotten; `Mapped` events for the new ones follow.
+    Exec {
+        /// Process id.
+        pid: u32,
+        /// When.
+        time_ns: u64,
+        /// Its new name, at most 15 bytes.
+        comm: &'a OsStr,
+    },
+    /// A new process, with copies of its parent's mappings (already set in the kernel).
+    Fork {
+        /// The new process.
+        pid: u32,
+        /// The process that forked.
+        parent: u32,
+        /// When.
+        time_ns: u64,
+    },
+    /// The last thread of a process ended; its mappings were forgotten.
+    Exit {
+        /// Process id.
+        pid: u32,
+        /// When.
+        time_ns: u64,
+    },
+    /// A process mapped executable memory.
+    Mapped(Mapped<'a>),
+    /// The kernel had no room for this many side-band records (exec, mappings): rescan `/proc`.
+    SidebandLost {
+        /// How many records.
+        records: u64,
+    },
+}
+
+/// One CPU sample. Its value is one sampling period.
+#[derive(Debug)]
+pub struct Sample<'a> {
+    /// Process id (thread group).
+    pub pid: u32,
+    /// Thread id.
+    pub tid: u32,
+    /// The CPU it ran on.
+    pub cpu: u32,
+    /// CLOCK_MONOTONIC, nanoseconds.
+    pub time_ns: u64,
+    /// Id of its cgroup in the v2 hierarchy: the inode number of the directory.
+    pub cgroup_id: u64,
+    /// When the process started, CLOCK_BOOTTIME in nanoseconds: tells reused process ids apart.
+    pub process_start_ns: u64,
+    /// The thread's name, at most 15 bytes.
+    pub comm: &'a OsStr,
+    /// How the walk of the user stack ended in the kernel.
+    pub result: WalkResult,
+    /// Whether it was interrupted in the kernel.
+    pub in_kernel: bool,
+    /// Whether the process's mappings were known.
+    pub process_known: bool,
+    /// Whether a stack copy would have been needed and was refused by its rate limit.
+    pub copy_limited: bool,
+    /// Kernel addresses, innermost first: return addresses, except where interrupted.
+    pub kernel_frames: &'a [u64],
+    /// User addresses to symbolize, innermost first: return addresses are already moved by -1
+    /// into their call, as [`candela_unwind::walk`] does.
+    pub user_frames: &'a [u64],
+    /// Registers and stack, where the walk ended with `NoMapping` or `NoTable`: walk these with
+    /// [`candela_unwind::walk`] instead of using `user_frames`.
+    pub context: Option<UserContext<'a>>,
+}
+
+/// Where user space starts its own walk of a sample.
+#[derive(Clone, Copy, Debug)]
+pub struct UserContext<'a> {
+    /// All general registers and rip.
+    pub registers: Registers,
+    /// The stack from rsp upwards, as much as was readable and allowed; may be empty.
+    pub stack: StackCopy<'a>,
+}
+
+/// An executable mapping that has just been made.
+#[derive(Debug)]
+pub struct Mapped<'a> {
+    /// Process id.
+    pub pid: u32,
+    /// CLOCK_MONOTONIC, nanoseconds.
+    pub time_ns: u64,
+    /// First address.
+    pub start: u64,
+    /// Bytes.
+    pub length: u64,
+    /// Offset in the file, in bytes.
+    pub file_offset: u64,
+    /// Which file.
+    pub file: FileIdentity<'a>,
+    /// Path in the process's mount namespace; `//anon`, `[vdso]` and the like where there is no file.
+    pub path: &'a OsStr,
+}
+
+/// Which file is mapped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileIdentity<'a> {
+    /// Device and inode (both zero: no file).
+    Inode {
+        /// Major device number.
+        major: u32,
+        /// Minor device number.
+        minor: u32,
+        /// Inode number.
+        inode: u64,
+        /// Generation of the inode, where the file system has one.
+        generation: u64,
+    },
+    /// The GNU build id, with [`Options::mapped_build_ids`](crate::Options::mapped_build_ids) where the file has one.
+    BuildId(&'a [u8]),
+}

@@ -1,0 +1,197 @@
+//! Loading the BPF object: sizes, settings, and what a refusal means.
+
+use crate::bpf_map::BpfMap;
+use crate::host;
+use crate::options::{Options, Target};
+use crate::{Error, options};
+use libbpf_rs::{MapCore, MapType, Object, ObjectBuilder, OpenObject, PrintLevel};
+use std::collections::VecDeque;
+use std::ffi::OsStr;
+use std::os::fd::AsFd;
+use std::sync::{Mutex, PoisonError};
+
+static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/sampler.bpf.o"));
+
+/// The first kernel with the `bpf_loop` helper.
+pub(crate) const FIRST_KERNEL: (u32, u32) = (5, 17);
+const BTF_PATH: &str = "/sys/kernel/btf/vmlinux";
+const LIFE_RING_BYTES: u32 = 256 * 1024;
+
+/// The loaded programs and the sizes they were loaded with.
+#[derive(Debug)]
+pub(crate) struct Loaded {
+    pub(crate) object: Object,
+    pub(crate) sample_ring_bytes: u32,
+    pub(crate) life_ring_bytes: u32,
+}
+
+/// `struct settings` of bpf/maps.h: six u32.
+fn settings(options: &Options) -> Vec<u8> {
+    let (filter_pids, follow_forks) = match options.target {
+        Target::Processes { follow_forks, .. } => (1, u32::from(follow_forks)),
+        Target::Host | Target::Cgroup(_) => (0, 0),
+    };
+    let filter_cgroup = u32::from(matches!(options.target, Target::Cgroup(_)));
+    // No process has id 0 here: the idle task is never sampled.
+    let excluded_pid = if options.exclude_self {
+        std::process::id()
+    } else {
+        0
+    };
+    [
+        filter_pids,
+        filter_cgroup,
+        follow_forks,
+        excluded_pid,
+        options.stack_pages(),
+        options.stack_copies_per_second,
+    ]
+    .iter()
+    .flat_map(|setting: &u32| setting.to_le_bytes())
+    .collect()
+}
+
+/// Opens, sizes and loads the object.
+///
+/// # Errors
+/// [`Error::NoBtf`], [`Error::MissingCapability`], [`Error::KernelTooOld`], [`Error::Lockdown`],
+/// [`Error::NoBpf`], [`Error::MemoryLock`], [`Error::Load`].
+pub(crate) fn load(options: &Options) -> Result<Loaded, Error> {
+    if !std::path::Path::new(BTF_PATH).exists() {
+        return Err(Error::NoBtf { path: BTF_PATH });
+    }
+    let messages = MessageCapture::start();
+    let cpus = libbpf_rs::num_possible_cpus().map_err(|source| refusal(source, &messages))?;
+    let cpus = u32::try_from(cpus).unwrap_or(u32::MAX);
+    let sample_ring_bytes = options.ring_bytes(cpus);
+    let mut open = ObjectBuilder::default()
+        .open_memory(OBJECT)
+        .map_err(|source| refusal(source, &messages))?;
+    size_maps(&mut open, options, cpus, sample_ring_bytes)
+        .map_err(|source| refusal(source, &messages))?;
+    let object = open.load().map_err(|source| refusal(source, &messages))?;
+    Ok(Loaded {
+        object,
+        sample_ring_bytes,
+        life_ring_bytes: LIFE_RING_BYTES,
+    })
+}
+
+fn size_maps(
+    open: &mut OpenObject,
+    options: &Options,
+    cpus: u32,
+    sample_ring_bytes: u32,
+) -> libbpf_rs::Result<()> {
+    for mut map in open.maps_mut() {
+        let name = map.name().to_string_lossy().into_owned();
+        match name.as_str() {
+            "scratch_areas" => map.set_max_entries(cpus)?,
+            "processes" => map.set_max_entries(options.max_processes.max(1))?,
+            "regions" => map.set_max_entries(options.max_regions.max(1))?,
+            "tables" | "table_last_used" => map.set_max_entries(options.max_tables.max(1))?,
+            "samples" => map.set_max_entries(sample_ring_bytes)?,
+            "life" => map.set_max_entries(LIFE_RING_BYTES)?,
+            name if name.ends_with(".settings") => map.set_initial_value(&settings(options))?,
+            _ => {}
+        }
+        debug_assert!(
+            map.map_type() != MapType::RingBuf || map.max_entries() >= options::PAGE_BYTES
+        );
+    }
+    Ok(())
+}
+
+/// The map `name` of the object.
+///
+/// # Errors
+/// [`Error::Map`] when descriptors run out.
+pub(crate) fn map(object: &Object, name: &'static str) -> Result<BpfMap, Error> {
+    let found = object.maps().find(|map| map.name() == OsStr::new(name));
+    let map = found.expect("bpf/maps.h defines each map that is asked for by name");
+    BpfMap::duplicate(name, map.as_fd())
+}
+
+/// Turns the kernel's error number into what the user can do about it.
+fn refusal(source: libbpf_rs::Error, messages: &MessageCapture) -> Error {
+    use libbpf_rs::ErrorKind;
+    let messages = messages.text();
+    if messages.contains("bpf_loop") || messages.contains("unknown#181") {
+        return Error::KernelTooOld {
+            release: host::kernel_release(),
+            needed: "5.17",
+            feature: "walking stacks in BPF (the helper bpf_loop)",
+        };
+    }
+    match source.kind() {
+        ErrorKind::PermissionDenied => {
+            if let Some(capability) = host::first_missing_capability() {
+                return Error::MissingCapability {
+                    capability,
+                    action: "load BPF programs",
+                };
+            }
+            if host::lockdown_mode().as_deref() == Some("confidentiality") {
+                return Error::Lockdown;
+            }
+            Error::Load { source, messages }
+        }
+        ErrorKind::Unsupported => Error::NoBpf,
+        ErrorKind::OutOfMemory => Error::MemoryLock {
+            map: messages.split('\'').nth(1).unwrap_or("unknown").to_owned(),
+            limit: host::locked_memory_limit(),
+        },
+        _ if host::kernel_version().is_some_and(|version| version < FIRST_KERNEL) => {
+            Error::KernelTooOld {
+                release: host::kernel_release(),
+                needed: "5.17",
+                feature: "walking stacks in BPF (the helper bpf_loop)",
+            }
+        }
+        _ => Error::Load { source, messages },
+    }
+}
+
+/// libbpf's messages while we load, for the error text. libbpf has one callback per process.
+struct MessageCapture {
+    previous: Option<(PrintLevel, libbpf_rs::PrintCallback)>,
+}
+
+static MESSAGES: Mutex<VecDeque<String>> = Mutex::new(VecDeque::new());
+const KEPT_MESSAGES: usize = 12;
+
+impl MessageCapture {
+    fn start() -> MessageCapture {
+        MESSAGES
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clear();
+        MessageCapture {
+            previous: libbpf_rs::set_print(Some((PrintLevel::Info, keep_message))),
+        }
+    }
+
+    fn text(&self) -> String {
+        let messages = MESSAGES.lock().unwrap_or_else(PoisonError::into_inner);
+        messages
+            .iter()
+            .map(|message| message.trim())
+            .collect::<Vec<_>>()
+            .join("; ")
+    }
+}
+
+impl Drop for MessageCapture {
+    fn drop(&mut self) {
+        libbpf_rs::set_print(self.previous.take());
+    }
+}
+
+fn keep_message(_level: PrintLevel, message: String) {
+    tracing::debug!(target: "candela_ebpf::libbpf", "{}", message.trim_end());
+    let mut messages = MESSAGES.lock().unwrap_or_else(PoisonError::into_inner);
+    if messages.len() == KEPT_MESSAGES {
+        messages.pop_front();
+    }
+    messages.push_back(message);
+}

@@ -1,0 +1,140 @@
+//! What to sample and how much room to take.
+
+use crate::Error;
+use std::path::PathBuf;
+
+/// Slowest and fastest sampling rate, in Hz.
+pub const RATE_RANGE_HZ: std::ops::RangeInclusive<u32> = 1..=1000;
+
+/// The largest stack copy of one sample, in bytes.
+pub const MAX_STACK_COPY_BYTES: u32 = 64 * 1024;
+
+pub(crate) const PAGE_BYTES: u32 = 4096;
+
+/// Settings of a [`Sampler`](crate::Sampler); `Options::default()` samples the whole host at 19 Hz.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Samples per second of each busy CPU, within [`RATE_RANGE_HZ`].
+    pub rate_hz: u32,
+    /// Whose samples are wanted.
+    pub target: Target,
+    /// Leave the calling process out.
+    pub exclude_self: bool,
+    /// How much of the stack is copied when the kernel cannot walk it, in bytes; rounded up to
+    /// pages, at most [`MAX_STACK_COPY_BYTES`].
+    pub stack_copy_bytes: u32,
+    /// How many stack copies one process may cause per second; further samples come without.
+    pub stack_copies_per_second: u32,
+    /// Size of the sample ring buffer in bytes, rounded up to a power of two. `None`: 1 MiB and
+    /// 512 KiB more per CPU.
+    pub sample_ring_bytes: Option<u32>,
+    /// How many processes can have mappings at a time (allocated as used).
+    pub max_processes: u32,
+    /// How many executable mappings all processes can have together (32 bytes each, allocated at start).
+    pub max_regions: u32,
+    /// How many unwind tables can be loaded at a time (16 bytes each, allocated at start).
+    pub max_tables: u32,
+    /// Ask the kernel for build ids in mapping events, instead of device and inode.
+    pub mapped_build_ids: bool,
+    /// Let the kernel measure the run time of our programs (costs about 20 ns per sample).
+    pub measure_cost: bool,
+}
+
+/// Whose samples are wanted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// Every process and kernel thread.
+    Host,
+    /// Some processes, by id in the host's pid namespace.
+    Processes {
+        /// Their ids.
+        pids: Vec<u32>,
+        /// Also the processes that these fork, and theirs.
+        follow_forks: bool,
+    },
+    /// The processes of a cgroup (v2) and of those below it.
+    Cgroup(PathBuf),
+}
+
+// === impl Options ===
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            rate_hz: 19,
+            target: Target::Host,
+            exclude_self: false,
+            stack_copy_bytes: MAX_STACK_COPY_BYTES,
+            stack_copies_per_second: 20,
+            sample_ring_bytes: None,
+            max_processes: 32_768,
+            max_regions: 65_536,
+            max_tables: 8_192,
+            mapped_build_ids: false,
+            measure_cost: false,
+        }
+    }
+}
+
+impl Options {
+    /// The time between two samples of a busy CPU in nanoseconds: the value of each sample.
+    ///
+    /// # Errors
+    /// [`Error::RateOutOfRange`].
+    pub fn period_ns(&self) -> Result<u64, Error> {
+        if !RATE_RANGE_HZ.contains(&self.rate_hz) {
+            return Err(Error::RateOutOfRange {
+                rate_hz: self.rate_hz,
+            });
+        }
+        Ok(1_000_000_000 / u64::from(self.rate_hz))
+    }
+
+    pub(crate) fn stack_pages(&self) -> u32 {
+        self.stack_copy_bytes
+            .min(MAX_STACK_COPY_BYTES)
+            .div_ceil(PAGE_BYTES)
+    }
+
+    pub(crate) fn ring_bytes(&self, cpus: u32) -> u32 {
+        let wanted = self
+            .sample_ring_bytes
+            .unwrap_or_else(|| (1 << 20) + cpus.saturating_mul(512 << 10));
+        // Above 2^30 the next power of two would not fit the kernel's limit.
+        wanted.clamp(PAGE_BYTES, 1 << 30).next_power_of_two()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_period_is_exact_and_the_rate_is_bounded() {
+        let at = |rate_hz| {
+            Options {
+                rate_hz,
+                ..Options::default()
+            }
+            .period_ns()
+        };
+        assert_eq!(at(1000).expect("in range"), 1_000_000);
+        assert_eq!(at(19).expect("in range"), 52_631_578);
+        assert!(matches!(at(0), Err(Error::RateOutOfRange { rate_hz: 0 })));
+        assert!(matches!(
+            at(1001),
+            Err(Error::RateOutOfRange { rate_hz: 1001 })
+        ));
+    }
+
+    #[test]
+    fn rings_are_powers_of_two() {
+        assert_eq!(Options::default().ring_bytes(2), 2 << 20);
+        assert_eq!(Options::default().ring_bytes(3), 4 << 20);
+        let tiny = Options {
+            sample_ring_bytes: Some(1),
+            ..Options::default()
+        };
+        assert_eq!(tiny.ring_bytes(2), PAGE_BYTES);
+    }
+}

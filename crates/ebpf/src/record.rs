@@ -1,0 +1,179 @@
+//! Decoding of what bpf/record.h lays out.
+
+use crate::event::{Sample, UserContext};
+use candela_unwind::{Registers, StackCopy, WalkResult};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+
+const SAMPLE_HEADER_BYTES: usize = 72;
+const REGISTER_COUNT: usize = 17;
+
+const RECORD_SAMPLE: u32 = 1;
+const RECORD_FORK: u32 = 2;
+const RECORD_EXIT: u32 = 3;
+
+const HAS_REGISTERS: u8 = 1 << 0;
+const IN_KERNEL: u8 = 1 << 1;
+const COPY_LIMITED: u8 = 1 << 2;
+const PROCESS_KNOWN: u8 = 1 << 3;
+
+/// A record of the `life` ring buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LifeRecord {
+    Fork { pid: u32, parent: u32, time_ns: u64 },
+    Exit { pid: u32, time_ns: u64 },
+}
+
+/// Reads little-endian numbers one after another; `None` behind the end.
+pub(crate) struct Fields<'a> {
+    pub(crate) rest: &'a [u8],
+}
+
+// === impl Fields ===
+
+impl<'a> Fields<'a> {
+    pub(crate) fn bytes(&mut self, count: usize) -> Option<&'a [u8]> {
+        let (taken, rest) = self.rest.split_at_checked(count)?;
+        self.rest = rest;
+        Some(taken)
+    }
+
+    pub(crate) fn u8(&mut self) -> Option<u8> {
+        self.bytes(1).map(|bytes| bytes[0])
+    }
+
+    pub(crate) fn u16(&mut self) -> Option<u16> {
+        self.bytes(2)?.try_into().ok().map(u16::from_le_bytes)
+    }
+
+    pub(crate) fn u32(&mut self) -> Option<u32> {
+        self.bytes(4)?.try_into().ok().map(u32::from_le_bytes)
+    }
+
+    pub(crate) fn u64(&mut self) -> Option<u64> {
+        self.bytes(8)?.try_into().ok().map(u64::from_le_bytes)
+    }
+}
+
+/// The text before the first NUL byte.
+pub(crate) fn text_before_nul(bytes: &[u8]) -> &OsStr {
+    let end = bytes
+        .iter()
+        .position(|&byte| byte == 0)
+        .unwrap_or(bytes.len());
+    OsStr::from_bytes(&bytes[..end])
+}
+
+/// The sample in `record`, its frames copied to `frames`; `None` if it is no sample.
+pub(crate) fn decode_sample<'a>(record: &'a [u8], frames: &'a mut Vec<u64>) -> Option<Sample<'a>> {
+    let mut header = Fields {
+        rest: record.get(..SAMPLE_HEADER_BYTES)?,
+    };
+    if header.u32()? != RECORD_SAMPLE {
+        return None;
+    }
+    let result = WalkResult::from_code(header.u8()?)?;
+    let flags = header.u8()?;
+    header.u16()?;
+    let (pid, tid, cpu) = (header.u32()?, header.u32()?, header.u32()?);
+    let kernel_frames = usize::from(header.u16()?);
+    let user_frames = usize::from(header.u16()?);
+    let stack_bytes = header.u32()? as usize;
+    header.u32()?;
+    let (time_ns, cgroup_id, process_start_ns) = (header.u64()?, header.u64()?, header.u64()?);
+    let comm = text_before_nul(header.bytes(16)?);
+
+    let mut payload = Fields {
+        rest: &record[SAMPLE_HEADER_BYTES..],
+    };
+    frames.clear();
+    for _ in 0..kernel_frames + user_frames {
+        frames.push(payload.u64()?);
+    }
+    let context = if flags & HAS_REGISTERS != 0 {
+        Some(decode_context(&mut payload, stack_bytes)?)
+    } else {
+        None
+    };
+    let (kernel_frames, user_frames) = frames.split_at(kernel_frames);
+    Some(Sample {
+        pid,
+        tid,
+        cpu,
+        time_ns,
+        cgroup_id,
+        process_start_ns,
+        comm,
+        result,
+        in_kernel: flags & IN_KERNEL != 0,
+        process_known: flags & PROCESS_KNOWN != 0,
+        copy_limited: flags & COPY_LIMITED != 0,
+        kernel_frames,
+        user_frames,
+        context,
+    })
+}
+
+fn decode_context<'a>(payload: &mut Fields<'a>, stack_bytes: usize) -> Option<UserContext<'a>> {
+    let mut words = [0; REGISTER_COUNT];
+    for word in &mut words {
+        *word = payload.u64()?;
+    }
+    let mut registers = Registers::default();
+    registers.general.copy_from_slice(&words[..16]);
+    registers.rip = words[16];
+    let stack = StackCopy {
+        base: registers.rsp(),
+        bytes: payload.bytes(stack_bytes)?,
+    };
+    Some(UserContext { registers, stack })
+}
+
+/// The fork or exit in `record`; `None` if it is neither.
+pub(crate) fn decode_life(record: &[u8]) -> Option<LifeRecord> {
+    let mut fields = Fields { rest: record };
+    let (kind, pid, parent) = (fields.u32()?, fields.u32()?, fields.u32()?);
+    fields.u32()?;
+    let time_ns = fields.u64()?;
+    match kind {
+        RECORD_FORK => Some(LifeRecord::Fork {
+            pid,
+            parent,
+            time_ns,
+        }),
+        RECORD_EXIT => Some(LifeRecord::Exit { pid, time_ns }),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn short_or_foreign_records_are_refused() {
+        let mut frames = Vec::new();
+        assert!(decode_sample(&[1, 0, 0, 0], &mut frames).is_none());
+        assert!(decode_sample(&[9; SAMPLE_HEADER_BYTES], &mut frames).is_none());
+        assert_eq!(decode_life(&[7; 24]), None);
+    }
+
+    #[test]
+    fn a_sample_must_hold_the_frames_it_announces() {
+        let mut record = vec![0; SAMPLE_HEADER_BYTES + 16];
+        record[0] = 1;
+        record[20] = 1; // kernel frames
+        record[22] = 1; // user frames
+        record[SAMPLE_HEADER_BYTES] = 0xaa;
+        record[SAMPLE_HEADER_BYTES + 8] = 0xbb;
+        let mut frames = Vec::new();
+        let sample = decode_sample(&record, &mut frames).expect("complete");
+        assert_eq!(
+            (sample.kernel_frames, sample.user_frames),
+            (&[0xaa][..], &[0xbb][..])
+        );
+        assert!(sample.context.is_none());
+        record.truncate(SAMPLE_HEADER_BYTES + 15);
+        assert!(decode_sample(&record, &mut Vec::new()).is_none());
+    }
+}

@@ -1,0 +1,536 @@
+//! The running sampler.
+
+use crate::bpf_map::BpfMap;
+use crate::clock::Clock;
+use crate::cost::{self, ProgramCost};
+use crate::counters::{Counters, RESULTS, index};
+use crate::event::{Event, FileIdentity, Mapped};
+use crate::host;
+use crate::kernel_tables::{KernelTables, MemoryUse};
+use crate::loader::{self, Loaded};
+use crate::mapping_store::MappingStore;
+use crate::options::{Options, Target};
+use crate::record::{LifeRecord, decode_life, decode_sample};
+use crate::ring::Ring;
+use crate::sideband::{OwnedFileIdentity, Sideband, SidebandBody, SidebandRecord};
+use crate::table_store::TableStore;
+use crate::{Error, Mapping, TableId, perf_event};
+use candela_unwind::{RuleSet, Table};
+use libbpf_rs::{Link, Object};
+use std::collections::HashSet;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, IntoRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Samples CPUs until it is dropped.
+///
+/// One thread polls it; [`Sampler::kernel_tables`] can be used from any thread meanwhile.
+pub struct Sampler {
+    // Links come first: programs are detached before what they use goes.
+    links: Vec<Link>,
+    sidebands: Vec<Sideband>,
+    samples: Ring,
+    life: Ring,
+    counters: BpfMap,
+    kernel_tables: Arc<KernelTables>,
+    object: Object,
+    #[expect(dead_code, reason = "held open: the kernel measures run times while it is")]
+    statistics: Option<OwnedFd>,
+    period_ns: u64,
+    /// With `Target::Processes`: whose side-band records are wanted.
+    targets: Option<HashSet<u32>>,
+    pending: Vec<LifeEvent>,
+    frames: Vec<u64>,
+    sideband_lost: u64,
+    undecodable: u64,
+    possible_cpus: usize,
+}
+
+/// Something that happened to a process, before it is put into the order of time.
+#[derive(Debug)]
+enum LifeEvent {
+    Life(LifeRecord),
+    Sideband(SidebandRecord),
+}
+
+// === impl LifeEvent ===
+
+impl LifeEvent {
+    fn time_ns(&self) -> u64 {
+        match self {
+            LifeEvent::Life(
+                LifeRecord::Fork { time_ns, .. } | LifeRecord::Exit { time_ns, .. },
+            ) => *time_ns,
+            LifeEvent::Sideband(record) => record.time_ns,
+        }
+    }
+}
+
+// === impl Sampler ===
+
+impl std::fmt::Debug for Sampler {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("Sampler")
+            .field("period_ns", &self.period_ns)
+            .field("links", &self.links.len())
+            .field("kernel_tables", &self.kernel_tables)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Sampler {
+    /// Loads the programs and starts sampling.
+    ///
+    /// # Errors
+    /// Every kind of [`Error`] except those of tables and mappings.
+    pub fn start(options: &Options) -> Result<Sampler, Error> {
+        let period_ns = options.period_ns()?;
+        let targets = check_targets(&options.target)?;
+        let cgroup = open_cgroup(&options.target)?;
+        let cpus = host::online_cpus().map_err(Error::system("list the online CPUs"))?;
+        let loaded = loader::load(options)?;
+        let Loaded {
+            object,
+            sample_ring_bytes,
+            life_ring_bytes,
+        } = loaded;
+
+        let map = |name| loader::map(&object, name);
+        for &pid in targets.iter().flatten() {
+            map("target_pids")?.update(pid, 1_u8)?;
+        }
+        if let (Some(cgroup), Target::Cgroup(path)) = (&cgroup, &options.target) {
+            map("target_cgroup")?
+                .update(0_u32, cgroup.as_raw_fd())
+                .map_err(|error| match error {
+                    Error::Map { source, .. } => Error::Cgroup {
+                        path: path.clone(),
+                        source,
+                    },
+                    other => other,
+                })?;
+        }
+        let mappings = MappingStore::new(map("processes")?, &map("regions")?, options)?;
+        let tables = TableStore::new(
+            map("tables")?,
+            &map("table_last_used")?,
+            &map("rules")?,
+            options,
+        )?;
+        let kernel_tables = Arc::new(KernelTables::new(mappings, tables, fixed_maps(&object)?));
+        let mut sampler = Sampler {
+            links: Vec::new(),
+            sidebands: Vec::new(),
+            samples: Ring::new(map("samples")?, sample_ring_bytes)?,
+            life: Ring::new(map("life")?, life_ring_bytes)?,
+            counters: map("counters")?,
+            kernel_tables,
+            statistics: if options.measure_cost {
+                Some(cost::enable_statistics()?)
+            } else {
+                None
+            },
+            period_ns,
+            targets,
+            pending: Vec::new(),
+            frames: Vec::new(),
+            sideband_lost: 0,
+            undecodable: 0,
+            possible_cpus: libbpf_rs::num_possible_cpus().map_err(|error| Error::System {
+                action: "count the CPUs",
+                source: io::Error::other(error),
+            })?,
+            object,
+        };
+        sampler.attach(&cpus, options)?;
+        Ok(sampler)
+    }
+
+    /// The time between two samples of a busy CPU in nanoseconds: the value of each sample.
+    pub fn period_ns(&self) -> u64 {
+        self.period_ns
+    }
+
+    /// The distance between event times and unix time, as of now.
+    pub fn clock(&self) -> Clock {
+        Clock::now()
+    }
+
+    /// Mappings, tables and rules, for use from any thread and from inside the event handler.
+    pub fn kernel_tables(&self) -> Arc<KernelTables> {
+        Arc::clone(&self.kernel_tables)
+    }
+
+    /// Waits until something needs attention or `timeout` passes, then hands all events to
+    /// `handler`, in the order of time as far as they arrived in it.
+    ///
+    /// Samples alone do not end the wait before a quarter of their ring buffer is full, so the
+    /// timeout is the batching interval: 100 ms is fine. Process life, new mappings and samples of
+    /// unknown processes end it at once.
+    ///
+    /// # Errors
+    /// [`Error::System`] when the wait fails.
+    pub fn poll(
+        &mut self,
+        timeout: Duration,
+        handler: &mut dyn FnMut(Event<'_>),
+    ) -> Result<(), Error> {
+        self.wait(timeout)?;
+        // Samples up to here are handled after what happened to their processes before them.
+        let samples_end = self.samples.produced();
+        self.collect_life();
+
+        let mut pending = std::mem::take(&mut self.pending);
+        let mut life = pending.drain(..).peekable();
+        let Sampler {
+            samples,
+            frames,
+            undecodable,
+            sideband_lost,
+            kernel_tables,
+            targets,
+            ..
+        } = self;
+        let mut keeper = LifeKeeper {
+            kernel_tables,
+            targets,
+            sideband_lost,
+        };
+        samples.drain(samples_end, |record| {
+            let Some(sample) = decode_sample(record, frames) else {
+                *undecodable += 1;
+                return;
+            };
+            while let Some(event) = life.next_if(|event| event.time_ns() <= sample.time_ns) {
+                keeper.deliver(&event, handler);
+            }
+            handler(Event::Sample(sample));
+        });
+        for event in life {
+            keeper.deliver(&event, handler);
+        }
+        self.pending = pending;
+        Ok(())
+    }
+
+    /// What the kernel side counted so far.
+    ///
+    /// # Errors
+    /// [`Error::Map`].
+    pub fn counters(&self) -> Result<Counters, Error> {
+        let mut per_cpu = vec![0; self.possible_cpus];
+        let mut sum = |index| -> Result<u64, Error> {
+            self.counters.lookup_per_cpu(index, &mut per_cpu)?;
+            Ok(per_cpu.iter().sum())
+        };
+        let mut results = [0; RESULTS];
+        for (code, result) in (0..).zip(&mut results) {
+            *result = sum(index::RESULT_FIRST + code)?;
+        }
+        Ok(Counters {
+            samples: sum(index::SAMPLES)?,
+            results,
+            user_frames: sum(index::USER_FRAMES)?,
+            life_ring_full: sum(index::LIFE_RING_FULL)?,
+            sideband_lost: self.sideband_lost,
+            stack_copies: sum(index::STACK_COPIES)?,
+            copies_limited: sum(index::COPIES_LIMITED)?,
+            unknown_process: sum(index::UNKNOWN_PROCESS)?,
+            compat_tasks: sum(index::COMPAT_TASK)?,
+            kernel_stack_errors: sum(index::KERNEL_STACK_ERROR)?,
+            undecodable: self.undecodable,
+            ring_full_by_cpu: {
+                self.counters
+                    .lookup_per_cpu(index::RING_FULL, &mut per_cpu)?;
+                per_cpu
+            },
+        })
+    }
+
+    /// What the programs cost so far, by the kernel's clock.
+    ///
+    /// # Errors
+    /// [`Error::System`]; runs and times are zero without
+    /// [`Options::measure_cost`](crate::Options::measure_cost).
+    pub fn cost(&self) -> Result<Vec<ProgramCost>, Error> {
+        cost::of_programs(&self.object)
+    }
+
+    /// [`KernelTables::add_process_mappings`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn add_process_mappings(&self, pid: u32, mappings: &[Mapping]) -> Result<(), Error> {
+        self.kernel_tables.add_process_mappings(pid, mappings)
+    }
+
+    /// [`KernelTables::remove_process`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn remove_process(&self, pid: u32) -> Result<(), Error> {
+        self.kernel_tables.remove_process(pid)
+    }
+
+    /// [`KernelTables::sync_rules`].
+    pub fn sync_rules(&self, rules: &RuleSet) {
+        self.kernel_tables.sync_rules(rules);
+    }
+
+    /// [`KernelTables::upload_table`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn upload_table(&self, id: TableId, table: &Table) -> Result<u64, Error> {
+        self.kernel_tables.upload_table(id, table)
+    }
+
+    /// [`KernelTables::evict_table`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn evict_table(&self, id: TableId) -> Result<u64, Error> {
+        self.kernel_tables.evict_table(id)
+    }
+
+    /// [`KernelTables::memory`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn memory(&self) -> Result<MemoryUse, Error> {
+        self.kernel_tables.memory()
+    }
+
+    /// Life events before samples: a process that starts between the two is seen starting.
+    fn attach(&mut self, cpus: &[u32], options: &Options) -> Result<(), Error> {
+        for &cpu in cpus {
+            self.sidebands
+                .push(Sideband::open(cpu, options.mapped_build_ids)?);
+        }
+        for program in ["process_fork", "process_exit"] {
+            let link = self.program(program).attach_trace();
+            self.links
+                .push(link.map_err(|source| Error::Attach { program, source })?);
+        }
+        for &cpu in cpus {
+            let event = perf_event::open_cpu_clock(cpu, self.period_ns)?;
+            let link = self
+                .program("sample_cpu")
+                .attach_perf_event(event.as_raw_fd());
+            self.links.push(link.map_err(|source| Error::Attach {
+                program: "sample_cpu",
+                source,
+            })?);
+            // The link closes the event when it is dropped.
+            let _ = event.into_raw_fd();
+        }
+        Ok(())
+    }
+
+    fn program(&self, name: &str) -> libbpf_rs::ProgramMut<'_> {
+        let found = self
+            .object
+            .progs_mut()
+            .find(|program| program.name() == OsStr::new(name));
+        found.expect("bpf/sampler.bpf.c defines each program that is asked for by name")
+    }
+
+    fn wait(&self, timeout: Duration) -> Result<(), Error> {
+        let readable = |file: BorrowedFd<'_>| libc::pollfd {
+            fd: file.as_raw_fd(),
+            events: libc::POLLIN,
+            revents: 0,
+        };
+        let mut files = vec![readable(self.samples.as_fd()), readable(self.life.as_fd())];
+        files.extend(
+            self.sidebands
+                .iter()
+                .map(|sideband| readable(sideband.as_fd())),
+        );
+        let timeout_ms = i32::try_from(timeout.as_millis()).unwrap_or(i32::MAX);
+        // SAFETY: `files` is a valid array of that many pollfds and outlives the call.
+        let code =
+            unsafe { libc::poll(files.as_mut_ptr(), files.len() as libc::nfds_t, timeout_ms) };
+        if code >= 0 {
+            return Ok(());
+        }
+        match io::Error::last_os_error() {
+            error if error.kind() == io::ErrorKind::Interrupted => Ok(()),
+            source => Err(Error::System {
+                action: "wait for events",
+                source,
+            }),
+        }
+    }
+
+    /// Fills `pending` with what happened to processes, in the order of time.
+    fn collect_life(&mut self) {
+        let Sampler {
+            life,
+            sidebands,
+            pending,
+            undecodable,
+            ..
+        } = self;
+        life.drain(life.produced(), |record| match decode_life(record) {
+            Some(record) => pending.push(LifeEvent::Life(record)),
+            None => *undecodable += 1,
+        });
+        let mut records = Vec::new();
+        for sideband in sidebands {
+            sideband.drain(&mut records);
+        }
+        pending.extend(records.into_iter().map(LifeEvent::Sideband));
+        pending.sort_by_key(LifeEvent::time_ns);
+    }
+}
+
+/// Keeps the kernel's mappings in step with the life of processes, and passes the events on.
+struct LifeKeeper<'a> {
+    kernel_tables: &'a KernelTables,
+    targets: &'a mut Option<HashSet<u32>>,
+    sideband_lost: &'a mut u64,
+}
+
+impl LifeKeeper<'_> {
+    fn deliver(&mut self, event: &LifeEvent, handler: &mut dyn FnMut(Event<'_>)) {
+        match event {
+            LifeEvent::Life(record) => self.deliver_life(*record, handler),
+            LifeEvent::Sideband(record) => self.deliver_sideband(record, handler),
+        }
+    }
+
+    fn deliver_life(&mut self, record: LifeRecord, handler: &mut dyn FnMut(Event<'_>)) {
+        match record {
+            LifeRecord::Fork {
+                pid,
+                parent,
+                time_ns,
+            } => {
+                if let Some(targets) = self.targets {
+                    targets.insert(pid);
+                }
+                self.note(
+                    pid,
+                    self.kernel_tables.inherit_mappings(parent, pid).map(|_| ()),
+                );
+                handler(Event::Fork {
+                    pid,
+                    parent,
+                    time_ns,
+                });
+            }
+            LifeRecord::Exit { pid, time_ns } => {
+                if let Some(targets) = self.targets {
+                    targets.remove(&pid);
+                }
+                self.note(pid, self.kernel_tables.remove_process(pid));
+                handler(Event::Exit { pid, time_ns });
+            }
+        }
+    }
+
+    fn deliver_sideband(&mut self, record: &SidebandRecord, handler: &mut dyn FnMut(Event<'_>)) {
+        let time_ns = record.time_ns;
+        match &record.body {
+            SidebandBody::Exec { pid, comm } if self.is_wanted(*pid) => {
+                self.note(*pid, self.kernel_tables.remove_process(*pid));
+                handler(Event::Exec {
+                    pid: *pid,
+                    time_ns,
+                    comm: OsStr::from_bytes(comm),
+                });
+            }
+            SidebandBody::Mapped {
+                pid,
+                start,
+                length,
+                file_offset,
+                file,
+                path,
+            } if self.is_wanted(*pid) => {
+                handler(Event::Mapped(Mapped {
+                    pid: *pid,
+                    time_ns,
+                    start: *start,
+                    length: *length,
+                    file_offset: *file_offset,
+                    file: borrow_identity(file),
+                    path: OsStr::from_bytes(path),
+                }));
+            }
+            SidebandBody::Lost { records } => {
+                *self.sideband_lost += records;
+                handler(Event::SidebandLost { records: *records });
+            }
+            SidebandBody::Exec { .. } | SidebandBody::Mapped { .. } => {}
+        }
+    }
+
+    fn is_wanted(&self, pid: u32) -> bool {
+        self.targets
+            .as_ref()
+            .is_none_or(|targets| targets.contains(&pid))
+    }
+
+    /// A process whose mappings could not be kept in step is walked by user space instead.
+    fn note(&self, pid: u32, result: Result<(), Error>) {
+        if let Err(error) = result {
+            tracing::debug!(pid, %error, "mappings not updated");
+        }
+    }
+}
+
+fn borrow_identity(file: &OwnedFileIdentity) -> FileIdentity<'_> {
+    match file {
+        OwnedFileIdentity::BuildId(id) => FileIdentity::BuildId(id),
+        &OwnedFileIdentity::Inode {
+            major,
+            minor,
+            inode,
+            generation,
+        } => FileIdentity::Inode {
+            major,
+            minor,
+            inode,
+            generation,
+        },
+    }
+}
+
+/// Target processes must exist, or nothing would ever come and nobody would know why.
+fn check_targets(target: &Target) -> Result<Option<HashSet<u32>>, Error> {
+    let Target::Processes { pids, .. } = target else {
+        return Ok(None);
+    };
+    let missing = pids
+        .iter()
+        .find(|pid| !std::path::Path::new(&format!("/proc/{pid}")).exists());
+    match missing {
+        Some(&pid) => Err(Error::NoSuchProcess { pid }),
+        None => Ok(Some(pids.iter().copied().collect())),
+    }
+}
+
+fn open_cgroup(target: &Target) -> Result<Option<File>, Error> {
+    let Target::Cgroup(path) = target else {
+        return Ok(None);
+    };
+    File::open(path).map(Some).map_err(|source| Error::Cgroup {
+        path: path.clone(),
+        source,
+    })
+}
+
+/// Every map of the object, to measure its memory. Tables are measured one by one.
+fn fixed_maps(object: &Object) -> Result<Vec<BpfMap>, Error> {
+    object
+        .maps()
+        .map(|map| BpfMap::duplicate("fixed", map.as_fd()))
+        .collect()
+}
