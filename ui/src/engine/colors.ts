@@ -1,0 +1,76 @@
+// Which colour a frame has. Neighbours of one package look alike and the kernel stands apart; the colours themselves are design
+// tokens, read by the page.
+
+import type { FrameTable } from "../model/frame-table.ts";
+import { hashString } from "../model/hash.ts";
+import type { ColorBy } from "../state/schema.ts";
+
+/** Colours the painter needs, as the canvas understands them. */
+export interface FlameTheme {
+  /** Two shades for each hue: `hues[2 * hue + shade]`. */
+  hues: readonly string[];
+  kernel: readonly [string, string];
+  other: string;
+  root: string;
+  faded: string;
+  matched: readonly [string, string];
+  sliver: string;
+  text: string;
+  textFaded: string;
+  textMatched: string;
+  outlineHover: string;
+  outlineSelected: string;
+  font: string;
+}
+
+const KERNEL = -1;
+const OTHER = -2;
+const ROOT_FRAME = -3;
+
+/** One colour index a frame, worked out once a tree and colouring. */
+export class FrameColors {
+  readonly #slots: Int16Array;
+
+  constructor(frames: FrameTable, colorBy: ColorBy, hueCount: number) {
+    this.#slots = new Int16Array(frames.length);
+    for (let frame = 0; frame < frames.length; frame++) this.#slots[frame] = slotOf(frames, frame, colorBy, hueCount);
+  }
+
+  fill(frame: number, theme: FlameTheme, shade: number): string {
+    const slot = this.#slots[frame];
+    switch (slot) {
+      case KERNEL:
+        return theme.kernel[shade];
+      case OTHER:
+        return theme.other;
+      case ROOT_FRAME:
+        return theme.root;
+      default:
+        return theme.hues[2 * slot + shade];
+    }
+  }
+}
+
+function slotOf(frames: FrameTable, frame: number, colorBy: ColorBy, hueCount: number): number {
+  if (frame === 0) return ROOT_FRAME;
+  const kind = frames.kind(frame);
+  if (kind === "other") return OTHER;
+  if (kind === "kernel") return KERNEL;
+  return hashString(colorKey(frames, frame, colorBy)) % hueCount;
+}
+
+function colorKey(frames: FrameTable, frame: number, colorBy: ColorBy): string {
+  switch (colorBy) {
+    case "package":
+      return frames.package(frame);
+    case "file":
+      return frames.file(frame) || frames.mapping(frame);
+    case "binary":
+      return frames.mapping(frame);
+  }
+}
+
+/** The same function keeps its shade wherever it stands, so that recursion does not flicker. */
+export function shadeOf(frame: number, row: number): number {
+  return (frame + row) & 1;
+}

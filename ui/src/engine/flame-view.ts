@@ -1,0 +1,466 @@
+// The flame graph on the page: two canvases over a scrolling element, and what pointer, wheel and keyboard do to them. Knows the
+// tree, not where it comes from; tells its host what is hovered, selected and zoomed.
+
+import { findPath, pathHash } from "../model/path-hash.ts";
+import { NONE, ROOT, type FlameTree } from "../model/flame-tree.ts";
+import type { ColorBy, Orientation } from "../state/schema.ts";
+import { Camera } from "./camera.ts";
+import { FrameColors, type FlameTheme } from "./colors.ts";
+import { emptyLayout, layOut } from "./layout.ts";
+import { step, type Move } from "./navigation.ts";
+import { paint, paintOutlines, rowAt, rowTop, ROW_HEIGHT, type Outline, type Scene } from "./painter.ts";
+import type { EnginePerf } from "./perf.ts";
+import { TextFitter } from "./text.ts";
+
+export interface FlameElements {
+  /** Scrolls vertically; as wide as the picture. */
+  scroller: HTMLElement;
+  /** As high as all rows together; inside the scroller. */
+  spacer: HTMLElement;
+  /** Sticks to the top of the scroller, as large as what is visible. */
+  picture: HTMLCanvasElement;
+  outlines: HTMLCanvasElement;
+}
+
+export interface FlameListener {
+  /** `NONE` when the pointer left; coordinates are those of the page. */
+  hovered(node: number, clientX: number, clientY: number): void;
+  selected(node: number): void;
+  zoomed(node: number): void;
+  /** The first picture with every box at rest is on the canvas. */
+  drewFirst(): void;
+}
+
+export interface VisibleBox {
+  node: number;
+  name: string;
+  x: number;
+  y: number;
+  w: number;
+  h: number;
+  total: number;
+}
+
+/** While moving, narrower boxes are merged: drawn boxes are what a frame costs. */
+const MOVING_MINIMUM_WIDTH = 3;
+const RESTING_MINIMUM_WIDTH = 1;
+/** Rows of ancestors that stay in sight above a zoomed node. */
+const ANCESTOR_ROWS = 3;
+const REST_AFTER_MILLISECONDS = 80;
+const DRAG_STARTS_AT_PIXELS = 4;
+
+export class FlameView {
+  readonly #elements: FlameElements;
+  readonly #listener: FlameListener;
+  readonly #perf: EnginePerf;
+  readonly #pictureContext: CanvasRenderingContext2D;
+  readonly #outlineContext: CanvasRenderingContext2D;
+  readonly #resizes: ResizeObserver;
+  readonly #unlisten = new AbortController();
+  readonly #layout = emptyLayout();
+  readonly #camera = new Camera({ left: 0, right: 0 });
+  #tree: FlameTree | undefined;
+  #theme: FlameTheme;
+  #fitter: TextFitter;
+  #colors: FrameColors | undefined;
+  #colorBy: ColorBy = "package";
+  #orientation: Orientation = "icicle";
+  #matched: Uint8Array | undefined;
+  #linkedFrames: ReadonlySet<number> = new Set();
+  #zoomNode = ROOT;
+  #selectedNode = NONE;
+  #hoveredNode = NONE;
+  #width = 0;
+  #height = 0;
+  #scene: Scene | undefined;
+  #frameRequest = 0;
+  #busyUntil = 0;
+  #drewFirst = false;
+  #drag: { x: number; panned: boolean } | undefined;
+
+  constructor(elements: FlameElements, theme: FlameTheme, perf: EnginePerf, listener: FlameListener) {
+    this.#elements = elements;
+    this.#theme = theme;
+    this.#perf = perf;
+    this.#listener = listener;
+    this.#pictureContext = contextOf(elements.picture);
+    this.#outlineContext = contextOf(elements.outlines);
+    this.#fitter = this.#newFitter();
+    this.#resizes = new ResizeObserver(() => this.#resize());
+    this.#resizes.observe(elements.scroller);
+    this.#listen();
+    this.#resize();
+  }
+
+  destroy(): void {
+    this.#resizes.disconnect();
+    this.#unlisten.abort();
+    cancelAnimationFrame(this.#frameRequest);
+  }
+
+  /** Shows a tree. Zoom and selection are kept where the new tree has the same paths. */
+  setTree(tree: FlameTree, zoomHash: string): void {
+    const selectedHash = this.#tree && this.#selectedNode !== NONE ? pathHash(this.#tree, this.#selectedNode) : "";
+    this.#tree = tree;
+    this.#colors = new FrameColors(tree.frames, this.#colorBy, this.#theme.hues.length / 2);
+    this.#matched = undefined;
+    this.#linkedFrames = new Set();
+    this.#hoveredNode = NONE;
+    this.#selectedNode = selectedHash === "" ? NONE : findPath(tree, selectedHash);
+    this.#zoomNode = Math.max(ROOT, findPath(tree, zoomHash));
+    this.#camera.reset({ left: 0, right: tree.rootTotal }, this.#spanOf(this.#zoomNode));
+    this.#sizeSpacer();
+    this.#scrollToZoom(false);
+    this.#invalidate();
+  }
+
+  setTheme(theme: FlameTheme): void {
+    this.#theme = theme;
+    this.#fitter = this.#newFitter();
+    this.#invalidate();
+  }
+
+  setColorBy(colorBy: ColorBy): void {
+    if (colorBy === this.#colorBy) return;
+    this.#colorBy = colorBy;
+    if (this.#tree) this.#colors = new FrameColors(this.#tree.frames, colorBy, this.#theme.hues.length / 2);
+    this.#invalidate();
+  }
+
+  setOrientation(orientation: Orientation): void {
+    if (orientation === this.#orientation) return;
+    this.#orientation = orientation;
+    this.#scrollToZoom(false);
+    this.#invalidate();
+  }
+
+  /** One flag a frame; `undefined` shows all in their colours. */
+  setMatches(matched: Uint8Array | undefined): void {
+    this.#matched = matched;
+    this.#invalidate();
+  }
+
+  /** Frames hovered elsewhere: outlined here. */
+  setLinkedFrames(frames: ReadonlySet<number>): void {
+    this.#linkedFrames = frames;
+    this.#paintOutlines();
+  }
+
+  get zoomNode(): number {
+    return this.#zoomNode;
+  }
+
+  get selectedNode(): number {
+    return this.#selectedNode;
+  }
+
+  /** `announce` false for a zoom that comes from the host, such as the back button. */
+  zoomTo(node: number, announce: boolean = true): void {
+    if (!this.#tree || node < 0 || node >= this.#tree.length) return;
+    this.#zoomNode = node;
+    this.#camera.moveTo(this.#spanOf(node), performance.now(), !prefersReducedMotion());
+    this.#sizeSpacer();
+    this.#scrollToZoom(!prefersReducedMotion());
+    this.#setHovered(NONE, 0, 0);
+    this.#invalidate();
+    if (announce) this.#listener.zoomed(node);
+  }
+
+  zoomOut(): void {
+    if (!this.#tree) return;
+    const isOffNode = this.#camera.target.left !== this.#spanOf(this.#zoomNode).left || this.#camera.target.right !== this.#spanOf(this.#zoomNode).right;
+    this.zoomTo(isOffNode ? this.#zoomNode : Math.max(ROOT, this.#tree.parentOf(this.#zoomNode)));
+  }
+
+  select(node: number): void {
+    this.#selectedNode = node;
+    this.#scrollIntoView(node);
+    this.#paintOutlines();
+    this.#listener.selected(node);
+  }
+
+  moveSelection(move: Move): void {
+    const tree = this.#tree;
+    if (!tree || tree.isEmpty) return;
+    if (this.#selectedNode === NONE) return this.select(this.#zoomNode);
+    this.select(step(tree, this.#selectedNode, move, this.#camera.target));
+  }
+
+  /** Selects the node, and zooms to its parent when it is too narrow or outside of what is seen. */
+  reveal(node: number): void {
+    const tree = this.#tree;
+    if (!tree) return;
+    const { left, right } = this.#camera.target;
+    const pixels = (tree.total[node] * this.#width) / (right - left);
+    const isSeen = tree.start[node] >= left && tree.start[node] + tree.total[node] <= right;
+    if (!isSeen || pixels < MOVING_MINIMUM_WIDTH) this.zoomTo(Math.max(ROOT, tree.parentOf(node)));
+    this.select(node);
+  }
+
+  /** The boxes on the screen in page coordinates, for tests and for the accessible mirror. */
+  visibleBoxes(): VisibleBox[] {
+    const scene = this.#scene;
+    if (!scene) return [];
+    const origin = this.#elements.picture.getBoundingClientRect();
+    const { boxes } = scene.layout;
+    return Array.from({ length: boxes.length }, (_, index) => ({
+      node: boxes.node[index],
+      name: scene.tree.nameOf(boxes.node[index]),
+      x: origin.x + boxes.x[index],
+      y: origin.y + rowTop(boxes.row[index], scene),
+      w: boxes.width[index],
+      h: ROW_HEIGHT - 1,
+      total: scene.tree.total[boxes.node[index]],
+    }));
+  }
+
+  /** The node under a point of the page. */
+  nodeAt(clientX: number, clientY: number): number {
+    const tree = this.#tree;
+    const scene = this.#scene;
+    if (!tree || !scene || this.#width === 0) return NONE;
+    const startedAt = performance.now();
+    const origin = this.#elements.picture.getBoundingClientRect();
+    const { left, right } = this.#camera.at(startedAt);
+    const value = left + ((clientX - origin.x) * (right - left)) / this.#width;
+    const node = tree.nodeAt(rowAt(clientY - origin.y, scene), value);
+    this.#perf.hit(performance.now() - startedAt);
+    return node;
+  }
+
+  #spanOf(node: number): { left: number; right: number } {
+    const tree = this.#tree;
+    if (!tree || tree.isEmpty) return { left: 0, right: 0 };
+    return { left: tree.start[node], right: tree.start[node] + tree.total[node] };
+  }
+
+  #newFitter(): TextFitter {
+    const context = this.#pictureContext;
+    context.font = this.#theme.font;
+    context.fontKerning = "none";
+    return new TextFitter((text) => context.measureText(text).width);
+  }
+
+  // === size and scrolling ===
+
+  #resize(): void {
+    const { scroller, picture, outlines } = this.#elements;
+    this.#width = scroller.clientWidth;
+    this.#height = scroller.clientHeight;
+    for (const canvas of [picture, outlines]) {
+      canvas.width = Math.max(1, Math.round(this.#width * devicePixelRatio));
+      canvas.height = Math.max(1, Math.round(this.#height * devicePixelRatio));
+      canvas.style.width = `${this.#width}px`;
+      canvas.style.height = `${this.#height}px`;
+    }
+    this.#sizeSpacer();
+    this.#invalidate();
+    // A resized canvas is blank until the next frame: draw now, in the same one.
+    this.#drawNow();
+  }
+
+  #sizeSpacer(): void {
+    const tree = this.#tree;
+    const rows = tree && !tree.isEmpty ? tree.deepestRowBelow(this.#zoomNode) + 1 : 0;
+    this.#elements.spacer.style.height = `${Math.max(this.#height, rows * ROW_HEIGHT + 4)}px`;
+  }
+
+  get #contentHeight(): number {
+    return Math.max(this.#height, this.#elements.spacer.offsetHeight);
+  }
+
+  /** Scroll position counted from the root, whichever way up. */
+  get #scrollFromRoot(): number {
+    const { scrollTop } = this.#elements.scroller;
+    return this.#orientation === "icicle" ? scrollTop : this.#contentHeight - this.#height - scrollTop;
+  }
+
+  #scrollTo(fromRoot: number, smooth: boolean): void {
+    const top = this.#orientation === "icicle" ? fromRoot : this.#contentHeight - this.#height - fromRoot;
+    this.#elements.scroller.scrollTo({ top: Math.max(0, top), behavior: smooth ? "smooth" : "instant" });
+  }
+
+  #scrollToZoom(smooth: boolean): void {
+    const row = this.#tree && !this.#tree.isEmpty ? this.#tree.depth[this.#zoomNode] : 0;
+    this.#scrollTo(Math.max(0, row - ANCESTOR_ROWS) * ROW_HEIGHT, smooth);
+  }
+
+  #scrollIntoView(node: number): void {
+    if (!this.#tree || node === NONE) return;
+    const top = this.#tree.depth[node] * ROW_HEIGHT;
+    const scroll = this.#scrollFromRoot;
+    if (top < scroll) this.#scrollTo(top, false);
+    else if (top + ROW_HEIGHT > scroll + this.#height) this.#scrollTo(top + 2 * ROW_HEIGHT - this.#height, false);
+  }
+
+  // === drawing ===
+
+  #invalidate(): void {
+    if (this.#frameRequest !== 0) return;
+    this.#frameRequest = requestAnimationFrame(() => this.#drawNow());
+  }
+
+  #drawNow(): void {
+    cancelAnimationFrame(this.#frameRequest);
+    this.#frameRequest = 0;
+    const tree = this.#tree;
+    const colors = this.#colors;
+    if (!tree || !colors || this.#width === 0) return;
+
+    const now = performance.now();
+    const { left, right } = this.#camera.at(now);
+    const moving = this.#camera.isMoving || now < this.#busyUntil;
+    const scroll = this.#scrollFromRoot;
+    const layout = layOut(
+      tree,
+      {
+        left,
+        right,
+        width: this.#width,
+        firstRow: Math.max(0, Math.floor(scroll / ROW_HEIGHT)),
+        lastRow: Math.min(tree.maxDepth, Math.floor((scroll + this.#height) / ROW_HEIGHT)),
+        minimumWidth: moving ? MOVING_MINIMUM_WIDTH : RESTING_MINIMUM_WIDTH,
+      },
+      this.#layout,
+    );
+    this.#scene = {
+      tree,
+      layout,
+      colors,
+      theme: this.#theme,
+      fitter: this.#fitter,
+      width: this.#width,
+      height: this.#height,
+      pixelRatio: devicePixelRatio,
+      orientation: this.#orientation,
+      scroll,
+      zoomRow: tree.isEmpty ? 0 : tree.depth[this.#zoomNode],
+      matched: this.#matched,
+    };
+    paint(this.#pictureContext, this.#scene);
+    this.#paintOutlines();
+    this.#perf.draw({ milliseconds: performance.now() - now, boxes: layout.boxes.length + layout.slivers.length, moving });
+    if (moving) this.#invalidate();
+    else if (!this.#drewFirst && !tree.isEmpty) {
+      this.#drewFirst = true;
+      this.#listener.drewFirst();
+    }
+  }
+
+  #paintOutlines(): void {
+    const scene = this.#scene;
+    if (!scene) return;
+    const outlines: Outline[] = [];
+    if (this.#linkedFrames.size > 0) {
+      const { boxes } = scene.layout;
+      for (let index = 0; index < boxes.length; index++) {
+        if (!this.#linkedFrames.has(scene.tree.frame[boxes.node[index]])) continue;
+        outlines.push({ x: boxes.x[index], width: boxes.width[index], row: boxes.row[index], color: this.#theme.outlineHover });
+      }
+    }
+    for (const [node, color] of [
+      [this.#hoveredNode, this.#theme.outlineHover],
+      [this.#selectedNode, this.#theme.outlineSelected],
+    ] as const) {
+      const outline = this.#outlineOf(node, color);
+      if (outline) outlines.push(outline);
+    }
+    paintOutlines(this.#outlineContext, scene, outlines);
+  }
+
+  #outlineOf(node: number, color: string): Outline | undefined {
+    const tree = this.#tree;
+    if (!tree || node === NONE) return undefined;
+    const { left, right } = this.#camera.at(performance.now());
+    const scale = this.#width / (right - left);
+    const x = Math.max(0, (tree.start[node] - left) * scale);
+    const end = Math.min(this.#width, (tree.start[node] + tree.total[node] - left) * scale);
+    return end < 0 || x > this.#width ? undefined : { x, width: end - x, row: tree.depth[node], color };
+  }
+
+  /** Keeps drawing coarse pictures for a moment, then one fine one. */
+  #stayBusy(): void {
+    this.#busyUntil = performance.now() + REST_AFTER_MILLISECONDS;
+    this.#invalidate();
+  }
+
+  // === pointer and wheel ===
+
+  #listen(): void {
+    const { scroller } = this.#elements;
+    const on = <K extends keyof HTMLElementEventMap>(type: K, handler: (event: HTMLElementEventMap[K]) => void, passive = true): void =>
+      scroller.addEventListener(type, handler, { signal: this.#unlisten.signal, passive });
+    on("scroll", () => this.#stayBusy());
+    on("pointermove", (event) => this.#pointerMoved(event));
+    on("pointerleave", () => this.#setHovered(NONE, 0, 0));
+    on("pointerdown", (event) => this.#pointerDown(event));
+    on("pointerup", (event) => this.#pointerUp(event));
+    on("wheel", (event) => this.#wheel(event), false);
+  }
+
+  #pointerMoved(event: PointerEvent): void {
+    const startedAt = performance.now();
+    const drag = this.#drag;
+    if (drag && event.buttons === 1 && !this.#camera.isWhole) {
+      const distance = event.clientX - drag.x;
+      if (drag.panned || Math.abs(distance) > DRAG_STARTS_AT_PIXELS) {
+        this.#drag = { x: event.clientX, panned: true };
+        this.#camera.panBy(-distance / this.#width, startedAt);
+        this.#setHovered(NONE, 0, 0);
+        this.#stayBusy();
+        return;
+      }
+    }
+    this.#setHovered(this.nodeAt(event.clientX, event.clientY), event.clientX, event.clientY);
+    this.#perf.hover(performance.now() - startedAt);
+  }
+
+  #setHovered(node: number, clientX: number, clientY: number): void {
+    const changed = node !== this.#hoveredNode;
+    this.#hoveredNode = node;
+    if (changed) this.#paintOutlines();
+    if (changed || node !== NONE) this.#listener.hovered(node, clientX, clientY);
+  }
+
+  #pointerDown(event: PointerEvent): void {
+    // A press on the scroller itself is one on its scrollbar; a drag that ends outside must end here.
+    if (event.button !== 0 || event.target === this.#elements.scroller) return;
+    this.#drag = { x: event.clientX, panned: false };
+    this.#elements.scroller.setPointerCapture(event.pointerId);
+  }
+
+  #pointerUp(event: PointerEvent): void {
+    const drag = this.#drag;
+    this.#drag = undefined;
+    if (!drag || drag.panned || event.button !== 0) return;
+    const node = this.nodeAt(event.clientX, event.clientY);
+    if (node === NONE) return;
+    this.select(node);
+    this.zoomTo(node);
+  }
+
+  #wheel(event: WheelEvent): void {
+    const now = performance.now();
+    const sideways = event.shiftKey && event.deltaX === 0 ? event.deltaY : event.deltaX;
+    if (event.ctrlKey || event.metaKey) {
+      event.preventDefault();
+      const origin = this.#elements.picture.getBoundingClientRect();
+      this.#camera.zoomAround((event.clientX - origin.x) / this.#width, Math.exp(event.deltaY * 0.002), now);
+      this.#stayBusy();
+    } else if (sideways !== 0 && !this.#camera.isWhole) {
+      event.preventDefault();
+      this.#camera.panBy(sideways / this.#width, now);
+      this.#stayBusy();
+    }
+  }
+}
+
+function contextOf(canvas: HTMLCanvasElement): CanvasRenderingContext2D {
+  const context = canvas.getContext("2d");
+  if (!context) throw new Error("this browser gives no 2D canvas");
+  return context;
+}
+
+function prefersReducedMotion(): boolean {
+  return matchMedia("(prefers-reduced-motion: reduce)").matches;
+}

@@ -1,0 +1,79 @@
+// Search over the table of distinct frames, never over nodes: a million nodes share some ten thousand names.
+
+import type { FlameTree } from "./flame-tree.ts";
+import type { FrameTable } from "./frame-table.ts";
+
+type Field = "fn" | "file" | "bin";
+
+export interface SearchPattern {
+  field: Field;
+  expression: RegExp;
+}
+
+export type ParsedSearch = { ok: true; pattern: SearchPattern | undefined } | { ok: false; message: string };
+
+/** `fn: file: bin:` choose the field, function name is the default. Case matters only once the text has a capital letter. */
+export function parseSearch(text: string): ParsedSearch {
+  const prefixed = /^(fn|file|bin):\s*(.*)$/s.exec(text);
+  const field = (prefixed?.[1] ?? "fn") as Field;
+  const source = prefixed?.[2] ?? text;
+  if (source === "") return { ok: true, pattern: undefined };
+  try {
+    return { ok: true, pattern: { field, expression: new RegExp(source, hasCapital(source) ? "u" : "iu") } };
+  } catch (error) {
+    const reason = error instanceof Error ? error.message.replace(/^Invalid regular expression: /, "") : String(error);
+    return { ok: false, message: `not a regular expression: ${reason}` };
+  }
+}
+
+/** A capital that is part of an escape (`\W`, `\S`) says nothing about case. */
+function hasCapital(source: string): boolean {
+  return /\p{Lu}/u.test(source.replace(/\\./g, ""));
+}
+
+/** One flag a frame. Frame 0, the root, never matches. */
+export function matchFrames(frames: FrameTable, pattern: SearchPattern): Uint8Array {
+  const matched = new Uint8Array(frames.length);
+  for (let frame = 1; frame < frames.length; frame++) {
+    if (pattern.expression.test(fieldOf(frames, frame, pattern.field))) matched[frame] = 1;
+  }
+  return matched;
+}
+
+function fieldOf(frames: FrameTable, frame: number, field: Field): string {
+  switch (field) {
+    case "fn":
+      return frames.name(frame);
+    case "file":
+      return frames.file(frame);
+    case "bin":
+      return frames.mapping(frame);
+  }
+}
+
+export interface MatchSummary {
+  /** The union: a stack counts once, however many of its frames match. In the tree's unit. */
+  total: number;
+  /** Topmost matching nodes, in pre-order: what "next match" steps through. */
+  nodes: number[];
+}
+
+export function summarizeMatches(tree: FlameTree, matched: Uint8Array, from: number = 0): MatchSummary {
+  const nodes: number[] = [];
+  let total = 0;
+  const end = from < tree.length ? tree.subtreeEnd[from] : 0;
+  for (let node = from; node < end; ) {
+    if (matched[tree.frame[node]] === 0) {
+      node++;
+      continue;
+    }
+    total += tree.total[node];
+    nodes.push(node);
+    node = tree.subtreeEnd[node];
+  }
+  return { total, nodes };
+}
+
+export function escapeForSearch(text: string): string {
+  return text.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&");
+}

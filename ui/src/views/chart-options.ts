@@ -1,0 +1,80 @@
+// How the time series looks, in the terms of uPlot.
+
+import uPlot from "uplot";
+import type { TimeRange } from "../model/time-range.ts";
+import type { chartTheme } from "./theme.ts";
+
+export interface ChartSettings {
+  width: number;
+  height: number;
+  theme: typeof chartTheme.value;
+  layerCount: number;
+  hasOther: boolean;
+  isSingle: boolean;
+  range: TimeRange;
+  formatAxis: (value: number) => string;
+  onCursor: (index: number | undefined) => void;
+  onSelect: (fromSeconds: number, toSeconds: number, pixels: number) => void;
+  onReset: () => void;
+}
+
+const FILL_OPACITY = 0.55;
+
+export function chartOptions(settings: ChartSettings): uPlot.Options {
+  const { theme } = settings;
+  const colorOf = (layer: number): string => (settings.hasOther && layer === settings.layerCount - 1 ? theme.other : (theme.layers[layer] ?? theme.other));
+  const axis = { stroke: theme.axis, font: theme.font, grid: { stroke: theme.grid, width: 1 }, ticks: { show: false } };
+  return {
+    width: settings.width,
+    height: settings.height,
+    padding: [6, 12, 0, 0],
+    legend: { show: false },
+    scales: {
+      x: { time: true, range: () => [settings.range.from / 1e3, settings.range.to / 1e3] },
+      y: { range: (_, __, maximum) => [0, maximum > 0 ? maximum * 1.08 : 1] },
+    },
+    axes: [
+      { ...axis, size: 24, gap: 4, space: 90, values: "{HH}:{mm}", grid: { show: false } } as uPlot.Axis,
+      { ...axis, size: 84, gap: 6, space: 34, values: (_, splits) => splits.map(settings.formatAxis) },
+    ],
+    series: [
+      {},
+      ...Array.from({ length: settings.layerCount }, (_, layer): uPlot.Series => {
+        const stroke = settings.isSingle ? theme.single.stroke : colorOf(layer);
+        const fill = settings.isSingle ? theme.single.fill : withOpacity(stroke, FILL_OPACITY);
+        return { stroke, fill, width: settings.isSingle ? 1.5 : 1, points: { show: false }, ...(steppedPaths && { paths: steppedPaths }) };
+      }),
+    ],
+    // Each layer is filled down to the one below it.
+    bands: Array.from({ length: Math.max(0, settings.layerCount - 1) }, (_, layer) => ({ series: [layer + 2, layer + 1] as [number, number] })),
+    cursor: {
+      y: false,
+      points: { show: false },
+      drag: { x: true, y: false, setScale: false },
+      bind: {
+        dblclick: () => () => {
+          settings.onReset();
+          return null;
+        },
+      },
+    },
+    hooks: {
+      setCursor: [(chart) => settings.onCursor(chart.cursor.idx ?? undefined)],
+      setSelect: [
+        (chart) => {
+          const { left, width } = chart.select;
+          if (width === 0) return;
+          settings.onSelect(chart.posToVal(left, "x"), chart.posToVal(left + width, "x"), width);
+          chart.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+        },
+      ],
+    },
+  };
+}
+
+function withOpacity(color: string, opacity: number): string {
+  return `color-mix(in oklab, ${color} ${opacity * 100}%, transparent)`;
+}
+
+/** A point stands for its whole step: a slope between two would claim more than was measured. */
+const steppedPaths = uPlot.paths.stepped?.({ align: 1 });

@@ -1,0 +1,121 @@
+// The flame graph with its toolbar, tooltip and accessible mirror.
+
+import { useSignalEffect } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
+import { FlameView } from "../engine/flame-view.ts";
+import { NONE, ROOT } from "../model/flame-tree.ts";
+import { findPath } from "../model/path-hash.ts";
+import { flameView, rememberZoom } from "./actions.ts";
+import { openFrameMenu } from "./frame-menu.tsx";
+import { handleFlameKey } from "./flame-keys.ts";
+import { FlameMirror, mirrorRowId } from "./flame-mirror.tsx";
+import { hasFlameGraph, ProfileState } from "./empty-state.tsx";
+import { FlameTooltip } from "./flame-tooltip.tsx";
+import { highlightedFrames, hoveredFunction, hoveredNode, perf, pointer, selectedNode, zoomedNode } from "./highlight.ts";
+import { flame, update, view } from "./store.ts";
+import { flameTheme } from "./theme.ts";
+
+export function FlamePane() {
+  const scroller = useRef<HTMLDivElement>(null);
+  const spacer = useRef<HTMLDivElement>(null);
+  const picture = useRef<HTMLCanvasElement>(null);
+  const outlines = useRef<HTMLCanvasElement>(null);
+
+  useEffect(() => {
+    if (!scroller.current || !spacer.current || !picture.current || !outlines.current) return undefined;
+    const engine = new FlameView(
+      { scroller: scroller.current, spacer: spacer.current, picture: picture.current, outlines: outlines.current },
+      flameTheme.peek(),
+      perf,
+      {
+        hovered: (node, x, y) => {
+          hoveredNode.value = node;
+          if (node !== NONE) pointer.value = { x, y };
+        },
+        selected: (node) => (selectedNode.value = node),
+        zoomed: (node) => {
+          zoomedNode.value = node;
+          rememberZoom(node);
+        },
+        drewFirst: () => performance.mark("fg:first"),
+      },
+    );
+    flameView.current = engine;
+    const tree = flame.peek().data;
+    if (tree) show(engine);
+    return () => {
+      engine.destroy();
+      flameView.current = undefined;
+    };
+  }, []);
+
+  useSignalEffect(() => {
+    void flame.value.data;
+    if (flameView.current) show(flameView.current);
+  });
+  useSignalEffect(() => flameView.current?.setTheme(flameTheme.value));
+  useSignalEffect(() => flameView.current?.setColorBy(view.value.colorBy));
+  useSignalEffect(() => flameView.current?.setOrientation(view.value.orientation));
+  useSignalEffect(() => flameView.current?.setMatches(highlightedFrames.value));
+  useSignalEffect(() => {
+    const name = hoveredFunction.value;
+    const tree = flame.peek().data;
+    flameView.current?.setLinkedFrames(new Set(tree && name !== "" ? tree.frames.framesNamed(name) : []));
+  });
+  useSignalEffect(() => followAddress(view.value.zoom));
+
+  const isShown = hasFlameGraph.value;
+  return (
+    <div class="flame">
+      <div
+        class="flame-scroller"
+        ref={scroller}
+        role="treegrid"
+        tabIndex={0}
+        aria-label="Flame graph. Arrow keys move, Enter zooms, Escape goes up, slash searches."
+        aria-activedescendant={isShown && selectedNode.value !== NONE ? mirrorRowId(selectedNode.value) : undefined}
+        data-testid="flamegraph"
+        onKeyDown={handleFlameKey}
+        onContextMenu={openFrameMenu}
+        hidden={!isShown}
+      >
+        <div class="flame-spacer" ref={spacer} role="presentation">
+          <div class="flame-stage" role="presentation">
+            <canvas ref={picture} data-testid="flamegraph-canvas" aria-hidden="true" />
+            <canvas ref={outlines} class="flame-outlines" aria-hidden="true" />
+          </div>
+        </div>
+        {isShown && <FlameMirror />}
+      </div>
+      {!isShown && <ProfileState />}
+      <FlameTooltip />
+    </div>
+  );
+}
+
+function show(engine: FlameView): void {
+  const tree = flame.peek().data;
+  if (!tree) return;
+  engine.setColorBy(view.peek().colorBy);
+  engine.setOrientation(view.peek().orientation);
+  engine.setTree(tree, view.peek().zoom);
+  engine.setMatches(highlightedFrames.peek());
+  zoomedNode.value = engine.zoomNode;
+  selectedNode.value = engine.selectedNode;
+}
+
+/** Back and forward change the zoom without the engine having asked for it. */
+function followAddress(zoom: string): void {
+  const engine = flameView.current;
+  const tree = flame.peek().data;
+  if (!engine || !tree) return;
+  const node = Math.max(ROOT, findPath(tree, zoom));
+  if (node === engine.zoomNode) return;
+  engine.zoomTo(node, false);
+  zoomedNode.value = node;
+}
+
+export function zoomTo(node: number): void {
+  flameView.current?.zoomTo(node);
+  if (!flameView.current) update({ zoom: "" });
+}

@@ -1,0 +1,152 @@
+// Above the panes: search with the share it finds, the way back up, and how the picture is drawn.
+
+import { ROOT } from "../model/flame-tree.ts";
+import { formatCount, formatShare } from "../model/units.ts";
+import type { ColorBy } from "../state/schema.ts";
+import { flameView, stepHighlight, zoomToHighlight } from "./actions.ts";
+import { highlight, parsedSearch, zoomedNode } from "./highlight.ts";
+import { CloseIcon, FlipIcon, SearchIcon } from "./icons.tsx";
+import { Segmented } from "./segmented.tsx";
+import { flame, update, view } from "./store.ts";
+
+export const SEARCH_INPUT_ID = "search";
+
+export function FlameToolbar() {
+  const { panes, orientation, colorBy } = view.value;
+  return (
+    <div class="toolbar">
+      <SearchBox />
+      <SearchShare />
+      <div class="toolbar-end">
+        <label class="inline-field">
+          <span>Colour</span>
+          <select value={colorBy} onChange={(event) => update({ colorBy: event.currentTarget.value as ColorBy })}>
+            <option value="package">package</option>
+            <option value="file">file</option>
+            <option value="binary">binary</option>
+          </select>
+        </label>
+        <button
+          type="button"
+          class="icon-button"
+          title={orientation === "icicle" ? "Root at the bottom (i)" : "Root on top (i)"}
+          aria-label="Turn the flame graph over"
+          aria-pressed={orientation === "flame"}
+          onClick={() => update({ orientation: orientation === "icicle" ? "flame" : "icicle" })}
+        >
+          <FlipIcon />
+        </button>
+        <Segmented
+          label="Panes"
+          value={panes}
+          options={[
+            ["flame", "Flame"],
+            ["both", "Both"],
+            ["table", "Table"],
+          ]}
+          onChange={(value) => update({ panes: value })}
+        />
+      </div>
+    </div>
+  );
+}
+
+function SearchBox() {
+  const parsed = parsedSearch.value;
+  return (
+    <div class={`search${parsed.ok ? "" : " is-invalid"}`}>
+      <SearchIcon />
+      <input
+        id={SEARCH_INPUT_ID}
+        type="search"
+        placeholder="Search functions: regex, or file: bin:"
+        aria-label="Search functions by regular expression"
+        aria-invalid={!parsed.ok}
+        autocomplete="off"
+        spellcheck={false}
+        data-testid="search-input"
+        value={view.value.search}
+        onInput={(event) => update({ search: event.currentTarget.value, pinned: "" })}
+        onKeyDown={(event) => {
+          if (event.key === "Enter") stepHighlight(event.shiftKey ? -1 : 1);
+          else if (event.key === "Escape") {
+            if (view.value.search === "") event.currentTarget.blur();
+            else update({ search: "" });
+          }
+        }}
+      />
+      {view.value.search === "" ? <kbd>/</kbd> : <ClearButton label="Clear the search" onClick={() => update({ search: "" })} />}
+    </div>
+  );
+}
+
+function SearchShare() {
+  const parsed = parsedSearch.value;
+  const tree = flame.value.data;
+  const found = highlight.value;
+  const { pinned } = view.value;
+  if (!parsed.ok) {
+    return (
+      <p class="search-share is-error" role="status" data-testid="search-share">
+        {parsed.message}
+      </p>
+    );
+  }
+  if (!found || !tree) return <p class="search-share" role="status" data-testid="search-share" />;
+  return (
+    <p class="search-share" role="status" data-testid="search-share">
+      {pinned !== "" && (
+        <span class="pin" title={pinned}>
+          {pinned}
+          <ClearButton label="Let go of this function" onClick={() => update({ pinned: "" })} />
+        </span>
+      )}
+      <strong>{formatShare(found.total, tree.rootTotal)}</strong>
+      <span class="muted">
+        of all in {formatCount(found.nodes.length)} {found.nodes.length === 1 ? "place" : "places"}
+      </span>
+      {found.nodes.length > 0 && (
+        <button type="button" class="link-button" title="Zoom to the heaviest (n, N step through all)" onClick={zoomToHighlight}>
+          go to heaviest
+        </button>
+      )}
+    </p>
+  );
+}
+
+function ClearButton({ label, onClick }: { label: string; onClick: () => void }) {
+  return (
+    <button type="button" class="clear-button" aria-label={label} title={label} onClick={onClick}>
+      <CloseIcon />
+    </button>
+  );
+}
+
+/** Where we are: the path to the zoomed node, its last steps in full. */
+export function Breadcrumb() {
+  const tree = flame.value.data;
+  const node = zoomedNode.value;
+  if (!tree || tree.isEmpty || node === ROOT || node >= tree.length) return null;
+  const path = tree.pathTo(node);
+  const shown = path.slice(-4);
+  const hidden = path.slice(1, -4);
+  return (
+    <nav class="breadcrumb" aria-label="Zoom">
+      <button type="button" class="link-button" onClick={() => flameView.current?.zoomTo(ROOT)}>
+        All
+      </button>
+      {hidden.length > 0 && <span class="muted">› {hidden.length} more</span>}
+      {shown
+        .filter((step) => step !== ROOT)
+        .map((step) => (
+          <span key={step} class="crumb">
+            <span class="muted">›</span>
+            <button type="button" class="link-button" aria-current={step === node ? "location" : undefined} title={tree.nameOf(step)} onClick={() => flameView.current?.zoomTo(step)}>
+              {tree.frames.shortName(tree.frame[step])}
+            </button>
+          </span>
+        ))}
+      <span class="muted hint">Esc goes up</span>
+    </nav>
+  );
+}

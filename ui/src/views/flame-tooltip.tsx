@@ -1,0 +1,73 @@
+// Details at the pointer, in the frame after it moved: no delay, no fade.
+
+import { useLayoutEffect, useRef } from "preact/hooks";
+import { NONE } from "../model/flame-tree.ts";
+import { formatShare, formatValue } from "../model/units.ts";
+import { hoveredNode, pointer, zoomedNode } from "./highlight.ts";
+import { flame } from "./store.ts";
+
+const OFFSET = 14;
+const MARGIN = 8;
+
+export function FlameTooltip() {
+  const box = useRef<HTMLDivElement>(null);
+  const tree = flame.value.data;
+  const node = hoveredNode.value;
+  const { x, y } = pointer.value;
+
+  useLayoutEffect(() => {
+    const element = box.current;
+    if (!element) return;
+    const left = x + OFFSET + element.offsetWidth > innerWidth - MARGIN ? x - OFFSET - element.offsetWidth : x + OFFSET;
+    const top = y + OFFSET + element.offsetHeight > innerHeight - MARGIN ? y - OFFSET - element.offsetHeight : y + OFFSET;
+    element.style.transform = `translate(${Math.max(MARGIN, left)}px, ${Math.max(MARGIN, top)}px)`;
+  });
+
+  if (!tree || node === NONE || node >= tree.length) return null;
+  const frame = tree.frames.get(tree.frame[node]);
+  const { unit } = tree.header;
+  const whole = tree.rootTotal;
+  const inView = tree.total[zoomedNode.value] ?? whole;
+  const location = frame.file === "" ? "" : `${frame.file}${frame.line > 0 ? `:${frame.line}` : ""}`;
+  return (
+    <div class="tooltip" ref={box} role="tooltip">
+      <p class="tooltip-name">{frame.name}</p>
+      {(location !== "" || frame.mapping !== "") && (
+        <p class="tooltip-place">
+          {location !== "" && <span>{location}</span>}
+          {frame.mapping !== "" && <span>{frame.mapping}</span>}
+          {frame.kind !== "" && <span class="kind">{frame.kind}</span>}
+        </p>
+      )}
+      <table class="tooltip-values">
+        <thead>
+          <tr>
+            <th />
+            <th>{unitTitle(unit)}</th>
+            <th>of all</th>
+            <th>of view</th>
+          </tr>
+        </thead>
+        <tbody>
+          {(
+            [
+              ["Total", tree.total[node]],
+              ["Self", tree.self[node]],
+            ] as const
+          ).map(([label, value]) => (
+            <tr key={label}>
+              <th>{label}</th>
+              <td>{formatValue(value, unit)}</td>
+              <td>{formatShare(value, whole)}</td>
+              <td>{formatShare(value, inView)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function unitTitle(unit: string): string {
+  return ({ nanoseconds: "time", bytes: "size" } as Record<string, string>)[unit] ?? unit;
+}

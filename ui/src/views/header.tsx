@@ -1,0 +1,94 @@
+// What is looked at: service, type, selector, range. And the few things about the page itself.
+
+import { useState } from "preact/hooks";
+import { typeTitle } from "../model/profile-type.ts";
+import { copyLink } from "./actions.ts";
+import { LinkIcon, Mark, MoonIcon, SunIcon } from "./icons.tsx";
+import { isHelpOpen } from "./help.tsx";
+import { ServiceChooser } from "./service-chooser.tsx";
+import { currentType, flame, isLoading, types, update, view } from "./store.ts";
+import { isDark, toggleTheme } from "./theme.ts";
+import { TimePicker } from "./time-picker.tsx";
+
+export function Header() {
+  return (
+    <header class="header">
+      <a class="brand" href="?" title="Candela: start over">
+        <Mark />
+        <span>Candela</span>
+      </a>
+      <ServiceChooser />
+      <TypeChooser />
+      <SelectorField />
+      <TimePicker />
+      <div class="header-end">
+        <button type="button" class="icon-button" title="Copy a link with fixed times (y)" aria-label="Copy a link to this view" onClick={copyLink}>
+          <LinkIcon />
+        </button>
+        <button
+          type="button"
+          class="icon-button"
+          data-testid="theme-toggle"
+          title={isDark.value ? "Light theme" : "Dark theme"}
+          aria-label={isDark.value ? "Switch to the light theme" : "Switch to the dark theme"}
+          onClick={toggleTheme}
+        >
+          {isDark.value ? <SunIcon /> : <MoonIcon />}
+        </button>
+        <button type="button" class="icon-button" title="Keys (?)" aria-label="Keyboard shortcuts" onClick={() => (isHelpOpen.value = true)}>
+          <span aria-hidden="true">?</span>
+        </button>
+      </div>
+      <div class={`progress${isLoading.value ? " is-active" : ""}`} aria-hidden="true" />
+    </header>
+  );
+}
+
+function TypeChooser() {
+  const known = types.value.data ?? [];
+  const chosen = currentType.value;
+  return (
+    <label class="select-field">
+      <span class="visually-hidden">Profile type</span>
+      <select value={chosen?.id ?? view.value.type} data-testid="type-select" onChange={(event) => update({ type: event.currentTarget.value, zoom: "", pinned: "" })}>
+        {!chosen && <option value={view.value.type}>{view.value.type}</option>}
+        {known.map((type) => (
+          <option key={type.id} value={type.id} title={type.id}>
+            {typeTitle(type)}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
+function SelectorField() {
+  const [text, setText] = useState<string>();
+  const { query } = view.value;
+  const isRefused = flame.value.error !== undefined && /selector|query|matcher/.test(`${flame.value.error.code} ${flame.value.error.message}`);
+  const commit = (): void => {
+    if (text !== undefined && text !== query) update({ query: text.trim() === "" ? "{}" : text.trim(), zoom: "" });
+    setText(undefined);
+  };
+  return (
+    <input
+      class="selector-field mono"
+      aria-label="Label selector"
+      aria-invalid={isRefused}
+      title='Which series: {service_name="checkout", host=~"web-.*"}'
+      data-testid="selector-input"
+      autocomplete="off"
+      spellcheck={false}
+      value={text ?? query}
+      onInput={(event) => setText(event.currentTarget.value)}
+      onBlur={commit}
+      onKeyDown={(event) => {
+        if (event.key === "Enter") commit();
+        else if (event.key === "Escape") {
+          setText(undefined);
+          event.currentTarget.blur();
+        }
+      }}
+    />
+  );
+}

@@ -1,0 +1,75 @@
+// The keys, on one sheet.
+
+import { signal, useSignalEffect } from "@preact/signals";
+import { useRef } from "preact/hooks";
+
+export const isHelpOpen = signal(false);
+
+const GROUPS: readonly { title: string; keys: readonly (readonly [string, string])[] }[] = [
+  {
+    title: "Flame graph",
+    keys: [
+      ["Click, Enter", "zoom to the frame"],
+      ["Esc, Backspace", "one level up"],
+      ["Home", "show everything"],
+      ["← → ↑ ↓", "move the selection"],
+      ["n, N", "next, previous match"],
+      ["m", "highlight this function everywhere"],
+      ["c, s", "copy the name, the stack"],
+      ["i", "turn it over"],
+      ["Ctrl + wheel", "zoom at the pointer"],
+      ["Shift + wheel, drag", "pan while zoomed"],
+    ],
+  },
+  {
+    title: "Everywhere",
+    keys: [
+      ["/", "search by regular expression"],
+      ["y", "copy a link with fixed times"],
+      ["t", "light or dark"],
+      ["r", "refresh now"],
+      ["l", "follow live, or stop"],
+      ["?", "this sheet"],
+    ],
+  },
+  {
+    title: "Search",
+    keys: [
+      ["json|serde", "functions that match"],
+      ["^main\\.", "lower case ignores case"],
+      ["file:net/http", "by source file"],
+      ["bin:libc", "by binary"],
+    ],
+  },
+];
+
+export function Help() {
+  const dialog = useRef<HTMLDialogElement>(null);
+  useSignalEffect(() => {
+    const element = dialog.current;
+    if (!element) return;
+    if (isHelpOpen.value && !element.open) element.showModal();
+    else if (!isHelpOpen.value && element.open) element.close();
+  });
+  return (
+    <dialog class="help" ref={dialog} aria-label="Keyboard shortcuts" onClose={() => (isHelpOpen.value = false)} onClick={(event) => event.target === dialog.current && (isHelpOpen.value = false)}>
+      <div class="help-sheet">
+        {GROUPS.map(({ title, keys }) => (
+          <section key={title}>
+            <h2>{title}</h2>
+            <dl>
+              {keys.map(([key, meaning]) => (
+                <div key={key}>
+                  <dt>
+                    <kbd>{key}</kbd>
+                  </dt>
+                  <dd>{meaning}</dd>
+                </div>
+              ))}
+            </dl>
+          </section>
+        ))}
+      </div>
+    </dialog>
+  );
+}

@@ -1,0 +1,60 @@
+// What is searched, pinned and hovered: shared by the flame graph and the table.
+
+import { computed, effect, signal } from "@preact/signals";
+import { EnginePerf } from "../engine/perf.ts";
+import { NONE, ROOT } from "../model/flame-tree.ts";
+import { matchFrames, parseSearch, summarizeMatches, type MatchSummary } from "../model/search.ts";
+import { flame, view } from "./store.ts";
+
+export const perf = new EnginePerf();
+
+export const parsedSearch = computed(() => parseSearch(view.value.search));
+
+/** The frames the search finds, or `undefined` without a search. */
+const searchedFrames = computed(() => {
+  const tree = flame.value.data;
+  const parsed = parsedSearch.value;
+  if (!tree || !parsed.ok || !parsed.pattern) return undefined;
+  const startedAt = performance.now();
+  const matched = matchFrames(tree.frames, parsed.pattern);
+  perf.search(performance.now() - startedAt);
+  return matched;
+});
+
+const pinnedFrames = computed(() => {
+  const tree = flame.value.data;
+  const name = view.value.pinned;
+  if (!tree || name === "") return undefined;
+  const matched = new Uint8Array(tree.frames.length);
+  for (const frame of tree.frames.framesNamed(name)) matched[frame] = 1;
+  return matched;
+});
+
+/** A pinned function is the narrower question: it wins over the search until it is let go. */
+export const highlightedFrames = computed(() => pinnedFrames.value ?? searchedFrames.value);
+
+export const highlight = computed<MatchSummary | undefined>(() => {
+  const tree = flame.value.data;
+  const matched = highlightedFrames.value;
+  return tree && matched && !tree.isEmpty ? summarizeMatches(tree, matched) : undefined;
+});
+
+/** Node below the pointer or selected with the keyboard; indexes into the tree on the screen. */
+export const hoveredNode = signal(NONE);
+export const selectedNode = signal(NONE);
+export const zoomedNode = signal(ROOT);
+export const pointer = signal({ x: 0, y: 0 });
+/** Function name hovered in the table. */
+export const hoveredFunction = signal("");
+
+/** Node indexes mean nothing in the next tree. */
+effect(() => {
+  void flame.value.data;
+  hoveredNode.value = NONE;
+});
+
+/** The node the details are about: the pointer's, else the keyboard's, else what fills the view. */
+export const describedNode = computed(() => {
+  if (hoveredNode.value !== NONE) return hoveredNode.value;
+  return selectedNode.value === NONE ? zoomedNode.value : selectedNode.value;
+});

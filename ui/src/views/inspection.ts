@@ -1,0 +1,36 @@
+// What end-to-end tests and benchmarks read from outside: `window.__candela` and `window.__perf`.
+
+import type { EnginePerf } from "../engine/perf.ts";
+import { flameView } from "./actions.ts";
+import { perf } from "./highlight.ts";
+import { flame } from "./store.ts";
+
+export interface FlameInspection {
+  nodes: number;
+  total: number;
+  unit: string;
+  /** Boxes on the screen in page coordinates. */
+  visible: { name: string; x: number; y: number; w: number; h: number; total: number }[];
+}
+
+declare global {
+  interface Window {
+    __candela?: { flamegraph: () => FlameInspection };
+    __perf?: EnginePerf;
+  }
+}
+
+export function exposeToTests(): void {
+  window.__perf = perf;
+  window.__candela = {
+    flamegraph: () => {
+      const tree = flame.peek().data;
+      return {
+        nodes: tree?.length ?? 0,
+        total: tree?.rootTotal ?? 0,
+        unit: tree?.header.unit ?? "",
+        visible: (flameView.current?.visibleBoxes() ?? []).map(({ name, x, y, w, h, total }) => ({ name, x, y, w, h, total })),
+      };
+    },
+  };
+}

@@ -1,0 +1,97 @@
+// Who spends it: every service with its cost, its share, its shape over the range, and what changed against the range before.
+
+import { useState } from "preact/hooks";
+import { isCpuTime, isGauge } from "../model/profile-type.ts";
+import { coveredSeconds, filterServices, hasPreviousPeriod, sumOfTotals, type ServiceEntry } from "../model/services.ts";
+import { formatChange, formatRate, formatShare, formatValue } from "../model/units.ts";
+import { NoServices } from "./empty-state.tsx";
+import { Sparkline } from "./sparkline.tsx";
+import { range, selectService, service, services } from "./store.ts";
+import { chartTheme } from "./theme.ts";
+
+/** Changes below this are noise of sampling for most services: shown without emphasis. */
+const NOTABLE_CHANGE = 0.1;
+
+export function Services() {
+  const [filter, setFilter] = useState("");
+  const answer = services.value.data;
+  const entries = answer?.services ?? [];
+  const whole = sumOfTotals(entries);
+  const shown = filterServices(entries, filter);
+  const seconds = coveredSeconds(entries, range.value);
+  const cost = (value: number): string =>
+    answer && isGauge(answer.type) ? formatValue(value, answer.unit) : formatRate(value, answer?.unit ?? "", seconds, isCpuTime(answer?.type ?? ""));
+  return (
+    <aside class="services" aria-label="Services" data-testid="services-list">
+      <div class="services-head">
+        <h2>Services</h2>
+        <span class="muted">{entries.length > 0 ? entries.length : ""}</span>
+      </div>
+      {entries.length > 8 && (
+        <input class="services-filter" type="search" placeholder="Filter" aria-label="Filter services" value={filter} onInput={(event) => setFilter(event.currentTarget.value)} />
+      )}
+      <ul class="services-rows">
+        <li>
+          <button type="button" class="service-row is-all" aria-pressed={service.value === undefined} onClick={() => selectService(undefined)}>
+            <span class="service-name">All services</span>
+            <span class="service-cost">{entries.length > 0 ? cost(whole) : ""}</span>
+          </button>
+        </li>
+        {shown.map((entry) => (
+          <ServiceRow key={entry.service} entry={entry} rank={entries.indexOf(entry)} whole={whole} cost={cost(entry.total)} showsChange={hasPreviousPeriod(entries)} />
+        ))}
+      </ul>
+      {entries.length === 0 && <NoServices />}
+    </aside>
+  );
+}
+
+interface ServiceRowProps {
+  entry: ServiceEntry;
+  rank: number;
+  whole: number;
+  cost: string;
+  showsChange: boolean;
+}
+
+function ServiceRow({ entry, rank, whole, cost, showsChange }: ServiceRowProps) {
+  const theme = chartTheme.value;
+  const color = theme.layers[rank] ?? theme.other;
+  return (
+    <li>
+      <button
+        type="button"
+        class="service-row"
+        data-testid="service-row"
+        data-service={entry.service}
+        aria-pressed={service.value === entry.service}
+        title={entry.service}
+        onClick={() => selectService(service.value === entry.service ? undefined : entry.service)}
+      >
+        <span class="service-name">
+          <span class="swatch" style={{ background: color }} aria-hidden="true" />
+          <span class="truncated">{entry.service}</span>
+        </span>
+        <span class="service-cost">{cost}</span>
+        <Sparkline values={entry.sparkline} color={color} />
+        <span class="service-share">
+          {formatShare(entry.total, whole)}
+          {showsChange && <Change now={entry.total} before={entry.previous_total} />}
+        </span>
+        <span class="share-bar" aria-hidden="true">
+          <span style={{ width: `${whole > 0 ? (100 * entry.total) / whole : 0}%`, background: color }} />
+        </span>
+      </button>
+    </li>
+  );
+}
+
+function Change({ now, before }: { now: number; before: number }) {
+  const ratio = before > 0 ? now / before - 1 : Number.POSITIVE_INFINITY;
+  const direction = ratio > NOTABLE_CHANGE ? " is-up" : ratio < -NOTABLE_CHANGE ? " is-down" : "";
+  return (
+    <span class={`change${direction}`} title="Against the period before, of the same length">
+      {formatChange(now, before)}
+    </span>
+  );
+}

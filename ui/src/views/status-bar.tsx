@@ -1,0 +1,48 @@
+// One line at the bottom: everything about the frame at hand, without having to hover still, and how good the data is.
+
+import { ROOT } from "../model/flame-tree.ts";
+import { formatCount, formatShare, formatValue } from "../model/units.ts";
+import { describedNode, zoomedNode } from "./highlight.ts";
+import { Quality } from "./quality.tsx";
+import { flame, loadAllNodes } from "./store.ts";
+
+export function StatusBar() {
+  return (
+    <footer class="status-bar">
+      <FrameStatus />
+      <Pruned />
+      <Quality />
+    </footer>
+  );
+}
+
+function FrameStatus() {
+  const tree = flame.value.data;
+  const node = describedNode.value;
+  if (!tree || tree.isEmpty || node >= tree.length) return <div class="frame-status" data-testid="flamegraph-status" />;
+  const { unit } = tree.header;
+  const frame = tree.frames.get(tree.frame[node]);
+  const place = [frame.file === "" ? "" : `${frame.file}${frame.line > 0 ? `:${frame.line}` : ""}`, frame.mapping].filter((part) => part !== "");
+  return (
+    <div class="frame-status" data-testid="flamegraph-status">
+      <strong class="truncated">{node === ROOT ? "Everything" : frame.name}</strong>
+      {place.length > 0 && <span class="muted truncated frame-place">{place.join(" · ")}</span>}
+      <span class="frame-numbers">
+        <span>self {formatValue(tree.self[node], unit)}</span>
+        <span>total {formatValue(tree.total[node], unit)}</span>
+        <span>{formatShare(tree.total[node], tree.rootTotal)} of all</span>
+        {zoomedNode.value !== ROOT && <span>{formatShare(tree.total[node], tree.total[zoomedNode.value])} of view</span>}
+      </span>
+    </div>
+  );
+}
+
+function Pruned() {
+  const pruned = flame.value.data?.header.pruned ?? 0;
+  if (pruned === 0) return null;
+  return (
+    <button type="button" class="link-button" title="Small nodes are folded into “other” to keep the answer small; the totals hold them." onClick={loadAllNodes}>
+      {formatCount(pruned)} small nodes folded · show all
+    </button>
+  );
+}

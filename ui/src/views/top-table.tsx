@@ -1,0 +1,150 @@
+// The functions by cost, exact whatever the picture folds. Only the rows in sight are in the document.
+
+import { useComputed, useSignal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
+import type { TopFunction } from "../api/types.ts";
+import { formatCount, formatShare, formatValue } from "../model/units.ts";
+import { filterTop, sortTop } from "../model/top.ts";
+import { pinFunction, zoomToHighlight } from "./actions.ts";
+import { TableState } from "./empty-state.tsx";
+import { hoveredFunction, hoveredNode, parsedSearch } from "./highlight.ts";
+import type { SortColumn } from "../state/schema.ts";
+import { flame, top, update, view } from "./store.ts";
+
+const ROW_HEIGHT = 25;
+const OVERSCAN = 6;
+
+export function TopTable() {
+  const scroller = useRef<HTMLDivElement>(null);
+  const scrollTop = useSignal(0);
+  const height = useSignal(600);
+  const active = useSignal(-1);
+  const rows = useComputed(() => {
+    const parsed = parsedSearch.value;
+    const filtered = filterTop(top.value.data?.functions ?? [], parsed.ok ? parsed.pattern : undefined);
+    return sortTop(filtered, view.value.sortBy, view.value.descending);
+  });
+
+  useEffect(() => {
+    const element = scroller.current;
+    if (!element) return undefined;
+    const observer = new ResizeObserver(() => (height.value = element.clientHeight));
+    observer.observe(element);
+    return () => observer.disconnect();
+  }, [height]);
+
+  const answer = top.value.data;
+  const shown = rows.value;
+  const first = Math.max(0, Math.floor(scrollTop.value / ROW_HEIGHT) - OVERSCAN);
+  const last = Math.min(shown.length, Math.ceil((scrollTop.value + height.value) / ROW_HEIGHT) + OVERSCAN);
+
+  const onKeyDown = (event: KeyboardEvent): void => {
+    const moves: Record<string, number> = { ArrowDown: 1, ArrowUp: -1, PageDown: 15, PageUp: -15 };
+    const move = moves[event.key];
+    if (move !== undefined) {
+      event.preventDefault();
+      active.value = Math.max(0, Math.min(shown.length - 1, active.value + move));
+      scroller.current?.scrollTo({ top: Math.max(0, (active.value - 4) * ROW_HEIGHT) });
+      hoveredFunction.value = shown[active.value]?.name ?? "";
+    } else if (event.key === "Enter" && shown[active.value]) pinFunction(shown[active.value].name);
+    else if (event.key === "Escape") update({ pinned: "" });
+  };
+
+  return (
+    <div class="top" data-testid="top-table" role="grid" aria-label="Functions by cost" aria-rowcount={shown.length + 1}>
+      <div class="top-head" role="row">
+        <SortHeader column="self" label="Self" />
+        <SortHeader column="total" label="Total" />
+        <SortHeader column="name" label="Function" />
+      </div>
+      <div
+        class="top-scroller"
+        ref={scroller}
+        role="rowgroup"
+        tabIndex={0}
+        aria-activedescendant={active.value >= 0 ? `top-row-${active.value}` : undefined}
+        onScroll={(event) => (scrollTop.value = event.currentTarget.scrollTop)}
+        onKeyDown={onKeyDown}
+        onPointerLeave={() => (hoveredFunction.value = "")}
+      >
+        <div class="top-rows" role="presentation" style={{ height: `${shown.length * ROW_HEIGHT}px` }}>
+          {answer &&
+            shown
+              .slice(first, last)
+              .map((row, index) => <TopRow key={`${row.name}\u0000${row.mapping}\u0000${row.file}`} row={row} position={first + index} isActive={first + index === active.value} whole={answer.total} unit={answer.unit} />)}
+        </div>
+        {shown.length === 0 && <TableState />}
+      </div>
+      {answer?.truncated && (
+        <p class="top-note muted">
+          The first {formatCount(answer.truncated.shown)} of {formatCount(answer.truncated.total)} functions
+        </p>
+      )}
+    </div>
+  );
+}
+
+function SortHeader({ column, label }: { column: SortColumn; label: string }) {
+  const { sortBy, descending } = view.value;
+  const isSorted = sortBy === column;
+  return (
+    <div role="columnheader" class={`top-${column}`} aria-sort={isSorted ? (descending ? "descending" : "ascending") : "none"}>
+      <button type="button" onClick={() => update({ sortBy: column, descending: isSorted ? !descending : column !== "name" })}>
+        {label}
+        <span class="sort-mark" aria-hidden="true">
+          {isSorted ? (descending ? "▾" : "▴") : ""}
+        </span>
+      </button>
+    </div>
+  );
+}
+
+interface TopRowProps {
+  row: TopFunction;
+  position: number;
+  isActive: boolean;
+  whole: number;
+  unit: string;
+}
+
+function TopRow({ row, position, isActive, whole, unit }: TopRowProps) {
+  const tree = flame.value.data;
+  const node = hoveredNode.value;
+  const isLinked = tree !== undefined && node > 0 && node < tree.length && tree.nameOf(node) === row.name;
+  const place = [row.file, row.mapping].filter((part) => part !== "").join(" · ");
+  return (
+    <div
+      class={`top-row${isLinked ? " is-linked" : ""}${isActive ? " is-active" : ""}`}
+      role="row"
+      id={`top-row-${position}`}
+      data-testid="top-row"
+      aria-rowindex={position + 2}
+      aria-selected={view.value.pinned === row.name}
+      style={{ transform: `translateY(${position * ROW_HEIGHT}px)` }}
+      title={`${row.name}${place === "" ? "" : `\n${place}`}\nClick to highlight, double click to go there`}
+      onPointerEnter={() => (hoveredFunction.value = row.name)}
+      onClick={() => pinFunction(row.name)}
+      onDblClick={() => {
+        update({ pinned: row.name });
+        zoomToHighlight();
+      }}
+    >
+      <Cost value={row.self} whole={whole} unit={unit} column="self" />
+      <Cost value={row.total} whole={whole} unit={unit} column="total" />
+      <span class="top-name" role="gridcell">
+        {row.kind === "kernel" && <span class="kind">kernel</span>}
+        <span class="truncated">{row.name}</span>
+      </span>
+    </div>
+  );
+}
+
+function Cost({ value, whole, unit, column }: { value: number; whole: number; unit: string; column: "self" | "total" }) {
+  return (
+    <span class={`top-${column} cost`} role="gridcell" title={formatValue(value, unit)}>
+      <span class="cost-bar" style={{ width: `${whole > 0 ? Math.min(100, (100 * value) / whole) : 0}%` }} aria-hidden="true" />
+      <span class="cost-share">{value === 0 ? "–" : formatShare(value, whole)}</span>
+      <span class="cost-value">{value === 0 ? "" : formatValue(value, unit)}</span>
+    </span>
+  );
+}

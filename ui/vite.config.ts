@@ -1,0 +1,21 @@
+import { defineConfig } from "vitest/config";
+
+export default defineConfig({
+  // Relative, so that the page works below any path prefix of a reverse proxy.
+  base: "./",
+  build: {
+    target: "es2023",
+    // Inlined assets would need `data:` in the content security policy.
+    assetsInlineLimit: 0,
+    modulePreload: { polyfill: false },
+    reportCompressedSize: false,
+  },
+  server: {
+    proxy: { "/api": "http://127.0.0.1:4040" },
+  },
+  test: {
+    environment: "node",
+    include: ["src/**/*.test.ts"],
+    benchmark: { include: ["bench/**/*.bench.ts"] },
+  },
+});
