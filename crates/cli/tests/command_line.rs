@@ -1,0 +1,104 @@
+//! The command line itself: usage, configuration, exit codes. No privileges needed.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+
+mod support;
+
+use support::run;
+use support::stderr;
+use support::stdout;
+
+#[test]
+fn wrong_usage_exits_with_2_and_one_clear_line() {
+    let cases: [(&[&str], &str); 6] = [
+        (&["frobnicate"], "unrecognized subcommand"),
+        (&["query", "top", "--from"], "a value is required"),
+        (&["config", "check", "--config", "/nonexistent.yaml"], "there is no such file"),
+        (&["record", "-F", "5000", "-a"], "5000 is not in 1..=1000"),
+        (&["query", "top", "--server", "localhost:4040"], "is no URL such as http://127.0.0.1:4040"),
+        (&["record", "-a", "-d", "soon"], "is no duration such as"),
+    ];
+    for (arguments, part) in cases {
+        let output = run(arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {}", stderr(&output));
+        assert!(stderr(&output).contains(part), "{arguments:?}: {}", stderr(&output));
+        assert_eq!(stdout(&output), "", "{arguments:?}");
+    }
+}
+
+#[test]
+fn an_absent_server_exits_with_7_and_says_how_to_start_one() {
+    let server = format!("http://127.0.0.1:{}", support::free_port());
+    let output = run(&["query", "types", "--server", &server]);
+    assert_eq!(output.status.code(), Some(7), "{}", stderr(&output));
+    assert!(stderr(&output).contains("start one with `candela up`"), "{}", stderr(&output));
+}
+
+#[test]
+fn config_show_names_the_origin_of_each_value() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("candela.yaml");
+    std::fs::write(&file, "agent:\n  rate: 49\n").unwrap();
+    let output = support::candela()
+        .args(["config", "show", "--json"])
+        .env("CANDELA_CONFIG", &file)
+        .env("CANDELA_STORE__SYNC", "os")
+        .output()
+        .unwrap();
+    let shown: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(shown["schema"], "candela/config/v1");
+    let of = |key: &str| {
+        let keys = shown["keys"].as_array().unwrap();
+        let entry = keys.iter().find(|entry| entry["key"] == key).unwrap();
+        (entry["value"].as_str().unwrap().to_owned(), entry["origin"].as_str().unwrap().to_owned())
+    };
+    assert_eq!(of("agent.rate"), ("49".to_owned(), format!("file {}", file.display())));
+    assert_eq!(of("store.sync"), ("os".to_owned(), "environment CANDELA_STORE__SYNC".to_owned()));
+    assert_eq!(of("server.listen").1, "default");
+}
+
+#[test]
+fn what_config_show_prints_is_a_valid_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("candela.yaml");
+    let shown: String = stdout(&run(&["config", "show"]))
+        .lines()
+        .filter(|line| !line.contains("(not set)"))
+        .map(|line| format!("{line}\n"))
+        .collect();
+    std::fs::write(&file, shown).unwrap();
+    let output = run(&["config", "check", "--config", file.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+}
+
+#[test]
+fn completions_and_manual_pages_are_made() {
+    for shell in ["bash", "zsh", "fish"] {
+        assert!(stdout(&run(&["completions", shell])).contains("candela"), "{shell}");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let output = run(&["man", folder.path().to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let page = std::fs::read_to_string(folder.path().join("candela-query-top.1")).unwrap();
+    assert!(page.contains("Functions by own cost"));
+}
+
+#[test]
+fn version_tells_what_the_build_contains() {
+    let output = run(&["version", "--json"]);
+    let version: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(version["schema"], "candela/version/v1");
+    assert_eq!(version["version"], env!("CARGO_PKG_VERSION"));
+}
+
+#[test]
+fn doctor_reports_every_check_with_a_fix_for_what_fails() {
+    let output = run(&["doctor", "--json"]);
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(report["schema"], "candela/doctor/v1");
+    let checks = report["checks"].as_array().unwrap();
+    assert!(checks.len() >= 5, "{checks:?}");
+    for check in checks {
+        let is_ok = check["ok"].as_bool().unwrap();
+        assert!(is_ok || !check["fix"].as_str().unwrap().is_empty(), "{check}");
+    }
+}

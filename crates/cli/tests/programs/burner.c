@@ -1,0 +1,37 @@
+/* Burns CPU in three functions with known shares, 50 : 30 : 20, below a recursion of known depth. */
+#include <stdint.h>
+#include <stdlib.h>
+
+static volatile uint64_t sink;
+
+#define BURN(name, rounds)                                                                         \
+    __attribute__((noinline)) void name(void) {                                                    \
+        uint64_t state = sink;                                                                     \
+        for (int i = 0; i < (rounds); i++)                                                         \
+            state = state * 6364136223846793005u + 1442695040888963407u;                           \
+        sink = state;                                                                              \
+    }
+
+BURN(burn_half, 50000)
+BURN(burn_third, 30000)
+BURN(burn_fifth, 20000)
+
+__attribute__((noinline)) void descend(int depth) {
+    /* A frame of its own size, and work after the call, so that it is no tail call. */
+    volatile char frame[48];
+    frame[0] = (char)depth;
+    if (depth > 0) {
+        descend(depth - 1);
+    } else {
+        burn_half();
+        burn_third();
+        burn_fifth();
+    }
+    sink += (uint64_t)frame[0];
+}
+
+int main(int argc, char **argv) {
+    int depth = argc > 1 ? atoi(argv[1]) : 60;
+    for (;;)
+        descend(depth);
+}

@@ -1,0 +1,248 @@
+//! Starting the real program, asking it over HTTP, and waiting for what must become true.
+
+#![expect(dead_code, reason = "each test binary uses its own part")]
+
+use std::io::BufRead;
+use std::io::BufReader;
+use std::path::Path;
+use std::path::PathBuf;
+use std::process::Child;
+use std::process::Command;
+use std::process::Output;
+use std::process::Stdio;
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::time::Duration;
+use std::time::Instant;
+
+/// How long anything that must become true may take before the test gives up. Long, because two
+/// cores may be busy with the rest of the suite; nothing waits this long unless it fails.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A `candela` that runs until the value is dropped.
+pub struct Running {
+    child: Child,
+    url: String,
+    messages: Arc<Mutex<String>>,
+}
+
+/// A program that runs until the value is dropped.
+pub struct Program(Child);
+
+/// The program under test.
+pub fn candela() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_candela"));
+    // Neither the environment nor a file of the person who runs the tests may decide them.
+    command.env_clear();
+    for name in ["PATH", "HOME", "TMPDIR"] {
+        if let Some(value) = std::env::var_os(name) {
+            command.env(name, value);
+        }
+    }
+    command.stdin(Stdio::null());
+    command
+}
+
+/// Runs it to its end.
+pub fn run(arguments: &[&str]) -> Output {
+    candela().args(arguments).output().expect("candela starts")
+}
+
+/// Standard output as text.
+pub fn stdout(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// Standard error as text.
+pub fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// Whether BPF can be expected to work. Prints why a test skips otherwise.
+pub fn is_root(test: &str) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let is_root = status
+        .lines()
+        .any(|line| line.starts_with("Uid:") && line.split_whitespace().nth(2) == Some("0"));
+    if !is_root {
+        println!("SKIP {test}: needs root for BPF");
+    }
+    is_root
+}
+
+/// Whether a tool is installed. Prints why a test skips otherwise.
+pub fn has_tool(test: &str, tool: &str) -> bool {
+    let paths = std::env::var_os("PATH").unwrap_or_default();
+    let found = std::env::split_paths(&paths).any(|folder| folder.join(tool).is_file());
+    if !found {
+        println!("SKIP {test}: {tool} is not installed");
+    }
+    found
+}
+
+/// The first `Some` of `attempt`, tried again and again until [`PATIENCE`] is over.
+pub fn eventually<T>(what: &str, attempt: impl FnMut() -> Option<T>) -> T {
+    within(PATIENCE, what, attempt)
+}
+
+/// The same with another bound.
+pub fn within<T>(bound: Duration, what: &str, mut attempt: impl FnMut() -> Option<T>) -> T {
+    let start = Instant::now();
+    loop {
+        if let Some(value) = attempt() {
+            return value;
+        }
+        assert!(start.elapsed() < bound, "{what}: not within {bound:?}");
+        std::thread::park_timeout(Duration::from_millis(50));
+    }
+}
+
+/// Body and status of a GET request.
+pub fn get(url: &str) -> (u16, Vec<u8>) {
+    let agent: ureq::Agent = ureq::Agent::config_builder()
+        .http_status_as_error(false)
+        .timeout_global(Some(PATIENCE))
+        .build()
+        .into();
+    let mut response = agent.get(url).call().unwrap_or_else(|error| panic!("{url}: {error}"));
+    let status = response.status().as_u16();
+    let body = response.body_mut().with_config().limit(1 << 30).read_to_vec();
+    (status, body.unwrap_or_else(|error| panic!("{url}: {error}")))
+}
+
+/// The JSON answer of a GET request that must succeed.
+pub fn get_json(url: &str) -> serde_json::Value {
+    let (status, body) = get(url);
+    assert_eq!(status, 200, "{url}: {}", String::from_utf8_lossy(&body));
+    serde_json::from_slice(&body).unwrap_or_else(|error| panic!("{url}: {error}"))
+}
+
+/// Status and body of a POST request; none when the server is gone.
+pub fn try_post(url: &str, body: &[u8]) -> Option<(u16, Vec<u8>)> {
+    let agent: ureq::Agent = ureq::Agent::config_builder()
+        .http_status_as_error(false)
+        .timeout_global(Some(PATIENCE))
+        .build()
+        .into();
+    let mut response = agent.post(url).send(body).ok()?;
+    let status = response.status().as_u16();
+    let body = response.body_mut().read_to_vec().ok()?;
+    Some((status, body))
+}
+
+/// Compiles a C program of `tests/programs`, without frame pointers.
+pub fn compile(source: &Path, folder: &Path, flags: &[&str]) -> PathBuf {
+    let name = source.file_stem().expect("a file name");
+    let program = folder.join(name);
+    let status = Command::new("gcc")
+        .args(["-O2", "-g", "-fomit-frame-pointer", "-fno-inline", "-o"])
+        .arg(&program)
+        .arg(source)
+        .args(flags)
+        .status()
+        .expect("gcc starts");
+    assert!(status.success(), "gcc compiles {}", source.display());
+    program
+}
+
+/// A source file beside the tests.
+pub fn source(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(name)
+}
+
+/// A free port of the loopback interface. Somebody else could take it before we do; with port 0 in
+/// the flag there is no such gap, so this serves only where the number must be known before.
+pub fn free_port() -> u16 {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+    listener.local_addr().expect("bound").port()
+}
+
+impl Running {
+    /// Starts `candela` with these arguments and waits until it says where it is.
+    pub fn start(arguments: &[&str]) -> Self {
+        let mut child = candela()
+            .args(arguments)
+            .env("CANDELA_SERVER__OTLP_GRPC_LISTEN", "127.0.0.1:0")
+            .env("CANDELA_SERVER__OTLP_HTTP_LISTEN", "127.0.0.1:0")
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("candela starts");
+        let stderr = child.stderr.take().expect("piped");
+        let messages = Arc::new(Mutex::new(String::new()));
+        let sink = Arc::clone(&messages);
+        std::thread::spawn(move || {
+            for line in BufReader::new(stderr).lines().map_while(Result::ok) {
+                let mut text = sink.lock().expect("no panic while locked");
+                text.push_str(&line);
+                text.push('\n');
+            }
+        });
+        let url = eventually("candela says where it is", || {
+            let text = messages.lock().expect("no panic while locked").clone();
+            let position = text.find("candela is at http://");
+            if position.is_none() && child.try_wait().expect("a child").is_some() {
+                panic!("candela {arguments:?} ended: {text}");
+            }
+            let rest = &text[position? + "candela is at ".len()..];
+            Some(rest.split_whitespace().next()?.to_owned())
+        });
+        Self { child, url, messages }
+    }
+
+    /// `http://127.0.0.1:PORT` and a path.
+    pub fn url(&self, path: &str) -> String {
+        format!("{}{path}", self.url)
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// All that was written to standard error so far.
+    pub fn messages(&self) -> String {
+        self.messages.lock().expect("no panic while locked").clone()
+    }
+
+    /// Sends SIGTERM and waits for the end; the exit code.
+    pub fn terminate(mut self) -> Option<i32> {
+        signal(self.child.id(), "TERM");
+        eventually("candela ends after SIGTERM", || self.child.try_wait().expect("a child")).code()
+    }
+
+    /// Sends SIGKILL and waits for the end.
+    pub fn kill(mut self) {
+        self.child.kill().expect("a child");
+        self.child.wait().expect("a child");
+    }
+}
+
+impl Program {
+    pub fn start(command: &mut Command) -> Self {
+        Self(command.stdin(Stdio::null()).stdout(Stdio::null()).spawn().expect("program starts"))
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.0.id()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Sends a signal by name.
+pub fn signal(pid: u32, name: &str) {
+    let status = Command::new("kill").arg(format!("-{name}")).arg(pid.to_string()).status();
+    assert!(status.expect("kill starts").success());
+}

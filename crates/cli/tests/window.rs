@@ -1,0 +1,51 @@
+//! First light: `candela up` on this host with a busy program; a real browser finds the program's hot
+//! function in the flame graph.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+
+mod support;
+
+use std::path::Path;
+use std::process::Command;
+
+use support::Program;
+use support::Running;
+
+/// Where screenshots are left to be looked at: under the target directory.
+fn screenshot_folder() -> std::path::PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("screenshots");
+    std::fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+#[test]
+fn the_browser_shows_the_hot_function_within_15_seconds() {
+    let test = "the_browser_shows_the_hot_function_within_15_seconds";
+    let can_run = support::is_root(test) && support::has_tool(test, "chromium") && support::has_tool(test, "node");
+    if !can_run {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let program = support::compile(&support::source("burner.c"), folder.path(), &[]);
+    let _burner = Program::start(&mut Command::new(&program));
+    let data_dir = folder.path().join("data");
+    let candela = Running::start(&[
+        "up", "--listen", "127.0.0.1:0", "--data-dir", data_dir.to_str().unwrap(), "--rate", "99",
+    ]);
+
+    let screenshots = screenshot_folder();
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../ui/e2e/window.mjs");
+    let output = Command::new("node")
+        .arg(&script)
+        .args([&candela.url("/"), "burner", "burn_half"])
+        .arg(&screenshots)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}\n{}", support::stderr(&output), candela.messages());
+    let seen: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    println!("{seen:#}\nscreenshots in {}", screenshots.display());
+    assert_eq!(seen["problems"].as_array().unwrap().len(), 0, "{seen:#}");
+    let seconds = seen["secondsToFunction"].as_f64().unwrap();
+    assert!(seconds <= 15.0, "{seconds} s");
+    let state = seen["stateInUrl"].as_str().unwrap();
+    assert!(state.contains("burner"), "the whole state is in the URL: {state}");
+}

@@ -1,0 +1,90 @@
+// Drives the window in a real browser. Called by crates/cli/tests/window.rs:
+//   node e2e/window.mjs URL SERVICE FUNCTION FOLDER
+// opens the page of a service, waits until FUNCTION stands in the flame graph, searches for it, zooms
+// into it, and leaves screenshots of both themes in FOLDER. Prints one JSON line with what it saw.
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { chromium } from 'playwright-core';
+
+const [url, service, wanted, folder] = process.argv.slice(2);
+const BROWSERS = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
+const PATIENCE_MS = 60_000;
+
+const browser = await chromium.launch({
+  executablePath: BROWSERS.find((path) => existsSync(path)),
+  args: ['--no-sandbox', '--disable-gpu', '--disable-quic', '--disable-background-networking', '--disable-component-update', '--disable-sync'],
+});
+
+const problems = [];
+
+async function open(colorScheme) {
+  const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, colorScheme });
+  const page = await context.newPage();
+  page.on('pageerror', (error) => problems.push(`page error: ${error.message}`));
+  page.on('console', (message) => {
+    if (message.type() === 'error') problems.push(`console: ${message.text()}`);
+  });
+  await page.goto(url);
+  return page;
+}
+
+/** The box of the wanted function as the engine drew it. */
+function box(page, name) {
+  return page.evaluate((function_) => {
+    const view = window.__candela?.flamegraph();
+    return view?.visible.find((candidate) => candidate.name === function_) ?? null;
+  }, name);
+}
+
+async function boxEventually(page, name) {
+  const handle = await page.waitForFunction(
+    (function_) => window.__candela?.flamegraph()?.visible.find((candidate) => candidate.name === function_),
+    name,
+    { timeout: PATIENCE_MS, polling: 100 },
+  );
+  return handle.jsonValue();
+}
+
+const started = Date.now();
+const page = await open('light');
+await page.getByTestId('services-list').waitFor({ timeout: PATIENCE_MS });
+const row = page.getByTestId('service-row').filter({ hasText: service }).first();
+await row.waitFor({ timeout: PATIENCE_MS });
+await row.click();
+await boxEventually(page, wanted);
+const secondsToFunction = (Date.now() - started) / 1000;
+
+await page.getByTestId('search-input').fill(wanted);
+await page.waitForFunction(() => /\d/.test(document.querySelector('[data-testid=search-share]')?.textContent ?? ''));
+const share = await page.getByTestId('search-share').textContent();
+await page.getByTestId('top-row').filter({ hasText: wanted }).first().waitFor();
+await page.screenshot({ path: join(folder, 'light.png') });
+
+await page.getByTestId('search-input').fill('');
+const canvas = await page.getByTestId('flamegraph-canvas').boundingBox();
+const target = await box(page, wanted);
+const widthBefore = target.w;
+await page.mouse.move(canvas.x + target.x + target.w / 2, canvas.y + target.y + target.h / 2);
+await page.waitForFunction((name) => document.querySelector('[data-testid=flamegraph-status]')?.textContent?.includes(name), wanted);
+const status = await page.getByTestId('flamegraph-status').textContent();
+await page.mouse.click(canvas.x + target.x + target.w / 2, canvas.y + target.y + target.h / 2);
+await page.waitForFunction(
+  ([name, before]) => {
+    const found = window.__candela.flamegraph().visible.find((candidate) => candidate.name === name);
+    return found && found.w > before;
+  },
+  [wanted, widthBefore],
+);
+const stateInUrl = page.url();
+
+const dark = await open('dark');
+await dark.goto(stateInUrl);
+await boxEventually(dark, wanted);
+await dark.screenshot({ path: join(folder, 'dark.png') });
+
+const paint = await page.evaluate(() => ({
+  firstPaint: performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? null,
+  firstGraph: performance.getEntriesByName('fg:first')[0]?.startTime ?? null,
+}));
+await browser.close();
+process.stdout.write(`${JSON.stringify({ secondsToFunction, share, status, stateInUrl, problems, ...paint })}\n`);
