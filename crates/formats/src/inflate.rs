@@ -1,0 +1,125 @@
+//! Input bytes, decompressed when they are compressed, never more than the limit.
+
+use std::borrow::Cow;
+use std::io::BufRead;
+use std::io::Read;
+
+use flate2::bufread::MultiGzDecoder;
+
+use crate::error::ReadError;
+
+const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
+const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
+
+/// Uploads through proxies arrive compressed twice now and then; more layers are an attack.
+const MAX_LAYERS: usize = 2;
+
+/// All of the input, without its gzip or zstd layers.
+pub(crate) fn read_inflated(
+    mut input: impl BufRead,
+    max_bytes: usize,
+) -> Result<Vec<u8>, ReadError> {
+    let mut bytes = read_capped(&mut input, max_bytes)?;
+    for _ in 0..MAX_LAYERS {
+        let Some(inflated) = inflate_layer(&bytes, max_bytes)? else {
+            break;
+        };
+        bytes = inflated;
+    }
+    Ok(bytes)
+}
+
+/// As much of a prefix of the input as inflates, for format detection.
+pub(crate) fn inflate_prefix(prefix: &[u8]) -> Cow<'_, [u8]> {
+    const ENOUGH: u64 = 4096;
+    let mut inflated = Vec::new();
+    // The prefix ends somewhere in the compressed stream: what came out before is the answer.
+    if prefix.starts_with(&GZIP_MAGIC) {
+        let _ = MultiGzDecoder::new(prefix)
+            .take(ENOUGH)
+            .read_to_end(&mut inflated);
+        return Cow::Owned(inflated);
+    }
+    if prefix.starts_with(&ZSTD_MAGIC) {
+        if let Ok(decoder) = zstd::stream::read::Decoder::with_buffer(prefix) {
+            let _ = decoder.take(ENOUGH).read_to_end(&mut inflated);
+        }
+        return Cow::Owned(inflated);
+    }
+    Cow::Borrowed(prefix)
+}
+
+fn inflate_layer(bytes: &[u8], max_bytes: usize) -> Result<Option<Vec<u8>>, ReadError> {
+    if bytes.starts_with(&GZIP_MAGIC) {
+        return named("gzip", read_capped(&mut MultiGzDecoder::new(bytes), max_bytes)).map(Some);
+    }
+    if bytes.starts_with(&ZSTD_MAGIC) {
+        let decoder = zstd::stream::read::Decoder::with_buffer(bytes);
+        let mut decoder = named("zstd", decoder.map_err(ReadError::Io))?;
+        return named("zstd", read_capped(&mut decoder, max_bytes)).map(Some);
+    }
+    Ok(None)
+}
+
+fn read_capped(input: &mut impl Read, max_bytes: usize) -> Result<Vec<u8>, ReadError> {
+    let mut bytes = Vec::new();
+    input.take(max_bytes as u64 + 1).read_to_end(&mut bytes)?;
+    if bytes.len() > max_bytes {
+        return Err(ReadError::TooLarge {
+            what: "the size of the input in bytes",
+            limit: max_bytes,
+        });
+    }
+    Ok(bytes)
+}
+
+/// An IO error of a decoder over bytes in memory is damage to these bytes.
+fn named<T>(encoding: &'static str, result: Result<T, ReadError>) -> Result<T, ReadError> {
+    result.map_err(|error| match error {
+        ReadError::Io(error) => ReadError::Compression {
+            encoding,
+            reason: error.to_string(),
+        },
+        other => other,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+
+    use super::*;
+
+    fn gzip(bytes: &[u8]) -> Vec<u8> {
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+        encoder.write_all(bytes).expect("a vector takes all");
+        encoder.finish().expect("a vector takes all")
+    }
+
+    #[test]
+    fn layers_come_off() {
+        let zstd = zstd::encode_all(&b"profile"[..], 1).expect("a vector takes all");
+        for input in [b"profile".to_vec(), gzip(b"profile"), gzip(&gzip(b"profile")), zstd] {
+            assert_eq!(inflate_prefix(&input).is_empty(), false);
+            let bytes = read_inflated(&input[..], 100).expect("seven bytes");
+            assert_eq!(bytes, b"profile");
+        }
+    }
+
+    #[test]
+    fn a_bomb_stops_at_the_limit() {
+        let bomb = gzip(&vec![0; 1 << 20]);
+        let error = read_inflated(&bomb[..], 1 << 16).expect_err("64 KiB allowed");
+        assert!(matches!(error, ReadError::TooLarge { limit: 65536, .. }));
+    }
+
+    #[test]
+    fn a_cut_stream_is_named() {
+        let whole = gzip(b"some bytes that do not matter");
+        let error = read_inflated(&whole[..whole.len() - 9], 100).expect_err("cut");
+        assert!(error.to_string().starts_with("gzip data is damaged"));
+    }
+}
