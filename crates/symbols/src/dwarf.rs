@@ -42,7 +42,7 @@ pub(crate) struct DwarfLookup {
 pub(crate) struct DwarfFrame {
     pub(crate) frame: SourceFrame,
     pub(crate) has_name: bool,
-    /// C++ without linkage names (`-gline-tables-only`): the symbol table knows the full name.
+    /// C++ or Rust without linkage name, as in line tables alone: the symbol table knows the full name.
     pub(crate) wants_linkage_name: bool,
 }
 
@@ -145,7 +145,7 @@ fn convert(
     let location = frame.location.as_ref();
     DwarfFrame {
         has_name: raw_name.is_some(),
-        wants_linkage_name: !is_mangled && dwarf_language.is_some_and(is_cpp),
+        wants_linkage_name: !is_mangled && dwarf_language.is_some_and(is_mangling),
         frame: SourceFrame {
             function: function.name,
             system_name: function.system_name,
@@ -183,10 +183,11 @@ fn declaration_line(unit: UnitRef<'_, Slice<'_>>, mut entry: UnitOffset) -> Opti
     None
 }
 
-fn is_cpp(language: gimli::DwLang) -> bool {
+fn is_mangling(language: gimli::DwLang) -> bool {
     matches!(
         language,
-        gimli::DW_LANG_C_plus_plus
+        gimli::DW_LANG_Rust
+            | gimli::DW_LANG_C_plus_plus
             | gimli::DW_LANG_C_plus_plus_03
             | gimli::DW_LANG_C_plus_plus_11
             | gimli::DW_LANG_C_plus_plus_14

@@ -165,12 +165,13 @@ impl Sources {
         let mut frames = self.dwarf_frames(address);
         if let Some(outermost) = frames.last_mut()
             && outermost.wants_linkage_name
-            && let Some(name) = self.symtab_name(address)
-            && name.starts_with("_Z")
+            && let Some(raw_name) = self.symtab_name(address)
         {
-            let function = self.names.function(&name);
-            (outermost.frame.function, outermost.frame.system_name) =
-                (function.name, function.system_name);
+            let function = self.names.function(&raw_name);
+            if function.name != function.system_name {
+                (outermost.frame.function, outermost.frame.system_name) =
+                    (function.name, function.system_name);
+            }
         }
         // Only the line table covers assembly: the position is kept and the name comes from a symbol table.
         let position = match frames.last() {

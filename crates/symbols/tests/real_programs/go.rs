@@ -1,0 +1,189 @@
+//! Go programs without DWARF and without symbols, compared with what DWARF and `go tool addr2line` say of the full ones.
+
+use crate::workshop::{Workshop, addr2line, has_tool};
+use candela_symbols::{FrameLanguage, ObjectFile, SymbolSource, Symbolizer, SymbolizerOptions};
+use std::path::Path;
+use std::sync::Arc;
+
+const PROGRAM: &str = r#"
+package main
+
+import "os"
+
+type pile struct{ stones []int }
+
+//go:noinline
+func (p *pile) weigh(n int) int { return middle(n) + len(p.stones) }
+
+func middle(n int) int {
+	return inner(n) * 3
+}
+
+func inner(n int) int {
+	sum := 0
+	for i := 0; i < n; i++ {
+		sum += i * i
+	}
+	return sum
+}
+
+func main() {
+	p := &pile{stones: make([]int, len(os.Args))}
+	func() {
+		os.Exit(p.weigh(len(os.Args)) & 1)
+	}()
+}
+"#;
+
+fn symbolizer(path: &Path) -> Symbolizer {
+    let object = ObjectFile::open(path).expect("the linker wrote an ELF file");
+    assert!(object.is_go());
+    Symbolizer::new(Arc::new(object), SymbolizerOptions::default())
+}
+
+/// Addresses of functions whose name starts with one of `prefixes`, as `go tool nm -size` prints them.
+fn go_functions(shop: &Workshop, program: &str, prefixes: &[&str]) -> Vec<(u64, u64)> {
+    let text = shop.run("go", &["tool", "nm", "-size", program]);
+    let lines = text.lines().filter_map(|line| {
+        let words: Vec<_> = line.split_whitespace().collect();
+        let [address, size, "T" | "t", name] = words[..] else {
+            return None;
+        };
+        prefixes
+            .iter()
+            .any(|prefix| name.starts_with(prefix))
+            .then_some(())?;
+        Some((u64::from_str_radix(address, 16).ok()?, size.parse().ok()?))
+    });
+    lines.collect()
+}
+
+fn compare(go: &str, build_flags: &[&str]) {
+    let shop = Workshop::new();
+    shop.write("main.go", PROGRAM);
+    shop.write("go.mod", "module example\n\ngo 1.18\n");
+    let build = |output: &str, linker_flags: &str| {
+        let mut arguments = vec!["build", "-o", output, "-ldflags", linker_flags];
+        arguments.extend_from_slice(build_flags);
+        shop.run(go, &arguments);
+    };
+    build("full", "");
+    build("stripped", "-s -w");
+    let (full, stripped) = (shop.path("full"), shop.path("stripped"));
+    let ranges = go_functions(
+        &shop,
+        "full",
+        &["main.", "os.Exit", "runtime.mallocgc", "runtime.(*mspan)"],
+    );
+    assert!(ranges.len() > 5, "{ranges:?}");
+    let same_text = |path: &Path| shop.run("readelf", &["-SW", &path.to_string_lossy()]);
+    assert!(
+        same_text(&stripped).contains(".gopclntab")
+            && !same_text(&stripped).contains(".debug_info")
+    );
+
+    let (by_dwarf, by_table) = (symbolizer(&full), symbolizer(&stripped));
+    let (mut compared, mut inlined) = (0, 0);
+    for (start, size) in ranges {
+        for address in (start..start + size).step_by(3) {
+            let expected = by_dwarf.resolve(address);
+            let found = by_table.resolve(address);
+            assert_eq!(
+                (expected.source, found.source),
+                (SymbolSource::Dwarf, SymbolSource::GoPclntab)
+            );
+            let frames = |resolution: &candela_symbols::Resolution| -> Vec<_> {
+                let frames = resolution.frames.iter();
+                frames
+                    .map(|frame| (frame.function.to_string(), frame.file.clone(), frame.line))
+                    .collect()
+            };
+            let found_names: Vec<_> = found.frames.iter().map(|frame| &*frame.function).collect();
+            let expected_names: Vec<_> = expected
+                .frames
+                .iter()
+                .map(|frame| &*frame.function)
+                .collect();
+            assert_eq!(found_names, expected_names, "{address:#x}");
+            assert_eq!(frames(&found)[0], frames(&expected)[0], "{address:#x}");
+            assert!(
+                found
+                    .frames
+                    .iter()
+                    .all(|frame| frame.language == FrameLanguage::Go)
+            );
+            compared += 1;
+            inlined += usize::from(found.frames.len() > 1);
+        }
+    }
+    assert!(
+        compared > 100 && inlined > 20,
+        "{compared} addresses, {inlined} inlined"
+    );
+}
+
+#[test]
+fn a_stripped_program_names_as_its_dwarf_does() {
+    if has_tool("go", "version") && has_tool("readelf", "--version") {
+        compare("go", &[]);
+    }
+}
+
+#[test]
+fn a_position_independent_program_too() {
+    if has_tool("go", "version") && has_tool("readelf", "--version") {
+        compare("go", &["-buildmode=pie"]);
+    }
+}
+
+#[test]
+fn an_older_toolchain_too() {
+    // Debian's golang-1.19-go, the last with the layout of Go 1.18.
+    let older = "/usr/lib/go-1.19/bin/go";
+    if has_tool("go", "version") && has_tool(older, "version") {
+        compare(older, &[]);
+    }
+}
+
+#[test]
+fn first_lines_and_calls_are_those_of_the_source() {
+    if !has_tool("go", "version") || !has_tool("addr2line", "--version") {
+        return;
+    }
+    let shop = Workshop::new();
+    shop.write("main.go", PROGRAM);
+    shop.write("go.mod", "module example\n\ngo 1.18\n");
+    shop.run("go", &["build", "-o", "full"]);
+    shop.run("go", &["build", "-o", "stripped", "-ldflags", "-s -w"]);
+    let symbolizer = symbolizer(&shop.path("stripped"));
+    let ranges = go_functions(&shop, "full", &["main.(*pile).weigh"]);
+    let (start, size) = ranges[0];
+    let deepest = (start..start + size)
+        .map(|address| (address, symbolizer.resolve(address)))
+        .find(|(_, resolution)| resolution.frames.len() == 3)
+        .expect("middle and inner are inlined");
+    let (address, resolution) = deepest;
+    let frames: Vec<_> = resolution
+        .frames
+        .iter()
+        .map(|frame| (&*frame.function, frame.start_line, frame.inlined))
+        .collect();
+    assert_eq!(
+        frames,
+        [
+            ("main.inner", 15, true),
+            ("main.middle", 11, true),
+            ("main.(*pile).weigh", 9, false)
+        ]
+    );
+    assert_eq!(
+        (resolution.frames[1].line, resolution.frames[2].line),
+        (12, 9)
+    );
+    // binutils does not show the inlined calls of Go's DWARF 5; the function itself it knows.
+    let expected = addr2line(&shop.path("full"), address);
+    let outermost = expected
+        .last()
+        .expect("addr2line prints at least one frame");
+    assert_eq!(outermost.function, "main.(*pile).weigh");
+}

@@ -1,0 +1,7 @@
+//! Real programs, compiled while the test runs, symbolized and compared with what other tools say about them.
+
+#![expect(clippy::print_stderr, reason = "a skipped test says why")]
+
+mod go;
+mod native;
+mod workshop;
