@@ -53,6 +53,11 @@ await row.waitFor({ timeout: PATIENCE_MS });
 await row.click();
 await boxEventually(page, wanted);
 const secondsToFunction = (Date.now() - started) / 1000;
+if (process.env.STOP_AT_FIRST_GRAPH) {
+  await browser.close();
+  process.stdout.write(`${JSON.stringify({ secondsToFunction, problems })}\n`);
+  process.exit(0);
+}
 
 await page.getByTestId('search-input').fill(wanted);
 await page.waitForFunction(() => /\d/.test(document.querySelector('[data-testid=search-share]')?.textContent ?? ''));

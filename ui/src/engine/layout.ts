@@ -38,15 +38,16 @@ export class BoxList {
 
   #grow(): void {
     const capacity = this.node.length * 2;
-    const grown = <T extends Uint32Array | Float32Array | Uint16Array>(bigger: T, old: T): T => {
-      bigger.set(old);
-      return bigger;
-    };
     this.node = grown(new Uint32Array(capacity), this.node);
     this.x = grown(new Float32Array(capacity), this.x);
     this.width = grown(new Float32Array(capacity), this.width);
     this.row = grown(new Uint16Array(capacity), this.row);
   }
+}
+
+function grown<T extends Uint32Array | Float32Array | Uint16Array>(bigger: T, old: T): T {
+  bigger.set(old);
+  return bigger;
 }
 
 export interface Layout {

@@ -9,9 +9,12 @@ const NATIVE_SEPARATOR = "::";
 export function packageOf(name: string, file: string, mapping: string, kind: string): string {
   if (kind === "kernel") return "kernel";
   if (kind === "go") return goPackage(name);
+  // `<alloc::vec::Vec<T> as Drop>::drop` belongs to the type, which stands inside the brackets.
+  const implementation = /^<(?:&|\*|mut |const |dyn )*([A-Za-z_]\w*)::/.exec(name);
+  if (implementation) return implementation[1];
   const plain = withoutTypeParameters(name);
   const separator = plain.indexOf(NATIVE_SEPARATOR);
-  if (separator > 0) return plain.slice(0, separator).replace(/^[<&*\s]+/, "");
+  if (separator > 0) return plain.slice(0, separator);
   if (kind === "jvm" && plain.includes(".")) return plain.split(".").slice(0, -2).join(".");
   if (file !== "") return directoryOf(file);
   return baseName(mapping);

@@ -31,8 +31,10 @@ export function formatRate(value: number, unit: string, seconds: number, isCpu: 
 }
 
 export function formatCores(cores: number): string {
-  if (cores > 0 && cores < 0.001) return "<0.001 cores";
-  return `${cores >= 100 ? cores.toFixed(0) : cores >= 10 ? cores.toFixed(1) : cores >= 0.1 || cores === 0 ? cores.toFixed(2) : cores.toFixed(3)} cores`;
+  if (cores === 0) return "0 cores";
+  if (cores < 0.001) return "<0.001 cores";
+  const digits = cores >= 100 ? 0 : cores >= 10 ? 1 : cores >= 0.1 ? 2 : 3;
+  return `${cores.toFixed(digits)} cores`;
 }
 
 export function formatNanoseconds(nanoseconds: number): string {

@@ -12,13 +12,16 @@ export interface ChartSettings {
   hasOther: boolean;
   isSingle: boolean;
   range: TimeRange;
+  /** Sizes: steps of the axis are powers of two. */
+  isBinary: boolean;
   formatAxis: (value: number) => string;
   onCursor: (index: number | undefined) => void;
   onSelect: (fromSeconds: number, toSeconds: number, pixels: number) => void;
   onReset: () => void;
 }
 
-const FILL_OPACITY = 0.55;
+const POWERS_OF_TWO = Array.from({ length: 60 }, (_, exponent) => 2 ** (exponent - 4));
+const FILL_OPACITY = 0.34;
 
 export function chartOptions(settings: ChartSettings): uPlot.Options {
   const { theme } = settings;
@@ -35,7 +38,7 @@ export function chartOptions(settings: ChartSettings): uPlot.Options {
     },
     axes: [
       { ...axis, size: 24, gap: 4, space: 90, values: "{HH}:{mm}", grid: { show: false } } as uPlot.Axis,
-      { ...axis, size: 84, gap: 6, space: 34, values: (_, splits) => splits.map(settings.formatAxis) },
+      { ...axis, size: 84, gap: 6, space: 34, values: (_, splits) => splits.map(settings.formatAxis), ...(settings.isBinary && { incrs: POWERS_OF_TWO }) },
     ],
     series: [
       {},

@@ -42,7 +42,7 @@ export function FlameTooltip() {
       <table class="tooltip-values">
         <thead>
           <tr>
-            <th />
+            <th>Cost</th>
             <th>{unitTitle(unit)}</th>
             <th>of all</th>
             <th>of view</th>

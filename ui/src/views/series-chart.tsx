@@ -30,7 +30,8 @@ export function SeriesChart() {
     const theme = chartTheme.value;
     if (!element || !answer) return;
     const layers = stackSeries(answer, "service_name", MAXIMUM_LAYERS);
-    const shownRange = range.peek();
+    // In the unit of the axis, so that its steps are round there: cores, not nanoseconds in 30 s.
+    const divisor = isGauge(answer.type) ? 1 : layers.stepSeconds * (answer.unit === "nanoseconds" ? 1e9 : 1);
     chart.current?.destroy();
     chart.current = new uPlot(
       chartOptions({
@@ -40,13 +41,14 @@ export function SeriesChart() {
         layerCount: layers.layers.length,
         hasOther: layers.layers.length > MAXIMUM_LAYERS,
         isSingle: service.peek() !== undefined,
-        range: shownRange,
-        formatAxis: (value) => formatPoint(value, answer.type, answer.unit, layers.stepSeconds),
+        range: range.peek(),
+        isBinary: answer.unit === "bytes",
+        formatAxis: (value) => formatPoint(value * divisor, answer.type, answer.unit, layers.stepSeconds),
         onCursor: (index) => (cursor.value = index),
         onSelect: (from, to, pixels) => pixels >= MINIMUM_DRAG_PIXELS && selectRange(from, to),
         onReset: resetRange,
       }),
-      [layers.times, ...layers.layers.map(({ stacked: values }) => values)] as uPlot.AlignedData,
+      [layers.times, ...layers.layers.map(({ stacked: values }) => values.map((value) => value === null ? null : value / divisor))] as uPlot.AlignedData,
       element,
     );
   });

@@ -63,13 +63,14 @@ export function ServiceChooser() {
       />
       <ChevronIcon />
       {isOpen && (
-        <ul class="popover-panel align-left chooser-list" role="listbox" id="service-options" aria-label="Services">
+        <div class="popover-panel align-left chooser-list" role="listbox" id="service-options" aria-label="Services">
           {options.map((entry, index) => (
-            <li
+            <div
               key={entry?.service ?? ""}
               id={`service-option-${index}`}
               role="option"
               aria-selected={index === active}
+              tabIndex={-1}
               class="menu-item"
               // Before the blur of the field closes the list.
               onPointerDown={(event) => {
@@ -79,10 +80,10 @@ export function ServiceChooser() {
             >
               <span>{entry?.service ?? ALL}</span>
               {entry && <span class="muted">{formatShare(entry.total, whole)}</span>}
-            </li>
+            </div>
           ))}
-          {options.length === 1 && <li class="menu-note muted">No service matches “{text}”</li>}
-        </ul>
+          {options.length === 1 && <p class="menu-note muted">No service matches “{text}”</p>}
+        </div>
       )}
     </div>
   );

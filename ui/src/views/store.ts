@@ -135,12 +135,12 @@ function loadEverything(): void {
   range.value = { from: fromTime, to: toTime };
   const selection: Selection = { query, type, range: range.peek() };
   const everyService: Selection = { ...selection, query: withService(query, undefined) };
-  void flameLoader.load((signal) => api.flameGraph(selection, allNodes.peek() ? 0 : undefined, signal));
-  void servicesLoader.load((signal) => api.services(everyService, signal));
-  void seriesLoader.load((signal) => api.series(selection, seriesGroup.peek(), signal));
-  void topLoader.load((signal) => api.top(selection, signal));
-  void typesLoader.load((signal) => api.types(selection, signal));
-  void statusLoader.load((signal) => api.status(signal));
+  void flameLoader.load((abort) => api.flameGraph(selection, allNodes.peek() ? 0 : undefined, abort));
+  void servicesLoader.load((abort) => api.services(everyService, abort));
+  void seriesLoader.load((abort) => api.series(selection, seriesGroup.peek(), abort));
+  void topLoader.load((abort) => api.top(selection, abort));
+  void typesLoader.load((abort) => api.types(selection, abort));
+  void statusLoader.load((abort) => api.status(abort));
 }
 
 /** Starts loading and following; called once. */

@@ -4,6 +4,7 @@ import { useComputed, useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import type { TopFunction } from "../api/types.ts";
 import { formatCount, formatShare, formatValue } from "../model/units.ts";
+import { shortNameOf } from "../model/names.ts";
 import { filterTop, sortTop } from "../model/top.ts";
 import { pinFunction, zoomToHighlight } from "./actions.ts";
 import { TableState } from "./empty-state.tsx";
@@ -51,7 +52,16 @@ export function TopTable() {
   };
 
   return (
-    <div class="top" data-testid="top-table" role="grid" aria-label="Functions by cost" aria-rowcount={shown.length + 1}>
+    <div
+      class="top"
+      data-testid="top-table"
+      role="grid"
+      tabIndex={0}
+      aria-label="Functions by cost. Arrow keys move, Enter highlights."
+      aria-rowcount={shown.length + 1}
+      aria-activedescendant={active.value >= 0 ? `top-row-${active.value}` : undefined}
+      onKeyDown={onKeyDown}
+    >
       <div class="top-head" role="row">
         <SortHeader column="self" label="Self" />
         <SortHeader column="total" label="Total" />
@@ -61,10 +71,7 @@ export function TopTable() {
         class="top-scroller"
         ref={scroller}
         role="rowgroup"
-        tabIndex={0}
-        aria-activedescendant={active.value >= 0 ? `top-row-${active.value}` : undefined}
         onScroll={(event) => (scrollTop.value = event.currentTarget.scrollTop)}
-        onKeyDown={onKeyDown}
         onPointerLeave={() => (hoveredFunction.value = "")}
       >
         <div class="top-rows" role="presentation" style={{ height: `${shown.length * ROW_HEIGHT}px` }}>
@@ -118,6 +125,7 @@ function TopRow({ row, position, isActive, whole, unit }: TopRowProps) {
       role="row"
       id={`top-row-${position}`}
       data-testid="top-row"
+      data-function={row.name}
       aria-rowindex={position + 2}
       aria-selected={view.value.pinned === row.name}
       style={{ transform: `translateY(${position * ROW_HEIGHT}px)` }}
@@ -132,10 +140,21 @@ function TopRow({ row, position, isActive, whole, unit }: TopRowProps) {
       <Cost value={row.self} whole={whole} unit={unit} column="self" />
       <Cost value={row.total} whole={whole} unit={unit} column="total" />
       <span class="top-name" role="gridcell">
+        <FunctionName name={row.name} />
         {row.kind === "kernel" && <span class="kind">kernel</span>}
-        <span class="truncated">{row.name}</span>
       </span>
     </div>
+  );
+}
+
+/** The telling end of a long name first, what it belongs to after it, so that a narrow column still tells rows apart. */
+function FunctionName({ name }: { name: string }) {
+  const short = shortNameOf(name);
+  if (short === name || !name.endsWith(short)) return <span class="truncated">{short}</span>;
+  return (
+    <span class="truncated">
+      {short} <span class="muted top-path">{name.slice(0, -short.length).replace(/(::|\/)$/, "")}</span>
+    </span>
   );
 }
 
