@@ -54,6 +54,8 @@ pub(crate) const KEYS: &[Key] = &[
     key("store.sync", Kind::Choice(&["fsync", "os"]), "fsync", "acknowledge after fdatasync, or after write"),
     key("store.flush_interval", Kind::Duration, "60s", "longest time a profile stays in memory only"),
     key("store.flush_size", Kind::Size, "64MiB", "size of the memory part that starts a flush"),
+    key("store.retention", Kind::Duration, "14d", "age at which profiles are deleted"),
+    key("store.max_size", Kind::Size, "50GB", "size of all blocks above which the oldest are deleted"),
     key("agent.server", Kind::Url, "http://127.0.0.1:4040", "server that `candela agent` sends to"),
     key("agent.rate", Kind::Integer(1, 1000), "19", "samples a second and processor"),
     key("agent.interval", Kind::Duration, "10s", "length of one profile"),

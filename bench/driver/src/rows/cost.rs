@@ -1,0 +1,116 @@
+//! What the agent costs.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+
+use crate::Figure;
+use crate::host::Bench;
+use crate::process::Program;
+use crate::process::compile;
+use crate::process::measure_for;
+
+const MIB: f64 = 1024.0 * 1024.0;
+
+/// A1: CPU time of the agent's process plus the run time of its BPF programs, over the wall time,
+/// with as many burning processes as there are cores, none with frame pointers.
+pub(crate) fn cpu(bench: &Bench) -> Result<Figure, String> {
+    const WARM_UP: Duration = Duration::from_secs(20);
+    const PERIOD: Duration = Duration::from_secs(60);
+    let folder = bench.folder("a1")?;
+    let burner = compile(bench.root(), &folder, "shares.c", &["gcc", "-O2", "-fomit-frame-pointer"])?;
+    let cores = std::thread::available_parallelism().map_or(2, usize::from);
+    let _burners: Vec<Program> = (0..cores)
+        .map(|_| Program::start(&mut Command::new(&burner)))
+        .collect::<Result<_, _>>()?;
+    let (_server, agent) = start_pair(bench, &folder, "99")?;
+    let _stats = BpfStatistics::enable()?;
+    measure_for(WARM_UP);
+    let before = (agent.cpu_seconds()?, agent.bpf_sum("run_time_ns")?);
+    measure_for(PERIOD);
+    let after = (agent.cpu_seconds()?, agent.bpf_sum("run_time_ns")?);
+    let process = (after.0 - before.0) / PERIOD.as_secs_f64() * 100.0;
+    let programs = (after.1 - before.1) as f64 / 1e9 / PERIOD.as_secs_f64() * 100.0;
+    let total = process + programs;
+    Ok(Figure {
+        text: format!("{total:.2} % of one core ({process:.2} % process, {programs:.2} % in BPF)"),
+        is_met: Some(total <= 0.5),
+    })
+}
+
+/// A3: resident memory of the agent plus kernel memory of its maps, while 50 processes run code of
+/// 200 different shared libraries of this system.
+pub(crate) fn memory(bench: &Bench) -> Result<Figure, String> {
+    let folder = bench.folder("a3")?;
+    let loader = compile(bench.root(), &folder, "loader.c", &["gcc", "-O2", "-fomit-frame-pointer"])?;
+    let libraries = shared_libraries(200);
+    if libraries.len() < 200 {
+        return Err(format!("only {} shared libraries on this system", libraries.len()));
+    }
+    let (_server, agent) = start_pair(bench, &folder, "99")?;
+    // Each process loads a window of the list, so that all 200 are mapped and most of them by several.
+    let _programs: Vec<Program> = (0..50)
+        .map(|process| {
+            let mapped = (0..12).map(|offset| &libraries[(process * 4 + offset) % libraries.len()]);
+            Program::start(Command::new(&loader).args(mapped))
+        })
+        .collect::<Result<_, _>>()?;
+    measure_for(Duration::from_secs(45));
+    let resident = agent.resident_bytes()? as f64 / MIB;
+    let maps = agent.bpf_sum("memlock")? as f64 / MIB;
+    let total = resident + maps;
+    Ok(Figure {
+        text: format!("{total:.1} MiB ({resident:.1} resident, {maps:.1} BPF maps)"),
+        is_met: Some(total <= 80.0),
+    })
+}
+
+/// A server and an agent that sends to it, as two processes.
+fn start_pair(bench: &Bench, folder: &std::path::Path, rate: &str) -> Result<(Program, Program), String> {
+    let candela = bench.binary("candela")?;
+    let (server, url) = Program::start_candela(
+        Command::new(&candela)
+            .args(["server", "--listen", "127.0.0.1:0", "--data-dir"])
+            .arg(folder.join("server")),
+    )?;
+    let agent = Program::start(
+        Command::new(&candela)
+            .args(["agent", "--rate", rate, "--server", &url, "--data-dir"])
+            .arg(folder.join("agent")),
+    )?;
+    Ok((server, agent))
+}
+
+/// Libraries of this system, the largest first left out of none: whatever a host has is the load.
+fn shared_libraries(count: usize) -> Vec<PathBuf> {
+    let entries = fs::read_dir("/usr/lib/x86_64-linux-gnu").into_iter().flatten();
+    let mut libraries: Vec<PathBuf> = entries
+        .filter_map(Result::ok)
+        .map(|entry| entry.path())
+        .filter(|path| path.to_string_lossy().contains(".so"))
+        // One path a file: versions are symbolic links to it.
+        .filter(|path| path.symlink_metadata().is_ok_and(|metadata| metadata.is_file()))
+        .collect();
+    libraries.sort();
+    libraries.truncate(count);
+    libraries
+}
+
+/// Accounting of BPF run time, off again when dropped: it costs a little.
+struct BpfStatistics;
+
+const SWITCH: &str = "/proc/sys/kernel/bpf_stats_enabled";
+
+impl BpfStatistics {
+    fn enable() -> Result<Self, String> {
+        fs::write(SWITCH, "1").map_err(|error| format!("{SWITCH}: {error}; run as root"))?;
+        Ok(Self)
+    }
+}
+
+impl Drop for BpfStatistics {
+    fn drop(&mut self) {
+        let _ = fs::write(SWITCH, "0");
+    }
+}

@@ -1,0 +1,6 @@
+//! The rows, by what they are about.
+
+pub(crate) mod cost;
+pub(crate) mod start;
+pub(crate) mod store;
+pub(crate) mod truth;

@@ -1,0 +1,144 @@
+//! How right the samples are: programs of which the truth is known.
+
+use std::fs::File;
+use std::io::BufReader;
+use std::path::Path;
+use std::path::PathBuf;
+use std::process::Command;
+
+use candela_formats::ReadOptions;
+use candela_model::FlameTree;
+use candela_model::FlameTreeBuilder;
+use candela_model::Profile;
+
+use crate::Figure;
+use crate::host::Bench;
+use crate::process::Program;
+use crate::process::compile;
+use crate::process::output;
+
+/// Outermost frames of threads: C programs, C libraries' threads, Go's goroutines and threads.
+const ENTRIES: [&str; 11] = [
+    "_start", "clone3", "__clone3", "clone", "__clone", "__GI___clone3", "thread_start",
+    "runtime.goexit", "runtime.goexit.abi0", "runtime.mstart", "runtime.rt0_go",
+];
+
+/// A5: by language, the share of user stacks whose outermost frame is a thread's entry.
+pub(crate) fn completeness(bench: &Bench) -> Result<Figure, String> {
+    let folder = bench.folder("a5")?;
+    let languages: [(&str, &str, &[&str]); 4] = [
+        ("C", "shares.c", &["gcc", "-O2", "-g", "-fomit-frame-pointer"]),
+        ("C++", "unwind.cc", &["g++", "-O2", "-g", "-fomit-frame-pointer"]),
+        ("Rust", "unwind.rs", &["rustc", "-O", "-g", "--edition", "2024"]),
+        ("Go", "unwind.go", &["go", "build"]),
+    ];
+    let mut parts = Vec::new();
+    let mut worst = 100.0_f64;
+    for (language, source, compiler) in languages {
+        let program = match compile(bench.root(), &folder, source, compiler) {
+            Ok(program) => program,
+            Err(reason) => {
+                parts.push(format!("{language} not run ({})", reason.lines().next().unwrap_or_default()));
+                continue;
+            }
+        };
+        let running = Program::start(&mut Command::new(&program))?;
+        let file = folder.join(format!("{language}.pb.gz"));
+        record(bench, &["-p", &running.pid().to_string(), "-F", "997", "-d", "10s"], &file)?;
+        let tree = tree_of(&file)?;
+        let complete: i64 = tree
+            .children(0)
+            .filter(|&node| ENTRIES.contains(&tree.frames.name(tree.frame[node])))
+            .map(|node| tree.total[node])
+            .sum();
+        let share = complete as f64 / tree.root_total().max(1) as f64 * 100.0;
+        let samples = tree.root_total() as f64 / (1e9 / 997.0);
+        worst = worst.min(share);
+        parts.push(format!("{language} {share:.2} % of {samples:.0}"));
+    }
+    Ok(Figure { text: parts.join(", "), is_met: Some(worst >= 99.5) })
+}
+
+/// A6: one hundred programs, each with a function name of its own.
+pub(crate) fn short_programs(bench: &Bench) -> Result<Figure, String> {
+    let folder = bench.folder("a6")?;
+    let source = bench.root().join("bench/driver/programs/short.c");
+    let programs: Vec<(String, PathBuf)> = (0..100)
+        .map(|number| {
+            let name = format!("burn_{number:03}");
+            let program = folder.join(format!("short_{number:03}"));
+            let mut compiler = Command::new("gcc");
+            compiler.args(["-O2", "-g", "-fomit-frame-pointer", &format!("-DNAME={name}"), "-o"]);
+            output(compiler.arg(&program).arg(&source))?;
+            Ok((name, program))
+        })
+        .collect::<Result<_, String>>()?;
+    let script: String = programs.iter().map(|(_, program)| format!("{}\n", program.display())).collect();
+    let script_file = folder.join("run-all");
+    std::fs::write(&script_file, script).map_err(|error| error.to_string())?;
+    let file = folder.join("all.pb.gz");
+    // The whole host, so that nothing but the agent's own watch finds the programs.
+    let recorder = Command::new(bench.binary("candela")?)
+        .args(["record", "-a", "-F", "99", "-d", "40s", "-q", "-o"])
+        .arg(&file)
+        .spawn()
+        .map_err(|error| error.to_string())?;
+    let mut recorder = recorder;
+    crate::process::measure_for(std::time::Duration::from_secs(2));
+    output(Command::new("sh").arg(&script_file))?;
+    recorder.wait().map_err(|error| error.to_string())?;
+    let tree = tree_of(&file)?;
+    let rows = tree.function_table();
+    let found = programs
+        .iter()
+        .filter(|(name, _)| rows.iter().any(|row| tree.frames.name(row.frame) == name))
+        .count();
+    Ok(Figure { text: format!("{found} of 100"), is_met: Some(found == 100) })
+}
+
+/// A7: the distance of each share from the truth, in standard errors.
+pub(crate) fn shares(bench: &Bench) -> Result<Figure, String> {
+    let folder = bench.folder("a7")?;
+    let program = compile(bench.root(), &folder, "shares.c", &["gcc", "-O2", "-g", "-fomit-frame-pointer"])?;
+    let running = Program::start(&mut Command::new(&program))?;
+    let file = folder.join("shares.pb.gz");
+    record(bench, &["-p", &running.pid().to_string(), "-F", "499", "-d", "30s"], &file)?;
+    let tree = tree_of(&file)?;
+    let samples = tree.root_total() as f64 / (1e9 / 499.0);
+    let rows = tree.function_table();
+    let mut parts = Vec::new();
+    let mut worst = 0.0_f64;
+    for (name, truth) in [("burn_half", 0.5), ("burn_third", 0.3), ("burn_fifth", 0.2)] {
+        let value: i64 = rows
+            .iter()
+            .filter(|row| tree.frames.name(row.frame) == name)
+            .map(|row| row.self_value)
+            .sum();
+        let share = value as f64 / tree.root_total().max(1) as f64;
+        let distance = (share - truth).abs() / (truth * (1.0 - truth) / samples).sqrt();
+        worst = worst.max(distance);
+        parts.push(format!("{:.2} %", share * 100.0));
+    }
+    Ok(Figure {
+        text: format!("{} of {samples:.0} samples: {worst:.1} standard errors", parts.join(" / ")),
+        is_met: Some(worst <= 3.0),
+    })
+}
+
+fn record(bench: &Bench, arguments: &[&str], file: &Path) -> Result<(), String> {
+    let candela = bench.binary("candela")?;
+    output(Command::new(candela).arg("record").args(arguments).arg("-q").arg("-o").arg(file)).map(drop)
+}
+
+fn tree_of(file: &Path) -> Result<FlameTree, String> {
+    let reader = BufReader::new(File::open(file).map_err(|error| error.to_string())?);
+    let (profile, _): (Profile, _) =
+        candela_formats::read_pprof(reader, &ReadOptions::default()).map_err(|error| error.to_string())?;
+    let mut builder = FlameTreeBuilder::new();
+    for position in 0..profile.series.len() {
+        if profile.series[position].profile_type.sample_unit == "nanoseconds" {
+            builder.add_series(&profile, position);
+        }
+    }
+    Ok(builder.finish())
+}

@@ -1,0 +1,118 @@
+//! `candela server`, and what `candela up` shares with it.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use candela_query::Engine;
+use candela_server::OtlpListen;
+use candela_server::SelfProfiler;
+use candela_server::Server;
+use candela_server::ServerOptions;
+use candela_server::StatusSource;
+use candela_store::Store;
+use candela_store::StoreOptions;
+use candela_store::SyncMode;
+use tokio::signal::unix::SignalKind;
+
+use crate::args::GlobalArgs;
+use crate::args::serve::ServerArgs;
+use crate::config::Settings;
+use crate::errors::CliError;
+use crate::errors::Context;
+use crate::errors::ExitStatus;
+use crate::output;
+
+/// What runs beside the server in the same process.
+#[derive(Default)]
+pub(crate) struct Companions {
+    /// The agent's figures.
+    pub(crate) status: Option<Arc<dyn StatusSource>>,
+    /// How this process profiles itself.
+    pub(crate) self_profiler: Option<Arc<dyn SelfProfiler>>,
+}
+
+pub(crate) fn run(global: &GlobalArgs, arguments: &ServerArgs) -> Result<ExitCode, CliError> {
+    let settings = super::settings(global, arguments.overrides())?;
+    runtime()?.block_on(async {
+        let store = open_store(&settings)?;
+        let companions = Companions {
+            status: None,
+            self_profiler: super::self_profile::profiler(),
+        };
+        let server = bind(&settings, &store, companions).await?;
+        output::note(&format!("candela is at http://{}", server.local_address()));
+        server.run(stop_signal()?).await.or_exit(ExitStatus::Failed, "server")?;
+        close(store).await
+    })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The threads that serve requests.
+pub(crate) fn runtime() -> Result<tokio::runtime::Runtime, CliError> {
+    tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .or_exit(ExitStatus::Failed, "cannot start threads")
+}
+
+pub(crate) fn open_store(settings: &Settings) -> Result<Store, CliError> {
+    let data_dir = settings.data_dir(&super::environment());
+    let options = StoreOptions {
+        sync: match settings.text("store.sync") {
+            Some("os") => SyncMode::Os,
+            _ => SyncMode::Fsync,
+        },
+        flush_interval: settings.duration("store.flush_interval"),
+        flush_bytes: settings.bytes("store.flush_size"),
+        max_age: Some(settings.duration("store.retention")),
+        max_bytes: Some(settings.bytes("store.max_size")),
+        ..StoreOptions::new(data_dir)
+    };
+    Store::open(options).map_err(|error| CliError::failed(error.to_string()))
+}
+
+pub(crate) async fn bind(
+    settings: &Settings,
+    store: &Store,
+    companions: Companions,
+) -> Result<Server, CliError> {
+    let otlp = |path: &str| {
+        Some(OtlpListen {
+            address: settings.address(path),
+            is_explicit: settings.is_explicit(path),
+        })
+    };
+    let options = ServerOptions {
+        otlp_grpc: otlp("server.otlp_grpc_listen"),
+        otlp_http: otlp("server.otlp_http_listen"),
+        http_prefixes: settings.list("server.http_prefix"),
+        host_names: settings.list("server.allowed_hosts"),
+        status_source: companions.status,
+        self_profiler: companions.self_profiler,
+        ..ServerOptions::new(settings.address("server.listen"))
+    };
+    Server::bind(options, store.clone(), Engine::new(store.clone()))
+        .await
+        .map_err(|error| CliError::failed(error.to_string()))
+}
+
+/// Writes everything to blocks, so that the next start replays nothing.
+pub(crate) async fn close(store: Store) -> Result<(), CliError> {
+    store.shutdown().await.or_exit(ExitStatus::Failed, "cannot write the last profiles to blocks (they stay in the log)")
+}
+
+/// Completes at the first Ctrl-C or SIGTERM. The handlers are installed when this is called, so
+/// that a signal during start is not lost.
+pub(crate) fn stop_signal() -> Result<impl Future<Output = ()> + Send + 'static, CliError> {
+    let what = "cannot watch for signals";
+    let mut interrupt =
+        tokio::signal::unix::signal(SignalKind::interrupt()).or_exit(ExitStatus::Failed, what)?;
+    let mut terminate =
+        tokio::signal::unix::signal(SignalKind::terminate()).or_exit(ExitStatus::Failed, what)?;
+    Ok(async move {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+    })
+}
