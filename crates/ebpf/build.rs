@@ -1,7 +1,7 @@
 //! Compiles the BPF programs with clang into the build directory.
 
 use std::env;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 const OLDEST_CLANG: u32 = 14;
@@ -45,11 +45,6 @@ fn main() {
             String::from_utf8_lossy(&result.stderr)
         );
     }
-    assert!(
-        Path::new(&output).exists(),
-        "{clang} succeeded without writing {}",
-        output.display()
-    );
 }
 
 fn variable(name: &str) -> String {

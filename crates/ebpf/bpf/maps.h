@@ -99,11 +99,10 @@ struct {
 	__type(value, __u64);
 } counters SEC(".maps");
 
-/* Stack copies taken of a process in the current second. */
+/* A token bucket for the stack copies of a process, in nanoseconds of credit. */
 struct copy_budget {
-	__u64 window;
-	__u32 used;
-	__u32 reserved;
+	__u64 updated_ns;
+	__u64 credit_ns;
 };
 
 struct {
@@ -137,7 +136,10 @@ struct settings {
 	__u32 follow_forks;
 	__u32 excluded_pid;
 	__u32 stack_pages;
-	__u32 copies_per_second;
+	__u32 reserved;
+	/* What one stack copy costs; 0: none are allowed. */
+	__u64 copy_cost_ns;
+	__u64 copy_credit_limit_ns;
 };
 
 /* A section of its own, so that the loader need not know where in .rodata it lies. */

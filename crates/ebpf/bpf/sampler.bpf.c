@@ -152,18 +152,28 @@ static __always_inline void walk_user_stack(struct scratch *scratch, __u32 cpu, 
 
 /* === what user space walks because our tables could not === */
 
+/* A process may cause a burst of copies, as when it starts, and then a few per second. */
 static __always_inline bool copy_allowed(__u32 pid, __u64 now)
 {
-	struct copy_budget fresh = { .window = now / 1000000000, .used = 1 };
 	struct copy_budget *budget = bpf_map_lookup_elem(&copy_budgets, &pid);
 
-	if (!budget || budget->window != fresh.window) {
-		bpf_map_update_elem(&copy_budgets, &pid, &fresh, BPF_ANY);
-		return settings.copies_per_second > 0;
-	}
-	if (budget->used >= settings.copies_per_second)
+	if (settings.copy_cost_ns == 0)
 		return false;
-	budget->used++;
+	if (!budget) {
+		struct copy_budget fresh = {
+			.updated_ns = now,
+			.credit_ns = settings.copy_credit_limit_ns - settings.copy_cost_ns,
+		};
+		bpf_map_update_elem(&copy_budgets, &pid, &fresh, BPF_ANY);
+		return true;
+	}
+	budget->credit_ns += now - budget->updated_ns;
+	budget->updated_ns = now;
+	if (budget->credit_ns > settings.copy_credit_limit_ns)
+		budget->credit_ns = settings.copy_credit_limit_ns;
+	if (budget->credit_ns < settings.copy_cost_ns)
+		return false;
+	budget->credit_ns -= settings.copy_cost_ns;
 	return true;
 }
 

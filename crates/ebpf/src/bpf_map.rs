@@ -55,10 +55,8 @@ impl BpfMap {
             });
         }
         // SAFETY: a descriptor that the call above has just opened for us.
-        Ok(BpfMap {
-            name,
-            file: unsafe { OwnedFd::from_raw_fd(file) },
-        })
+        let file = unsafe { OwnedFd::from_raw_fd(file) };
+        Ok(BpfMap { name, file })
     }
 
     pub(crate) fn file(&self) -> BorrowedFd<'_> {

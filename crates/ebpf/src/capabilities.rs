@@ -5,7 +5,6 @@ use crate::loader::{self, FIRST_KERNEL};
 use crate::options::Options;
 use crate::{perf_event, sideband::Sideband};
 use std::fs;
-use std::path::Path;
 
 /// Bits of CapEff, see linux/capability.h.
 const CAP_DAC_READ_SEARCH: u32 = 2;
@@ -57,7 +56,7 @@ fn kernel() -> Check {
 
 fn btf() -> Check {
     let path = "/sys/kernel/btf/vmlinux";
-    let found = Path::new(path).exists();
+    let found = host::is_there(path);
     Check {
         name: "btf",
         ok: found,

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io;
+use std::path::Path;
 
 /// Bits of CapEff in /proc/self/status, see linux/capability.h.
 const CAP_SYS_ADMIN: u32 = 21;
@@ -10,6 +11,11 @@ const CAP_BPF: u32 = 39;
 
 /// The inode of the first pid namespace (PROC_PID_INIT_INO).
 const INITIAL_PID_NAMESPACE: &str = "pid:[4026531836]";
+
+/// Whether the file of the kernel at `path` is there; one that may not be looked at may be there.
+pub(crate) fn is_there(path: &str) -> bool {
+    Path::new(path).try_exists().unwrap_or(true)
+}
 
 /// The running kernel's release, such as `6.18.44`.
 pub(crate) fn kernel_release() -> String {

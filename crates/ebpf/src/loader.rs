@@ -25,7 +25,7 @@ pub(crate) struct Loaded {
     pub(crate) life_ring_bytes: u32,
 }
 
-/// `struct settings` of bpf/maps.h: six u32.
+/// `struct settings` of bpf/maps.h: six u32 and two u64.
 fn settings(options: &Options) -> Vec<u8> {
     let (filter_pids, follow_forks) = match options.target {
         Target::Processes { follow_forks, .. } => (1, u32::from(follow_forks)),
@@ -38,17 +38,25 @@ fn settings(options: &Options) -> Vec<u8> {
     } else {
         0
     };
-    [
+    let copy_cost_ns = match options.stack_copies_per_second {
+        0 => 0,
+        per_second => 1_000_000_000 / u64::from(per_second),
+    };
+    let copy_credit_limit_ns = copy_cost_ns.saturating_mul(options.stack_copy_burst.max(1).into());
+    let reserved = 0;
+    let words: [u32; 6] = [
         filter_pids,
         filter_cgroup,
         follow_forks,
         excluded_pid,
         options.stack_pages(),
-        options.stack_copies_per_second,
-    ]
-    .iter()
-    .flat_map(|setting: &u32| setting.to_le_bytes())
-    .collect()
+        reserved,
+    ];
+    let double_words: [u64; 2] = [copy_cost_ns, copy_credit_limit_ns];
+    let words = words.iter().flat_map(|word| word.to_le_bytes());
+    words
+        .chain(double_words.iter().flat_map(|word| word.to_le_bytes()))
+        .collect()
 }
 
 /// Opens, sizes and loads the object.
@@ -57,7 +65,7 @@ fn settings(options: &Options) -> Vec<u8> {
 /// [`Error::NoBtf`], [`Error::MissingCapability`], [`Error::KernelTooOld`], [`Error::Lockdown`],
 /// [`Error::NoBpf`], [`Error::MemoryLock`], [`Error::Load`].
 pub(crate) fn load(options: &Options) -> Result<Loaded, Error> {
-    if !std::path::Path::new(BTF_PATH).exists() {
+    if !host::is_there(BTF_PATH) {
         return Err(Error::NoBtf { path: BTF_PATH });
     }
     let messages = MessageCapture::start();

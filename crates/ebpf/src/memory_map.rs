@@ -105,7 +105,7 @@ impl MemoryMap {
                 self.start.as_ptr().add(offset),
                 out.as_mut_ptr(),
                 out.len(),
-            )
+            );
         }
     }
 

@@ -23,7 +23,10 @@ pub struct Options {
     /// How much of the stack is copied when the kernel cannot walk it, in bytes; rounded up to
     /// pages, at most [`MAX_STACK_COPY_BYTES`].
     pub stack_copy_bytes: u32,
-    /// How many stack copies one process may cause per second; further samples come without.
+    /// How many stack copies a process may cause at once, as when it starts; at least 1.
+    pub stack_copy_burst: u32,
+    /// How many stack copies a process may cause per second after that; further samples come
+    /// without. 0: no copies at all.
     pub stack_copies_per_second: u32,
     /// Size of the sample ring buffer in bytes, rounded up to a power of two. `None`: 1 MiB and
     /// 512 KiB more per CPU.
@@ -65,7 +68,8 @@ impl Default for Options {
             target: Target::Host,
             exclude_self: false,
             stack_copy_bytes: MAX_STACK_COPY_BYTES,
-            stack_copies_per_second: 20,
+            stack_copy_burst: 100,
+            stack_copies_per_second: 10,
             sample_ring_bytes: None,
             max_processes: 32_768,
             max_regions: 65_536,

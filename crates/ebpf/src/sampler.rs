@@ -38,7 +38,10 @@ pub struct Sampler {
     counters: BpfMap,
     kernel_tables: Arc<KernelTables>,
     object: Object,
-    #[expect(dead_code, reason = "held open: the kernel measures run times while it is")]
+    #[expect(
+        dead_code,
+        reason = "held open: the kernel measures run times while it is"
+    )]
     statistics: Option<OwnedFd>,
     period_ns: u64,
     /// With `Target::Processes`: whose side-band records are wanted.
@@ -510,7 +513,7 @@ fn check_targets(target: &Target) -> Result<Option<HashSet<u32>>, Error> {
     };
     let missing = pids
         .iter()
-        .find(|pid| !std::path::Path::new(&format!("/proc/{pid}")).exists());
+        .find(|pid| !host::is_there(&format!("/proc/{pid}")));
     match missing {
         Some(&pid) => Err(Error::NoSuchProcess { pid }),
         None => Ok(Some(pids.iter().copied().collect())),
