@@ -1,1 +1,63 @@
 //! HTTP and gRPC surfaces over store and query, and the embedded window.
+//!
+//! One port answers everything: the window, `/api/v1`, OTLP profiles over HTTP and gRPC, and what
+//! orchestrators ask. Requests are parsed and checked here; what is stored goes to
+//! [`Store`](candela_store::Store) as one checked [`Profile`](candela_model::Profile), and what is
+//! asked goes to [`Engine`](candela_query::Engine) as one [`Query`](candela_query::Query).
+//!
+//! This crate never sees files, Parquet, the agent or BPF: what the agent of the same process has
+//! to say comes through [`StatusSource`], and how the process profiles itself through
+//! [`SelfProfiler`].
+//!
+//! ```no_run
+//! use candela_query::Engine;
+//! use candela_server::{Server, ServerOptions};
+//! use candela_store::{Store, StoreOptions};
+//!
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! let store = Store::open(StoreOptions::new("/var/lib/candela"))?;
+//! let options = ServerOptions::new("127.0.0.1:4040".parse()?);
+//! let server = Server::bind(options, store.clone(), Engine::new(store.clone())).await?;
+//! println!("http://{}", server.local_address());
+//! server.run(std::future::pending()).await?;
+//! store.shutdown().await?;
+//! # Ok(())
+//! # }
+//! ```
+#![forbid(unsafe_code)]
+
+mod agents;
+mod api;
+mod api_error;
+mod app;
+mod debug;
+mod error;
+mod health;
+mod histogram;
+mod ingest;
+mod listen;
+mod metrics;
+mod openapi;
+mod options;
+mod origin;
+mod parameters;
+mod port_holder;
+mod reply;
+mod router;
+mod routes;
+mod serve;
+mod server;
+mod sources;
+mod time;
+mod window;
+
+pub use crate::error::ServerError;
+pub use crate::options::DEFAULT_PORT;
+pub use crate::options::Limits;
+pub use crate::options::OTLP_GRPC_PORT;
+pub use crate::options::OTLP_HTTP_PORT;
+pub use crate::options::OtlpListen;
+pub use crate::options::ServerOptions;
+pub use crate::server::Server;
+pub use crate::sources::SelfProfiler;
+pub use crate::sources::StatusSource;

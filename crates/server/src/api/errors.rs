@@ -1,0 +1,22 @@
+//! The engine's errors as clients see them.
+
+use axum::http::StatusCode;
+use candela_query::QueryError;
+
+use crate::api_error::ApiError;
+
+#[expect(clippy::needless_pass_by_value, reason = "made for map_err")]
+pub(crate) fn query_error(error: QueryError) -> ApiError {
+    let message = error.to_string();
+    match error {
+        QueryError::BadRequest { .. } => ApiError::bad_request("bad_query", message),
+        QueryError::OverBudget { .. } => {
+            ApiError::new(StatusCode::UNPROCESSABLE_ENTITY, "over_budget", message)
+                .hint("ask for a shorter time range or fewer series")
+        }
+        QueryError::Store(_) => {
+            tracing::error!("a query failed: {message}");
+            ApiError::internal(message)
+        }
+    }
+}

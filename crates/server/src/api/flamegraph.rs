@@ -1,0 +1,143 @@
+//! `GET /api/v1/flamegraph`.
+
+use axum::extract::State;
+use candela_model::FlameTree;
+use candela_query::Answer;
+use candela_query::Query;
+use serde_json::json;
+
+use crate::api::columns::encode_columns;
+use crate::api::errors::query_error;
+use crate::api::head::answer_head;
+use crate::api::selection::query_of;
+use crate::api::tree_json::tree_json;
+use crate::api_error::ApiError;
+use crate::app::SharedApp;
+use crate::parameters::Parameters;
+use crate::reply::AcceptsGzip;
+use crate::reply::Reply;
+use crate::reply::answer;
+
+/// Nodes kept when nothing is said: more than fit on any screen.
+const DEFAULT_MAX_NODES: usize = 50_000;
+
+/// A picture has fewer: boxes of less than a pixel only make it large.
+const DEFAULT_MAX_NODES_SVG: usize = 10_000;
+
+/// The picture brings its own script; in a sandbox it has no origin and reaches nothing.
+const SVG_SECURITY: &str = "sandbox allow-scripts; default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'";
+
+/// What the answer looks like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Shape {
+    Columns,
+    Json,
+    Folded,
+    Svg,
+}
+
+pub(crate) async fn flamegraph(
+    State(app): State<SharedApp>,
+    parameters: Parameters,
+    accepts: AcceptsGzip,
+) -> Result<Reply, ApiError> {
+    let shape = Shape::of(&parameters)?;
+    let query = query_of(&app, &parameters)?;
+    let max_nodes = parameters.number::<usize>("max_nodes")?;
+    let max_nodes = max_nodes.unwrap_or(shape.default_max_nodes());
+    answer(&app, accepts, move |app| {
+        let answer = app.engine.flame_tree(&query).map_err(query_error)?;
+        shape.reply(&query, &answer, max_nodes)
+    })
+    .await
+}
+
+impl Shape {
+    fn of(parameters: &Parameters) -> Result<Self, ApiError> {
+        match parameters.one("format").unwrap_or("columns") {
+            "columns" => Ok(Self::Columns),
+            "json" => Ok(Self::Json),
+            "folded" => Ok(Self::Folded),
+            "svg" => Ok(Self::Svg),
+            other => {
+                let message = format!("format {other:?} is not known here");
+                Err(ApiError::bad_request("unknown_format", message)
+                    .hint("known: columns, json, folded, svg; pprof is at /api/v1/pprof"))
+            }
+        }
+    }
+
+    fn default_max_nodes(self) -> usize {
+        match self {
+            Self::Columns | Self::Json => DEFAULT_MAX_NODES,
+            Self::Svg => DEFAULT_MAX_NODES_SVG,
+            Self::Folded => 0,
+        }
+    }
+
+    fn reply(
+        self,
+        query: &Query,
+        answer: &Answer<FlameTree>,
+        max_nodes: usize,
+    ) -> Result<Reply, ApiError> {
+        let tree = answer.value.pruned(max_nodes);
+        match self {
+            Self::Columns => Ok(columns(query, answer, &tree)),
+            Self::Json => Ok(nested(query, answer, &tree)),
+            Self::Folded => folded(&tree),
+            Self::Svg => svg(query, answer, &tree),
+        }
+    }
+}
+
+fn columns(query: &Query, answer: &Answer<FlameTree>, tree: &FlameTree) -> Reply {
+    let mut header = answer_head(query, answer);
+    header["schema"] = json!("candela/flamegraph/v1");
+    header["total"] = json!(tree.root_total());
+    header["samples"] = json!(answer.samples);
+    Reply::new(
+        "application/vnd.candela.columns",
+        encode_columns(tree, header),
+    )
+}
+
+fn nested(query: &Query, answer: &Answer<FlameTree>, tree: &FlameTree) -> Reply {
+    let mut head = answer_head(query, answer);
+    head["schema"] = json!("candela/flamegraph/v1");
+    head["total"] = json!(tree.root_total());
+    head["samples"] = json!(answer.samples);
+    head["nodes"] = json!(tree.len());
+    head["pruned"] = json!(tree.pruned_nodes);
+    // The tree is spliced in as text: a value of it would nest as deep as the stacks.
+    let mut text = head.to_string();
+    text.pop();
+    text.push_str(",\"tree\":");
+    text.push_str(&tree_json(tree));
+    text.push('}');
+    Reply::new("application/json", text.into_bytes())
+}
+
+fn folded(tree: &FlameTree) -> Result<Reply, ApiError> {
+    let mut bytes = Vec::new();
+    candela_formats::write_folded_tree(tree, &mut bytes).map_err(write_error)?;
+    Ok(Reply::new("text/plain; charset=utf-8", bytes))
+}
+
+fn svg(query: &Query, answer: &Answer<FlameTree>, tree: &FlameTree) -> Result<Reply, ApiError> {
+    let unit = answer.profile_type.as_ref();
+    let unit = unit.map_or("", |profile_type| &profile_type.sample_unit);
+    let options = candela_formats::SvgOptions {
+        title: format!("{} {}", query.profile_type, query.selector),
+        unit: unit.to_owned(),
+        ..candela_formats::SvgOptions::default()
+    };
+    let mut bytes = Vec::new();
+    candela_formats::write_svg(tree, &options, &mut bytes).map_err(write_error)?;
+    Ok(Reply::new("image/svg+xml", bytes).content_security_policy(SVG_SECURITY))
+}
+
+fn write_error(error: impl std::fmt::Display) -> ApiError {
+    tracing::error!("an answer could not be written: {error}");
+    ApiError::internal(error.to_string())
+}

@@ -1,0 +1,14 @@
+//! `/api/v1`: what is asked.
+
+mod columns;
+mod errors;
+pub(crate) mod flamegraph;
+mod head;
+pub(crate) mod labels;
+pub(crate) mod pprof;
+mod selection;
+pub(crate) mod series;
+pub(crate) mod services;
+pub(crate) mod status;
+pub(crate) mod top;
+mod tree_json;

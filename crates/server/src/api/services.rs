@@ -1,0 +1,43 @@
+//! `GET /api/v1/services`.
+
+use axum::extract::State;
+use serde_json::Value;
+use serde_json::json;
+
+use crate::api::errors::query_error;
+use crate::api::head::answer_head;
+use crate::api::selection::query_of;
+use crate::api_error::ApiError;
+use crate::app::SharedApp;
+use crate::parameters::Parameters;
+use crate::reply::AcceptsGzip;
+use crate::reply::Reply;
+use crate::reply::answer;
+
+/// Values of a sparkline.
+const BUCKETS: usize = 40;
+
+pub(crate) async fn services(
+    State(app): State<SharedApp>,
+    parameters: Parameters,
+    accepts: AcceptsGzip,
+) -> Result<Reply, ApiError> {
+    let query = query_of(&app, &parameters)?;
+    answer(&app, accepts, move |app| {
+        let answer = app.engine.services(&query, BUCKETS).map_err(query_error)?;
+        let mut value = answer_head(&query, &answer);
+        let services = answer.value.iter().map(|service| {
+            let types = service.types.iter().map(ToString::to_string);
+            json!({
+                "service": service.service,
+                "total": service.total,
+                "previous_total": service.previous_total,
+                "types": types.collect::<Vec<String>>(),
+                "sparkline": service.sparkline,
+            })
+        });
+        value["services"] = services.collect::<Vec<Value>>().into();
+        Ok(Reply::json("services", value))
+    })
+    .await
+}

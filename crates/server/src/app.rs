@@ -1,0 +1,108 @@
+//! What handlers share.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use candela_query::Engine;
+use candela_store::Clock;
+use candela_store::Store;
+use tokio::sync::Semaphore;
+
+use crate::agents::Agents;
+use crate::api_error::ApiError;
+use crate::metrics::Metrics;
+use crate::options::Limits;
+use crate::options::ServerOptions;
+use crate::sources::SelfProfiler;
+use crate::sources::StatusSource;
+
+/// The tenant of everything until multi-tenancy is on.
+pub(crate) const DEFAULT_TENANT: &str = "anonymous";
+
+/// What handlers share.
+pub(crate) struct App {
+    pub(crate) store: Store,
+    pub(crate) engine: Engine,
+    pub(crate) limits: Limits,
+    pub(crate) metrics: Metrics,
+    pub(crate) agents: Agents,
+    pub(crate) status_source: Option<Arc<dyn StatusSource>>,
+    pub(crate) self_profiler: Option<Arc<dyn SelfProfiler>>,
+    /// One profile of this process at a time: two would measure each other.
+    pub(crate) self_profile_slot: Arc<Semaphore>,
+    pub(crate) query_slots: Arc<Semaphore>,
+    /// Set by the shutdown signal, so that load balancers look elsewhere.
+    pub(crate) is_ending: AtomicBool,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) started_ns: i64,
+}
+
+pub(crate) type SharedApp = Arc<App>;
+
+impl App {
+    pub(crate) fn new(options: &ServerOptions, store: Store, engine: Engine) -> SharedApp {
+        Arc::new(Self {
+            store,
+            engine,
+            limits: options.limits,
+            metrics: Metrics::default(),
+            agents: Agents::default(),
+            status_source: options.status_source.clone(),
+            self_profiler: options.self_profiler.clone(),
+            self_profile_slot: Arc::new(Semaphore::new(1)),
+            query_slots: Arc::new(Semaphore::new(options.limits.concurrent_queries.max(1))),
+            is_ending: AtomicBool::new(false),
+            started_ns: options.clock.now_ns(),
+            clock: Arc::clone(&options.clock),
+        })
+    }
+
+    pub(crate) fn uptime(&self) -> Duration {
+        let elapsed = self.clock.now_ns().saturating_sub(self.started_ns);
+        Duration::from_nanos(u64::try_from(elapsed).unwrap_or(0))
+    }
+}
+
+/// Runs CPU-bound or blocking work where it holds up no other connection. Only as many queries as
+/// there are cores compute at once; the others wait, and are refused when that takes too long.
+pub(crate) async fn compute<T, W>(app: &SharedApp, work: W) -> Result<T, ApiError>
+where
+    T: Send + 'static,
+    W: FnOnce(&App) -> Result<T, ApiError> + Send + 'static,
+{
+    let slot = Arc::clone(&app.query_slots).acquire_owned();
+    let slot = tokio::time::timeout(app.limits.query_wait, slot).await;
+    let Ok(Ok(slot)) = slot else {
+        let message = format!(
+            "{} queries are running and this one waited {} s for its turn",
+            app.limits.concurrent_queries,
+            app.limits.query_wait.as_secs()
+        );
+        let status = axum::http::StatusCode::TOO_MANY_REQUESTS;
+        let error = ApiError::new(status, "busy", message);
+        return Err(error.hint("try again, or ask for a shorter time range"));
+    };
+    let app = Arc::clone(app);
+    off_the_reactor(move || {
+        // Held until the work is done, even if the client has gone away meanwhile.
+        let _slot = slot;
+        work(&app)
+    })
+    .await
+}
+
+/// Runs blocking work on a thread of its own; a panic in it becomes an error.
+pub(crate) async fn off_the_reactor<T, W>(work: W) -> Result<T, ApiError>
+where
+    T: Send + 'static,
+    W: FnOnce() -> Result<T, ApiError> + Send + 'static,
+{
+    match tokio::task::spawn_blocking(work).await {
+        Ok(result) => result,
+        Err(error) => {
+            tracing::error!("a request failed because of a bug: {error}");
+            Err(ApiError::internal("this request hit a bug in the server"))
+        }
+    }
+}

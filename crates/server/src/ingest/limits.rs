@@ -1,0 +1,149 @@
+//! What a profile must keep to before it is stored.
+
+use candela_model::Profile;
+use candela_model::ProfileSeries;
+
+use crate::options::Limits;
+
+/// Why a profile was not stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Refusal {
+    /// For counters.
+    pub(crate) reason: &'static str,
+    /// For people.
+    pub(crate) message: String,
+}
+
+/// Whether a series may be stored.
+pub(crate) fn check_series(
+    series: &ProfileSeries,
+    limits: &Limits,
+    now_ns: i64,
+) -> Result<(), Refusal> {
+    let refuse = |reason, message| Err(Refusal { reason, message });
+    if series.labels.len() > limits.labels_per_series {
+        let message = format!(
+            "{} labels on one series, at most {} may be",
+            series.labels.len(),
+            limits.labels_per_series
+        );
+        return refuse("too_many_labels", message);
+    }
+    for (name, value) in series.labels.iter() {
+        if name.len() > limits.label_name_bytes {
+            let message = format!(
+                "a label name of {} bytes, at most {} may be",
+                name.len(),
+                limits.label_name_bytes
+            );
+            return refuse("label_name_too_long", message);
+        }
+        if value.len() > limits.label_value_bytes {
+            let message = format!(
+                "the value of label {name:?} has {} bytes, at most {} may be",
+                value.len(),
+                limits.label_value_bytes
+            );
+            return refuse("label_value_too_long", message);
+        }
+    }
+    if let Some(sample) = series.samples.iter().find(|sample| sample.value < 0) {
+        let message = format!(
+            "a sample of {} has the value {}: what is stored is a sum of events, a difference is not",
+            series.profile_type, sample.value
+        );
+        return refuse("negative_value", message);
+    }
+    let future_ns = i64::try_from(limits.future.as_nanos()).unwrap_or(i64::MAX);
+    let ahead_ns = series.start_ns.saturating_sub(now_ns);
+    if ahead_ns > future_ns {
+        let message = format!(
+            "the profile starts {} s in the future, at most {} s may be: check the clock of the sender",
+            ahead_ns / 1_000_000_000,
+            limits.future.as_secs()
+        );
+        return refuse("in_the_future", message);
+    }
+    Ok(())
+}
+
+/// Whether all samples together are few enough.
+pub(crate) fn check_sample_count(profile: &Profile, limits: &Limits) -> Result<(), Refusal> {
+    let count = profile.sample_count();
+    if count <= limits.samples {
+        return Ok(());
+    }
+    Err(Refusal {
+        reason: "too_many_samples",
+        message: format!(
+            "{count} samples in one request, at most {} may be",
+            limits.samples
+        ),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use candela_model::Labels;
+    use candela_model::ProfileType;
+    use candela_model::Sample;
+    use candela_model::StackId;
+
+    use super::*;
+
+    fn reason(series: &ProfileSeries) -> Option<&'static str> {
+        let refusal = check_series(series, &Limits::default(), 1_000_000_000);
+        refusal.err().map(|refusal| refusal.reason)
+    }
+
+    #[test]
+    fn each_bound_has_its_reason() {
+        let profile_type =
+            ProfileType::new("process_cpu", "cpu", "nanoseconds", "cpu", "nanoseconds");
+        let good = ProfileSeries::new(Labels::from_pairs([("a", "b")]), profile_type);
+        assert_eq!(reason(&good), None);
+
+        let many = (0..31).map(|index| (format!("label{index}"), "x"));
+        let labels = Labels::from_pairs(many.collect::<Vec<_>>());
+        assert_eq!(
+            reason(&ProfileSeries {
+                labels,
+                ..good.clone()
+            }),
+            Some("too_many_labels")
+        );
+
+        let labels = Labels::from_pairs([("n".repeat(1025), "x")]);
+        assert_eq!(
+            reason(&ProfileSeries {
+                labels,
+                ..good.clone()
+            }),
+            Some("label_name_too_long")
+        );
+
+        let labels = Labels::from_pairs([("n", "v".repeat(2049))]);
+        assert_eq!(
+            reason(&ProfileSeries {
+                labels,
+                ..good.clone()
+            }),
+            Some("label_value_too_long")
+        );
+
+        let start_ns = 602_000_000_000;
+        assert_eq!(
+            reason(&ProfileSeries {
+                start_ns,
+                ..good.clone()
+            }),
+            Some("in_the_future")
+        );
+
+        let samples = vec![Sample::new(StackId(0), -1)];
+        assert_eq!(
+            reason(&ProfileSeries { samples, ..good }),
+            Some("negative_value")
+        );
+    }
+}

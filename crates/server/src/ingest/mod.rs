@@ -1,0 +1,10 @@
+//! The ways in: every profile is decoded and checked before it reaches the log.
+
+mod append;
+mod body;
+mod limits;
+mod otlp;
+pub(crate) mod otlp_grpc;
+pub(crate) mod otlp_http;
+mod read;
+pub(crate) mod upload;

@@ -1,0 +1,67 @@
+//! OTLP profiles over HTTP.
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::HeaderMap;
+use axum::http::StatusCode;
+use axum::http::header::CONTENT_TYPE;
+use opentelemetry_proto::tonic::collector::profiles::v1development::ExportProfilesServiceRequest;
+use prost::Message;
+
+use crate::api_error::ApiError;
+use crate::app::SharedApp;
+use crate::app::off_the_reactor;
+use crate::ingest::body::read_body;
+use crate::ingest::otlp::store_request;
+use crate::reply::Reply;
+
+const PROTOBUF: &str = "application/x-protobuf";
+
+/// Stores the request in the body.
+pub(crate) async fn export(
+    State(app): State<SharedApp>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Reply, ApiError> {
+    let received = receive(&app, &headers, body).await;
+    let (request, bytes) =
+        received.inspect_err(|error| app.metrics.count_refused(error.code, 1))?;
+    let response = store_request(&app, "otlp_http", request, bytes).await?;
+    Ok(Reply::new(PROTOBUF, response.encode_to_vec()))
+}
+
+async fn receive(
+    app: &SharedApp,
+    headers: &HeaderMap,
+    body: Body,
+) -> Result<(ExportProfilesServiceRequest, u64), ApiError> {
+    check_content_type(headers)?;
+    let body = read_body(&app.limits, headers, body).await?;
+    let bytes = body.bytes.len() as u64;
+    let limits = app.limits;
+    let request = off_the_reactor(move || {
+        let body = body.decoded(&limits)?;
+        ExportProfilesServiceRequest::decode(body).map_err(|error| {
+            ApiError::bad_request(
+                "bad_profile",
+                format!("the body is no ExportProfilesServiceRequest: {error}"),
+            )
+        })
+    });
+    Ok((request.await?, bytes))
+}
+
+fn check_content_type(headers: &HeaderMap) -> Result<(), ApiError> {
+    let value = headers
+        .get(CONTENT_TYPE)
+        .map_or(b"".as_slice(), |value| value.as_bytes());
+    let value = String::from_utf8_lossy(value).to_ascii_lowercase();
+    let media_type = value.split(';').next().unwrap_or("").trim();
+    if matches!(media_type, PROTOBUF | "application/protobuf") {
+        return Ok(());
+    }
+    let message = format!("content-type {media_type:?} is not read here");
+    let status = StatusCode::UNSUPPORTED_MEDIA_TYPE;
+    Err(ApiError::new(status, "unknown_content_type", message)
+        .hint("send application/x-protobuf (in a collector: encoding: proto)"))
+}

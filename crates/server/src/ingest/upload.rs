@@ -1,0 +1,136 @@
+//! `POST /api/v1/ingest`: a profile file as the body.
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::HeaderMap;
+use axum::http::StatusCode;
+use candela_formats::Format;
+use candela_formats::ReadOptions;
+use candela_formats::Report;
+use candela_model::Labels;
+use candela_model::Profile;
+use candela_model::SERVICE_NAME_LABEL;
+use serde_json::json;
+
+use crate::api_error::ApiError;
+use crate::app::App;
+use crate::app::SharedApp;
+use crate::app::off_the_reactor;
+use crate::ingest::append::append;
+use crate::ingest::body::SentBody;
+use crate::ingest::body::read_body;
+use crate::ingest::limits::Refusal;
+use crate::ingest::limits::check_sample_count;
+use crate::ingest::limits::check_series;
+use crate::ingest::read::read_error;
+use crate::ingest::read::read_options;
+use crate::parameters::Parameters;
+use crate::reply::Reply;
+
+/// Stores the profile in the body.
+pub(crate) async fn upload(
+    State(app): State<SharedApp>,
+    parameters: Parameters,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Reply, ApiError> {
+    let result = receive(&app, &parameters, &headers, body).await;
+    let (profile, report, bytes) = match result {
+        Ok(received) => received,
+        Err(error) => {
+            app.metrics.count_refused(error.code, 1);
+            return Err(error);
+        }
+    };
+    let ingested = append(&app, "ingest", profile, bytes).await?;
+    let notes: Vec<String> = report.notes.iter().map(ToString::to_string).collect();
+    Ok(Reply::json(
+        "ingest",
+        json!({
+            "profiles": ingested.profiles,
+            "samples": ingested.samples,
+            "notes": notes,
+        }),
+    ))
+}
+
+async fn receive(
+    app: &SharedApp,
+    parameters: &Parameters,
+    headers: &HeaderMap,
+    body: Body,
+) -> Result<(Profile, Report, u64), ApiError> {
+    let labels = labels_of(parameters)?;
+    let body = read_body(&app.limits, headers, body).await?;
+    let bytes = body.bytes.len() as u64;
+    let app = SharedApp::clone(app);
+    let (profile, report) = off_the_reactor(move || read_profile(&app, body, labels)).await?;
+    Ok((profile, report, bytes))
+}
+
+/// The labels that the URL sets; they win over those in the profile.
+fn labels_of(parameters: &Parameters) -> Result<Labels, ApiError> {
+    let mut labels = Labels::default();
+    for label in parameters.all("label") {
+        let Some((name, value)) = label.split_once('=').filter(|(name, _)| !name.is_empty()) else {
+            let message = format!("label: {label:?} is not name=value");
+            return Err(ApiError::bad_request("bad_label", message));
+        };
+        labels.set(name, value);
+    }
+    if let Some(service) = parameters.one("service") {
+        labels.set(SERVICE_NAME_LABEL, service);
+    }
+    Ok(labels)
+}
+
+fn read_profile(app: &App, body: SentBody, labels: Labels) -> Result<(Profile, Report), ApiError> {
+    let bytes = body.decoded(&app.limits)?;
+    if bytes.is_empty() {
+        return Err(ApiError::bad_request(
+            "empty_body",
+            "the body is empty: send a profile",
+        ));
+    }
+    let format = candela_formats::detect(&bytes).ok_or_else(unknown_format)?;
+    let options = ReadOptions {
+        labels,
+        ..read_options(app)
+    };
+    let (profile, report) =
+        candela_formats::read(format, &bytes[..], &options).map_err(|error| read_error(&error))?;
+    check(app, &profile)?;
+    Ok((profile, report))
+}
+
+fn check(app: &App, profile: &Profile) -> Result<(), ApiError> {
+    let refused = |refusal: Refusal| {
+        ApiError::new(
+            StatusCode::UNPROCESSABLE_ENTITY,
+            refusal.reason,
+            refusal.message,
+        )
+    };
+    check_sample_count(profile, &app.limits).map_err(refused)?;
+    let now_ns = app.clock.now_ns();
+    for series in &profile.series {
+        check_series(series, &app.limits, now_ns).map_err(refused)?;
+        if series.labels.get(SERVICE_NAME_LABEL).is_none() {
+            let message = "no service: the profile does not name one";
+            return Err(
+                ApiError::bad_request("no_service", message).hint("add ?service=NAME to the URL")
+            );
+        }
+    }
+    Ok(())
+}
+
+fn unknown_format() -> ApiError {
+    let readable: Vec<&str> = Format::readable().map(Format::name).collect();
+    ApiError::new(
+        StatusCode::UNSUPPORTED_MEDIA_TYPE,
+        "unknown_format",
+        "the body is in no format that can be read",
+    )
+    .hint(format!("readable: {}", readable.join(", ")))
+}

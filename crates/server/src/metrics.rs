@@ -1,0 +1,178 @@
+//! The server's own counters.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::sync::Mutex;
+use std::sync::MutexGuard;
+use std::sync::PoisonError;
+use std::time::Duration;
+
+use axum::extract::MatchedPath;
+use axum::extract::Request;
+use axum::extract::State;
+use axum::middleware::Next;
+use axum::response::Response;
+
+use crate::app::SharedApp;
+use crate::histogram::Histogram;
+
+/// Everything the server counts.
+#[derive(Debug, Default)]
+pub(crate) struct Metrics {
+    counts: Mutex<Counts>,
+}
+
+#[derive(Debug, Default)]
+struct Counts {
+    requests: BTreeMap<(String, String, u16), u64>,
+    latency: BTreeMap<String, Histogram>,
+    ingested: BTreeMap<&'static str, Ingested>,
+    refused: BTreeMap<String, u64>,
+}
+
+/// What came in by one way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Ingested {
+    /// Series of samples: one label set, type and window each.
+    pub(crate) profiles: u64,
+    pub(crate) samples: u64,
+    /// As received, before decompression where the transport does not hide it.
+    pub(crate) bytes: u64,
+}
+
+/// Label value of requests that no route answers: their paths are unbounded.
+const NO_ROUTE: &str = "none";
+
+impl Metrics {
+    pub(crate) fn count_ingested(&self, way: &'static str, more: Ingested) {
+        let mut counts = self.lock();
+        let sum = counts.ingested.entry(way).or_default();
+        sum.profiles += more.profiles;
+        sum.samples += more.samples;
+        sum.bytes += more.bytes;
+    }
+
+    /// Counts profiles (or requests that never became profiles) that were refused.
+    pub(crate) fn count_refused(&self, reason: &str, count: u64) {
+        *self.lock().refused.entry(reason.to_owned()).or_default() += count;
+    }
+
+    pub(crate) fn ingested(&self) -> Vec<(&'static str, Ingested)> {
+        let counts = self.lock();
+        counts
+            .ingested
+            .iter()
+            .map(|(way, sum)| (*way, *sum))
+            .collect()
+    }
+
+    pub(crate) fn refused(&self) -> Vec<(String, u64)> {
+        let counts = self.lock();
+        counts
+            .refused
+            .iter()
+            .map(|(why, n)| (why.clone(), *n))
+            .collect()
+    }
+
+    fn count_request(&self, method: &str, route: &str, code: u16, took: Duration) {
+        let mut counts = self.lock();
+        let key = (route.to_owned(), method.to_owned(), code);
+        *counts.requests.entry(key).or_default() += 1;
+        let latency = counts.latency.entry(route.to_owned()).or_default();
+        latency.observe(took);
+    }
+
+    /// The Prometheus text format, version 0.0.4.
+    pub(crate) fn write(&self, out: &mut String) {
+        let counts = self.lock();
+        head(
+            out,
+            "candela_http_requests_total",
+            "counter",
+            "Answered requests.",
+        );
+        for ((route, method, code), count) in &counts.requests {
+            let labels = format!("route={route:?},method={method:?},code=\"{code}\"");
+            let _ = writeln!(out, "candela_http_requests_total{{{labels}}} {count}");
+        }
+        let latency = "candela_http_request_duration_seconds";
+        head(out, latency, "histogram", "Time until the answer's head.");
+        for (route, histogram) in &counts.latency {
+            histogram.write(latency, &format!("route={route:?}"), out);
+        }
+        write_ingested(
+            &counts,
+            "profiles",
+            "Stored profiles.",
+            |sum| sum.profiles,
+            out,
+        );
+        write_ingested(
+            &counts,
+            "samples",
+            "Stored samples.",
+            |sum| sum.samples,
+            out,
+        );
+        write_ingested(
+            &counts,
+            "bytes",
+            "Received bytes of stored profiles.",
+            |sum| sum.bytes,
+            out,
+        );
+        let refused = "candela_ingest_refused_total";
+        head(out, refused, "counter", "Refused profiles.");
+        for (reason, count) in &counts.refused {
+            let _ = writeln!(out, "{refused}{{reason={reason:?}}} {count}");
+        }
+    }
+
+    /// Counters stay usable after a panic elsewhere: each update is complete in itself.
+    fn lock(&self) -> MutexGuard<'_, Counts> {
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn write_ingested(
+    counts: &Counts,
+    what: &str,
+    help: &str,
+    value: fn(&Ingested) -> u64,
+    out: &mut String,
+) {
+    let name = format!("candela_ingested_{what}_total");
+    head(out, &name, "counter", help);
+    for (way, sum) in &counts.ingested {
+        let _ = writeln!(out, "{name}{{way=\"{way}\"}} {}", value(sum));
+    }
+}
+
+/// The head of a metric family.
+pub(crate) fn head(out: &mut String, name: &str, kind: &str, help: &str) {
+    let _ = writeln!(out, "# HELP {name} {help}\n# TYPE {name} {kind}");
+}
+
+/// Counts every request by route, method and code.
+pub(crate) async fn count_requests(
+    State(app): State<SharedApp>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let route = request.extensions().get::<MatchedPath>();
+    let route = route.map_or(NO_ROUTE, MatchedPath::as_str).to_owned();
+    // Clients may invent methods; those of HTTP are few.
+    let method = match request.method().as_str() {
+        known @ ("GET" | "HEAD" | "POST" | "PUT" | "DELETE" | "OPTIONS" | "PATCH") => {
+            known.to_owned()
+        }
+        _ => "other".to_owned(),
+    };
+    let started = tokio::time::Instant::now();
+    let response = next.run(request).await;
+    let code = response.status().as_u16();
+    app.metrics
+        .count_request(&method, &route, code, started.elapsed());
+    response
+}

@@ -1,0 +1,134 @@
+//! What a server is started with.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use candela_store::Clock;
+use candela_store::SystemClock;
+
+use crate::sources::SelfProfiler;
+use crate::sources::StatusSource;
+
+/// The port of everything.
+pub const DEFAULT_PORT: u16 = 4040;
+/// The port on which collectors expect OTLP over gRPC.
+pub const OTLP_GRPC_PORT: u16 = 4317;
+/// The port on which collectors expect OTLP over HTTP.
+pub const OTLP_HTTP_PORT: u16 = 4318;
+
+/// What a server is started with.
+#[derive(Clone)]
+pub struct ServerOptions {
+    /// Where everything is served: HTTP/1.1, h2c and gRPC.
+    pub listen: SocketAddr,
+    /// Where OTLP over gRPC is served besides; `None` is nowhere.
+    pub otlp_grpc: Option<OtlpListen>,
+    /// Where OTLP over HTTP is served besides; `None` is nowhere.
+    pub otlp_http: Option<OtlpListen>,
+    /// Path prefixes, like `/profiling`, under which every route answers too.
+    pub http_prefixes: Vec<String>,
+    /// Host names, besides `localhost`, by which clients may address a server on loopback.
+    pub host_names: Vec<String>,
+    /// What one request may take.
+    pub limits: Limits,
+    /// What the agent in this process has to say, if one runs here.
+    pub status_source: Option<Arc<dyn StatusSource>>,
+    /// How this process profiles itself, if it can.
+    pub self_profiler: Option<Arc<dyn SelfProfiler>>,
+    /// What time it is.
+    pub clock: Arc<dyn Clock>,
+}
+
+/// An additional port for OTLP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OtlpListen {
+    /// Where.
+    pub address: SocketAddr,
+    /// Whether somebody asked for just this address. If so a taken port is an error; a default
+    /// that is taken only costs a warning.
+    pub is_explicit: bool,
+}
+
+/// What one request may take, and how long.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// The largest body, bytes as sent.
+    pub body_bytes: usize,
+    /// The largest profile, bytes after decompression.
+    pub profile_bytes: usize,
+    /// Samples of one request.
+    pub samples: usize,
+    /// Labels of one series.
+    pub labels_per_series: usize,
+    /// Bytes of a label's name.
+    pub label_name_bytes: usize,
+    /// Bytes of a label's value.
+    pub label_value_bytes: usize,
+    /// How far in the future a profile may start: clocks differ.
+    pub future: Duration,
+    /// Queries that compute at the same time; others wait.
+    pub concurrent_queries: usize,
+    /// How long a query waits for its turn before the answer is 429.
+    pub query_wait: Duration,
+    /// How long a client may take to send its headers.
+    pub header_timeout: Duration,
+    /// How long a client may take to send its body.
+    pub body_timeout: Duration,
+    /// How long requests in flight may go on after the shutdown signal.
+    pub shutdown_grace: Duration,
+}
+
+impl Default for Limits {
+    /// The contract's: 64 MiB and a million samples a profile.
+    fn default() -> Self {
+        let cores = std::thread::available_parallelism().map_or(2, usize::from);
+        Self {
+            body_bytes: 64 << 20,
+            profile_bytes: 64 << 20,
+            samples: 1_000_000,
+            labels_per_series: 30,
+            label_name_bytes: 1024,
+            label_value_bytes: 2048,
+            future: Duration::from_secs(600),
+            concurrent_queries: cores.max(2),
+            query_wait: Duration::from_secs(30),
+            header_timeout: Duration::from_secs(30),
+            body_timeout: Duration::from_secs(60),
+            shutdown_grace: Duration::from_secs(10),
+        }
+    }
+}
+
+impl ServerOptions {
+    /// One port, the contract's limits, the system's clock and nothing else.
+    #[must_use]
+    pub fn new(listen: SocketAddr) -> Self {
+        Self {
+            listen,
+            otlp_grpc: None,
+            otlp_http: None,
+            http_prefixes: Vec::new(),
+            host_names: Vec::new(),
+            limits: Limits::default(),
+            status_source: None,
+            self_profiler: None,
+            clock: Arc::new(SystemClock),
+        }
+    }
+}
+
+impl fmt::Debug for ServerOptions {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("ServerOptions")
+            .field("listen", &self.listen)
+            .field("otlp_grpc", &self.otlp_grpc)
+            .field("otlp_http", &self.otlp_http)
+            .field("http_prefixes", &self.http_prefixes)
+            .field("host_names", &self.host_names)
+            .field("limits", &self.limits)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,169 @@
+//! Answers with a body that is complete before the first byte goes out.
+
+use std::convert::Infallible;
+use std::io::Write;
+
+use axum::body::Body;
+use axum::extract::FromRequestParts;
+use axum::http::HeaderMap;
+use axum::http::HeaderName;
+use axum::http::HeaderValue;
+use axum::http::header::ACCEPT_ENCODING;
+use axum::http::header::CACHE_CONTROL;
+use axum::http::header::CONTENT_DISPOSITION;
+use axum::http::header::CONTENT_ENCODING;
+use axum::http::header::CONTENT_SECURITY_POLICY;
+use axum::http::header::CONTENT_TYPE;
+use axum::http::header::VARY;
+use axum::http::request::Parts;
+use axum::response::IntoResponse;
+use axum::response::Response;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use serde_json::Value;
+
+use crate::api_error::ApiError;
+use crate::app::App;
+use crate::app::SharedApp;
+use crate::app::compute;
+
+/// An answer: its headers and all of its body.
+#[derive(Debug)]
+pub(crate) struct Reply {
+    headers: Vec<(HeaderName, HeaderValue)>,
+    body: Vec<u8>,
+}
+
+/// Whether the client reads gzip.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct AcceptsGzip(pub(crate) bool);
+
+/// Below this the headers of compression cost more than it saves.
+const MIN_COMPRESSED_BYTES: usize = 1024;
+
+impl Reply {
+    pub(crate) fn new(content_type: &'static str, body: Vec<u8>) -> Self {
+        let headers = vec![
+            (CONTENT_TYPE, HeaderValue::from_static(content_type)),
+            // Profiles of the last minutes change, and old ones are nobody's business in a cache.
+            (CACHE_CONTROL, HeaderValue::from_static("no-store")),
+        ];
+        Self { headers, body }
+    }
+
+    /// A JSON object with its schema: `candela/NAME/v1`.
+    pub(crate) fn json(name: &str, mut value: Value) -> Self {
+        value["schema"] = Value::String(format!("candela/{name}/v1"));
+        Self::new("application/json", value.to_string().into_bytes())
+    }
+
+    /// Lets browsers save the answer under a name.
+    pub(crate) fn file_name(mut self, name: &str) -> Self {
+        let value = format!("attachment; filename=\"{name}\"");
+        if let Ok(value) = HeaderValue::from_str(&value) {
+            self.headers.push((CONTENT_DISPOSITION, value));
+        }
+        self
+    }
+
+    /// Replaces the server's policy for documents that bring their own script and style.
+    pub(crate) fn content_security_policy(mut self, policy: &'static str) -> Self {
+        let value = HeaderValue::from_static(policy);
+        self.headers.push((CONTENT_SECURITY_POLICY, value));
+        self
+    }
+
+    fn compressed(mut self, accepts: AcceptsGzip) -> Self {
+        self.headers
+            .push((VARY, HeaderValue::from_static("accept-encoding")));
+        if !accepts.0 || self.body.len() < MIN_COMPRESSED_BYTES {
+            return self;
+        }
+        // The fastest level: the body is read once, mostly over a fast link.
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+        let compressed = encoder
+            .write_all(&self.body)
+            .and_then(|()| encoder.finish());
+        if let Ok(compressed) = compressed {
+            self.body = compressed;
+            self.headers
+                .push((CONTENT_ENCODING, HeaderValue::from_static("gzip")));
+        }
+        self
+    }
+}
+
+impl IntoResponse for Reply {
+    fn into_response(self) -> Response {
+        let mut response = Response::new(Body::from(self.body));
+        response.headers_mut().extend(self.headers);
+        response
+    }
+}
+
+/// Computes an answer, and compresses it, off the reactor.
+pub(crate) async fn answer<W>(
+    app: &SharedApp,
+    accepts: AcceptsGzip,
+    work: W,
+) -> Result<Reply, ApiError>
+where
+    W: FnOnce(&App) -> Result<Reply, ApiError> + Send + 'static,
+{
+    compute(app, move |app| {
+        work(app).map(|reply| reply.compressed(accepts))
+    })
+    .await
+}
+
+impl AcceptsGzip {
+    pub(crate) fn of(headers: &HeaderMap) -> Self {
+        let values = headers.get_all(ACCEPT_ENCODING).iter();
+        let accepts = values
+            .filter_map(|value| value.to_str().ok())
+            .flat_map(|value| value.split(','))
+            .any(is_gzip);
+        Self(accepts)
+    }
+}
+
+/// Whether one element of Accept-Encoding (RFC 9110, 12.5.3) allows gzip.
+fn is_gzip(element: &str) -> bool {
+    let mut parts = element.split(';').map(str::trim);
+    let coding = parts.next().unwrap_or("");
+    let is_refused = parts.any(|part| {
+        let weight = part
+            .strip_prefix("q=")
+            .and_then(|weight| weight.parse::<f32>().ok());
+        weight == Some(0.0)
+    });
+    coding.eq_ignore_ascii_case("gzip") && !is_refused
+}
+
+impl<S: Sync> FromRequestParts<S> for AcceptsGzip {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
+        Ok(Self::of(&parts.headers))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gzip_is_used_only_when_asked_for() {
+        let accepts = |value: &'static str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(ACCEPT_ENCODING, HeaderValue::from_static(value));
+            AcceptsGzip::of(&headers).0
+        };
+        assert!(accepts("gzip"));
+        assert!(accepts("br, GZIP;q=0.5"));
+        assert!(!accepts("br"));
+        assert!(!accepts("gzip;q=0"));
+        assert!(!accepts("xgzip"));
+        assert!(!AcceptsGzip::of(&HeaderMap::new()).0);
+    }
+}

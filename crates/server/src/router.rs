@@ -1,0 +1,126 @@
+//! Routes and what stands before them.
+
+use std::panic::AssertUnwindSafe;
+
+use axum::Router;
+use axum::extract::DefaultBodyLimit;
+use axum::extract::Request;
+use axum::http::HeaderValue;
+use axum::http::Method;
+use axum::http::StatusCode;
+use axum::http::Uri;
+use axum::http::header::CONTENT_SECURITY_POLICY;
+use axum::http::header::CONTENT_TYPE;
+use axum::http::header::REFERRER_POLICY;
+use axum::http::header::X_CONTENT_TYPE_OPTIONS;
+use axum::middleware::Next;
+use axum::middleware::from_fn;
+use axum::middleware::from_fn_with_state;
+use axum::middleware::map_response;
+use axum::response::IntoResponse;
+use axum::response::Response;
+use futures::FutureExt;
+
+use crate::api_error::ApiError;
+use crate::app::SharedApp;
+use crate::ingest::otlp_grpc;
+use crate::metrics::count_requests;
+use crate::origin::HostPolicy;
+use crate::origin::check_host_and_origin;
+use crate::parameters::check_parameters;
+use crate::routes::OTLP_ROUTES;
+use crate::routes::ROUTES;
+use crate::routes::Route;
+use crate::window;
+
+/// What pages of this server may do: run its own script and style and ask itself.
+const CONTENT_SECURITY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
+     font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+/// Everything: the main port.
+pub(crate) fn main_router(app: &SharedApp, hosts: HostPolicy, prefixes: &[String]) -> Router {
+    let mut router = Router::new();
+    let root = String::new();
+    for prefix in std::iter::once(&root).chain(prefixes) {
+        router = add_routes(router, prefix, ROUTES);
+        router = add_routes(router, prefix, OTLP_ROUTES);
+        router = window::add_window(router, prefix);
+    }
+    finish(otlp_grpc::add_service(router, app), app, hosts)
+}
+
+/// OTLP over gRPC and HTTP only: the ports of collectors.
+pub(crate) fn otlp_router(app: &SharedApp, hosts: HostPolicy) -> Router {
+    let router = add_routes(Router::new(), "", OTLP_ROUTES);
+    finish(otlp_grpc::add_service(router, app), app, hosts)
+}
+
+fn add_routes(
+    mut router: Router<SharedApp>,
+    prefix: &str,
+    routes: &'static [Route],
+) -> Router<SharedApp> {
+    for route in routes {
+        let known = route.parameters;
+        let check = from_fn(move |request, next| check_parameters(known, request, next));
+        let path = format!("{prefix}{}", route.path);
+        router = router.route(&path, (route.handler)().layer(check));
+    }
+    router
+}
+
+/// The layers run in the reverse order of this text: a request is counted first.
+fn finish(router: Router<SharedApp>, app: &SharedApp, hosts: HostPolicy) -> Router {
+    router
+        .method_not_allowed_fallback(method_not_allowed)
+        .fallback(not_found)
+        .layer(DefaultBodyLimit::disable())
+        .layer(from_fn_with_state(hosts, check_host_and_origin))
+        .layer(map_response(add_security_headers))
+        .layer(from_fn(catch_panics))
+        .layer(from_fn_with_state(SharedApp::clone(app), count_requests))
+        .with_state(SharedApp::clone(app))
+}
+
+async fn not_found(method: Method, uri: Uri, request: Request) -> Response {
+    let content_type = request.headers().get(CONTENT_TYPE);
+    let is_grpc =
+        content_type.is_some_and(|value| value.as_bytes().starts_with(b"application/grpc"));
+    if is_grpc {
+        return tonic::Status::unimplemented(format!("{} is not served here", uri.path()))
+            .into_http();
+    }
+    let message = format!("{method} {} is not served here", uri.path());
+    ApiError::new(StatusCode::NOT_FOUND, "not_found", message)
+        .hint("/api/v1/openapi.json lists what is")
+        .into_response()
+}
+
+async fn method_not_allowed(method: Method, uri: Uri) -> ApiError {
+    let message = format!("{} does not answer {method}", uri.path());
+    ApiError::new(
+        StatusCode::METHOD_NOT_ALLOWED,
+        "method_not_allowed",
+        message,
+    )
+    .hint("/api/v1/openapi.json lists what is served")
+}
+
+async fn add_security_headers(mut response: Response) -> Response {
+    let headers = response.headers_mut();
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+    headers
+        .entry(CONTENT_SECURITY_POLICY)
+        .or_insert(HeaderValue::from_static(CONTENT_SECURITY));
+    response
+}
+
+/// A bug in one request must not cost the others their connection. The panic hook has logged where
+/// it happened.
+async fn catch_panics(request: Request, next: Next) -> Response {
+    match AssertUnwindSafe(next.run(request)).catch_unwind().await {
+        Ok(response) => response,
+        Err(_) => ApiError::internal("this request hit a bug in the server").into_response(),
+    }
+}

@@ -1,0 +1,282 @@
+//! Every route with its parameters: the one table from which the router, the check of parameters
+//! and the OpenAPI document are made.
+
+use axum::routing::MethodRouter;
+use axum::routing::get;
+use axum::routing::post;
+
+use crate::api;
+use crate::app::SharedApp;
+use crate::debug;
+use crate::health;
+use crate::ingest;
+use crate::openapi;
+
+/// A route.
+#[derive(Clone, Copy)]
+pub(crate) struct Route {
+    /// `GET` or `POST`, as in the OpenAPI document.
+    pub(crate) method: &'static str,
+    pub(crate) path: &'static str,
+    /// What it answers, one line.
+    pub(crate) summary: &'static str,
+    pub(crate) parameters: &'static [Parameter],
+    /// Content types of a 200.
+    pub(crate) content_types: &'static [&'static str],
+    pub(crate) handler: fn() -> MethodRouter<SharedApp>,
+}
+
+/// A parameter of a URL.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Parameter {
+    pub(crate) name: &'static str,
+    pub(crate) description: &'static str,
+    pub(crate) is_repeatable: bool,
+    pub(crate) is_required: bool,
+}
+
+const fn optional(name: &'static str, description: &'static str) -> Parameter {
+    Parameter {
+        name,
+        description,
+        is_repeatable: false,
+        is_required: false,
+    }
+}
+
+const fn required(name: &'static str, description: &'static str) -> Parameter {
+    Parameter {
+        is_required: true,
+        ..optional(name, description)
+    }
+}
+
+const fn repeatable(name: &'static str, description: &'static str) -> Parameter {
+    Parameter {
+        is_repeatable: true,
+        ..optional(name, description)
+    }
+}
+
+const QUERY: Parameter = optional(
+    "query",
+    "label selector, for example {service_name=\"api\", pod=~\"web-.*\"}; default {}",
+);
+const TYPE: Parameter = optional("type", "profile type id, short name or prefix; default cpu");
+const FROM: Parameter = optional(
+    "from",
+    "start: unix seconds or milliseconds, RFC 3339, or now-1h; default one hour before the end",
+);
+const TO: Parameter = optional("to", "end, exclusive, in the forms of from; default now");
+
+const JSON: &[&str] = &["application/json"];
+const TEXT: &[&str] = &["text/plain"];
+
+/// Routes of the main port; those of OTLP and of the window come on top.
+pub(crate) const ROUTES: &[Route] = &[
+    Route {
+        method: "GET",
+        path: "/api/v1/flamegraph",
+        summary: "the merged flame graph of a selection",
+        parameters: &[
+            QUERY,
+            TYPE,
+            FROM,
+            TO,
+            optional("format", "columns (default), json, folded or svg"),
+            optional(
+                "max_nodes",
+                "the heaviest nodes kept, the rest becomes `other`; default 50000, 0 is all; folded always has all",
+            ),
+        ],
+        content_types: &[
+            "application/vnd.candela.columns",
+            "application/json",
+            "text/plain",
+            "image/svg+xml",
+        ],
+        handler: || get(api::flamegraph::flamegraph),
+    },
+    Route {
+        method: "GET",
+        path: "/api/v1/top",
+        summary: "self and total of each function, exact",
+        parameters: &[
+            QUERY,
+            TYPE,
+            FROM,
+            TO,
+            optional("limit", "rows; default 100, 0 is all"),
+            optional("sort", "self (default) or total"),
+        ],
+        content_types: JSON,
+        handler: || get(api::top::top),
+    },
+    Route {
+        method: "GET",
+        path: "/api/v1/series",
+        summary: "value over time, by label",
+        parameters: &[
+            QUERY,
+            TYPE,
+            FROM,
+            TO,
+            optional(
+                "step",
+                "seconds per point; by default about 120 points fill the range",
+            ),
+            repeatable(
+                "group_by",
+                "a label that makes one series for each of its values",
+            ),
+            optional(
+                "aggregation",
+                "sum or average over the profiles of a step; by default events are summed and gauges averaged",
+            ),
+        ],
+        content_types: JSON,
+        handler: || get(api::series::series),
+    },
+    Route {
+        method: "GET",
+        path: "/api/v1/labels",
+        summary: "names of labels",
+        parameters: &[QUERY, FROM, TO],
+        content_types: JSON,
+        handler: || get(api::labels::labels),
+    },
+    Route {
+        method: "GET",
+        path: "/api/v1/label-values",
+        summary: "values of a label",
+        parameters: &[required("label", "name of the label"), QUERY, FROM, TO],
+        content_types: JSON,
+        handler: || get(api::labels::label_values),
+    },
+    Route {
+        method: "GET",
+        path: "/api/v1/types",
+        summary: "profile types",
+        parameters: &[QUERY, FROM, TO],
+        content_types: JSON,
+        handler: || get(api::labels::types),
+    },
+    Route {
+        method: "GET",
+        path: "/api/v1/services",
+        summary: "services with their cost, the cost of the range before, and a sparkline",
+        parameters: &[QUERY, TYPE, FROM, TO],
+        content_types: JSON,
+        handler: || get(api::services::services),
+    },
+    Route {
+        method: "GET",
+        path: "/api/v1/pprof",
+        summary: "one merged profile, for go tool pprof and everything that reads pprof",
+        parameters: &[
+            QUERY,
+            TYPE,
+            FROM,
+            TO,
+            optional(
+                "seconds",
+                "instead of from: the last seconds, as go tool pprof -seconds asks",
+            ),
+        ],
+        content_types: &["application/vnd.google.protobuf+gzip"],
+        handler: || get(api::pprof::pprof),
+    },
+    Route {
+        method: "GET",
+        path: "/api/v1/status",
+        summary: "versions, what came in, what was lost and why, storage, agents",
+        parameters: &[],
+        content_types: JSON,
+        handler: || get(api::status::status),
+    },
+    Route {
+        method: "GET",
+        path: "/api/v1/openapi.json",
+        summary: "this document",
+        parameters: &[],
+        content_types: JSON,
+        handler: || get(openapi::openapi),
+    },
+    Route {
+        method: "POST",
+        path: "/api/v1/ingest",
+        summary: "stores the profile in the body, in any format that can be read; answers once it is durable",
+        parameters: &[
+            optional(
+                "service",
+                "its service_name; required unless the profile names one",
+            ),
+            repeatable("label", "name=value, a label of its series"),
+        ],
+        content_types: JSON,
+        handler: || post(ingest::upload::upload),
+    },
+    Route {
+        method: "GET",
+        path: "/ready",
+        summary: "200 once the log is replayed and queries are answered, 503 while shutting down",
+        parameters: &[],
+        content_types: TEXT,
+        handler: || get(health::ready),
+    },
+    Route {
+        method: "GET",
+        path: "/healthz",
+        summary: "200 while the process runs",
+        parameters: &[],
+        content_types: TEXT,
+        handler: || get(health::healthz),
+    },
+    Route {
+        method: "GET",
+        path: "/metrics",
+        summary: "counters in the Prometheus text format",
+        parameters: &[],
+        content_types: TEXT,
+        handler: || get(health::metrics),
+    },
+    Route {
+        method: "GET",
+        path: "/debug/pprof/",
+        summary: "what this process tells about itself",
+        parameters: &[],
+        content_types: TEXT,
+        handler: || get(debug::index),
+    },
+    Route {
+        method: "GET",
+        path: "/debug/pprof/profile",
+        summary: "the CPU profile of this process, gzipped pprof",
+        parameters: &[optional(
+            "seconds",
+            "how long to profile; default 10, at most 300",
+        )],
+        content_types: &["application/octet-stream"],
+        handler: || get(debug::profile),
+    },
+];
+
+/// OTLP over HTTP, on every port.
+pub(crate) const OTLP_ROUTES: &[Route] = &[
+    Route {
+        method: "POST",
+        path: "/v1development/profiles",
+        summary: "OTLP profiles, protobuf",
+        parameters: &[],
+        content_types: &["application/x-protobuf"],
+        handler: || post(ingest::otlp_http::export),
+    },
+    Route {
+        method: "POST",
+        path: "/v1/profiles",
+        summary: "OTLP profiles, protobuf",
+        parameters: &[],
+        content_types: &["application/x-protobuf"],
+        handler: || post(ingest::otlp_http::export),
+    },
+];

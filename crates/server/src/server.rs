@@ -1,0 +1,193 @@
+//! A server from its ports to its end.
+
+use std::fmt;
+use std::future::Future;
+use std::net::SocketAddr;
+use std::net::TcpListener;
+use std::sync::atomic::Ordering;
+
+use axum::Router;
+use candela_query::Engine;
+use candela_store::Store;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+use crate::app::App;
+use crate::app::SharedApp;
+use crate::error::ServerError;
+use crate::listen::listen;
+use crate::listen::listen_for_otlp;
+use crate::options::Limits;
+use crate::options::ServerOptions;
+use crate::origin::HostPolicy;
+use crate::router::main_router;
+use crate::router::otlp_router;
+use crate::serve::serve;
+
+/// A server that has its ports and is ready to run.
+pub struct Server {
+    app: SharedApp,
+    main: Surface,
+    otlp_grpc: Option<Surface>,
+    otlp_http: Option<Surface>,
+    limits: Limits,
+}
+
+/// A port and what answers on it.
+struct Surface {
+    listener: TcpListener,
+    address: SocketAddr,
+    router: Router,
+}
+
+impl Server {
+    /// Takes the ports. Clients may connect from here on and wait until [`run`](Self::run).
+    ///
+    /// # Errors
+    /// When a port that was asked for is taken or cannot be used, naming who has it, and when a
+    /// path prefix is none. Default OTLP ports that are taken only cost a warning.
+    #[expect(
+        clippy::unused_async,
+        reason = "taking the ports will await TLS and tokens (issue 4)"
+    )]
+    pub async fn bind(
+        options: ServerOptions,
+        store: Store,
+        engine: Engine,
+    ) -> Result<Self, ServerError> {
+        let prefixes = normalized_prefixes(&options.http_prefixes)?;
+        let app = App::new(&options, store, engine);
+        let hosts = |address| HostPolicy::new(address, &options.host_names);
+
+        let main = listen(options.listen, "--listen (server.listen)")?;
+        let main = Surface::new(main, options.listen, |address| {
+            main_router(&app, hosts(address), &prefixes)
+        })?;
+        let otlp = |wanted, setting| -> Result<Option<Surface>, ServerError> {
+            let Some(listener) = listen_for_otlp(wanted, setting)? else {
+                return Ok(None);
+            };
+            let address = wanted.map_or(options.listen, |wanted| wanted.address);
+            Surface::new(listener, address, |address| {
+                otlp_router(&app, hosts(address))
+            })
+            .map(Some)
+        };
+        let otlp_grpc = otlp(options.otlp_grpc, "server.otlp_grpc_listen")?;
+        let otlp_http = otlp(options.otlp_http, "server.otlp_http_listen")?;
+        Ok(Self {
+            app,
+            main,
+            otlp_grpc,
+            otlp_http,
+            limits: options.limits,
+        })
+    }
+
+    /// Where everything is served.
+    #[must_use]
+    pub fn local_address(&self) -> SocketAddr {
+        self.main.address
+    }
+
+    /// Where OTLP over gRPC is served besides, if it is.
+    #[must_use]
+    pub fn otlp_grpc_address(&self) -> Option<SocketAddr> {
+        self.otlp_grpc.as_ref().map(|surface| surface.address)
+    }
+
+    /// Where OTLP over HTTP is served besides, if it is.
+    #[must_use]
+    pub fn otlp_http_address(&self) -> Option<SocketAddr> {
+        self.otlp_http.as_ref().map(|surface| surface.address)
+    }
+
+    /// Serves until `shutdown` resolves and the requests in flight are answered, or the grace
+    /// period of [`Limits`] is over. Profiles of answered requests are durable; flushing the store
+    /// is up to who opened it. Needs a tokio runtime with time and IO.
+    ///
+    /// # Errors
+    /// When the runtime refuses a listener.
+    pub async fn run(self, shutdown: impl Future<Output = ()> + Send) -> Result<(), ServerError> {
+        let (end, ending) = watch::channel(false);
+        let mut surfaces = JoinSet::new();
+        let all = [Some(self.main), self.otlp_grpc, self.otlp_http];
+        for surface in all.into_iter().flatten() {
+            let address = surface.address;
+            let listener = tokio::net::TcpListener::from_std(surface.listener)
+                .map_err(|source| ServerError::listen(address, source))?;
+            surfaces.spawn(serve(listener, surface.router, self.limits, ending.clone()));
+        }
+        shutdown.await;
+        self.app.is_ending.store(true, Ordering::Relaxed);
+        end.send_replace(true);
+        while surfaces.join_next().await.is_some() {}
+        Ok(())
+    }
+}
+
+impl Surface {
+    fn new(
+        listener: TcpListener,
+        wanted: SocketAddr,
+        router: impl FnOnce(SocketAddr) -> Router,
+    ) -> Result<Self, ServerError> {
+        let address = listener
+            .local_addr()
+            .map_err(|source| ServerError::listen(wanted, source))?;
+        Ok(Self {
+            listener,
+            address,
+            router: router(address),
+        })
+    }
+}
+
+impl fmt::Debug for Server {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Server")
+            .field("main", &self.main.address)
+            .field("otlp_grpc", &self.otlp_grpc_address())
+            .field("otlp_http", &self.otlp_http_address())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Prefixes as `/a/b`: a slash before, none behind, `/` alone is no prefix.
+fn normalized_prefixes(prefixes: &[String]) -> Result<Vec<String>, ServerError> {
+    let mut normalized = Vec::new();
+    for prefix in prefixes {
+        let path = prefix.trim_matches('/');
+        let is_plain =
+            |character: char| character.is_ascii_alphanumeric() || "-_.~/".contains(character);
+        if !path.chars().all(is_plain) || path.contains("//") {
+            return Err(ServerError::Prefix {
+                prefix: prefix.clone(),
+            });
+        }
+        let path = format!("/{path}");
+        if path != "/" && !normalized.contains(&path) {
+            normalized.push(path);
+        }
+    }
+    Ok(normalized)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prefixes_are_paths() {
+        let prefixes = |given: &[&str]| {
+            let given: Vec<String> = given.iter().map(|&prefix| prefix.to_owned()).collect();
+            normalized_prefixes(&given)
+        };
+        let normalized = prefixes(&["profiling/", "/a/b", "/", "", "/profiling"]).expect("valid");
+        assert_eq!(normalized, ["/profiling", "/a/b"]);
+        for bad in ["/{x}", "/a b", "/a//b", "/é"] {
+            assert!(prefixes(&[bad]).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,24 @@
+//! What the binary gives to a server, so that the server depends on no agent.
+
+use std::time::Duration;
+
+/// The agent in the same process, as far as the server shows it.
+pub trait StatusSource: Send + Sync {
+    /// A JSON object for `/api/v1/status`. Its keys `quality` (an object), `drops` (an array of
+    /// `{"reason","count"}`) and `agents` (an array) join those of the server; everything else
+    /// appears under `agent`.
+    fn status_json(&self) -> serde_json::Value;
+
+    /// Appends lines in the Prometheus text format, each family with its `# TYPE` line.
+    fn metrics(&self, out: &mut String);
+}
+
+/// How this process profiles itself.
+pub trait SelfProfiler: Send + Sync {
+    /// A gzipped pprof of the CPU time of this process over `duration`, which the call takes. It
+    /// runs on a thread that may block.
+    ///
+    /// # Errors
+    /// Why there is none, in one line for the user.
+    fn cpu_profile(&self, duration: Duration) -> Result<Vec<u8>, String>;
+}
