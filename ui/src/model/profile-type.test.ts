@@ -7,6 +7,9 @@ const CPU = parseTypeId("process_cpu:cpu:nanoseconds:cpu:nanoseconds");
 const SAMPLES = { ...parseTypeId("process_cpu:samples:count:cpu:nanoseconds"), short: "cpu" };
 const INUSE = { ...parseTypeId("memory:inuse_space:bytes:space:bytes"), short: "inuse" };
 
+const row = (name: string, self: number, total: number) => ({ name, file: `${name}.c`, mapping: "/bin/x", self, total });
+const names = (list: { name: string }[]): string => list.map(({ name }) => name).join("");
+
 it("resolves ids, short names and prefixes; time wins over counts", () => {
   const types = [SAMPLES, INUSE, CPU];
   expect(resolveType(types, "cpu")).toBe(CPU);
@@ -31,9 +34,7 @@ it("orders problems of unwinding and sums the drops", () => {
 });
 
 it("sorts the table with ties by name, and filters by the field searched", () => {
-  const row = (name: string, self: number, total: number) => ({ name, file: `${name}.c`, mapping: "/bin/x", self, total });
   const rows = [row("b", 1, 5), row("a", 1, 9), row("c", 4, 4)];
-  const names = (list: { name: string }[]): string => list.map(({ name }) => name).join("");
   expect(names(sortTop(rows, "self", true))).toBe("cab");
   expect(names(sortTop(rows, "total", false))).toBe("cba");
   expect(names(sortTop(rows, "name", true))).toBe("cba");

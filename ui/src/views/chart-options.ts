@@ -38,7 +38,7 @@ export function chartOptions(settings: ChartSettings): uPlot.Options {
     },
     axes: [
       { ...axis, size: 24, gap: 4, space: 90, values: "{HH}:{mm}", grid: { show: false } } as uPlot.Axis,
-      { ...axis, size: 84, gap: 6, space: 34, values: (_, splits) => splits.map(settings.formatAxis), ...(settings.isBinary && { incrs: POWERS_OF_TWO }) },
+      { ...axis, size: 84, gap: 6, space: 26, values: (_, splits) => splits.map(settings.formatAxis), ...(settings.isBinary && { incrs: POWERS_OF_TWO }) },
     ],
     series: [
       {},
