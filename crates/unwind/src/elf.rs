@@ -2,8 +2,10 @@
 
 use crate::Error;
 use object::elf;
-use object::read::elf::{ElfFile64, FileHeader as _, ProgramHeader as _};
-use object::{LittleEndian, Object as _, ObjectSection as _};
+use object::read::elf::{ElfFile64, ElfSection64, FileHeader as _, ProgramHeader as _};
+use object::{
+    LittleEndian, Object as _, ObjectSection as _, ObjectSymbol as _, SectionFlags, SymbolKind,
+};
 use std::borrow::Cow;
 use std::ops::Range;
 
@@ -21,16 +23,30 @@ pub(crate) struct Section<'data> {
 #[derive(Debug)]
 pub(crate) struct Elf<'data> {
     file: ElfFile64<'data, LittleEndian>,
-    code: Vec<CodeSegment<'data>>,
+    code: Vec<Code<'data>>,
 }
 
-/// A PT_LOAD segment with the execute flag.
+/// A section of instructions, or an executable segment.
 #[derive(Debug)]
-pub(crate) struct CodeSegment<'data> {
+pub(crate) struct Code<'data> {
     /// ELF virtual addresses.
     pub(crate) addresses: Range<u64>,
-    /// The bytes in the file, from the segment's first address on; empty in a debug file.
+    /// The bytes in the file, from the first address on; empty in a debug file.
     pub(crate) bytes: &'data [u8],
+}
+
+fn code_section<'data>(section: &ElfSection64<'data, '_, LittleEndian>) -> Option<Code<'data>> {
+    let SectionFlags::Elf { sh_flags, .. } = section.flags() else {
+        return None;
+    };
+    if !sh_flags.contains(elf::SHF_EXECINSTR) || !sh_flags.contains(elf::SHF_ALLOC) {
+        return None;
+    }
+    let end = section.address().checked_add(section.size())?;
+    Some(Code {
+        addresses: section.address()..end,
+        bytes: section.data().unwrap_or(&[]),
+    })
 }
 
 /// An address that the dynamic linker writes.
@@ -54,7 +70,7 @@ impl<'data> Elf<'data> {
                 kind: kind.0,
             });
         }
-        let mut code = Vec::new();
+        let mut segments = Vec::new();
         for segment in file.elf_program_headers() {
             if segment.p_type(LittleEndian) != elf::PT_LOAD {
                 continue;
@@ -67,11 +83,21 @@ impl<'data> Elf<'data> {
                 continue;
             };
             let bytes = segment.data(LittleEndian, bytes).unwrap_or(&[]);
-            code.push(CodeSegment {
+            segments.push(Code {
                 addresses: start..end,
                 bytes,
             });
         }
+        // Older linkers put read-only data into the executable segment, so sections tell better
+        // what is code. Where they were stripped, segments must do.
+        let mut code: Vec<Code<'_>> = file
+            .sections()
+            .filter_map(|section| code_section(&section))
+            .collect();
+        if code.is_empty() {
+            code = segments;
+        }
+        code.sort_by_key(|segment| segment.addresses.start);
         Ok(Elf { file, code })
     }
 
@@ -79,7 +105,8 @@ impl<'data> Elf<'data> {
         self.file.elf_header().e_entry(LittleEndian)
     }
 
-    pub(crate) fn code(&self) -> &[CodeSegment<'data>] {
+    /// All code in ascending order.
+    pub(crate) fn code(&self) -> &[Code<'data>] {
         &self.code
     }
 
@@ -124,6 +151,16 @@ impl<'data> Elf<'data> {
             }
         }
         None
+    }
+
+    /// The addresses of all functions that have a symbol.
+    pub(crate) fn function_symbols(&self) -> Vec<u64> {
+        let symbols = self.file.symbols().chain(self.file.dynamic_symbols());
+        let functions =
+            symbols.filter(|symbol| symbol.kind() == SymbolKind::Text && symbol.is_definition());
+        let mut addresses: Vec<u64> = functions.map(|symbol| symbol.address()).collect();
+        addresses.sort_unstable();
+        addresses
     }
 
     /// Whether addresses in data are written by the dynamic linker.

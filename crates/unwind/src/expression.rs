@@ -5,8 +5,8 @@ use gimli::{EndianSlice, Expression, LittleEndian, Operation};
 
 pub(crate) type Slice<'data> = EndianSlice<'data, LittleEndian>;
 
-/// No known shape is longer: the PLT expression has eight operations.
-const MAX_OPERATIONS: usize = 8;
+/// No known shape is longer: the PLT expression has nine operations.
+const MAX_OPERATIONS: usize = 9;
 
 /// A recognised expression; offsets are in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,6 +68,7 @@ impl Shape {
                 Step::GreaterOrEqual,
                 Step::Constant(3),
                 Step::ShiftLeft,
+                Step::Plus,
             ] => Some(Shape::Plt {
                 threshold: threshold as u8,
             }),

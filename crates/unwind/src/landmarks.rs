@@ -2,6 +2,7 @@
 //! information: assembly of musl and of old C libraries.
 
 use crate::Rule;
+use crate::analysis;
 use crate::elf::Elf;
 use crate::unit::{self, Unit};
 use std::ops::Range;
@@ -12,9 +13,6 @@ pub(crate) const SIGNAL_RETURN: [u8; 9] = [0x48, 0xc7, 0xc0, 0x0f, 0x00, 0x00, 0
 
 /// musl's `__clone` on the new thread's side: `xor %ebp,%ebp; pop %rdi; call *%r9`.
 const CLONE_CHILD: [u8; 6] = [0x31, 0xed, 0x5f, 0x41, 0xff, 0xd1];
-
-/// How far the bottom of a stack reaches: `_start` and the child's side of `__clone` are shorter.
-const BOTTOM_LENGTH: u64 = 64;
 
 /// One rule for a short stretch of code.
 #[derive(Debug)]
@@ -70,21 +68,14 @@ pub(crate) fn find(elf: &Elf<'_>, units: &[Unit]) -> Vec<Landmark> {
     landmarks
 }
 
-/// The bottom ends after the code that halts (`hlt`), at the next described function, or after
-/// [`BOTTOM_LENGTH`].
 fn end_of_bottom(elf: &Elf<'_>, units: &[Unit], start: u64) -> u64 {
-    const HLT: u8 = 0xf4;
-    let code = elf.code_at(start);
-    let code = &code[..code.len().min(BOTTOM_LENGTH as usize)];
-    let length = match code.iter().position(|byte| *byte == HLT) {
-        Some(position) => position as u64 + 1,
-        None => code.len().max(1) as u64,
-    };
     let next = units.partition_point(|unit| unit.addresses.start <= start);
     let next_start = units
         .get(next)
         .map_or(u64::MAX, |unit| unit.addresses.start);
-    start.saturating_add(length).min(next_start)
+    analysis::end_of_bottom(elf.code_at(start), start)
+        .min(next_start)
+        .max(start + 1)
 }
 
 /// Offsets of `pattern` in `bytes`, each with the number of bytes from there on.

@@ -22,6 +22,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod analysis;
 mod cfi;
 mod compile;
 mod elf;

@@ -235,8 +235,9 @@ impl HeightRow {
             builder.statistics_mut().unsupported_rules += 1;
             return builder.push(start, Rule::NO_RULE, rules);
         };
+        // rawVforkSyscall keeps its return address in a register for a few instructions.
         if cfa_offset < 8 {
-            builder.statistics_mut().malformed += 1;
+            builder.statistics_mut().unsupported_rules += 1;
             return builder.push(start, Rule::NO_RULE, rules);
         }
         let unsaved = Rule::new(CfaKind::Rsp, cfa_offset, FpKind::Same, 0);
