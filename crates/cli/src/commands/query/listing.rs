@@ -1,0 +1,109 @@
+//! What is stored: types, labels, values over time.
+
+use std::process::ExitCode;
+
+use serde_json::Value;
+
+use crate::args::GlobalArgs;
+use crate::args::query::LabelsArgs;
+use crate::args::query::OutputFormat;
+use crate::args::query::RangeArgs;
+use crate::args::query::SeriesArgs;
+use crate::commands::client::Client;
+use crate::errors::CliError;
+use crate::output;
+use crate::table::Table;
+
+pub(crate) fn types(global: &GlobalArgs, range: &RangeArgs) -> Result<ExitCode, CliError> {
+    let answer = Client::new(global)?.get_json("/api/v1/types", &parameters(range))?;
+    let mut table = Table::new(&["type", "short", "unit"]);
+    for entry in list(&answer, "types") {
+        table.push(vec![text(&entry["id"]), text(&entry["short"]), text(&entry["sample_unit"])]);
+    }
+    finish(global, range.format, &answer, table)
+}
+
+pub(crate) fn labels(global: &GlobalArgs, arguments: &LabelsArgs) -> Result<ExitCode, CliError> {
+    let client = Client::new(global)?;
+    let mut pairs = parameters(&arguments.range);
+    let (answer, heading, field) = match &arguments.label {
+        None => (client.get_json("/api/v1/labels", &pairs)?, "label", "labels"),
+        Some(label) => {
+            pairs.push(("label", label));
+            (client.get_json("/api/v1/label-values", &pairs)?, "value", "values")
+        }
+    };
+    let mut table = Table::new(&[heading]);
+    for entry in list(&answer, field) {
+        table.push(vec![text(entry)]);
+    }
+    finish(global, arguments.range.format, &answer, table)
+}
+
+pub(crate) fn series(global: &GlobalArgs, arguments: &SeriesArgs) -> Result<ExitCode, CliError> {
+    let step = arguments.step.map(|step| step.to_string());
+    let mut pairs = parameters(&arguments.range);
+    pairs.push(("type", &arguments.profile_type));
+    pairs.extend(step.iter().map(|step| ("step", step.as_str())));
+    pairs.extend(arguments.group_by.iter().map(|label| ("group_by", label.as_str())));
+    let answer = Client::new(global)?.get_json("/api/v1/series", &pairs)?;
+    let mut table = Table::new(&["time", "value", "labels"]);
+    for series in list(&answer, "series") {
+        let labels = series["labels"].to_string();
+        for point in series["points"].as_array().into_iter().flatten() {
+            let milliseconds = point[0].as_i64().unwrap_or_default();
+            table.push(vec![rfc3339(milliseconds), text(&point[1]), labels.clone()]);
+        }
+    }
+    finish(global, arguments.range.format, &answer, table)
+}
+
+fn parameters(range: &RangeArgs) -> Vec<(&str, &str)> {
+    vec![("query", &range.query), ("from", &range.from), ("to", &range.to)]
+}
+
+/// Prints an answer in the form that was asked for; nothing found has an exit code of its own.
+fn finish(
+    global: &GlobalArgs,
+    format: OutputFormat,
+    answer: &Value,
+    mut table: Table,
+) -> Result<ExitCode, CliError> {
+    if table.len() == 0 && format != OutputFormat::Json {
+        let hint = answer["hint"].as_str().unwrap_or("nothing is stored in this range");
+        return Err(CliError::no_data(format!("no data: {hint}")));
+    }
+    let found = table.truncate(global.limit);
+    match format {
+        OutputFormat::Json => output::print_json(answer)?,
+        OutputFormat::Csv => output::print_text(&table.to_csv())?,
+        OutputFormat::Markdown => output::print_text(&table.to_markdown())?,
+        OutputFormat::Text => output::print_text(&table.to_text())?,
+        OutputFormat::Pprof | OutputFormat::Folded | OutputFormat::Svg => {
+            return Err(CliError::usage("this answer has the formats text, json, csv, markdown"));
+        }
+    }
+    if found > table.len() && format != OutputFormat::Json {
+        output::note(&format!("{} of {found} rows; --limit 0 prints all", table.len()));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn list<'a>(answer: &'a Value, field: &str) -> impl Iterator<Item = &'a Value> {
+    answer[field].as_array().into_iter().flatten()
+}
+
+/// Texts without quotes, everything else as JSON writes it, absent things as nothing.
+fn text(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Null => String::new(),
+        other => other.to_string(),
+    }
+}
+
+fn rfc3339(milliseconds: i64) -> String {
+    let since_epoch = std::time::Duration::from_millis(milliseconds.max(0).unsigned_abs());
+    let time = std::time::UNIX_EPOCH + since_epoch;
+    humantime::format_rfc3339_seconds(time).to_string()
+}
