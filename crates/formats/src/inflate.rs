@@ -51,7 +51,11 @@ pub(crate) fn inflate_prefix(prefix: &[u8]) -> Cow<'_, [u8]> {
 
 fn inflate_layer(bytes: &[u8], max_bytes: usize) -> Result<Option<Vec<u8>>, ReadError> {
     if bytes.starts_with(&GZIP_MAGIC) {
-        return named("gzip", read_capped(&mut MultiGzDecoder::new(bytes), max_bytes)).map(Some);
+        return named(
+            "gzip",
+            read_capped(&mut MultiGzDecoder::new(bytes), max_bytes),
+        )
+        .map(Some);
     }
     if bytes.starts_with(&ZSTD_MAGIC) {
         let decoder = zstd::stream::read::Decoder::with_buffer(bytes);
@@ -102,7 +106,12 @@ mod tests {
     #[test]
     fn layers_come_off() {
         let zstd = zstd::encode_all(&b"profile"[..], 1).expect("a vector takes all");
-        for input in [b"profile".to_vec(), gzip(b"profile"), gzip(&gzip(b"profile")), zstd] {
+        for input in [
+            b"profile".to_vec(),
+            gzip(b"profile"),
+            gzip(&gzip(b"profile")),
+            zstd,
+        ] {
             assert_eq!(inflate_prefix(&input).is_empty(), false);
             let bytes = read_inflated(&input[..], 100).expect("seven bytes");
             assert_eq!(bytes, b"profile");

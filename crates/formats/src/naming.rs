@@ -28,12 +28,12 @@ pub(crate) fn profile_type(
 }
 
 /// A profile type from its parts, without the separator inside a part.
-pub(crate) fn typed(
-    name: &str,
-    sample: TypeAndUnit<'_>,
-    period: TypeAndUnit<'_>,
-) -> ProfileType {
-    let sample_type = if sample.0.is_empty() { "unknown" } else { sample.0 };
+pub(crate) fn typed(name: &str, sample: TypeAndUnit<'_>, period: TypeAndUnit<'_>) -> ProfileType {
+    let sample_type = if sample.0.is_empty() {
+        "unknown"
+    } else {
+        sample.0
+    };
     let name = if name.is_empty() { sample_type } else { name };
     let mut made = ProfileType::new(name, sample_type, sample.1, period.0, period.1);
     let parts = [
@@ -87,16 +87,52 @@ mod tests {
     #[test]
     fn types_get_their_usual_names() {
         let cases = [
-            (("cpu", "nanoseconds"), ("cpu", "nanoseconds"), "process_cpu:cpu:nanoseconds:cpu:nanoseconds"),
-            (("samples", "count"), ("cpu", "nanoseconds"), "process_cpu:samples:count:cpu:nanoseconds"),
-            (("inuse_space", "bytes"), ("space", "bytes"), "memory:inuse_space:bytes:space:bytes"),
-            (("alloc_objects", "count"), ("", ""), "memory:alloc_objects:count:space:bytes"),
-            (("delay", "nanoseconds"), ("contentions", "count"), "mutex:delay:nanoseconds:contentions:count"),
-            (("off_cpu", "nanoseconds"), ("", ""), "off_cpu:off_cpu:nanoseconds:off_cpu:nanoseconds"),
-            (("goroutine", "count"), ("goroutine", "count"), "goroutine:goroutine:count:goroutine:count"),
-            (("faults", "count"), ("faults", "count"), "page_faults:faults:count:faults:count"),
+            (
+                ("cpu", "nanoseconds"),
+                ("cpu", "nanoseconds"),
+                "process_cpu:cpu:nanoseconds:cpu:nanoseconds",
+            ),
+            (
+                ("samples", "count"),
+                ("cpu", "nanoseconds"),
+                "process_cpu:samples:count:cpu:nanoseconds",
+            ),
+            (
+                ("inuse_space", "bytes"),
+                ("space", "bytes"),
+                "memory:inuse_space:bytes:space:bytes",
+            ),
+            (
+                ("alloc_objects", "count"),
+                ("", ""),
+                "memory:alloc_objects:count:space:bytes",
+            ),
+            (
+                ("delay", "nanoseconds"),
+                ("contentions", "count"),
+                "mutex:delay:nanoseconds:contentions:count",
+            ),
+            (
+                ("off_cpu", "nanoseconds"),
+                ("", ""),
+                "off_cpu:off_cpu:nanoseconds:off_cpu:nanoseconds",
+            ),
+            (
+                ("goroutine", "count"),
+                ("goroutine", "count"),
+                "goroutine:goroutine:count:goroutine:count",
+            ),
+            (
+                ("faults", "count"),
+                ("faults", "count"),
+                "page_faults:faults:count:faults:count",
+            ),
             (("cobol", "cards"), ("", ""), "cobol:cobol:cards::"),
-            (("sched:wake", "count"), ("", ""), "sched_wake:sched_wake:count::"),
+            (
+                ("sched:wake", "count"),
+                ("", ""),
+                "sched_wake:sched_wake:count::",
+            ),
             (("", ""), ("", ""), "unknown:unknown:::"),
         ];
         for (sample, period, id) in cases {
@@ -109,8 +145,15 @@ mod tests {
         let contentions = (("contentions", "count"), ("contentions", "count"));
         let block = profile_type(contentions.0, contentions.1, Some("block"));
         assert_eq!(block.name, "block");
-        let cpu = profile_type(("cpu", "nanoseconds"), ("cpu", "nanoseconds"), Some("block"));
+        let cpu = profile_type(
+            ("cpu", "nanoseconds"),
+            ("cpu", "nanoseconds"),
+            Some("block"),
+        );
         assert_eq!(cpu.name, "process_cpu");
-        assert_eq!(profile_type(("x", "y"), ("", ""), Some("mine")).name, "mine");
+        assert_eq!(
+            profile_type(("x", "y"), ("", ""), Some("mine")).name,
+            "mine"
+        );
     }
 }

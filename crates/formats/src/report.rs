@@ -7,6 +7,10 @@ use std::fmt;
 pub struct Report {
     /// What was repaired, left out or cannot be expressed, one entry per kind.
     pub notes: Vec<Note>,
+    /// Profiles of a request that were refused while others were taken (OTLP).
+    pub rejected: Vec<Rejection>,
+    /// What our agent says of its own work: attributes `candela.*` (OTLP).
+    pub attributes: Vec<(String, AttributeValue)>,
     /// The column that the profile's writer meant to be shown first (pprof).
     pub default_sample_type: Option<String>,
     /// Free text that the profile carries (pprof).
@@ -22,6 +26,28 @@ pub struct Note {
     pub count: u64,
     /// What it means, for people.
     pub text: &'static str,
+}
+
+/// One reason why profiles of a request were refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rejection {
+    /// A stable name for counters: `dangling_index`, `no_values` …
+    pub reason: &'static str,
+    /// How many profiles.
+    pub profiles: u64,
+    /// How many samples they had.
+    pub samples: u64,
+    /// What was wrong with the first of them.
+    pub example: String,
+}
+
+/// The value of an attribute that is not a label.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AttributeValue {
+    /// A text.
+    Text(String),
+    /// A whole number.
+    Number(i64),
 }
 
 impl Report {
@@ -42,16 +68,62 @@ impl Report {
         self.notes.push(Note { code, count, text });
     }
 
+    /// Counts a refused profile.
+    pub(crate) fn reject(&mut self, reason: &'static str, samples: usize, example: String) {
+        let samples = samples as u64;
+        if let Some(known) = self
+            .rejected
+            .iter_mut()
+            .find(|known| known.reason == reason)
+        {
+            known.profiles += 1;
+            known.samples += samples;
+            return;
+        }
+        self.rejected.push(Rejection {
+            reason,
+            profiles: 1,
+            samples,
+            example,
+        });
+    }
+
     /// How often a kind of change happened.
     #[must_use]
     pub fn count(&self, code: &str) -> u64 {
         let known = self.notes.iter().find(|note| note.code == code);
         known.map_or(0, |note| note.count)
     }
+
+    /// How many profiles were refused.
+    #[must_use]
+    pub fn rejected_profiles(&self) -> u64 {
+        self.rejected
+            .iter()
+            .map(|rejection| rejection.profiles)
+            .sum()
+    }
+
+    /// All refusals in one line, for the answer to the sender; empty when there are none.
+    #[must_use]
+    pub fn rejection_message(&self) -> String {
+        let lines: Vec<String> = self.rejected.iter().map(ToString::to_string).collect();
+        lines.join("; ")
+    }
 }
 
 impl fmt::Display for Note {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{} ({} times)", self.text, self.count)
+    }
+}
+
+impl fmt::Display for Rejection {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            formatter,
+            "{} profiles refused, {}: {}",
+            self.profiles, self.reason, self.example
+        )
     }
 }

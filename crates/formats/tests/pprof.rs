@@ -17,15 +17,17 @@ use common::content;
 use common::corpus;
 use common::manifest;
 use common::pprof_proto as proto;
-use prost::Message;
 use proptest::prelude::*;
+use prost::Message;
 
 fn inflated(bytes: &[u8]) -> Vec<u8> {
     if !bytes.starts_with(&[0x1f, 0x8b]) {
         return bytes.to_vec();
     }
     let mut inflated = Vec::new();
-    flate2::read::MultiGzDecoder::new(bytes).read_to_end(&mut inflated).unwrap();
+    flate2::read::MultiGzDecoder::new(bytes)
+        .read_to_end(&mut inflated)
+        .unwrap();
     inflated
 }
 
@@ -42,8 +44,11 @@ fn written(profile: &Profile) -> Vec<u8> {
 
 /// Value by function names, leaf first, for one column of the independently decoded profile.
 fn oracle_stacks(profile: &proto::Profile, column: usize) -> BTreeMap<Vec<String>, i64> {
-    let functions: BTreeMap<u64, &proto::Function> =
-        profile.function.iter().map(|function| (function.id, function)).collect();
+    let functions: BTreeMap<u64, &proto::Function> = profile
+        .function
+        .iter()
+        .map(|function| (function.id, function))
+        .collect();
     let locations: BTreeMap<u64, Vec<String>> = profile
         .location
         .iter()
@@ -51,9 +56,14 @@ fn oracle_stacks(profile: &proto::Profile, column: usize) -> BTreeMap<Vec<String
             let names = location.line.iter().map(|line| {
                 let function = functions[&line.function_id];
                 let name = profile.text(function.name);
-                if name.is_empty() { profile.text(function.system_name) } else { name }
+                if name.is_empty() {
+                    profile.text(function.system_name)
+                } else {
+                    name
+                }
             });
-            let mut names: Vec<String> = names.collect();
+            // A function without a name says nothing.
+            let mut names: Vec<String> = names.filter(|name| !name.is_empty()).collect();
             if names.is_empty() {
                 names.push(format!("{:#x}", location.address));
             }
@@ -62,7 +72,10 @@ fn oracle_stacks(profile: &proto::Profile, column: usize) -> BTreeMap<Vec<String
         .collect();
     let mut stacks: BTreeMap<Vec<String>, i64> = BTreeMap::new();
     for sample in &profile.sample {
-        let names = sample.location_id.iter().flat_map(|id| locations[id].clone());
+        let names = sample
+            .location_id
+            .iter()
+            .flat_map(|id| locations[id].clone());
         if sample.value[column] != 0 {
             *stacks.entry(names.collect()).or_default() += sample.value[column];
         }
@@ -105,14 +118,19 @@ fn real_files_equal_what_an_independent_decoder_reads() {
         let oracle = proto::Profile::decode(&inflated(&bytes)[..]).unwrap();
         assert_eq!(profile.series.len(), oracle.sample_type.len(), "{name}");
         for (column, series) in profile.series.iter().enumerate() {
-            let total: i64 = oracle.sample.iter().map(|sample| sample.value[column]).sum();
+            let total: i64 = oracle
+                .sample
+                .iter()
+                .map(|sample| sample.value[column])
+                .sum();
             assert_eq!(series.total(), total, "{name} column {column}");
             let sample_type = oracle.text(oracle.sample_type[column].kind);
             assert_eq!(series.profile_type.sample_type, sample_type, "{name}");
             assert_eq!(series.start_ns, oracle.time_nanos.max(0), "{name}");
             assert_eq!(series.duration_ns, oracle.duration_nanos, "{name}");
             assert_eq!(series.period, oracle.period, "{name}");
-            assert_eq!(our_stacks(&profile, column), oracle_stacks(&oracle, column), "{name}");
+            let is_equal = our_stacks(&profile, column) == oracle_stacks(&oracle, column);
+            assert!(is_equal, "{name} column {column}: stacks differ");
         }
         let label_count: usize = oracle.sample.iter().map(|sample| sample.label.len()).sum();
         let has_labels = profile.label_sets.len() > 1 || profile.links.len() > 1;
@@ -131,10 +149,14 @@ fn real_files_round_trip() {
         let first = written(&profile);
         let (again, report) = read_pprof(&first[..], &ReadOptions::default()).unwrap();
         assert_eq!(report.notes, [], "{name}");
-        assert_eq!(content(&again), content(&profile), "{name}");
+        common::assert_same_content(&again, &profile, &name);
         assert_eq!(written(&profile), first, "{name}: writing is deterministic");
         let column_types = |profile: &Profile| -> Vec<String> {
-            profile.series.iter().map(|series| series.profile_type.to_string()).collect()
+            profile
+                .series
+                .iter()
+                .map(|series| series.profile_type.to_string())
+                .collect()
         };
         assert_eq!(column_types(&again), column_types(&profile), "{name}");
     }
@@ -149,10 +171,17 @@ fn go_reads_what_we_write() {
         eprintln!("skipped: no go");
         return;
     }
-    for name in ["parca.alloc_objects.pb.gz", "parca.labels.pb.gz", "large.cpu"] {
+    for name in [
+        "parca.alloc_objects.pb.gz",
+        "parca.labels.pb.gz",
+        "large.cpu",
+    ] {
         let bytes = std::fs::read(folder.join(name)).unwrap();
         let (profile, report) = read_pprof(&bytes[..], &ReadOptions::default()).unwrap();
-        let file = tempfile::Builder::new().suffix(".pb.gz").tempfile().unwrap();
+        let file = tempfile::Builder::new()
+            .suffix(".pb.gz")
+            .tempfile()
+            .unwrap();
         let options = PprofOptions {
             default_sample_type: report.default_sample_type,
             ..PprofOptions::default()
@@ -165,7 +194,11 @@ fn go_reads_what_we_write() {
                 .output()
                 .unwrap();
             let text = String::from_utf8_lossy(&output.stdout).into_owned();
-            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+            assert!(
+                output.status.success(),
+                "{}",
+                String::from_utf8_lossy(&output.stderr)
+            );
             // The first lines name the file and the build id.
             let rows = text.lines().skip_while(|line| !line.contains("flat%"));
             rows.map(str::to_owned).collect::<Vec<_>>()
@@ -178,15 +211,36 @@ fn go_reads_what_we_write() {
 
 /// The smallest profile that has something of everything.
 fn small() -> proto::Profile {
-    let strings = ["", "cpu", "nanoseconds", "main", "main.c", "bin", "abc123", "thread", "t1", "bytes", "n"];
+    let strings = [
+        "",
+        "cpu",
+        "nanoseconds",
+        "main",
+        "main.c",
+        "bin",
+        "abc123",
+        "thread",
+        "t1",
+        "bytes",
+        "n",
+    ];
     proto::Profile {
         sample_type: vec![proto::ValueType { kind: 1, unit: 2 }],
         sample: vec![proto::Sample {
             location_id: vec![1],
             value: vec![7],
             label: vec![
-                proto::Label { key: 7, str: 8, ..proto::Label::default() },
-                proto::Label { key: 10, num: 512, num_unit: 9, ..proto::Label::default() },
+                proto::Label {
+                    key: 7,
+                    str: 8,
+                    ..proto::Label::default()
+                },
+                proto::Label {
+                    key: 10,
+                    num: 512,
+                    num_unit: 9,
+                    ..proto::Label::default()
+                },
             ],
         }],
         mapping: vec![proto::Mapping {
@@ -201,10 +255,21 @@ fn small() -> proto::Profile {
             id: 1,
             mapping_id: 1,
             address: 0x1234,
-            line: vec![proto::Line { function_id: 1, line: 3 }],
+            line: vec![proto::Line {
+                function_id: 1,
+                line: 3,
+            }],
         }],
-        function: vec![proto::Function { id: 1, name: 3, filename: 4, ..proto::Function::default() }],
-        string_table: strings.iter().map(|text| text.as_bytes().to_vec()).collect(),
+        function: vec![proto::Function {
+            id: 1,
+            name: 3,
+            filename: 4,
+            ..proto::Function::default()
+        }],
+        string_table: strings
+            .iter()
+            .map(|text| text.as_bytes().to_vec())
+            .collect(),
         time_nanos: 1_000,
         duration_nanos: 10,
         period: 5,
@@ -233,16 +298,32 @@ fn everything_in_a_small_profile_is_kept() {
 fn faults_are_refused_with_the_reason() {
     type Change = fn(&mut proto::Profile);
     let cases: [(&str, Change); 11] = [
-        ("sample refers to location 9", |profile| profile.sample[0].location_id = vec![9]),
-        ("2 values, the profile has 1", |profile| profile.sample[0].value = vec![1, 2]),
-        ("line refers to function 8", |profile| profile.location[0].line[0].function_id = 8),
+        ("sample refers to location 9", |profile| {
+            profile.sample[0].location_id = vec![9]
+        }),
+        ("2 values, the profile has 1", |profile| {
+            profile.sample[0].value = vec![1, 2]
+        }),
+        ("line refers to function 8", |profile| {
+            profile.location[0].line[0].function_id = 8
+        }),
         ("reserved id 0", |profile| profile.location[0].id = 0),
         ("reserved id 0", |profile| profile.mapping[0].id = 0),
-        ("two locations have the id 1", |profile| profile.location.push(profile.location[0].clone())),
-        ("two functions have the id 1", |profile| profile.function.push(profile.function[0])),
-        ("string 99 does not exist", |profile| profile.function[0].name = 99),
-        ("string 0 must be empty", |profile| profile.string_table[0] = b"x".to_vec()),
-        ("string table is missing", |profile| profile.string_table.clear()),
+        ("two locations have the id 1", |profile| {
+            profile.location.push(profile.location[0].clone())
+        }),
+        ("two functions have the id 1", |profile| {
+            profile.function.push(profile.function[0])
+        }),
+        ("string 99 does not exist", |profile| {
+            profile.function[0].name = 99
+        }),
+        ("string 0 must be empty", |profile| {
+            profile.string_table[0] = b"x".to_vec()
+        }),
+        ("string table is missing", |profile| {
+            profile.string_table.clear()
+        }),
         ("no sample types", |profile| profile.sample_type.clear()),
     ];
     for (reason, change) in cases {
@@ -259,10 +340,18 @@ fn faults_are_refused_with_the_reason() {
 fn lesser_faults_are_repaired_and_noted() {
     type Change = fn(&mut proto::Profile);
     let cases: [(&str, Change); 6] = [
-        ("mapping_unknown", |profile| profile.location[0].mapping_id = 5),
-        ("lines_without_function", |profile| profile.location[0].line[0].function_id = 0),
-        ("strings_repaired", |profile| profile.string_table[3] = vec![0xff, b'm']),
-        ("labels_without_value", |profile| profile.sample[0].label[0].str = 0),
+        ("mapping_unknown", |profile| {
+            profile.location[0].mapping_id = 5
+        }),
+        ("lines_without_function", |profile| {
+            profile.location[0].line[0].function_id = 0
+        }),
+        ("strings_repaired", |profile| {
+            profile.string_table[3] = vec![0xff, b'm']
+        }),
+        ("labels_without_value", |profile| {
+            profile.sample[0].label[0].str = 0
+        }),
         ("window_repaired", |profile| profile.duration_nanos = -4),
         ("function_id_zero", |profile| {
             profile.function[0].id = 0;
@@ -285,7 +374,11 @@ fn a_cut_file_names_the_byte() {
     let message = read_pprof(&bytes[..bytes.len() - 3], &ReadOptions::default())
         .expect_err("cut")
         .to_string();
-    assert!(message.contains("a number is cut off at byte") || message.contains("points behind the end at byte"), "{message}");
+    assert!(
+        message.contains("a number is cut off at byte")
+            || message.contains("points behind the end at byte"),
+        "{message}"
+    );
 }
 
 #[test]
@@ -295,16 +388,25 @@ fn limits_hold() {
     let bytes = profile.encode_to_vec();
     let mut options = ReadOptions::default();
     options.limits.max_samples = 19;
-    assert!(matches!(read_pprof(&bytes[..], &options), Err(ReadError::TooLarge { limit: 19, .. })));
+    assert!(matches!(
+        read_pprof(&bytes[..], &options),
+        Err(ReadError::TooLarge { limit: 19, .. })
+    ));
     options.limits.max_samples = 20;
     options.limits.max_inflated_bytes = bytes.len() - 1;
-    assert!(matches!(read_pprof(&bytes[..], &options), Err(ReadError::TooLarge { .. })));
+    assert!(matches!(
+        read_pprof(&bytes[..], &options),
+        Err(ReadError::TooLarge { .. })
+    ));
     let mut profile = small();
     profile.sample[0].location_id = vec![1; 100];
     let mut options = ReadOptions::default();
     options.limits.max_stack_depth = 64;
     let (profile, report) = read_pprof(&profile.encode_to_vec()[..], &options).unwrap();
-    assert_eq!(profile.stacks.get(profile.series[0].samples[0].stack).len(), 64);
+    assert_eq!(
+        profile.stacks.get(profile.series[0].samples[0].stack).len(),
+        64
+    );
     assert_eq!(report.count("stacks_cut"), 1);
 }
 
@@ -316,8 +418,16 @@ fn trace_ids_become_links_and_labels_again() {
         profile.string_table.push(text.as_bytes().to_vec());
     }
     profile.sample[0].label = vec![
-        proto::Label { key: 11, str: 12, ..proto::Label::default() },
-        proto::Label { key: 13, str: 14, ..proto::Label::default() },
+        proto::Label {
+            key: 11,
+            str: 12,
+            ..proto::Label::default()
+        },
+        proto::Label {
+            key: 13,
+            str: 14,
+            ..proto::Label::default()
+        },
     ];
     let (ours, _) = read(&profile).unwrap();
     assert_eq!(ours.links.len(), 2);
@@ -325,7 +435,11 @@ fn trace_ids_become_links_and_labels_again() {
     assert_eq!(ours.links[1].span_id[0], 0xb7);
     assert_eq!(ours.label_sets.len(), 1);
     let oracle = proto::Profile::decode(&written(&ours)[..]).unwrap();
-    let texts: Vec<String> = oracle.sample[0].label.iter().map(|label| oracle.text(label.str)).collect();
+    let texts: Vec<String> = oracle.sample[0]
+        .label
+        .iter()
+        .map(|label| oracle.text(label.str))
+        .collect();
     assert_eq!(texts, [trace, "b7ad6b7169203331"]);
 }
 
@@ -337,17 +451,27 @@ fn series_of_several_labels_and_types_fit_in_one_file() {
     profile.series[0].labels.set("host", "h1");
     other.labels.set("service_name", "db");
     other.labels.set("host", "h1");
-    other.profile_type = "off_cpu:off_cpu:nanoseconds:off_cpu:nanoseconds".parse().unwrap();
+    other.profile_type = "off_cpu:off_cpu:nanoseconds:off_cpu:nanoseconds"
+        .parse()
+        .unwrap();
     profile.series.push(other);
     let bytes = written(&profile);
     let oracle = proto::Profile::decode(&bytes[..]).unwrap();
     assert_eq!(oracle.sample_type.len(), 2);
-    assert_eq!(oracle.sample.len(), 2, "samples of other services do not join");
+    assert_eq!(
+        oracle.sample.len(),
+        2,
+        "samples of other services do not join"
+    );
     let (again, _) = read_pprof(&bytes[..], &ReadOptions::default()).unwrap();
     assert_eq!(again.series[1].profile_type.name, "off_cpu");
     assert_eq!(again.series[1].labels.to_string(), "{host=\"h1\"}");
     let description = common::describe(&again, &again.series[1].samples[0]);
-    assert!(description.contains("service_name=\\\"db\\\"") || description.contains("service_name=\"db\""), "{description}");
+    assert!(
+        description.contains("service_name=\\\"db\\\"")
+            || description.contains("service_name=\"db\""),
+        "{description}"
+    );
 }
 
 proptest! {

@@ -16,11 +16,11 @@ use crate::pprof::SPAN_ID_LABEL;
 use crate::pprof::TIME_LABEL;
 use crate::pprof::TRACE_ID_LABEL;
 use crate::pprof::read::Strings;
-use crate::pprof::wire::Problem;
-use crate::pprof::wire::Reader;
-use crate::pprof::wire::Span;
-use crate::pprof::wire::Value;
-use crate::pprof::wire::error;
+use crate::protobuf::reader::Problem;
+use crate::protobuf::reader::Reader;
+use crate::protobuf::reader::Span;
+use crate::protobuf::reader::Value;
+use crate::protobuf::reader::error;
 use crate::report::Report;
 
 /// What the labels of a sample say.
@@ -89,7 +89,10 @@ fn read_all(
     let mut time_ns = 0;
     for &span in spans {
         let Some(label) = read_label(profile, strings, span)? else {
-            report.note("labels_without_value", "labels without a value were left out");
+            report.note(
+                "labels_without_value",
+                "labels without a value were left out",
+            );
             continue;
         };
         let texts = &profile.symbols.strings;
@@ -125,7 +128,9 @@ fn take_id(link: &mut Link, key: &str, value: &str) -> bool {
 
 fn take_hex(id: &mut [u8], text: &str) -> bool {
     let is_hex = text.len() == 2 * id.len()
-        && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+        && text
+            .bytes()
+            .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
         && text.bytes().any(|byte| byte != b'0');
     if is_hex {
         for (byte, digits) in id.iter_mut().zip(text.as_bytes().chunks_exact(2)) {

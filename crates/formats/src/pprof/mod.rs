@@ -9,12 +9,10 @@ mod metadata;
 mod raw;
 mod read;
 mod rows;
-mod wire;
-mod wire_write;
 mod write;
 
-pub use crate::pprof::read::read_pprof;
 pub(crate) use crate::pprof::raw::looks_like_pprof;
+pub use crate::pprof::read::read_pprof;
 pub use crate::pprof::write::PprofOptions;
 pub use crate::pprof::write::write_pprof;
 

@@ -6,13 +6,13 @@
 use crate::error::ReadError;
 use crate::options::Limits;
 use crate::pprof::NAME;
-use crate::pprof::wire::Problem;
-use crate::pprof::wire::Reader;
-use crate::pprof::wire::Span;
-use crate::pprof::wire::Value;
-use crate::pprof::wire::WireError;
-use crate::pprof::wire::error;
-use crate::pprof::wire::numbers;
+use crate::protobuf::reader::Problem;
+use crate::protobuf::reader::Reader;
+use crate::protobuf::reader::Span;
+use crate::protobuf::reader::Value;
+use crate::protobuf::reader::WireError;
+use crate::protobuf::reader::error;
+use crate::protobuf::reader::numbers;
 
 /// Where the parts of a profile are, and its plain numbers. Strings are indices yet.
 #[derive(Debug, Default)]

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::io::BufRead;
 
 use candela_model::FrameKind;
-use candela_model::FunctionId;
 use candela_model::Function;
+use candela_model::FunctionId;
 use candela_model::Location;
 use candela_model::LocationId;
 use candela_model::Mapping;
@@ -27,13 +27,13 @@ use crate::pprof::metadata::Metadata;
 use crate::pprof::raw::RawProfile;
 use crate::pprof::raw::RawValueType;
 use crate::pprof::raw::scan;
-use crate::pprof::wire::Problem;
-use crate::pprof::wire::Reader;
-use crate::pprof::wire::Span;
-use crate::pprof::wire::Value;
-use crate::pprof::wire::WireError;
-use crate::pprof::wire::error;
-use crate::pprof::wire::numbers;
+use crate::protobuf::reader::Problem;
+use crate::protobuf::reader::Reader;
+use crate::protobuf::reader::Span;
+use crate::protobuf::reader::Value;
+use crate::protobuf::reader::WireError;
+use crate::protobuf::reader::error;
+use crate::protobuf::reader::numbers;
 use crate::report::Report;
 
 /// Reads a pprof profile, plain or compressed with gzip or zstd. Each value column becomes a
@@ -147,7 +147,10 @@ impl<'a> Strings<'a> {
     #[cold]
     fn dangling(&self, index: u64, user: Span) -> ReadError {
         let count = self.spans.len();
-        corrupt(format!("string {index} does not exist, there are {count}"), user)
+        corrupt(
+            format!("string {index} does not exist, there are {count}"),
+            user,
+        )
     }
 }
 
@@ -205,8 +208,16 @@ impl Builder<'_> {
             let system_name = self.strings.id(profile, system_name, span)?;
             let file = self.strings.id(profile, file, span)?;
             let ours = profile.symbols.intern_function_ids(Function {
-                name: if name == StringId(0) { system_name } else { name },
-                system_name: if system_name == name { StringId(0) } else { system_name },
+                name: if name == StringId(0) {
+                    system_name
+                } else {
+                    name
+                },
+                system_name: if system_name == name {
+                    StringId(0)
+                } else {
+                    system_name
+                },
                 file,
                 start_line,
             });
@@ -230,7 +241,13 @@ impl Builder<'_> {
             .symbols
             .mappings()
             .iter()
-            .map(|mapping| self.profile.symbols.strings.get(mapping.file).starts_with("[kernel"))
+            .map(|mapping| {
+                self.profile
+                    .symbols
+                    .strings
+                    .get(mapping.file)
+                    .starts_with("[kernel")
+            })
             .collect();
         for position in 0..self.raw.locations.len() {
             let span = self.raw.locations[position];
@@ -292,17 +309,29 @@ impl Builder<'_> {
             }
         }
         match self.functions.get(function) {
-            Some(ours) => Ok(Some((FunctionId(ours), line, column))),
-            None if function == 0 => {
-                self.report
-                    .note("lines_without_function", "lines without a function were left out");
-                Ok(None)
+            Some(ours) if self.is_named(FunctionId(ours)) => {
+                Ok(Some((FunctionId(ours), line, column)))
             }
+            // Without a name the address tells more than the line.
+            Some(_) => Ok(self.leave_line_out()),
+            None if function == 0 => Ok(self.leave_line_out()),
             None => {
                 let problem = format!("a line refers to function {function}, which does not exist");
                 Err(corrupt(problem, span))
             }
         }
+    }
+
+    fn is_named(&self, function: FunctionId) -> bool {
+        self.profile.symbols.function(function).name != StringId(0)
+    }
+
+    fn leave_line_out<T>(&mut self) -> Option<T> {
+        self.report.note(
+            "lines_without_function",
+            "lines without a function's name were left out",
+        );
+        None
     }
 
     /// One empty series for each column.
@@ -316,7 +345,9 @@ impl Builder<'_> {
             }
         }
         if self.raw.default_sample_type != 0 {
-            let text = self.strings.text(self.raw.default_sample_type, everywhere)?;
+            let text = self
+                .strings
+                .text(self.raw.default_sample_type, everywhere)?;
             self.report.default_sample_type = Some(text.into_owned());
         }
         if metadata.types.len() != self.raw.sample_types.len() {
@@ -363,8 +394,10 @@ impl Builder<'_> {
         if start >= 0 && duration >= 0 && start.checked_add(duration).is_some() {
             return (start, duration);
         }
-        self.report
-            .note("window_repaired", "a time window that is none was set to a moment");
+        self.report.note(
+            "window_repaired",
+            "a time window that is none was set to a moment",
+        );
         (start.max(0), 0)
     }
 

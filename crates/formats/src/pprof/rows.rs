@@ -63,7 +63,10 @@ impl Columns {
         let mut distinct_labels: Vec<Labels> = Vec::new();
         let mut labels_of = Vec::with_capacity(series.len());
         for one in series {
-            let own = one.labels.iter().filter(|&(name, _)| common.get(name).is_none());
+            let own = one
+                .labels
+                .iter()
+                .filter(|&(name, _)| common.get(name).is_none());
             let own = Labels::from_pairs(own);
             let known = distinct_labels.iter().position(|labels| *labels == own);
             labels_of.push(known.unwrap_or_else(|| {
@@ -74,14 +77,20 @@ impl Columns {
         let (start_ns, duration_ns) = common_window(series, report);
         let has_one_period = series.iter().all(|one| one.period == series[0].period);
         if !has_one_period {
-            report.note("periods_differ", "pprof has one period; the first one was written");
+            report.note(
+                "periods_differ",
+                "pprof has one period; the first one was written",
+            );
         }
         Self {
             types: column_names(&ids),
             column_of,
             labels_of,
             distinct_labels,
-            metadata: Metadata { types: ids, labels: common },
+            metadata: Metadata {
+                types: ids,
+                labels: common,
+            },
             start_ns,
             duration_ns,
             period: series[0].period,
@@ -120,16 +129,17 @@ impl Columns {
 /// The labels that all series have with the same value.
 fn common_labels(series: &[ProfileSeries]) -> Labels {
     let first = series[0].labels.iter();
-    let shared = first.filter(|&(name, value)| {
-        series.iter().all(|one| one.labels.get(name) == Some(value))
-    });
+    let shared =
+        first.filter(|&(name, value)| series.iter().all(|one| one.labels.get(name) == Some(value)));
     Labels::from_pairs(shared)
 }
 
 /// The window from the first start to the last end.
 fn common_window(series: &[ProfileSeries], report: &mut Report) -> (i64, i64) {
     let starts = series.iter().map(|one| one.start_ns);
-    let ends = series.iter().map(|one| one.start_ns.saturating_add(one.duration_ns));
+    let ends = series
+        .iter()
+        .map(|one| one.start_ns.saturating_add(one.duration_ns));
     let start = starts.min().unwrap_or(0);
     let end = ends.max().unwrap_or(0);
     let window = (start, end - start);
@@ -137,7 +147,10 @@ fn common_window(series: &[ProfileSeries], report: &mut Report) -> (i64, i64) {
         .iter()
         .all(|one| (one.start_ns, one.duration_ns) == window);
     if !is_one {
-        report.note("windows_joined", "windows of several series were joined into one");
+        report.note(
+            "windows_joined",
+            "windows of several series were joined into one",
+        );
     }
     window
 }
@@ -148,7 +161,10 @@ fn column_names(ids: &[ProfileType]) -> Vec<ProfileType> {
     let mut named: Vec<ProfileType> = Vec::with_capacity(ids.len());
     for id in ids {
         let mut column = id.clone();
-        if named.iter().any(|other| other.sample_type == column.sample_type) {
+        if named
+            .iter()
+            .any(|other| other.sample_type == column.sample_type)
+        {
             column.sample_type = format!("{}_{}", id.name, id.sample_type);
         }
         named.push(column);

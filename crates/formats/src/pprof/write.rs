@@ -18,7 +18,7 @@ use crate::pprof::TIME_LABEL;
 use crate::pprof::TRACE_ID_LABEL;
 use crate::pprof::rows::Columns;
 use crate::pprof::rows::Row;
-use crate::pprof::wire_write::Message;
+use crate::protobuf::writer::Message;
 use crate::report::Report;
 
 /// How to write pprof.
@@ -151,7 +151,9 @@ impl<'a> Writer<'a> {
         let stack = profile.stacks.get(row.key.stack);
         if !stack.is_empty() {
             let locations = &mut self.locations;
-            let numbers = stack.iter().map(|location| locations.number(location.index()));
+            let numbers = stack
+                .iter()
+                .map(|location| locations.number(location.index()));
             sample.packed(1, numbers, &mut self.scratch);
         }
         let values = row.values.iter().map(|&value| value as u64);

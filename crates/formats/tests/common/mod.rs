@@ -1,6 +1,8 @@
 //! What several tests share: the corpus, an independent pprof decoder, and profiles as plain text.
 #![allow(
     dead_code,
+    missing_docs,
+    unreachable_pub,
     clippy::allow_attributes,
     reason = "every test binary uses its own part of this module"
 )]
@@ -38,9 +40,24 @@ pub fn manifest(folder: &str) -> Vec<(String, String)> {
             let fields: Vec<&str> = line.split('\t').collect();
             let name = fields[0].strip_prefix(&prefix)?;
             let is_input = fields[5] == "input";
-            is_input.then(|| (name.to_owned(), (*fields.last().expect("fields")).to_owned()))
+            is_input.then(|| {
+                (
+                    name.to_owned(),
+                    (*fields.last().expect("fields")).to_owned(),
+                )
+            })
         })
         .collect()
+}
+
+/// Compares two contents and shows the first difference only: whole profiles fill screens.
+pub fn assert_same_content(found: &Profile, expected: &Profile, name: &str) {
+    let (found, expected) = (content(found), content(expected));
+    for (key, value) in &expected {
+        assert_eq!(found.get(key), Some(value), "{name}: {key}");
+    }
+    let added = found.keys().find(|key| !expected.contains_key(*key));
+    assert_eq!(added, None, "{name}");
 }
 
 /// The summed value of everything that tells samples apart, as text.

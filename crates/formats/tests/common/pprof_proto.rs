@@ -1,5 +1,10 @@
 //! pprof's messages declared for prost: a decoder that shares no code with ours.
-#![allow(missing_docs, clippy::allow_attributes, reason = "field names are those of profile.proto")]
+#![allow(
+    missing_docs,
+    unreachable_pub,
+    clippy::allow_attributes,
+    reason = "field names are those of profile.proto"
+)]
 
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct Profile {

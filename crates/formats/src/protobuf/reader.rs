@@ -67,7 +67,9 @@ impl WireError {
             Problem::CutVarint => "a number is cut off".to_owned(),
             Problem::LongVarint => "a number has more than 64 bits".to_owned(),
             Problem::CutBytes => "a length points behind the end".to_owned(),
-            Problem::WireType(wire_type) => format!("wire type {wire_type} does not exist in proto3"),
+            Problem::WireType(wire_type) => {
+                format!("wire type {wire_type} does not exist in proto3")
+            }
             Problem::FieldZero => "field number 0 does not exist".to_owned(),
             Problem::Mismatch(field) => format!("field {field} has a value of the wrong type"),
         };
@@ -172,7 +174,10 @@ impl<'a> Reader<'a> {
     #[cold]
     fn last_varint(&mut self) -> Result<u64, WireError> {
         let mut value = 0_u64;
-        for (index, &byte) in self.data[self.position.min(self.data.len())..].iter().enumerate() {
+        for (index, &byte) in self.data[self.position.min(self.data.len())..]
+            .iter()
+            .enumerate()
+        {
             value |= u64::from(byte & 0x7f) << (7 * index);
             if byte < 0x80 {
                 self.position += index + 1;
@@ -247,7 +252,11 @@ mod tests {
     fn breaks_are_named_with_their_place() {
         let cases: [(&[u8], Problem, usize); 6] = [
             (&[0x08, 0x80], Problem::CutVarint, 1),
-            (&[0x08, 255, 255, 255, 255, 255, 255, 255, 255, 255, 2, 0], Problem::LongVarint, 1),
+            (
+                &[0x08, 255, 255, 255, 255, 255, 255, 255, 255, 255, 2, 0],
+                Problem::LongVarint,
+                1,
+            ),
             (&[0x12, 5, 1], Problem::CutBytes, 2),
             (&[0x0b], Problem::WireType(3), 0),
             (&[0x00, 1], Problem::FieldZero, 0),

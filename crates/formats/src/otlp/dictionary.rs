@@ -1,0 +1,248 @@
+//! The shared tables of a request, taken into ours once.
+
+use candela_model::FrameKind;
+use candela_model::Function;
+use candela_model::FunctionId;
+use candela_model::Link;
+use candela_model::LinkId;
+use candela_model::Location;
+use candela_model::LocationId;
+use candela_model::Mapping;
+use candela_model::MappingId;
+use candela_model::Profile;
+use candela_model::StackId;
+use candela_model::StringId;
+use hashbrown::HashMap;
+
+use crate::error::ReadError;
+use crate::otlp::BUILD_ID_ATTRIBUTES;
+use crate::otlp::FRAME_TYPE_ATTRIBUTE;
+use crate::otlp::NAME;
+use crate::otlp::attributes::Plain;
+use crate::otlp::attributes::plain_values;
+use crate::otlp::wire;
+use crate::report::Report;
+
+/// For each index of the request's tables what it is here; `None` where an entry refers to what
+/// does not exist, so that only the profiles that use it are refused.
+#[derive(Debug)]
+pub(crate) struct Dictionary<'a> {
+    pub(crate) strings: &'a [String],
+    pub(crate) stacks: Vec<Option<StackId>>,
+    pub(crate) links: Vec<LinkId>,
+    pub(crate) attributes: Vec<Option<Attribute<'a>>>,
+}
+
+/// An entry of the attribute table.
+#[derive(Debug)]
+pub(crate) struct Attribute<'a> {
+    pub(crate) key: &'a str,
+    pub(crate) values: Vec<Plain>,
+    pub(crate) unit: &'a str,
+}
+
+/// The tables that only other tables refer to.
+struct Tables<'a> {
+    strings: Vec<StringId>,
+    attributes: Vec<Option<Attribute<'a>>>,
+    mappings: Vec<Option<MappingId>>,
+    functions: Vec<Option<FunctionId>>,
+    locations: Vec<Option<LocationId>>,
+}
+
+/// The entry at an index of the request, which is signed there.
+pub(crate) fn entry<T>(table: &[T], index: i32) -> Option<&T> {
+    table.get(usize::try_from(index).ok()?)
+}
+
+impl<'a> Dictionary<'a> {
+    /// Takes all tables in.
+    pub(crate) fn read(
+        dictionary: &'a wire::ProfilesDictionary,
+        profile: &mut Profile,
+        report: &mut Report,
+        max_stack_depth: usize,
+    ) -> Result<Self, ReadError> {
+        let texts = &dictionary.string_table;
+        if texts.first().is_none_or(|first| !first.is_empty()) {
+            return Err(ReadError::Invalid {
+                format: NAME,
+                problem: "entry 0 of the dictionary's string table must be the empty string"
+                    .to_owned(),
+            });
+        }
+        let mut tables = Tables {
+            strings: texts
+                .iter()
+                .map(|text| profile.symbols.strings.intern(text))
+                .collect(),
+            attributes: read_attributes(dictionary),
+            mappings: Vec::new(),
+            functions: Vec::new(),
+            locations: Vec::new(),
+        };
+        tables.mappings = dictionary
+            .mapping_table
+            .iter()
+            .map(|mapping| tables.mapping(profile, mapping))
+            .collect();
+        tables.functions = dictionary
+            .function_table
+            .iter()
+            .map(|function| tables.function(profile, function))
+            .collect();
+        tables.locations = dictionary
+            .location_table
+            .iter()
+            .map(|location| tables.location(profile, location))
+            .collect();
+        let mut cut_stacks = 0;
+        let mut scratch = Vec::new();
+        let stacks = dictionary
+            .stack_table
+            .iter()
+            .map(|stack| {
+                let indices = &stack.location_indices;
+                let cut = indices.len().saturating_sub(max_stack_depth);
+                cut_stacks += u64::from(cut > 0);
+                scratch.clear();
+                for &index in &indices[cut..] {
+                    scratch.push((*entry(&tables.locations, index)?)?);
+                }
+                Some(profile.stacks.intern(&scratch))
+            })
+            .collect();
+        report.note_many(
+            "stacks_cut",
+            "stacks deeper than the limit were cut at the leaf",
+            cut_stacks,
+        );
+        Ok(Self {
+            strings: texts,
+            stacks,
+            links: read_links(dictionary, profile),
+            attributes: tables.attributes,
+        })
+    }
+
+    /// The text at an index; `None` when there is no such entry.
+    pub(crate) fn text(&self, index: i32) -> Option<&'a str> {
+        entry(self.strings, index).map(String::as_str)
+    }
+
+    /// The attribute at an index; `None` when it does not exist or refers to nothing.
+    pub(crate) fn attribute(&self, index: i32) -> Option<&Attribute<'a>> {
+        entry(&self.attributes, index)?.as_ref()
+    }
+}
+
+impl Tables<'_> {
+    fn string(&self, index: i32) -> Option<StringId> {
+        entry(&self.strings, index).copied()
+    }
+
+    fn mapping(&self, profile: &mut Profile, mapping: &wire::Mapping) -> Option<MappingId> {
+        let mut build_ids: [Option<&str>; BUILD_ID_ATTRIBUTES.len()] = Default::default();
+        for &index in &mapping.attribute_indices {
+            let attribute = entry(&self.attributes, index)?.as_ref()?;
+            let rank = BUILD_ID_ATTRIBUTES
+                .iter()
+                .position(|name| *name == attribute.key);
+            if let (Some(rank), Some(Plain::Text(id))) = (rank, attribute.values.first()) {
+                build_ids[rank] = Some(id);
+            }
+        }
+        let build_id = build_ids.into_iter().flatten().next().unwrap_or("");
+        let build_id = profile.symbols.strings.intern(build_id);
+        Some(profile.symbols.intern_mapping(Mapping {
+            memory_start: mapping.memory_start,
+            memory_limit: mapping.memory_limit,
+            file_offset: mapping.file_offset,
+            file: self.string(mapping.filename_strindex)?,
+            build_id,
+        }))
+    }
+
+    fn function(&self, profile: &mut Profile, function: &wire::Function) -> Option<FunctionId> {
+        let name = self.string(function.name_strindex)?;
+        let system_name = self.string(function.system_name_strindex)?;
+        let is_same = system_name == name;
+        Some(profile.symbols.intern_function_ids(Function {
+            name: if name == StringId(0) {
+                system_name
+            } else {
+                name
+            },
+            system_name: if is_same { StringId(0) } else { system_name },
+            file: self.string(function.filename_strindex)?,
+            start_line: line_number(function.start_line),
+        }))
+    }
+
+    fn location(&self, profile: &mut Profile, location: &wire::Location) -> Option<LocationId> {
+        let mapping = match location.mapping_index {
+            0 => MappingId(0),
+            index => (*entry(&self.mappings, index)?)?,
+        };
+        let mut kind = FrameKind::Unknown;
+        for &index in &location.attribute_indices {
+            let attribute = entry(&self.attributes, index)?.as_ref()?;
+            if let (FRAME_TYPE_ATTRIBUTE, Some(Plain::Text(name))) =
+                (attribute.key, attribute.values.first())
+            {
+                kind = FrameKind::from_name(name);
+            }
+        }
+        let mut lines = Vec::with_capacity(location.lines.len());
+        for line in &location.lines {
+            // Function 0 is "not known", and others without a name say as little.
+            if line.function_index == 0 {
+                continue;
+            }
+            let function = (*entry(&self.functions, line.function_index)?)?;
+            if profile.symbols.function(function).name != StringId(0) {
+                lines.push((function, line_number(line.line), line_number(line.column)));
+            }
+        }
+        let ours = Location::new(kind, location.address).in_mapping(mapping);
+        Some(profile.symbols.intern_location(&ours, &lines))
+    }
+}
+
+fn read_attributes(dictionary: &wire::ProfilesDictionary) -> Vec<Option<Attribute<'_>>> {
+    let strings = &dictionary.string_table;
+    dictionary
+        .attribute_table
+        .iter()
+        .map(|attribute| {
+            Some(Attribute {
+                key: entry(strings, attribute.key_strindex)?,
+                values: plain_values(attribute.value.as_ref(), strings),
+                unit: entry(strings, attribute.unit_strindex)?,
+            })
+        })
+        .collect()
+}
+
+fn read_links(dictionary: &wire::ProfilesDictionary, profile: &mut Profile) -> Vec<LinkId> {
+    let mut known: HashMap<Link, LinkId> = HashMap::from([(Link::default(), LinkId(0))]);
+    dictionary
+        .link_table
+        .iter()
+        .map(|link| {
+            let link = Link {
+                trace_id: link.trace_id.as_slice().try_into().unwrap_or_default(),
+                span_id: link.span_id.as_slice().try_into().unwrap_or_default(),
+            };
+            *known.entry(link).or_insert_with(|| {
+                profile.links.push(link);
+                LinkId::from_index(profile.links.len() - 1)
+            })
+        })
+        .collect()
+}
+
+/// Line and column numbers are signed 64-bit in the format; nonsense counts as unknown.
+fn line_number(number: i64) -> u32 {
+    u32::try_from(number).unwrap_or(0)
+}

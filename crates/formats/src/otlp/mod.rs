@@ -1,0 +1,41 @@
+//! OTLP profiles, `opentelemetry.proto.profiles.v1development` of version 1.10 and later.
+//!
+//! The signal is still in development and its field numbers moved between versions under one
+//! package name. We speak 1.10, which is the first with the numbers of today, and tell senders of
+//! older versions apart where the bytes allow it.
+
+mod attributes;
+mod decode;
+mod dictionary;
+mod dictionary_writer;
+mod encode;
+mod names;
+mod profile_type;
+mod wire_version;
+
+pub use opentelemetry_proto::tonic::collector::profiles::v1development::ExportProfilesServiceRequest;
+use opentelemetry_proto::tonic::profiles::v1development as wire;
+
+pub use crate::otlp::decode::decode_otlp;
+pub use crate::otlp::decode::decode_otlp_bytes;
+pub use crate::otlp::encode::OtlpOptions;
+pub use crate::otlp::encode::encode_otlp;
+pub use crate::otlp::encode::encode_otlp_bytes;
+
+/// The format's name in messages.
+const NAME: &str = "otlp";
+
+/// Attributes of our own start with this.
+const OWN_PREFIX: &str = "candela.";
+/// The first part of the profile type; wins over what the types say.
+const PROFILE_NAME_ATTRIBUTE: &str = "candela.profile.name";
+/// The kind of code of a location.
+const FRAME_TYPE_ATTRIBUTE: &str = "profile.frame.type";
+/// Build ids in the order in which we prefer them.
+const BUILD_ID_ATTRIBUTES: [&str; 4] = [
+    "process.executable.build_id.gnu",
+    "process.executable.build_id.go",
+    "process.executable.build_id.htlhash",
+    // Deprecated name of the last one, still sent.
+    "process.executable.build_id.profiling",
+];

@@ -1,0 +1,4 @@
+//! The protobuf wire format, for the messages that generated code would be too slow for.
+
+pub(crate) mod reader;
+pub(crate) mod writer;

@@ -1,0 +1,655 @@
+//! OTLP profiles: conventions both ways, refusals, hostile bytes.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+
+mod common;
+
+use candela_formats::AttributeValue;
+use candela_formats::ExportProfilesServiceRequest;
+use candela_formats::OtlpOptions;
+use candela_formats::ReadOptions;
+use candela_formats::Report;
+use candela_formats::decode_otlp;
+use candela_formats::decode_otlp_bytes;
+use candela_formats::encode_otlp;
+use candela_formats::encode_otlp_bytes;
+use candela_formats::read_pprof;
+use candela_model::FrameKind;
+use candela_model::LabelValue;
+use candela_model::Labels;
+use candela_model::Link;
+use candela_model::Location;
+use candela_model::Mapping;
+use candela_model::Profile;
+use candela_model::ProfileSeries;
+use candela_model::Sample;
+use candela_model::SampleLabel;
+use common::content;
+use common::corpus;
+use common::manifest;
+use opentelemetry_proto::tonic::common::v1::AnyValue;
+use opentelemetry_proto::tonic::common::v1::KeyValue;
+use opentelemetry_proto::tonic::common::v1::any_value::Value;
+use opentelemetry_proto::tonic::profiles::v1development as wire;
+use opentelemetry_proto::tonic::resource::v1::Resource;
+use proptest::prelude::*;
+use prost::Message;
+
+fn text(value: &str) -> Option<AnyValue> {
+    Some(AnyValue {
+        value: Some(Value::StringValue(value.to_owned())),
+    })
+}
+
+fn pair(key: &str, value: &str) -> KeyValue {
+    KeyValue {
+        key: key.to_owned(),
+        value: text(value),
+        key_strindex: 0,
+    }
+}
+
+/// What the OpenTelemetry eBPF profiler sends: counted samples with times, one resource a container.
+fn ebpf_request() -> ExportProfilesServiceRequest {
+    let strings = [
+        "",
+        "samples",
+        "count",
+        "cpu",
+        "nanoseconds",
+        "thread.name",
+        "main",
+        "/usr/bin/app",
+        "process.executable.build_id.htlhash",
+        "profile.frame.type",
+        "kernel",
+        "do_idle",
+        "process.executable.name",
+    ];
+    let attribute = |key: i32, value: &str| wire::KeyValueAndUnit {
+        key_strindex: key,
+        value: text(value),
+        unit_strindex: 0,
+    };
+    let value_type = |kind, unit| {
+        Some(wire::ValueType {
+            type_strindex: kind,
+            unit_strindex: unit,
+        })
+    };
+    ExportProfilesServiceRequest {
+        resource_profiles: vec![wire::ResourceProfiles {
+            resource: Some(Resource {
+                attributes: vec![
+                    pair("container.id", "abc"),
+                    pair("k8s.pod.name", "web-1"),
+                    pair("cloud.region", "eu"),
+                ],
+                ..Resource::default()
+            }),
+            scope_profiles: vec![wire::ScopeProfiles {
+                scope: None,
+                profiles: vec![wire::Profile {
+                    sample_type: value_type(1, 2),
+                    period_type: value_type(3, 4),
+                    period: 50_000_000,
+                    time_unix_nano: 1_000_000_000,
+                    duration_nano: 5_000_000_000,
+                    samples: vec![
+                        wire::Sample {
+                            stack_index: 1,
+                            attribute_indices: vec![1, 4],
+                            link_index: 1,
+                            values: vec![],
+                            timestamps_unix_nano: vec![1_100_000_000, 1_200_000_000],
+                        },
+                        wire::Sample {
+                            stack_index: 2,
+                            attribute_indices: vec![1, 4],
+                            values: vec![3],
+                            ..wire::Sample::default()
+                        },
+                    ],
+                    ..wire::Profile::default()
+                }],
+                schema_url: String::new(),
+            }],
+            schema_url: String::new(),
+        }],
+        dictionary: Some(wire::ProfilesDictionary {
+            mapping_table: vec![
+                wire::Mapping::default(),
+                wire::Mapping {
+                    memory_start: 0x1000,
+                    memory_limit: 0x9000,
+                    filename_strindex: 7,
+                    attribute_indices: vec![2],
+                    ..wire::Mapping::default()
+                },
+            ],
+            location_table: vec![
+                wire::Location::default(),
+                wire::Location {
+                    mapping_index: 1,
+                    address: 0x1234,
+                    ..wire::Location::default()
+                },
+                wire::Location {
+                    address: 0xffff_ffff_8100_0000,
+                    lines: vec![wire::Line {
+                        function_index: 1,
+                        line: 7,
+                        column: 0,
+                    }],
+                    attribute_indices: vec![3],
+                    ..wire::Location::default()
+                },
+            ],
+            function_table: vec![
+                wire::Function::default(),
+                wire::Function {
+                    name_strindex: 11,
+                    ..wire::Function::default()
+                },
+            ],
+            link_table: vec![
+                wire::Link::default(),
+                wire::Link {
+                    trace_id: vec![7; 16],
+                    span_id: vec![8; 8],
+                },
+            ],
+            string_table: strings.iter().map(ToString::to_string).collect(),
+            attribute_table: vec![
+                wire::KeyValueAndUnit::default(),
+                attribute(5, "worker"),
+                attribute(8, "c0ffee"),
+                attribute(9, "kernel"),
+                attribute(12, "app"),
+            ],
+            stack_table: vec![
+                wire::Stack::default(),
+                wire::Stack {
+                    location_indices: vec![2, 1],
+                },
+                wire::Stack {
+                    location_indices: vec![1],
+                },
+            ],
+        }),
+    }
+}
+
+fn decode(request: &ExportProfilesServiceRequest) -> (Profile, Report) {
+    decode_otlp(request, &ReadOptions::default()).unwrap()
+}
+
+#[test]
+fn a_request_of_another_agent_becomes_our_types_and_labels() {
+    let (profile, report) = decode(&ebpf_request());
+    assert_eq!(report, Report::default());
+    assert_eq!(profile.validate(), Ok(()));
+    let [series] = &profile.series[..] else {
+        panic!("{:?}", profile.series);
+    };
+    let labels = r#"{cloud.region="eu", container_id="abc", pod="web-1", service_name="unknown_service:app"}"#;
+    assert_eq!(series.labels.to_string(), labels);
+    assert_eq!(
+        series.profile_type.to_string(),
+        "process_cpu:cpu:nanoseconds:cpu:nanoseconds"
+    );
+    let values: Vec<(i64, i64)> = series
+        .samples
+        .iter()
+        .map(|sample| (sample.value, sample.time_ns))
+        .collect();
+    let expected = [
+        (50_000_000, 1_100_000_000),
+        (50_000_000, 1_200_000_000),
+        (150_000_000, 0),
+    ];
+    assert_eq!(values, expected);
+    let first = series.samples[0];
+    assert_eq!(profile.links[first.link.index()].trace_id, [7; 16]);
+    let stack = profile.stacks.get(first.stack);
+    let kinds: Vec<FrameKind> = stack
+        .iter()
+        .map(|&id| profile.symbols.location(id).kind)
+        .collect();
+    assert_eq!(kinds, [FrameKind::Kernel, FrameKind::Unknown]);
+    let mapping = profile
+        .symbols
+        .mapping(profile.symbols.location(stack[1]).mapping);
+    assert_eq!(profile.symbols.strings.get(mapping.build_id), "c0ffee");
+    let description = common::describe(&profile, &first);
+    assert!(
+        description.contains("thread_name=\\\"worker\\\""),
+        "{description}"
+    );
+}
+
+#[test]
+fn samples_go_to_the_service_they_name() {
+    let mut request = ebpf_request();
+    let dictionary = request.dictionary.as_mut().unwrap();
+    dictionary.string_table.push("service.name".to_owned());
+    dictionary.attribute_table.push(wire::KeyValueAndUnit {
+        key_strindex: 13,
+        value: text("checkout"),
+        unit_strindex: 0,
+    });
+    let samples = &mut request.resource_profiles[0].scope_profiles[0].profiles[0].samples;
+    samples[1].attribute_indices.push(5);
+    let (profile, _) = decode(&request);
+    let services: Vec<&str> = profile
+        .series
+        .iter()
+        .map(|series| series.labels.get("service_name").unwrap())
+        .collect();
+    assert_eq!(services, ["unknown_service:app", "checkout"]);
+    let options = ReadOptions {
+        labels: Labels::from_pairs([("service_name", "mine")]),
+        ..ReadOptions::default()
+    };
+    let (profile, _) = decode_otlp(&request, &options).unwrap();
+    assert!(
+        profile
+            .series
+            .iter()
+            .all(|series| series.labels.get("service_name") == Some("mine"))
+    );
+}
+
+#[test]
+fn refused_profiles_do_not_take_others_with_them() {
+    type Change = fn(&mut wire::Profile);
+    let cases: [(&str, &str, Change); 8] = [
+        ("dangling_index", "stack 9", |one| {
+            one.samples[0].stack_index = 9
+        }),
+        ("dangling_index", "stack -1", |one| {
+            one.samples[0].stack_index = -1
+        }),
+        ("dangling_index", "link 5", |one| {
+            one.samples[0].link_index = 5
+        }),
+        ("dangling_index", "attribute 77", |one| {
+            one.samples[0].attribute_indices = vec![77]
+        }),
+        ("no_sample_type", "what its values are", |one| {
+            one.sample_type = None
+        }),
+        ("no_values", "neither values nor", |one| {
+            one.samples[0] = wire::Sample {
+                stack_index: 1,
+                ..wire::Sample::default()
+            };
+        }),
+        ("values_and_timestamps_differ", "1 values and 2", |one| {
+            one.samples[0].values = vec![1]
+        }),
+        ("time_out_of_range", "start", |one| {
+            one.time_unix_nano = u64::MAX
+        }),
+    ];
+    for (reason, part, change) in cases {
+        let mut request = ebpf_request();
+        let profiles = &mut request.resource_profiles[0].scope_profiles[0].profiles;
+        profiles.push(profiles[0].clone());
+        change(&mut profiles[1]);
+        let (profile, report) = decode(&request);
+        assert_eq!(profile.series.len(), 1, "{reason}: the good one stays");
+        assert_eq!(report.rejected_profiles(), 1, "{reason}");
+        assert_eq!(report.rejected[0].reason, reason);
+        assert_eq!(report.rejected[0].samples, 2);
+        assert!(
+            report.rejection_message().contains(part),
+            "{}",
+            report.rejection_message()
+        );
+    }
+}
+
+#[test]
+fn a_broken_table_entry_refuses_only_its_users() {
+    let mut request = ebpf_request();
+    let dictionary = request.dictionary.as_mut().unwrap();
+    dictionary.location_table[2].lines[0].function_index = 40;
+    let profiles = &mut request.resource_profiles[0].scope_profiles[0].profiles;
+    profiles.push(profiles[0].clone());
+    profiles[1].samples.remove(0);
+    let (profile, report) = decode(&request);
+    assert_eq!(profile.series.len(), 1);
+    assert_eq!(profile.series[0].samples.len(), 1);
+    assert_eq!(report.rejected[0].reason, "dangling_index");
+}
+
+#[test]
+fn requests_without_a_sound_dictionary_are_refused_whole() {
+    let mut request = ebpf_request();
+    request.dictionary.as_mut().unwrap().string_table[0] = "x".to_owned();
+    let message = decode_otlp(&request, &ReadOptions::default())
+        .unwrap_err()
+        .to_string();
+    assert!(message.contains("must be the empty string"), "{message}");
+    request.dictionary = None;
+    let message = decode_otlp(&request, &ReadOptions::default())
+        .unwrap_err()
+        .to_string();
+    assert!(message.contains("has no dictionary"), "{message}");
+    let empty = ExportProfilesServiceRequest::default();
+    assert_eq!(decode(&empty).0.series, []);
+    let mut options = ReadOptions::default();
+    options.limits.max_samples = 2;
+    let message = decode_otlp(&ebpf_request(), &options)
+        .unwrap_err()
+        .to_string();
+    assert!(message.contains("limit of 2"), "{message}");
+}
+
+/// Samples as they were numbered up to version 1.9.
+#[derive(Clone, PartialEq, Message)]
+struct OldSample {
+    #[prost(int32, tag = "1")]
+    stack_index: i32,
+    #[prost(int64, repeated, tag = "2")]
+    values: Vec<i64>,
+    #[prost(int32, repeated, tag = "3")]
+    attribute_indices: Vec<i32>,
+    #[prost(int32, tag = "4")]
+    link_index: i32,
+    #[prost(fixed64, repeated, tag = "5")]
+    timestamps_unix_nano: Vec<u64>,
+}
+
+/// One field around some bytes.
+fn nested(field: u32, bytes: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    prost::encoding::encode_key(field, prost::encoding::WireType::LengthDelimited, &mut out);
+    prost::encoding::encode_varint(bytes.len() as u64, &mut out);
+    out.extend_from_slice(bytes);
+    out
+}
+
+#[test]
+fn senders_of_older_versions_are_told_so() {
+    let old = |attribute_indices: Vec<i32>, timestamps_unix_nano: Vec<u64>| OldSample {
+        stack_index: 1,
+        values: vec![1, 1],
+        attribute_indices,
+        link_index: 0,
+        timestamps_unix_nano,
+    };
+    for sample in [
+        old(vec![1, 4], vec![]),
+        old(vec![], vec![]),
+        old(vec![], vec![5, 6]),
+    ] {
+        let mut request = ebpf_request();
+        let profiles = &mut request.resource_profiles[0].scope_profiles[0].profiles;
+        profiles[0].samples.clear();
+        let mut profile = profiles[0].encode_to_vec();
+        profiles.clear();
+        profile.extend(nested(2, &sample.encode_to_vec()));
+        let mut bytes = nested(1, &nested(2, &nested(2, &profile)));
+        request.resource_profiles.clear();
+        bytes.extend(request.encode_to_vec());
+        let message = match decode_otlp_bytes(&bytes, &ReadOptions::default()) {
+            Err(error) => error.to_string(),
+            Ok((_, report)) => report.rejection_message(),
+        };
+        assert!(
+            message.contains("OTLP profiles 1.9 or older"),
+            "{sample:?}: {message}"
+        );
+    }
+}
+
+#[test]
+fn what_our_agent_says_of_itself_arrives_once() {
+    let (profile, _) = decode(&ebpf_request());
+    let mut twice = profile.clone();
+    twice.absorb(&profile);
+    let options = OtlpOptions {
+        scope_name: "candela".to_owned(),
+        scope_version: "0.1".to_owned(),
+        resource_attributes: vec![("host.name".to_owned(), AttributeValue::Text("h".to_owned()))],
+        attributes: vec![
+            (
+                "candela.agent.version".to_owned(),
+                AttributeValue::Text("0.1".to_owned()),
+            ),
+            ("candela.drops.ring".to_owned(), AttributeValue::Number(12)),
+        ],
+    };
+    let (again, report) = decode(&encode_otlp(&twice, &options));
+    assert_eq!(report.attributes, options.attributes);
+    assert_eq!(again.series[0].labels.get("host"), Some("h"));
+    assert_eq!(again.series[0].labels.get("candela.agent.version"), None);
+}
+
+#[test]
+fn the_dictionary_has_no_duplicates_and_no_orphans() {
+    for (name, expected) in manifest("pprof") {
+        if expected != "ok" {
+            continue;
+        }
+        let bytes = std::fs::read(corpus("pprof").unwrap().join(&name)).unwrap();
+        let options = ReadOptions {
+            default_service: "test".to_owned(),
+            ..ReadOptions::default()
+        };
+        let (profile, _) = read_pprof(&bytes[..], &options).unwrap();
+        let request = encode_otlp(&profile, &OtlpOptions::default());
+        let dictionary = request.dictionary.as_ref().unwrap();
+        assert_no_duplicates(&dictionary.string_table, &name);
+        assert_no_duplicates(&dictionary.function_table, &name);
+        assert_no_duplicates(&dictionary.mapping_table, &name);
+        assert_no_duplicates(&dictionary.location_table, &name);
+        assert_no_duplicates(&dictionary.stack_table, &name);
+        assert_no_duplicates(&dictionary.attribute_table, &name);
+        assert_every_entry_is_used(&request, &name);
+        let (again, report) = decode_otlp_bytes(&request.encode_to_vec(), &options).unwrap();
+        assert_eq!(report, Report::default(), "{name}");
+        common::assert_same_content(&again, &profile, &name);
+    }
+}
+
+fn assert_no_duplicates<T: std::fmt::Debug>(table: &[T], name: &str) {
+    let distinct: std::collections::HashSet<String> =
+        table.iter().map(|entry| format!("{entry:?}")).collect();
+    assert_eq!(distinct.len(), table.len(), "{name}");
+}
+
+fn assert_every_entry_is_used(request: &ExportProfilesServiceRequest, name: &str) {
+    let dictionary = request.dictionary.as_ref().unwrap();
+    let profiles = || {
+        let scopes = request
+            .resource_profiles
+            .iter()
+            .flat_map(|one| &one.scope_profiles);
+        scopes.flat_map(|scope| &scope.profiles)
+    };
+    let samples = || profiles().flat_map(|one| &one.samples);
+    let all_used = |what: &str, len: usize, used: Vec<i32>| {
+        let mut used: Vec<i32> = used.into_iter().filter(|&index| index != 0).collect();
+        used.sort_unstable();
+        used.dedup();
+        assert_eq!(used.len() + 1, len, "{name}: {what}");
+    };
+    let locations = || &dictionary.location_table;
+    let lines = || locations().iter().flat_map(|location| &location.lines);
+    all_used(
+        "stacks",
+        dictionary.stack_table.len(),
+        samples().map(|one| one.stack_index).collect(),
+    );
+    all_used(
+        "links",
+        dictionary.link_table.len(),
+        samples().map(|one| one.link_index).collect(),
+    );
+    let stacks = dictionary.stack_table.iter();
+    let used = stacks
+        .flat_map(|stack| stack.location_indices.clone())
+        .collect();
+    all_used("locations", locations().len(), used);
+    let used = lines().map(|line| line.function_index).collect();
+    all_used("functions", dictionary.function_table.len(), used);
+    let used = locations()
+        .iter()
+        .map(|location| location.mapping_index)
+        .collect();
+    all_used("mappings", dictionary.mapping_table.len(), used);
+    let mut used: Vec<i32> = samples()
+        .flat_map(|one| one.attribute_indices.clone())
+        .collect();
+    used.extend(profiles().flat_map(|one| one.attribute_indices.clone()));
+    used.extend(
+        locations()
+            .iter()
+            .flat_map(|one| one.attribute_indices.clone()),
+    );
+    used.extend(
+        dictionary
+            .mapping_table
+            .iter()
+            .flat_map(|one| one.attribute_indices.clone()),
+    );
+    all_used("attributes", dictionary.attribute_table.len(), used);
+}
+
+/// A sample as numbers: series, stack (function, line, kind, address), labels, link, value, time.
+type Drawn = (u8, Vec<(u8, u8, u8, u16)>, Vec<(u8, i8)>, u8, i64, u8);
+
+fn drawn_samples() -> impl Strategy<Value = Vec<Drawn>> {
+    let frame = (0_u8..5, 0_u8..4, 0_u8..15, 0_u16..3);
+    let stack = prop::collection::vec(frame, 0..6);
+    let labels = prop::collection::vec((0_u8..4, any::<i8>()), 0..4);
+    let value = prop_oneof![1_i64..1000, -5_i64..-1];
+    let sample = (0_u8..6, stack, labels, 0_u8..3, value, 0_u8..4);
+    prop::collection::vec(sample, 1..40)
+}
+
+fn build(drawn: &[Drawn]) -> Profile {
+    let types = [
+        "process_cpu:cpu:nanoseconds:cpu:nanoseconds",
+        "process_cpu:samples:count:cpu:nanoseconds",
+        "mutex:delay:nanoseconds:contentions:count",
+    ];
+    let mut profile = Profile::default();
+    for index in 0_u8..6 {
+        let labels = Labels::from_pairs([
+            ("service_name", format!("service{}", index / 3)),
+            ("pod", "p".to_owned()),
+            ("custom.name", "x".to_owned()),
+        ]);
+        let id = types[usize::from(index % 3)].parse().unwrap();
+        let mut series = ProfileSeries::new(labels, id);
+        series.start_ns = 1_000 + i64::from(index);
+        series.duration_ns = 10;
+        series.period = 7;
+        profile.series.push(series);
+    }
+    for (series, frames, labels, link, value, time) in drawn {
+        let mut locations = Vec::new();
+        for &(function, line, kind, address) in frames {
+            let file = profile.symbols.strings.intern(&format!("/bin/{address}"));
+            let build_id = profile
+                .symbols
+                .strings
+                .intern(["", "c0ffee", "go/build"][usize::from(address)]);
+            let mapping = profile.symbols.intern_mapping(Mapping {
+                memory_start: u64::from(address),
+                file,
+                build_id,
+                ..Mapping::default()
+            });
+            let function = profile.symbols.intern_function(
+                &format!("f{function}"),
+                "_Z",
+                "a.c",
+                u32::from(line),
+            );
+            let location = Location::new(FrameKind::from_number(kind), u64::from(address));
+            let lines = vec![(function, u32::from(line), 1); usize::from(line % 3)];
+            locations.push(
+                profile
+                    .symbols
+                    .intern_location(&location.in_mapping(mapping), &lines),
+            );
+        }
+        let stack = profile.stacks.intern(&locations);
+        let set = labels.iter().map(|&(key, value)| {
+            let strings = &mut profile.symbols.strings;
+            let unit = strings.intern(["", "bytes"][usize::from(key % 2)]);
+            let value = match value {
+                0.. => LabelValue::Number {
+                    value: i64::from(value),
+                    unit,
+                },
+                _ => LabelValue::Text(strings.intern(&format!("v{value}"))),
+            };
+            let key = strings.intern(["thread_name", "pid", "endpoint", "a.b"][usize::from(key)]);
+            SampleLabel { key, value }
+        });
+        let set: Vec<SampleLabel> = set.collect();
+        let label_set = profile.label_sets.intern(set);
+        let link = match link {
+            0 => Link::default(),
+            number => Link {
+                trace_id: [*number; 16],
+                span_id: [*number; 8],
+            },
+        };
+        let link = profile.intern_link(link);
+        let time_ns = i64::from(*time) * 100;
+        let sample = Sample {
+            stack,
+            value: *value,
+            label_set,
+            link,
+            time_ns,
+        };
+        profile.series[usize::from(*series)].samples.push(sample);
+    }
+    profile
+}
+
+fn without_zeros(profile: &Profile) -> std::collections::BTreeMap<String, i64> {
+    let mut content = content(profile);
+    content.retain(|_, value| *value != 0);
+    content
+}
+
+proptest! {
+    #[test]
+    fn what_is_encoded_is_decoded(drawn in drawn_samples()) {
+        let profile = build(&drawn);
+        let bytes = encode_otlp_bytes(&profile, &OtlpOptions::default());
+        prop_assert_eq!(&bytes, &encode_otlp_bytes(&profile, &OtlpOptions::default()));
+        let (again, report) = decode_otlp_bytes(&bytes, &ReadOptions::default()).unwrap();
+        prop_assert_eq!(report, Report::default());
+        prop_assert_eq!(again.validate(), Ok(()));
+        prop_assert_eq!(without_zeros(&again), without_zeros(&profile));
+    }
+
+    #[test]
+    fn any_bytes_are_survived(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+        let _ = decode_otlp_bytes(&bytes, &ReadOptions::default());
+    }
+
+    #[test]
+    fn mutated_requests_are_survived(
+        changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),
+    ) {
+        let mut bytes = ebpf_request().encode_to_vec();
+        for (index, value) in changes {
+            let position = index.index(bytes.len());
+            bytes[position] = value;
+        }
+        if let Ok((profile, _)) = decode_otlp_bytes(&bytes, &ReadOptions::default()) {
+            prop_assert_eq!(profile.validate(), Ok(()));
+            let _ = encode_otlp_bytes(&profile, &OtlpOptions::default());
+        }
+    }
+}
