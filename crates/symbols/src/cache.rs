@@ -211,7 +211,7 @@ impl SymbolCache {
             }
             FileIdentity::NotElf(reason) => {
                 state.stats.refused_files += 1;
-                Some(Err(Error::not_elf(path, reason)))
+                Some(Err(Error::not_elf(path, &reason)))
             }
         }
     }

@@ -72,7 +72,7 @@ impl Error {
         }
     }
 
-    pub(crate) fn not_elf(path: impl Into<PathBuf>, reason: impl ToString) -> Self {
+    pub(crate) fn not_elf(path: impl Into<PathBuf>, reason: &impl ToString) -> Self {
         Self::NotElf {
             path: path.into(),
             reason: reason.to_string(),

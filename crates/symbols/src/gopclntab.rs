@@ -108,9 +108,9 @@ impl GoTable {
         while low < high {
             let middle = low + (high - low) / 2;
             if self.entry(data, middle)? <= address {
-                low = middle + 1
+                low = middle + 1;
             } else {
-                high = middle
+                high = middle;
             }
         }
         let index = low.checked_sub(1)?;

@@ -24,7 +24,7 @@ pub mod vdso;
 pub use build_id::BuildId;
 pub use cache::{SymbolCache, SymbolCacheOptions, SymbolCacheStats};
 pub use debug_files::DebugFileSearch;
-pub use debuginfod::Debuginfod;
+pub use debuginfod::{Debuginfod, DebuginfodOptions, DebuginfodStats};
 pub use error::Error;
 pub use frame::{FrameLanguage, Resolution, SourceFrame, SymbolSource};
 pub use object_file::{Contents, FileKey, ObjectFile};

@@ -92,7 +92,7 @@ impl ObjectFile {
             return Err(Error::NotRegularFile { path: path.into() });
         }
         if metadata.len() == 0 {
-            return Err(Error::not_elf(path, "it is empty"));
+            return Err(Error::not_elf(path, &"it is empty"));
         }
         // SAFETY: the mapping is private and read-only, and nothing here relies on its bytes staying equal between two
         // reads: every read is bounds-checked against the mapped length. What remains is a file truncated while
@@ -111,7 +111,7 @@ impl ObjectFile {
     }
 
     fn from_object_bytes(bytes: ObjectBytes, path: &Path) -> Result<Self, Error> {
-        let parsed = match parse(bytes.as_slice()).map_err(|error| Error::not_elf(path, error))? {
+        let parsed = match parse(bytes.as_slice()).map_err(|error| Error::not_elf(path, &error))? {
             ParsedElf::Elf32(elf) => Basics::of(&elf, bytes.as_slice()),
             ParsedElf::Elf64(elf) => Basics::of(&elf, bytes.as_slice()),
         };

@@ -2,6 +2,8 @@
 
 #![expect(clippy::print_stderr, reason = "a skipped test says why")]
 
+mod cache;
+mod debuginfod;
 mod go;
 mod native;
 mod workshop;

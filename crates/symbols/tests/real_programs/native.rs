@@ -1,40 +1,11 @@
 //! C, C++ and Rust programs, compared with binutils' `addr2line` and `nm`.
 
-use crate::workshop::{Workshop, addr2line, functions, has_tool};
+use crate::workshop::{C_PROGRAM, Workshop, addr2line, functions, has_tool};
 use candela_symbols::{
     FrameLanguage, ObjectFile, Resolution, SymbolSource, Symbolizer, SymbolizerOptions,
 };
 use std::path::Path;
 use std::sync::Arc;
-
-const C_PROGRAM: &str = r#"
-#include <stdio.h>
-#include <stdlib.h>
-
-static inline __attribute__((always_inline)) int innermost(int n) {
-    volatile int sum = 0;
-    for (int i = 0; i < n; i++)
-        sum += i;
-    return sum;
-}
-
-static inline __attribute__((always_inline)) int between(int n) {
-    return innermost(n) * 3;
-}
-
-__attribute__((noinline)) int outer(int n) {
-    return between(n + 1);
-}
-
-__attribute__((noinline)) static int local(int n) {
-    return outer(n) + outer(n + 1);
-}
-
-int main(int argc, char **argv) {
-    printf("%d\n", local(argc));
-    return 0;
-}
-"#;
 
 const CPP_PROGRAM: &str = r#"
 #include <cstdio>

@@ -2,7 +2,38 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::{Duration, Instant};
 use tempfile::TempDir;
+
+/// Two calls are inlined into `outer`, which is called by the local function `local`.
+pub(crate) const C_PROGRAM: &str = r#"
+#include <stdio.h>
+#include <stdlib.h>
+
+static inline __attribute__((always_inline)) int innermost(int n) {
+    volatile int sum = 0;
+    for (int i = 0; i < n; i++)
+        sum += i;
+    return sum;
+}
+
+static inline __attribute__((always_inline)) int between(int n) {
+    return innermost(n) * 3;
+}
+
+__attribute__((noinline)) int outer(int n) {
+    return between(n + 1);
+}
+
+__attribute__((noinline)) static int local(int n) {
+    return outer(n) + outer(n + 1);
+}
+
+int main(int argc, char **argv) {
+    printf("%d\n", local(argc));
+    return 0;
+}
+"#;
 
 /// A directory with a program in it, removed at the end.
 pub(crate) struct Workshop {
@@ -73,6 +104,21 @@ pub(crate) fn has_tool(tool: &str, version_flag: &str) -> bool {
         eprintln!("skipped: {tool} is not installed here");
     }
     runs
+}
+
+/// Asks again and again until `condition` gives something; fails the test after half a minute.
+pub(crate) fn poll<Value>(what: &str, mut condition: impl FnMut() -> Option<Value>) -> Value {
+    let deadline = Instant::now() + Duration::from_secs(30);
+    loop {
+        if let Some(value) = condition() {
+            return value;
+        }
+        assert!(
+            Instant::now() < deadline,
+            "{what} did not happen within 30 s"
+        );
+        std::thread::park_timeout(Duration::from_millis(20));
+    }
 }
 
 /// What binutils' `addr2line` says, innermost frame first.

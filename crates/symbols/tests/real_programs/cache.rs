@@ -1,0 +1,178 @@
+//! The symbol cache over real programs: sharing, bounds, counts.
+
+use crate::workshop::{C_PROGRAM, Workshop, functions, has_tool};
+use candela_symbols::{Error, SymbolCache, SymbolCacheOptions, SymbolSource};
+use std::path::Path;
+use std::sync::Arc;
+
+fn programs(shop: &Workshop, count: usize) -> Vec<String> {
+    shop.write("program.c", C_PROGRAM);
+    let names = (0..count).map(|number| {
+        let name = format!("program-{number}");
+        let definition = format!("-DNUMBER={number}");
+        let arguments = [
+            "-O2",
+            "-g",
+            &definition,
+            "-Wl,--build-id=uuid",
+            "program.c",
+            "-o",
+            &name,
+        ];
+        shop.run("gcc", &arguments);
+        name
+    });
+    names.collect()
+}
+
+#[test]
+fn copies_of_a_program_share_one_object() {
+    if !has_tool("gcc", "--version") {
+        return;
+    }
+    let shop = Workshop::new();
+    let program = shop.path(&programs(&shop, 1)[0]);
+    let copy = shop.path("copy");
+    std::fs::copy(&program, &copy).expect("a copy in the same directory");
+    let cache = SymbolCache::new(SymbolCacheOptions::default());
+    let first = cache
+        .open_path(&program, Path::new("/"))
+        .expect("an ELF file");
+    let again = cache
+        .open_path(&program, Path::new("/"))
+        .expect("an ELF file");
+    let copied = cache.open_path(&copy, Path::new("/")).expect("an ELF file");
+    assert!(Arc::ptr_eq(&first, &again) && Arc::ptr_eq(&first, &copied));
+    assert_eq!(cache.stats().objects, 1);
+
+    let (main, ..) = functions(&program)
+        .into_iter()
+        .find(|(_, _, name)| name == "main")
+        .expect("every program has it");
+    let cold = cache.resolve(&first, main);
+    let warm = cache.resolve(&first, main);
+    assert!(Arc::ptr_eq(&cold.frames, &warm.frames));
+    let stats = cache.stats();
+    assert_eq!(
+        (stats.misses, stats.hits, stats.unnamed, stats.answers),
+        (1, 1, 0, 1)
+    );
+    assert_eq!(cache.resolve(&first, u64::MAX).source, SymbolSource::None);
+    assert_eq!(cache.stats().unnamed, 1);
+}
+
+#[test]
+fn what_is_no_elf_file_is_refused_from_memory() {
+    let shop = Workshop::new();
+    let script = shop.write("script.sh", "#!/bin/sh\nexit 0\n");
+    let cache = SymbolCache::new(SymbolCacheOptions::default());
+    for refused in 0..3 {
+        let error = cache
+            .open_path(&script, Path::new("/"))
+            .expect_err("a script is no ELF file");
+        assert!(matches!(error, Error::NotElf { .. }), "{error}");
+        assert_eq!(cache.stats().refused_files, refused);
+    }
+    let absent = cache
+        .open_path(&shop.path("absent"), Path::new("/"))
+        .expect_err("nothing is there");
+    assert!(matches!(absent, Error::Io { .. }), "{absent}");
+    let directory = cache
+        .open_path(shop.root(), Path::new("/"))
+        .expect_err("a directory is no file");
+    assert!(
+        matches!(directory, Error::NotRegularFile { .. }),
+        "{directory}"
+    );
+}
+
+#[test]
+fn memory_is_bounded_and_evicted_objects_still_answer() {
+    if !has_tool("gcc", "--version") {
+        return;
+    }
+    let shop = Workshop::new();
+    const BOUND: usize = 4 << 10;
+    let programs = programs(&shop, 6);
+    let options = SymbolCacheOptions {
+        max_symbol_bytes: BOUND,
+        ..SymbolCacheOptions::default()
+    };
+    let cache = SymbolCache::new(options);
+    let objects: Vec<_> = programs
+        .iter()
+        .map(|name| {
+            cache
+                .open_path(&shop.path(name), Path::new("/"))
+                .expect("an ELF file")
+        })
+        .collect();
+    let symbols = functions(&shop.path(&programs[0]));
+    let ours: Vec<_> = symbols
+        .iter()
+        .filter(|(_, _, name)| ["main", "outer", "local"].contains(&&**name))
+        .collect();
+    assert_eq!(ours.len(), 3, "{symbols:?}");
+    for _ in 0..3 {
+        for object in &objects {
+            for (address, _, name) in &ours {
+                let answer = cache.resolve(object, *address);
+                assert_eq!(
+                    answer.frames.last().map(|frame| &*frame.function),
+                    Some(&**name)
+                );
+                let stats = cache.stats();
+                assert!(
+                    stats.symbol_bytes <= BOUND || stats.objects == 1,
+                    "{stats:?}"
+                );
+            }
+        }
+    }
+    let stats = cache.stats();
+    assert!(
+        stats.evicted_objects > 0 && stats.objects < objects.len(),
+        "{stats:?}"
+    );
+    assert_eq!(
+        (stats.misses, stats.hits),
+        (18, 36),
+        "answers outlive their object's parsed symbols"
+    );
+}
+
+#[test]
+fn threads_share_a_cache() {
+    if !has_tool("gcc", "--version") {
+        return;
+    }
+    let shop = Workshop::new();
+    let program = shop.path(&programs(&shop, 1)[0]);
+    let cache = SymbolCache::new(SymbolCacheOptions::default());
+    let (start, size, _) = functions(&program)
+        .into_iter()
+        .find(|(_, _, name)| name == "outer")
+        .expect("it is not inlined");
+    let answers: Vec<Vec<_>> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..4)
+            .map(|_| {
+                scope.spawn(|| {
+                    let object = cache
+                        .open_path(&program, Path::new("/"))
+                        .expect("an ELF file");
+                    (start..start + size)
+                        .map(|address| cache.resolve(&object, address))
+                        .collect()
+                })
+            })
+            .collect();
+        threads
+            .into_iter()
+            .map(|thread| thread.join().expect("no panic"))
+            .collect()
+    });
+    assert!(answers.windows(2).all(|pair| pair[0] == pair[1]));
+    let stats = cache.stats();
+    assert_eq!(stats.hits + stats.misses, 4 * size);
+    assert!(stats.misses >= size);
+}
