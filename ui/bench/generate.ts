@@ -199,3 +199,28 @@ function typeName(column: Uint8Array | Uint16Array | Uint32Array | Float64Array)
   if (column instanceof Uint16Array) return "u16";
   return column instanceof Uint32Array ? "u32" : "f64";
 }
+
+/** The worst shape for drawing: `columns` equal stacks of `depth` frames side by side, nothing to skip until they get too narrow. */
+export function generateComb(columns: number, depth: number): ArrayBuffer {
+  const frames: GeneratedFrame[] = [{ name: "total" }, ...Array.from({ length: 1000 }, (_, frame) => ({ name: `function_${frame}` }))];
+  const size = 1 + columns * depth;
+  const nodes = {
+    frame: new Uint32Array(size),
+    depth: new Uint16Array(size),
+    subtreeEnd: new Uint32Array(size),
+    total: new Float64Array(size).fill(1000),
+    self: new Float64Array(size),
+  };
+  nodes.total[0] = 1000 * columns;
+  nodes.subtreeEnd[0] = size;
+  for (let column = 0; column < columns; column++) {
+    const first = 1 + column * depth;
+    for (let row = 0; row < depth; row++) {
+      nodes.frame[first + row] = 1 + ((column * 7 + row) % 1000);
+      nodes.depth[first + row] = row + 1;
+      nodes.subtreeEnd[first + row] = first + depth;
+    }
+    nodes.self[first + depth - 1] = 1000;
+  }
+  return encodeColumns(frames, nodes);
+}

@@ -55,7 +55,7 @@ export function Quality() {
 function Facts({ title, rows, none = "" }: { title: string; rows: [string, string][]; none?: string }) {
   return (
     <section>
-      <h3>{title}</h3>
+      <h2>{title}</h2>
       {rows.length === 0 && <p class="muted">{none}</p>}
       <dl>
         {rows.map(([name, value]) => (

@@ -52,36 +52,42 @@ export function TopTable() {
   };
 
   return (
-    <div
-      class="top"
-      data-testid="top-table"
-      role="grid"
-      tabIndex={0}
-      aria-label="Functions by cost. Arrow keys move, Enter highlights."
-      aria-rowcount={shown.length + 1}
-      aria-activedescendant={active.value >= 0 ? `top-row-${active.value}` : undefined}
-      onKeyDown={onKeyDown}
-    >
-      <div class="top-head" role="row">
-        <SortHeader column="self" label="Self" />
-        <SortHeader column="total" label="Total" />
-        <SortHeader column="name" label="Function" />
-      </div>
+    <div class="top">
       <div
         class="top-scroller"
         ref={scroller}
-        role="rowgroup"
+        data-testid="top-table"
+        role="grid"
+        tabIndex={0}
+        aria-label="Functions by cost. Arrow keys move, Enter highlights."
+        aria-rowcount={shown.length + 1}
+        aria-activedescendant={active.value >= 0 ? `top-row-${active.value}` : undefined}
+        onKeyDown={onKeyDown}
         onScroll={(event) => (scrollTop.value = event.currentTarget.scrollTop)}
         onPointerLeave={() => (hoveredFunction.value = "")}
       >
-        <div class="top-rows" role="presentation" style={{ height: `${shown.length * ROW_HEIGHT}px` }}>
+        <div class="top-head" role="row">
+          <SortHeader column="self" label="Self" />
+          <SortHeader column="total" label="Total" />
+          <SortHeader column="name" label="Function" />
+        </div>
+        <div class="top-rows" role="rowgroup" style={{ height: `${shown.length * ROW_HEIGHT}px` }}>
           {answer &&
             shown
               .slice(first, last)
-              .map((row, index) => <TopRow key={`${row.name}\u0000${row.mapping}\u0000${row.file}`} row={row} position={first + index} isActive={first + index === active.value} whole={answer.total} unit={answer.unit} />)}
+              .map((row, index) => (
+                <TopRow
+                  key={`${row.name}\u0000${row.mapping}\u0000${row.file}`}
+                  row={row}
+                  position={first + index}
+                  isActive={first + index === active.value}
+                  whole={answer.total}
+                  unit={answer.unit}
+                />
+              ))}
         </div>
-        {shown.length === 0 && <TableState />}
       </div>
+      {shown.length === 0 && <TableState />}
       {answer?.truncated && (
         <p class="top-note muted">
           The first {formatCount(answer.truncated.shown)} of {formatCount(answer.truncated.total)} functions
