@@ -1,8 +1,8 @@
 //! From the bytes of an object to its table.
 
-use crate::analysis::Sweep;
 use crate::cfi::Cfi;
 use crate::elf::{Elf, Section};
+use crate::gaps::{self, Gaps};
 use crate::go::GoFunctions;
 use crate::landmarks::{self, Landmark};
 use crate::unit::{self, Origin, Unit};
@@ -11,10 +11,6 @@ use gimli::{BaseAddresses, DebugFrame, EhFrame, LittleEndian};
 
 /// Most functions of one object; a unit takes 32 bytes while the table is built.
 const MAX_UNITS: usize = 8 << 20;
-
-/// Functions are aligned to 16 bytes. A shorter gap before an aligned start is padding that no
-/// pc ever lies in, so it gets no row of its own, which saves a row per function.
-const FUNCTION_ALIGNMENT: u64 = 16;
 
 impl Table {
     /// Builds the table of an ELF object from its bytes.
@@ -159,17 +155,19 @@ impl<'data> Sources<'data> {
         rules: &mut RuleSet,
         builder: &mut TableBuilder,
     ) -> Result<(), Error> {
-        let mut gaps = Gaps::new(elf);
-        gaps.push_before_first(units, rules, builder)?;
+        let mut gaps = Gaps::between(elf, units);
         for (number, unit) in units.iter().enumerate() {
-            let next_start = units.get(number + 1).map(|next| next.addresses.start);
-            let limit = unit.addresses.end.min(next_start.unwrap_or(u64::MAX));
-            if limit > unit.addresses.start {
-                self.push_unit(elf, unit, limit, rules, builder)?;
-                gaps.push(limit, next_start, rules, builder)?;
+            gaps.push_rows_below(unit.addresses.start, rules, builder)?;
+            let limit = gaps::end_of(number, units);
+            if limit == unit.addresses.start {
+                continue;
+            }
+            self.push_unit(elf, unit, limit, rules, builder)?;
+            if !gaps::continues(limit, number, units) {
+                builder.push(limit, Rule::NO_RULE, rules)?;
             }
         }
-        Ok(())
+        gaps.push_rows_below(u64::MAX, rules, builder)
     }
 
     fn push_unit(
@@ -201,83 +199,5 @@ impl<'data> Sources<'data> {
                 builder.push(unit.addresses.start, rule, rules)
             }
         }
-    }
-}
-
-/// The stretches of code between units.
-struct Gaps<'elf, 'data> {
-    elf: &'elf Elf<'data>,
-    function_symbols: Option<Vec<u64>>,
-}
-
-impl<'elf, 'data> Gaps<'elf, 'data> {
-    fn new(elf: &'elf Elf<'data>) -> Self {
-        Gaps {
-            elf,
-            function_symbols: None,
-        }
-    }
-
-    /// Code segments that end before the first unit, and the start of the one it lies in.
-    fn push_before_first(
-        &mut self,
-        units: &[Unit],
-        rules: &mut RuleSet,
-        builder: &mut TableBuilder,
-    ) -> Result<(), Error> {
-        let first_start = units.first().map_or(u64::MAX, |unit| unit.addresses.start);
-        self.push_code(0, first_start, rules, builder)
-    }
-
-    /// The gap from `start` to the next unit, or to the end of all code.
-    fn push(
-        &mut self,
-        start: u64,
-        next_start: Option<u64>,
-        rules: &mut RuleSet,
-        builder: &mut TableBuilder,
-    ) -> Result<(), Error> {
-        let end = next_start.unwrap_or(u64::MAX);
-        let is_padding = end - start < FUNCTION_ALIGNMENT && end.is_multiple_of(FUNCTION_ALIGNMENT);
-        if is_padding || start == end {
-            return Ok(());
-        }
-        builder.push(start, Rule::NO_RULE, rules)?;
-        self.push_code(start, end, rules, builder)
-    }
-
-    fn push_code(
-        &mut self,
-        start: u64,
-        end: u64,
-        rules: &mut RuleSet,
-        builder: &mut TableBuilder,
-    ) -> Result<(), Error> {
-        for segment in self.elf.code() {
-            let code_end = segment
-                .addresses
-                .start
-                .saturating_add(segment.bytes.len() as u64);
-            let gap = start.max(segment.addresses.start)..end.min(code_end);
-            if gap.start >= gap.end {
-                continue;
-            }
-            let offset = (gap.start - segment.addresses.start) as usize;
-            let code = &segment.bytes[offset..][..(gap.end - gap.start) as usize];
-            let symbols = self
-                .function_symbols
-                .get_or_insert_with(|| self.elf.function_symbols());
-            let first = symbols.partition_point(|symbol| *symbol < gap.start);
-            let mut sweep = Sweep::new(gap.clone(), code);
-            sweep.add_function_starts(
-                symbols[first..]
-                    .iter()
-                    .copied()
-                    .take_while(|symbol| *symbol < gap.end),
-            );
-            sweep.push_rows(rules, builder)?;
-            builder.push(gap.end, Rule::NO_RULE, rules)?;
-        }
-        Ok(())
     }
 }

@@ -12,6 +12,9 @@ use std::ops::Range;
 /// Most bytes a compressed section may unpack to.
 const MAX_UNPACKED: u64 = 512 << 20;
 
+/// Linked objects have a handful: .init, .plt, .text, .fini and their like.
+const MAX_CODE_SECTIONS: usize = 256;
+
 /// A section (or a stretch of a segment that stands for one).
 #[derive(Debug)]
 pub(crate) struct Section<'data> {
@@ -33,6 +36,32 @@ pub(crate) struct Code<'data> {
     pub(crate) addresses: Range<u64>,
     /// The bytes in the file, from the first address on; empty in a debug file.
     pub(crate) bytes: &'data [u8],
+}
+
+/// Sorts code and drops what overlaps, so that work stays in proportion to the file.
+fn disjoint(mut code: Vec<Code<'_>>, file_length: usize) -> Result<Vec<Code<'_>>, Error> {
+    let too_large = |what, value: usize, limit: usize| {
+        Err(Error::TooLarge {
+            what,
+            value: value as u64,
+            limit: limit as u64,
+        })
+    };
+    code.sort_by_key(|code| code.addresses.start);
+    let mut last_end = 0;
+    code.retain(|code| {
+        let is_disjoint = code.addresses.start >= last_end;
+        last_end = last_end.max(code.addresses.end);
+        is_disjoint
+    });
+    if code.len() > MAX_CODE_SECTIONS {
+        return too_large("sections of code", code.len(), MAX_CODE_SECTIONS);
+    }
+    let code_bytes = code.iter().map(|code| code.bytes.len()).sum();
+    if code_bytes > file_length {
+        return too_large("bytes of code", code_bytes, file_length);
+    }
+    Ok(code)
 }
 
 fn code_section<'data>(section: &ElfSection64<'data, '_, LittleEndian>) -> Option<Code<'data>> {
@@ -97,8 +126,10 @@ impl<'data> Elf<'data> {
         if code.is_empty() {
             code = segments;
         }
-        code.sort_by_key(|segment| segment.addresses.start);
-        Ok(Elf { file, code })
+        Ok(Elf {
+            file,
+            code: disjoint(code, bytes.len())?,
+        })
     }
 
     pub(crate) fn entry(&self) -> u64 {

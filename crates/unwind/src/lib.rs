@@ -28,6 +28,7 @@ mod compile;
 mod elf;
 mod error;
 mod expression;
+mod gaps;
 mod go;
 mod landmarks;
 mod registers;

@@ -142,10 +142,7 @@ fn a_thread_ends_at_its_entry() {
 fn musl_without_any_unwind_information() {
     for linkage in ["-dynamic", "-static", "-static-pie"] {
         assert_whole_stack("musl-gcc", &["-O2", "-fomit-frame-pointer", linkage]);
-        assert_whole_stack(
-            "musl-gcc",
-            &["-Os", "-fno-asynchronous-unwind-tables", linkage],
-        );
+        assert_whole_stack("musl-gcc", &["-Os", "-fomit-frame-pointer", linkage]);
     }
 }
 

@@ -1,6 +1,6 @@
 //! How far code reaches that has no caller.
 
-use super::function_starts::decoder;
+use super::references::decoder;
 use iced_x86::{FlowControl, Instruction, Mnemonic};
 
 /// `_start`, the dynamic linker's start and a thread's entry are shorter.

@@ -10,11 +10,12 @@
 
 mod bottom;
 mod function;
-mod function_starts;
+mod references;
 mod stack_state;
 mod sweep;
 
 pub(crate) use bottom::end_of_bottom;
+pub(crate) use references::References;
 pub(crate) use sweep::Sweep;
 
 #[cfg(test)]
@@ -39,7 +40,9 @@ mod tests {
             let elf = Elf::parse(&bytes).expect("ELF");
             let mut builder = TableBuilder::new();
             for code in elf.code() {
-                let sweep = Sweep::new(code.addresses.clone(), code.bytes);
+                let mut references = References::default();
+                references.collect(code.bytes, code.addresses.start);
+                let sweep = Sweep::new(code.addresses.clone(), code.bytes, &references);
                 sweep
                     .push_rows(&mut rules, &mut builder)
                     .expect("ascending rows");

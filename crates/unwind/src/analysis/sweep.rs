@@ -1,7 +1,7 @@
 //! One linear pass over code, following the height of the stack.
 
 use super::function::{CurrentFunction, Landings};
-use super::function_starts::{References, decoder};
+use super::references::{References, decoder};
 use super::stack_state::StackState;
 use crate::{Error, Rule, RuleSet, TableBuilder};
 use iced_x86::{Code, FlowControl, Instruction, Mnemonic, OpKind};
@@ -19,10 +19,10 @@ const BYTES_PER_PROLOGUE: usize = 1024;
 
 /// Reads the code of one gap between described functions.
 #[derive(Debug)]
-pub(crate) struct Sweep<'data> {
+pub(crate) struct Sweep<'a> {
     addresses: Range<u64>,
-    code: &'data [u8],
-    references: References,
+    code: &'a [u8],
+    references: &'a References,
     /// For functions that were misread.
     fallback: Rule,
 }
@@ -36,10 +36,13 @@ struct Position {
     after_padding: bool,
 }
 
-impl<'data> Sweep<'data> {
+impl<'a> Sweep<'a> {
     /// `code` holds the bytes of `addresses`.
-    pub(crate) fn new(addresses: Range<u64>, code: &'data [u8]) -> Sweep<'data> {
-        let references = References::collect(code, &addresses);
+    pub(crate) fn new(
+        addresses: Range<u64>,
+        code: &'a [u8],
+        references: &'a References,
+    ) -> Sweep<'a> {
         let prologues = code
             .windows(4)
             .filter(|bytes| FRAME_PROLOGUES.iter().any(|known| known == bytes))
@@ -56,14 +59,6 @@ impl<'data> Sweep<'data> {
             references,
             fallback,
         }
-    }
-
-    /// Adds functions that are known from elsewhere (symbols).
-    pub(crate) fn add_function_starts(&mut self, starts: impl Iterator<Item = u64>) {
-        let addresses = &self.addresses;
-        self.references
-            .functions
-            .extend(starts.filter(|start| addresses.contains(start)));
     }
 
     /// Pushes the rows of all functions found.

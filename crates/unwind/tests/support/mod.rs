@@ -231,9 +231,10 @@ impl<'a> FileSpace<'a> {
         };
         let elf_address = address.wrapping_sub(mapped.bias);
         let symbols = &self.symbols[&mapped.path];
-        let symbol = symbols
-            .iter()
-            .find(|(start, end, _)| (*start..*end).contains(&elf_address));
+        // Assembly functions often have no size: they reach to the next symbol.
+        let nearest = symbols.partition_point(|(start, _, _)| *start <= elf_address);
+        let symbol = symbols[..nearest].last();
+        let symbol = symbol.filter(|(start, size, _)| *size == 0 || elf_address - start < *size);
         match symbol {
             Some((_, _, name)) => name.clone(),
             None => mapped.path.rsplit('/').next().expect("a name").to_owned(),
@@ -241,25 +242,20 @@ impl<'a> FileSpace<'a> {
     }
 }
 
+/// Start, size and name of every function, in ascending order.
 fn symbols(file: &ElfFile64<'_, LittleEndian>) -> Vec<(u64, u64, String)> {
-    file.symbols()
-        // Hand-written assembly (musl's _start, __clone) often leaves out the type.
-        .filter(|symbol| {
-            matches!(
-                symbol.kind(),
-                object::SymbolKind::Text | object::SymbolKind::Unknown
-            )
-        })
+    // Hand-written assembly (musl's _start, __clone) often leaves out the type.
+    let is_function = |kind| matches!(kind, object::SymbolKind::Text | object::SymbolKind::Unknown);
+    let mut symbols: Vec<(u64, u64, String)> = file
+        .symbols()
+        .filter(|symbol| is_function(symbol.kind()) && symbol.address() != 0)
         .map(|symbol| {
             let name = symbol.name().unwrap_or("?").to_owned();
-            // Assembly functions often have no size.
-            (
-                symbol.address(),
-                symbol.address() + symbol.size().max(32),
-                name,
-            )
+            (symbol.address(), symbol.size(), name)
         })
-        .collect()
+        .collect();
+    symbols.sort();
+    symbols
 }
 
 impl AddressSpace for FileSpace<'_> {

@@ -2,11 +2,10 @@
 
 use hashbrown::HashSet;
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind};
-use std::ops::Range;
 
-/// Addresses of one stretch of code that other code refers to.
+/// Addresses that the code of all gaps refers to.
 #[derive(Debug, Default)]
-pub(super) struct References {
+pub(crate) struct References {
     /// Called, or their address is taken: functions.
     pub(super) functions: HashSet<u64>,
     /// Targets of direct jumps.
@@ -14,38 +13,29 @@ pub(super) struct References {
 }
 
 impl References {
-    pub(super) fn collect(code: &[u8], addresses: &Range<u64>) -> References {
-        let mut references = References::default();
-        let mut decoder = decoder(code, addresses.start);
+    /// Adds what `code`, which starts at `address`, refers to.
+    pub(crate) fn collect(&mut self, code: &[u8], address: u64) {
+        let mut decoder = decoder(code, address);
         let mut instruction = Instruction::default();
         while decoder.can_decode() {
             decoder.decode_out(&mut instruction);
-            references.add(&instruction, addresses);
+            self.add(&instruction);
         }
-        references
     }
 
-    fn add(&mut self, instruction: &Instruction, addresses: &Range<u64>) {
+    pub(crate) fn add_functions(&mut self, addresses: Vec<u64>) {
+        self.functions.extend(addresses);
+    }
+
+    fn add(&mut self, instruction: &Instruction) {
         match instruction.flow_control() {
             FlowControl::Call => {
-                let target = instruction.near_branch_target();
-                if addresses.contains(&target) {
-                    self.functions.insert(target);
-                }
+                self.functions.insert(instruction.near_branch_target());
             }
             FlowControl::UnconditionalBranch | FlowControl::ConditionalBranch => {
-                let target = instruction.near_branch_target();
-                if addresses.contains(&target) {
-                    self.jump_targets.insert(target);
-                }
+                self.jump_targets.insert(instruction.near_branch_target());
             }
-            _ => {
-                if let Some(target) = address_taken(instruction)
-                    && addresses.contains(&target)
-                {
-                    self.functions.insert(target);
-                }
-            }
+            _ => self.functions.extend(address_taken(instruction)),
         }
     }
 }
