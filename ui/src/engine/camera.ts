@@ -52,6 +52,10 @@ export class Camera {
     this.#startedAt = animated && target.right > target.left ? now : undefined;
   }
 
+  get whole(): Span {
+    return this.#whole;
+  }
+
   /** A new tree: nothing of the old axis holds. */
   reset(whole: Span, target: Span): void {
     this.#whole = whole;

@@ -76,6 +76,10 @@ export class FlameView {
   #frameRequest = 0;
   #busyUntil = 0;
   #drewFirst = false;
+  /** Where the pointer was last, while it is over the picture. */
+  #pointer: { x: number; y: number } | undefined;
+  /** The tree below a resting pointer was exchanged: what is below it now? */
+  #rehover = false;
   #drag: { x: number; panned: boolean } | undefined;
 
   constructor(elements: FlameElements, theme: FlameTheme, perf: EnginePerf, listener: FlameListener) {
@@ -100,7 +104,11 @@ export class FlameView {
 
   /** Shows a tree. Zoom and selection are kept where the new tree has the same paths. */
   setTree(tree: FlameTree, zoomHash: string): void {
-    const selectedHash = this.#tree && this.#selectedNode !== NONE ? pathHash(this.#tree, this.#selectedNode) : "";
+    const before = this.#tree;
+    const selectedHash = before && this.#selectedNode !== NONE ? pathHash(before, this.#selectedNode) : "";
+    const isSameZoom = before !== undefined && zoomHash === (this.#zoomNode === ROOT ? "" : pathHash(before, this.#zoomNode));
+    const freeSpan = isSameZoom && !this.#showsZoomNode ? this.#camera.target : undefined;
+    const wholeBefore = this.#camera.whole.right;
     this.#tree = tree;
     this.#colors = new FrameColors(tree.frames, this.#colorBy, this.#theme.hues.length / 2);
     this.#matched = undefined;
@@ -108,9 +116,13 @@ export class FlameView {
     this.#hoveredNode = NONE;
     this.#selectedNode = selectedHash === "" ? NONE : findPath(tree, selectedHash);
     this.#zoomNode = Math.max(ROOT, findPath(tree, zoomHash));
-    this.#camera.reset({ left: 0, right: tree.rootTotal }, this.#spanOf(this.#zoomNode));
+    // A span chosen by wheel has no path: it keeps its place in the whole.
+    const growth = wholeBefore > 0 ? tree.rootTotal / wholeBefore : 1;
+    const span = freeSpan ? { left: freeSpan.left * growth, right: freeSpan.right * growth } : this.#spanOf(this.#zoomNode);
+    this.#camera.reset({ left: 0, right: tree.rootTotal }, span);
     this.#sizeSpacer();
-    this.#scrollToZoom(false);
+    if (!isSameZoom) this.#scrollToZoom(false);
+    this.#rehover = true;
     this.#invalidate();
   }
 
@@ -168,8 +180,7 @@ export class FlameView {
 
   zoomOut(): void {
     if (!this.#tree) return;
-    const isOffNode = this.#camera.target.left !== this.#spanOf(this.#zoomNode).left || this.#camera.target.right !== this.#spanOf(this.#zoomNode).right;
-    this.zoomTo(isOffNode ? this.#zoomNode : Math.max(ROOT, this.#tree.parentOf(this.#zoomNode)));
+    this.zoomTo(this.#showsZoomNode ? Math.max(ROOT, this.#tree.parentOf(this.#zoomNode)) : this.#zoomNode);
   }
 
   select(node: number): void {
@@ -226,6 +237,13 @@ export class FlameView {
     const node = tree.nodeAt(rowAt(clientY - origin.y, scene), value);
     this.#perf.hit(performance.now() - startedAt);
     return node;
+  }
+
+  /** False after the wheel or a drag has moved the view off the node that was zoomed to. */
+  get #showsZoomNode(): boolean {
+    const { left, right } = this.#camera.target;
+    const span = this.#spanOf(this.#zoomNode);
+    return left === span.left && right === span.right;
   }
 
   #spanOf(node: number): { left: number; right: number } {
@@ -340,6 +358,10 @@ export class FlameView {
     paint(this.#pictureContext, this.#scene);
     this.#paintOutlines();
     this.#perf.draw({ milliseconds: performance.now() - now, boxes: layout.boxes.length + layout.slivers.length, moving });
+    if (this.#rehover) {
+      this.#rehover = false;
+      if (this.#pointer) this.#setHovered(this.nodeAt(this.#pointer.x, this.#pointer.y), this.#pointer.x, this.#pointer.y);
+    }
     if (moving) this.#invalidate();
     else if (!this.#drewFirst && !tree.isEmpty) {
       this.#drewFirst = true;
@@ -392,7 +414,10 @@ export class FlameView {
       scroller.addEventListener(type, handler, { signal: this.#unlisten.signal, passive });
     on("scroll", () => this.#stayBusy());
     on("pointermove", (event) => this.#pointerMoved(event));
-    on("pointerleave", () => this.#setHovered(NONE, 0, 0));
+    on("pointerleave", () => {
+      this.#pointer = undefined;
+      this.#setHovered(NONE, 0, 0);
+    });
     on("pointerdown", (event) => this.#pointerDown(event));
     on("pointerup", (event) => this.#pointerUp(event));
     on("wheel", (event) => this.#wheel(event), false);
@@ -400,6 +425,7 @@ export class FlameView {
 
   #pointerMoved(event: PointerEvent): void {
     const startedAt = performance.now();
+    this.#pointer = { x: event.clientX, y: event.clientY };
     const drag = this.#drag;
     if (drag && event.buttons === 1 && !this.#camera.isWhole) {
       const distance = event.clientX - drag.x;

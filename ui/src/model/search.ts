@@ -19,10 +19,11 @@ export function parseSearch(text: string): ParsedSearch {
   const source = prefixed?.[2] ?? text;
   if (source === "") return { ok: true, pattern: undefined };
   try {
-    return { ok: true, pattern: { field, expression: new RegExp(source, hasCapital(source) ? "u" : "iu") } };
+    return { ok: true, pattern: { field, expression: new RegExp(source, hasCapital(source) ? "" : "i") } };
   } catch (error) {
-    const reason = error instanceof Error ? error.message.replace(/^Invalid regular expression: /, "") : String(error);
-    return { ok: false, message: `not a regular expression: ${reason}` };
+    // Engines repeat the whole expression, which stands right beside: only the reason is news.
+    const reason = error instanceof Error ? error.message.slice(error.message.lastIndexOf(": ") + 2) : String(error);
+    return { ok: false, message: `not a regular expression: ${reason.toLowerCase()}` };
   }
 }
 

@@ -2,6 +2,7 @@
 
 import { signal } from "@preact/signals";
 import type { FlameView } from "../engine/flame-view.ts";
+import { queryCommand } from "../model/command.ts";
 import { ROOT } from "../model/flame-tree.ts";
 import { pathHash } from "../model/path-hash.ts";
 import { printLink, sharedState } from "../state/url.ts";
@@ -44,6 +45,11 @@ export function copyStack(node: number): void {
 export function copyLink(): void {
   const link = new URL(printLink(sharedState(view.peek(), Date.now())), location.href).href;
   void copy(link, "a link with fixed times");
+}
+
+/** The same selection for a terminal, a script or a ticket. */
+export function copyCommand(): void {
+  void copy(queryCommand(location.origin, sharedState(view.peek(), Date.now())), "the command for a terminal");
 }
 
 export function pinFunction(name: string): void {

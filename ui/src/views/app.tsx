@@ -1,7 +1,7 @@
 // The one page: header, services on the left, on the right the series above flame graph and table, a status line below.
 
 import { useEffect } from "preact/hooks";
-import { copyLink, notice } from "./actions.ts";
+import { copyCommand, copyLink, notice } from "./actions.ts";
 import { Notices } from "./empty-state.tsx";
 import { FlamePane } from "./flame-pane.tsx";
 import { Breadcrumb, FlameToolbar, SEARCH_INPUT_ID } from "./flame-toolbar.tsx";
@@ -67,6 +67,7 @@ function handleGlobalKey(event: KeyboardEvent): void {
     },
     "?": () => (isHelpOpen.value = !isHelpOpen.peek()),
     y: copyLink,
+    Y: copyCommand,
     t: toggleTheme,
     r: refresh,
     l: () => update({ live: !view.peek().live }),

@@ -26,6 +26,7 @@ const GROUPS: readonly { title: string; keys: readonly (readonly [string, string
     keys: [
       ["/", "search by regular expression"],
       ["y", "copy a link with fixed times"],
+      ["Y", "copy the command for a terminal"],
       ["t", "light or dark"],
       ["r", "refresh now"],
       ["l", "follow live, or stop"],

@@ -19,6 +19,8 @@ export function SeriesChart() {
   const host = useRef<HTMLDivElement>(null);
   const chart = useRef<uPlot>(undefined);
   const cursor = useSignal<number | undefined>(undefined);
+  // A refresh in the middle of a drag would take the selection away: the new chart waits for the end of it.
+  const isDragging = useSignal(false);
 
   const stacked = series.value.data ? stackSeries(series.value.data, "service_name", MAXIMUM_LAYERS) : undefined;
   const stackedNow = useRef(stacked);
@@ -28,7 +30,7 @@ export function SeriesChart() {
     const element = host.current;
     const answer = series.value.data;
     const theme = chartTheme.value;
-    if (!element || !answer) return;
+    if (!element || !answer || isDragging.value) return;
     const layers = stackSeries(answer, "service_name", MAXIMUM_LAYERS);
     // In the unit of the axis, so that its steps are round there: cores, not nanoseconds in 30 s.
     const divisor = isGauge(answer.type) ? 1 : layers.stepSeconds * (answer.unit === "nanoseconds" ? 1e9 : 1);
@@ -58,18 +60,24 @@ export function SeriesChart() {
     if (!element) return undefined;
     const observer = new ResizeObserver(() => chart.current?.setSize({ width: element.clientWidth, height: element.clientHeight }));
     observer.observe(element);
+    const endDrag = (): void => {
+      isDragging.value = false;
+    };
+    // Not pointerup: that comes before the mouseup in which the chart reports the selection.
+    window.addEventListener("mouseup", endDrag);
     return () => {
+      window.removeEventListener("mouseup", endDrag);
       observer.disconnect();
       chart.current?.destroy();
     };
-  }, []);
+  }, [isDragging]);
 
   return (
     <div class="series">
       <div class="series-legend" aria-hidden="true">
         {stacked && <Legend stacked={stacked} index={cursor.value} />}
       </div>
-      <div class="series-chart" ref={host} data-testid="series-chart" role="img" aria-label={describe(stacked, range.value)} />
+      <div class="series-chart" ref={host} onMouseDown={() => (isDragging.value = true)} data-testid="series-chart" role="img" aria-label={describe(stacked, range.value)} />
     </div>
   );
 }
