@@ -187,3 +187,62 @@ fn first_lines_and_calls_are_those_of_the_source() {
         .expect("addr2line prints at least one frame");
     assert_eq!(outermost.function, "main.(*pile).weigh");
 }
+
+#[test]
+fn damaged_tables_are_no_panic() {
+    if !has_tool("go", "version") || !has_tool("readelf", "--version") {
+        return;
+    }
+    let shop = Workshop::new();
+    shop.write("main.go", PROGRAM);
+    shop.write("go.mod", "module example\n\ngo 1.18\n");
+    shop.run("go", &["build", "-o", "full"]);
+    shop.run("go", &["build", "-o", "stripped", "-ldflags", "-s -w"]);
+    let addresses: Vec<_> = go_functions(&shop, "full", &["main."])
+        .into_iter()
+        .flat_map(|(start, size)| [start, start + size - 1])
+        .collect();
+    let sections = shop.run("readelf", &["-SW", "stripped"]);
+    let table = sections
+        .lines()
+        .find(|line| line.contains(".gopclntab"))
+        .expect("Go writes it");
+    let words: Vec<_> = table.split_whitespace().collect();
+    let progbits = words
+        .iter()
+        .position(|word| *word == "PROGBITS")
+        .expect("it has a type");
+    let hexadecimal =
+        |word: &str| usize::from_str_radix(word, 16).expect("readelf prints hexadecimal");
+    let (offset, size) = (
+        hexadecimal(words[progbits + 2]),
+        hexadecimal(words[progbits + 3]),
+    );
+    let bytes = std::fs::read(shop.path("stripped")).expect("the linker wrote it");
+    let mut state = 0x2545_f491_4f6c_dd1d_u64;
+    let mut next = |bound: usize| {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as usize % bound
+    };
+    let mut named = 0;
+    for round in 0..200 {
+        let mut damaged = bytes.clone();
+        // The header once in four rounds, always much of the rest: one byte in a megabyte hits nothing.
+        for _ in 0..5000 {
+            damaged[offset + 80 + next(size - 80)] = next(256) as u8;
+        }
+        if round % 4 == 0 {
+            damaged[offset + 8 + next(72)] = next(256) as u8;
+        }
+        let object =
+            ObjectFile::from_bytes(damaged, Path::new("damaged")).expect("its headers are whole");
+        let symbolizer = Symbolizer::new(Arc::new(object), SymbolizerOptions::default());
+        named += addresses
+            .iter()
+            .filter(|address| symbolizer.resolve(**address).source == SymbolSource::GoPclntab)
+            .count();
+    }
+    assert!(named > 0, "some tables survive enough to name something");
+}

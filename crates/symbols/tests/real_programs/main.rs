@@ -5,5 +5,6 @@
 mod cache;
 mod debuginfod;
 mod go;
+mod jit;
 mod native;
 mod workshop;

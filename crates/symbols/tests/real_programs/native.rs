@@ -353,6 +353,105 @@ fn symbol_tables_equal_nm() {
 }
 
 #[test]
+fn symbols_without_size_stay_in_their_section() {
+    if !has_tool("gcc", "--version") {
+        return;
+    }
+    let shop = Workshop::new();
+    let assembly = r#"
+.section first_code,"ax"
+.globl sizeless_one
+sizeless_one: nop
+  nop
+.globl sizeless_two
+sizeless_two: nop
+  nop
+.section second_code,"ax"
+  .skip 8, 0x90
+.globl in_second
+in_second: ret
+"#;
+    shop.write("code.s", assembly);
+    shop.write("main.c", "int main(void) { return 0; }");
+    shop.run("gcc", &["main.c", "code.s", "-o", "program"]);
+    let program = shop.path("program");
+    let listing = shop.run("nm", &["program"]);
+    let address = |name: &str| {
+        let line = listing
+            .lines()
+            .find(|line| line.ends_with(name))
+            .expect("it is a global symbol");
+        u64::from_str_radix(&line[..16], 16).expect("nm prints hexadecimal")
+    };
+    let symbolizer = symbolizer(&program);
+    let name = |address| {
+        symbolizer
+            .resolve(address)
+            .frames
+            .first()
+            .map(|frame| frame.function.to_string())
+    };
+    let (one, two, other) = (
+        address("sizeless_one"),
+        address("sizeless_two"),
+        address("in_second"),
+    );
+    assert_eq!(
+        [one + 1, two, two + 1].map(name),
+        ["sizeless_one", "sizeless_two", "sizeless_two"].map(|name| Some(name.into()))
+    );
+    assert_eq!(
+        [two + 2, other - 1, other].map(name),
+        [None, None, Some("in_second".into())]
+    );
+}
+
+#[test]
+fn parts_that_dwz_moved_away_are_found() {
+    if !has_tool("gcc", "--version")
+        || !has_tool("dwz", "--version")
+        || !has_tool("addr2line", "--version")
+    {
+        return;
+    }
+    let shop = Workshop::new();
+    shop.write("program.cc", CPP_PROGRAM);
+    for name in ["one", "two"] {
+        shop.run(
+            "g++",
+            &[
+                "-O2",
+                "-g",
+                "-gdwarf-4",
+                "-Wl,--build-id",
+                "program.cc",
+                "-o",
+                name,
+            ],
+        );
+    }
+    shop.run(
+        "dwz",
+        &["-m", "shared.debug", "-M", "shared.debug", "one", "two"],
+    );
+    let program = shop.path("one");
+    let compared = compare_with_addr2line(&program, &program, |name| {
+        name == "main" || name.contains("4shop")
+    });
+    assert!(compared > 20, "{compared} addresses");
+    std::fs::remove_file(shop.path("shared.debug")).expect("dwz wrote it");
+    let (main, ..) = functions(&program)
+        .into_iter()
+        .find(|(_, _, name)| name == "main")
+        .expect("every program has it");
+    assert_eq!(
+        names(&symbolizer(&program).resolve(main)).last(),
+        Some(&"main"),
+        "the symbol table remains"
+    );
+}
+
+#[test]
 fn mini_debug_info_names_local_functions() {
     if !has_tool("gcc", "--version")
         || !has_tool("objcopy", "--version")
