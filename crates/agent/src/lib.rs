@@ -1,1 +1,74 @@
-//! What to observe and how to name it: processes, labels, collectors, exporters, spool.
+//! What to observe and how to name it.
+//!
+//! The agent samples what runs on the CPUs of a host by `candela-ebpf`, gives the kernel the unwind
+//! tables that stacks need, walks in user space what the kernel could not, names every frame by
+//! `candela-symbols`, and labels series by process, container and service. Profiles go to an
+//! [`Exporter`]; while it takes none they wait in a bounded spool. Whatever is dropped is counted by
+//! reason ([`AgentStatus::drops`]).
+//!
+//! This crate never sees storage or queries.
+//!
+//! ```no_run
+//! use candela_agent::{Agent, AgentOptions, InProcess};
+//!
+//! let exporter = InProcess::new(|profile| {
+//!     println!("{} series", profile.series.len());
+//!     Ok(())
+//! });
+//! let agent = Agent::start(AgentOptions::default(), Box::new(exporter))?;
+//! // ... until the program should end:
+//! let status = agent.stop()?;
+//! println!("{} samples", status.quality.samples);
+//! # Ok::<(), candela_agent::AgentError>(())
+//! ```
+#![forbid(unsafe_code)]
+
+mod agent;
+mod collector;
+mod cpu;
+mod doctor;
+mod error;
+mod export;
+mod labels;
+mod ledger;
+mod options;
+mod pipeline;
+mod processes;
+mod record;
+mod status;
+mod symbolize;
+mod tables;
+mod window;
+
+pub use candela_ebpf::Check;
+
+pub use crate::agent::Agent;
+pub use crate::agent::AgentHandle;
+pub use crate::agent::AgentObserver;
+pub use crate::doctor::capabilities;
+pub use crate::error::AgentError;
+pub use crate::export::ExportError;
+pub use crate::export::Exporter;
+pub use crate::export::InProcess;
+pub use crate::export::SpoolOptions;
+pub use crate::labels::CgroupFacts;
+pub use crate::labels::Labeler;
+pub use crate::labels::PodContainer;
+pub use crate::labels::ProcessFacts;
+pub use crate::labels::ServiceRule;
+pub use crate::labels::parse_cgroup;
+pub use crate::labels::program_name;
+pub use crate::ledger::DropReason;
+pub use crate::ledger::Ledger;
+pub use crate::options::AgentOptions;
+pub use crate::options::AgentTargets;
+pub use crate::options::RecordOptions;
+pub use crate::options::RecordTargets;
+pub use crate::record::RecordReport;
+pub use crate::record::Recording;
+pub use crate::record::record;
+pub use crate::status::AgentStatus;
+pub use crate::status::DeliveryStatus;
+pub use crate::status::Quality;
+pub use crate::status::SourceStatus;
+pub use crate::status::SymbolStatus;

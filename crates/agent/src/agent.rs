@@ -1,0 +1,264 @@
+//! The continuous agent: three threads in a row, each with a bounded queue before it.
+//!
+//! ```text
+//! candela-sampler ─ windows ─► candela-symbols ─ profiles ─► candela-export ─► exporter, spool
+//! ```
+//!
+//! The first never waits for the second, nor the second for the third: what finds a queue full is
+//! counted and given up (invariant 7).
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::Receiver;
+use std::sync::mpsc::SyncSender;
+use std::sync::mpsc::sync_channel;
+use std::thread::JoinHandle;
+use std::time::Duration;
+use std::time::SystemTime;
+use std::time::UNIX_EPOCH;
+
+use candela_ebpf::monotonic_ns;
+
+use crate::collector::Collector;
+use crate::error::AgentError;
+use crate::export::Delivery;
+use crate::export::Exporter;
+use crate::export::ProfileQueue;
+use crate::export::spool::Spool;
+use crate::ledger::DropReason;
+use crate::options::AgentOptions;
+use crate::pipeline::FinishedWindow;
+use crate::pipeline::finish_window;
+use crate::pipeline::start_cpu;
+use crate::pipeline::start_symbols;
+use crate::pipeline::symbolize;
+use crate::status::AgentStatus;
+use crate::status::Quality;
+use crate::status::StatusBoard;
+use crate::status::VERSION;
+use crate::window::Window;
+
+/// Windows between sampling and symbolization.
+const WINDOW_QUEUE: usize = 3;
+
+const SAMPLER: &str = "candela-sampler";
+const SYMBOLS: &str = "candela-symbols";
+const EXPORT: &str = "candela-export";
+
+/// The continuous agent.
+#[derive(Debug)]
+pub struct Agent;
+
+/// A running agent. It stops when this is dropped; [`AgentHandle::stop`] also waits and tells how
+/// it went.
+#[derive(Debug)]
+pub struct AgentHandle {
+    observer: AgentObserver,
+    stop: Arc<AtomicBool>,
+    threads: Vec<(&'static str, JoinHandle<()>)>,
+}
+
+/// Tells how an agent is doing; may be kept by others than its owner, also after it has stopped.
+#[derive(Clone, Debug)]
+pub struct AgentObserver {
+    board: Arc<StatusBoard>,
+    host: String,
+    rate_hz: u32,
+    started_ms: i64,
+}
+
+// === impl Agent ===
+
+impl Agent {
+    /// Starts to sample and to hand profiles to `exporter`.
+    ///
+    /// # Errors
+    /// Everything that stands in the way, with what to do about it: see [`AgentError`].
+    pub fn start(
+        options: AgentOptions,
+        exporter: Box<dyn Exporter>,
+    ) -> Result<AgentHandle, AgentError> {
+        options.check()?;
+        let board = Arc::new(StatusBoard::default());
+        let spool = options
+            .spool
+            .clone()
+            .map(|spool| Spool::open(spool, Arc::clone(&board.ledger)))
+            .transpose()?;
+        let (delivery, profiles) = Delivery::new(exporter, spool, Arc::clone(&board));
+        let (windows, window_receiver) = sync_channel(WINDOW_QUEUE);
+        let stop = Arc::new(AtomicBool::new(false));
+        let mut handle = AgentHandle {
+            observer: AgentObserver {
+                board: Arc::clone(&board),
+                host: options.host_name(),
+                rate_hz: options.rate_hz,
+                started_ms: unix_ms(),
+            },
+            stop: Arc::clone(&stop),
+            threads: Vec::new(),
+        };
+        let target = options.targets.to_kernel();
+        let source = start_cpu(&options, options.rate_hz, target, options.exclude_self, &board)?;
+        handle.spawn(EXPORT, move || delivery.run())?;
+        let symbol_options = options.clone();
+        let symbol_board = Arc::clone(&board);
+        handle.spawn(SYMBOLS, move || {
+            run_symbols(&symbol_options, &window_receiver, &profiles, &symbol_board);
+        })?;
+        let sampling = Sampling { options, windows, board, stop };
+        handle.spawn(SAMPLER, move || sampling.run(source))?;
+        Ok(handle)
+    }
+}
+
+// === impl AgentHandle ===
+
+impl AgentHandle {
+    /// How the agent is doing.
+    #[must_use]
+    pub fn status(&self) -> AgentStatus {
+        self.observer.status()
+    }
+
+    /// The same for others to ask.
+    #[must_use]
+    pub fn observer(&self) -> AgentObserver {
+        self.observer.clone()
+    }
+
+    /// Whether all threads are at work. One that is not has said why in the log.
+    #[must_use]
+    pub fn is_running(&self) -> bool {
+        self.threads.iter().all(|(_, thread)| !thread.is_finished())
+    }
+
+    /// Stops sampling, flushes what was sampled and waits until the exporter has seen it.
+    ///
+    /// # Errors
+    /// [`AgentError::ThreadLost`] when a thread had died.
+    pub fn stop(mut self) -> Result<AgentStatus, AgentError> {
+        self.join()?;
+        Ok(self.status())
+    }
+
+    fn spawn(
+        &mut self,
+        name: &'static str,
+        work: impl FnOnce() + Send + 'static,
+    ) -> Result<(), AgentError> {
+        let thread = std::thread::Builder::new()
+            .name(name.to_owned())
+            .spawn(work)
+            .map_err(|source| AgentError::Thread { name, source })?;
+        self.threads.push((name, thread));
+        Ok(())
+    }
+
+    /// In the order of the way of a sample: each thread ends when its queue is closed.
+    fn join(&mut self) -> Result<(), AgentError> {
+        self.stop.store(true, Ordering::Relaxed);
+        let mut lost = Ok(());
+        for (name, thread) in self.threads.drain(..).rev() {
+            if thread.join().is_err() {
+                lost = Err(AgentError::ThreadLost { name });
+            }
+        }
+        lost
+    }
+}
+
+impl Drop for AgentHandle {
+    fn drop(&mut self) {
+        if let Err(error) = self.join() {
+            tracing::error!(%error, "the agent did not stop cleanly");
+        }
+    }
+}
+
+// === impl AgentObserver ===
+
+impl AgentObserver {
+    /// How the agent is doing.
+    #[must_use]
+    pub fn status(&self) -> AgentStatus {
+        let parts = self.board.parts().clone();
+        AgentStatus {
+            version: VERSION.to_owned(),
+            host: self.host.clone(),
+            rate_hz: self.rate_hz,
+            started_ms: self.started_ms,
+            quality: Quality::from_results(&parts.results),
+            drops: self.board.drops(),
+            source: parts.source,
+            symbols: parts.symbols,
+            delivery: parts.delivery,
+        }
+    }
+}
+
+/// The sampling thread.
+struct Sampling {
+    options: AgentOptions,
+    windows: SyncSender<FinishedWindow>,
+    board: Arc<StatusBoard>,
+    stop: Arc<AtomicBool>,
+}
+
+impl Sampling {
+    fn run(self, mut source: impl Collector) {
+        let mut window = Window::new(self.options.timestamps);
+        let mut start_ns = monotonic_ns();
+        let mut length = self.options.first_window;
+        while !self.stop.load(Ordering::Relaxed) {
+            if let Err(error) = source.collect(self.options.poll_interval, &mut window) {
+                tracing::error!(%error, "sampling has ended");
+                break;
+            }
+            let now_ns = monotonic_ns();
+            if Duration::from_nanos(now_ns - start_ns) >= length {
+                self.flush(&mut source, &mut window, start_ns, now_ns);
+                start_ns = now_ns;
+                length = self.options.window;
+            }
+        }
+        if let Err(error) = source.settle(&mut window) {
+            tracing::error!(%error, "the last samples could not be read");
+        }
+        self.flush(&mut source, &mut window, start_ns, monotonic_ns());
+    }
+
+    fn flush(
+        &self,
+        source: &mut impl Collector,
+        window: &mut Window,
+        start_ns: u64,
+        end_ns: u64,
+    ) {
+        let finished = finish_window(source, window, start_ns, end_ns, &self.board);
+        self.board.parts().source = source.status();
+        let samples = finished.window.samples();
+        if samples > 0 && self.windows.try_send(finished).is_err() {
+            self.board.ledger.add(DropReason::SymbolizerBehind, samples);
+        }
+        source.sweep();
+    }
+}
+
+fn run_symbols(
+    options: &AgentOptions,
+    windows: &Receiver<FinishedWindow>,
+    profiles: &ProfileQueue,
+    board: &StatusBoard,
+) {
+    let mut symbols = start_symbols(options);
+    for finished in windows {
+        profiles.push(symbolize(&finished, &mut symbols, board));
+    }
+}
+
+fn unix_ms() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,112 @@
+//! Samples with a stack copy that wait for unwind tables.
+
+use std::sync::Arc;
+
+use candela_ebpf::Sample;
+use candela_ebpf::UserContext;
+use candela_unwind::Registers;
+use candela_unwind::StackCopy;
+use candela_unwind::WalkResult;
+use candela_unwind::walk;
+
+use crate::processes::Object;
+use crate::tables::ProcessSpace;
+use crate::tables::TableSlots;
+use crate::window::Moment;
+use crate::window::ProcessView;
+use crate::window::RawStack;
+use crate::window::Window;
+
+/// Frames per user stack, as in the kernel.
+const MOST_USER_FRAMES: usize = 256;
+
+/// A sample that could not be walked yet.
+#[derive(Debug)]
+pub(crate) struct PendingSample {
+    pub(crate) process: ProcessView,
+    time_ns: u64,
+    tid: u32,
+    thread_name: String,
+    is_in_kernel: bool,
+    kernel: Vec<u64>,
+    registers: Registers,
+    stack_base: u64,
+    stack: Vec<u8>,
+}
+
+/// What a walk of a stack copy came to.
+#[derive(Debug)]
+pub(crate) struct Walked {
+    pub(crate) result: WalkResult,
+    /// The object whose table would have led on.
+    pub(crate) missing: Option<Arc<Object>>,
+}
+
+/// Walks a stack copy with the tables that are there; `frames` gets the frames.
+pub(crate) fn walk_copy(
+    process: &ProcessView,
+    tables: &mut TableSlots,
+    registers: &Registers,
+    stack: StackCopy<'_>,
+    frames: &mut Vec<u64>,
+) -> Walked {
+    frames.clear();
+    let space = ProcessSpace::new(&process.mappings, tables);
+    let result = walk(registers, &stack, &space, MOST_USER_FRAMES, frames);
+    let notes = space.into_notes();
+    for slot in notes.used {
+        tables.used(slot);
+    }
+    // A table may be missing at a frame that another table led to; only the end of the walk counts.
+    let missing = notes.missing.filter(|_| result == WalkResult::NoTable);
+    Walked { result, missing }
+}
+
+impl PendingSample {
+    pub(crate) fn new(process: ProcessView, sample: &Sample<'_>, context: &UserContext<'_>) -> Self {
+        Self {
+            process,
+            time_ns: sample.time_ns,
+            tid: sample.tid,
+            thread_name: sample.comm.to_string_lossy().into_owned(),
+            is_in_kernel: sample.in_kernel,
+            kernel: sample.kernel_frames.to_vec(),
+            registers: context.registers,
+            stack_base: context.stack.base,
+            stack: context.stack.bytes.to_vec(),
+        }
+    }
+
+    /// Heap in bytes.
+    pub(crate) fn bytes(&self) -> usize {
+        size_of::<Self>() + self.stack.len() + self.kernel.len() * size_of::<u64>()
+    }
+
+    /// CLOCK_MONOTONIC, nanoseconds.
+    pub(crate) fn time_ns(&self) -> u64 {
+        self.time_ns
+    }
+
+    pub(crate) fn walk(&self, tables: &mut TableSlots, frames: &mut Vec<u64>) -> Walked {
+        let stack = StackCopy {
+            base: self.stack_base,
+            bytes: &self.stack,
+        };
+        walk_copy(&self.process, tables, &self.registers, stack, frames)
+    }
+
+    pub(crate) fn add_to(&self, window: &mut Window, frames: &[u64], result: WalkResult) {
+        let stack = RawStack {
+            kernel: &self.kernel,
+            user: frames,
+            result,
+            is_in_kernel: self.is_in_kernel,
+        };
+        let moment = Moment {
+            time_ns: self.time_ns,
+            tid: self.tid,
+            thread_name: &self.thread_name,
+        };
+        window.add(&self.process, &stack, moment);
+    }
+}

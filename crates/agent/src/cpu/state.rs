@@ -1,0 +1,394 @@
+//! What the on-CPU source knows: processes, tables, and samples that wait.
+
+use std::sync::Arc;
+
+use candela_ebpf::Event;
+use candela_ebpf::KernelTables;
+use candela_ebpf::Mapping;
+use candela_ebpf::MappingKind;
+use candela_ebpf::Sample;
+use candela_ebpf::monotonic_ns;
+use candela_model::Labels;
+use candela_unwind::WalkResult;
+
+use crate::cpu::pending::PendingSample;
+use crate::cpu::pending::walk_copy;
+use crate::error::AgentError;
+use crate::labels::Labeler;
+use crate::labels::ProcessFacts;
+use crate::ledger::DropReason;
+use crate::ledger::Ledger;
+use crate::processes::Code;
+use crate::processes::Mappings;
+use crate::processes::Object;
+use crate::processes::Process;
+use crate::processes::ProcessIdentity;
+use crate::processes::ProcessTable;
+use crate::tables::Loader;
+use crate::tables::LoaderReply;
+use crate::tables::TableSlots;
+use crate::window::Moment;
+use crate::window::ProcessView;
+use crate::window::RawStack;
+use crate::window::Window;
+
+/// Stack copies that wait for tables, bytes together.
+const MOST_PENDING_BYTES: usize = 8 << 20;
+
+/// How long a sample waits for its tables. The largest take some hundred milliseconds to build.
+const LONGEST_WAIT_NS: u64 = 3_000_000_000;
+
+/// Everything but the sampler itself, so that its events can be handled while it is polled.
+#[derive(Debug)]
+pub(crate) struct CpuState {
+    pub(crate) kernel: Arc<KernelTables>,
+    pub(crate) processes: ProcessTable,
+    pub(crate) tables: TableSlots,
+    loader: Loader,
+    labeler: Labeler,
+    kernel_labels: Arc<Labels>,
+    pending: Vec<PendingSample>,
+    pending_bytes: usize,
+    /// Processes whose mappings the kernel should get as soon as their objects are described.
+    unregistered: Vec<u32>,
+    frames: Vec<u64>,
+    ledger: Arc<Ledger>,
+}
+
+impl CpuState {
+    pub(crate) fn new(
+        kernel: Arc<KernelTables>,
+        labeler: Labeler,
+        table_budget_bytes: u64,
+        ledger: Arc<Ledger>,
+    ) -> Result<Self, AgentError> {
+        let loader = Loader::start(Arc::clone(&kernel), table_budget_bytes, Arc::clone(&ledger))?;
+        let kernel_labels = Arc::new(labeler.labels(&ProcessFacts::kernel(0)));
+        let state = Self {
+            kernel,
+            processes: ProcessTable::new(Arc::clone(&ledger)),
+            tables: TableSlots::default(),
+            loader,
+            labeler,
+            kernel_labels,
+            pending: Vec::new(),
+            pending_bytes: 0,
+            unregistered: Vec::new(),
+            frames: Vec::new(),
+            ledger,
+        };
+        Ok(state)
+    }
+
+    pub(crate) fn has_pending(&self) -> bool {
+        !self.pending.is_empty() || !self.unregistered.is_empty()
+    }
+
+    /// Takes one event of the sampler.
+    pub(crate) fn handle(&mut self, event: &Event<'_>, window: &mut Window) {
+        match event {
+            Event::Sample(sample) => self.sample(sample, window),
+            Event::Exec { pid, comm, .. } => self.processes.exec(*pid, &comm.to_string_lossy()),
+            Event::Fork { pid, parent, .. } => self.processes.fork(*pid, *parent),
+            Event::Exit { pid, time_ns } => self.processes.exit(*pid, *time_ns),
+            Event::Mapped(mapped) => {
+                if self.processes.mapped(mapped) {
+                    self.register(mapped.pid);
+                }
+            }
+            Event::SidebandLost { .. } => self.processes.distrust_all(),
+            _ => {}
+        }
+    }
+
+    /// Takes the loader's answers, then tries again what waited for them.
+    pub(crate) fn take_replies(&mut self, window: &mut Window) {
+        let mut has_news = false;
+        while let Some(reply) = self.loader.reply() {
+            has_news = true;
+            match reply {
+                LoaderReply::Described => {}
+                LoaderReply::Built { slot, table, new_rules, is_in_kernel } => {
+                    if !is_in_kernel {
+                        tracing::debug!(slot, "unwind table stays out of the kernel");
+                    }
+                    self.tables.built(slot, table, &new_rules);
+                }
+                LoaderReply::NoTable { slot } => {
+                    self.tables.has_no_table(slot);
+                    self.register_all_with(slot);
+                }
+            }
+        }
+        let new_objects = self.processes.objects.take_new();
+        if !new_objects.is_empty() {
+            self.loader.describe(new_objects);
+        }
+        if has_news {
+            for pid in std::mem::take(&mut self.unregistered) {
+                self.register(pid);
+            }
+        }
+        self.retry_pending(window, has_news);
+    }
+
+    /// Waiting is over: what is pending is added as it is.
+    pub(crate) fn give_up_pending(&mut self, window: &mut Window) {
+        let mut frames = std::mem::take(&mut self.frames);
+        for sample in self.pending.drain(..) {
+            let walked = sample.walk(&mut self.tables, &mut frames);
+            sample.add_to(window, &frames, walked.result);
+        }
+        self.pending_bytes = 0;
+        self.frames = frames;
+    }
+
+    pub(crate) fn sweep(&mut self) {
+        self.processes.sweep(monotonic_ns());
+        self.tables.sweep(&self.loader);
+    }
+
+    fn sample(&mut self, sample: &Sample<'_>, window: &mut Window) {
+        if sample.result == WalkResult::KernelOnly {
+            let view = self.kernel_thread(sample.pid);
+            add(window, &view, sample, sample.user_frames, sample.result);
+            return;
+        }
+        let process = self.processes.sampled(sample.pid, sample.process_start_ns);
+        let Some(process) = process else {
+            self.ledger.add(DropReason::ProcessGone, 1);
+            let view = self.unknown_process(sample);
+            add(window, &view, sample, sample.user_frames, sample.result);
+            return;
+        };
+        let view = view_of(process, sample, &self.labeler);
+        if sample.copy_limited {
+            self.ledger.add(DropReason::CopyLimited, 1);
+        }
+        if !matches!(sample.result, WalkResult::NoMapping | WalkResult::NoTable) {
+            add(window, &view, sample, sample.user_frames, sample.result);
+            return;
+        }
+        let view = self.help_next_walk(view, sample);
+        let Some(context) = &sample.context else {
+            add(window, &view, sample, sample.user_frames, sample.result);
+            return;
+        };
+        let mut frames = std::mem::take(&mut self.frames);
+        let walked = walk_copy(&view, &mut self.tables, &context.registers, context.stack, &mut frames);
+        match walked.missing {
+            None => add(window, &view, sample, &frames, walked.result),
+            Some(object) => {
+                self.tables.request(&object, &self.loader);
+                let pending = PendingSample::new(view, sample, context);
+                self.wait(pending, &frames, window);
+            }
+        }
+        self.frames = frames;
+    }
+
+    /// Does what lets the kernel walk the next stack of this process itself.
+    fn help_next_walk(&mut self, view: ProcessView, sample: &Sample<'_>) -> ProcessView {
+        let pid = sample.pid;
+        let last = sample.user_frames.last().copied();
+        if !sample.process_known {
+            self.register(pid);
+            return view;
+        }
+        let mapping = last.and_then(|address| view.mappings.find(address));
+        match mapping.map(|mapping| &mapping.code) {
+            Some(Code::Object(object)) if sample.result == WalkResult::NoTable => {
+                let object = Arc::clone(object);
+                self.tables.request_for_kernel(&object, &self.loader);
+                view
+            }
+            Some(_) => {
+                // Known here and not in the kernel: events overtook each other.
+                self.register(pid);
+                view
+            }
+            None => self.rescan(pid, sample).unwrap_or(view),
+        }
+    }
+
+    /// Reads the maps of a process again because an address lies in none of them, though not often.
+    fn rescan(&mut self, pid: u32, sample: &Sample<'_>) -> Option<ProcessView> {
+        let process = self.processes.get_mut(pid)?;
+        if !process.rescan.try_now(sample.time_ns) || !self.processes.scan(pid) {
+            return None;
+        }
+        self.register(pid);
+        let process = self.processes.get_mut(pid)?;
+        Some(view_of(process, sample, &self.labeler))
+    }
+
+    fn wait(&mut self, sample: PendingSample, frames: &[u64], window: &mut Window) {
+        let bytes = sample.bytes();
+        if self.pending_bytes + bytes > MOST_PENDING_BYTES {
+            self.ledger.add(DropReason::PendingFull, 1);
+            sample.add_to(window, frames, WalkResult::NoTable);
+            return;
+        }
+        self.pending_bytes += bytes;
+        self.pending.push(sample);
+    }
+
+    fn retry_pending(&mut self, window: &mut Window, has_news: bool) {
+        if self.pending.is_empty() {
+            return;
+        }
+        let now_ns = monotonic_ns();
+        let mut frames = std::mem::take(&mut self.frames);
+        for sample in std::mem::take(&mut self.pending) {
+            let is_late = now_ns.saturating_sub(sample.time_ns()) > LONGEST_WAIT_NS;
+            if !has_news && !is_late {
+                self.pending.push(sample);
+                continue;
+            }
+            let walked = sample.walk(&mut self.tables, &mut frames);
+            match walked.missing {
+                Some(object) if !is_late => {
+                    self.tables.request(&object, &self.loader);
+                    self.pending.push(sample);
+                }
+                _ => {
+                    self.pending_bytes -= sample.bytes();
+                    sample.add_to(window, &frames, walked.result);
+                }
+            }
+        }
+        self.frames = frames;
+    }
+
+    /// Gives the kernel the mappings of a process, or notes it until they are all described.
+    fn register(&mut self, pid: u32) {
+        let Some(process) = self.processes.get_mut(pid) else {
+            return;
+        };
+        let mut mappings = Vec::new();
+        for mapping in process.mappings.iter() {
+            let length = mapping.end - mapping.start;
+            let table = match &mapping.code {
+                Code::Anonymous => None,
+                Code::Object(object) => match object.description() {
+                    None if object.is_readable() => {
+                        if !self.unregistered.contains(&pid) {
+                            self.unregistered.push(pid);
+                        }
+                        return;
+                    }
+                    None | Some(None) => None,
+                    Some(Some(description)) => {
+                        let bias = description.bias(mapping.start, length, mapping.file_offset);
+                        bias.zip(self.tables.kernel_id(object))
+                    }
+                },
+            };
+            mappings.push(Mapping {
+                start: mapping.start,
+                end: mapping.end,
+                bias: table.map_or(0, |(bias, _)| bias),
+                kind: table.map_or(MappingKind::FramePointer, |(_, id)| MappingKind::Table(id)),
+            });
+        }
+        match self.kernel.replace_process_mappings(pid, &mappings) {
+            Ok(()) => process.is_registered = true,
+            Err(error) => {
+                process.is_registered = false;
+                self.ledger.add(DropReason::MappingsRefused, 1);
+                tracing::debug!(%error, pid, "mappings not registered");
+            }
+        }
+    }
+
+    /// A slot has turned out to have no table: the kernel must follow frame pointers there.
+    fn register_all_with(&mut self, slot: u32) {
+        let tables = &mut self.tables;
+        let mut has_slot = |object: &Arc<Object>| tables.slot_of(object) == Some(slot);
+        let concerned: Vec<u32> = self
+            .processes
+            .live()
+            .filter(|process| process.is_registered)
+            .filter(|process| {
+                process.mappings.iter().any(|mapping| match &mapping.code {
+                    Code::Object(object) => has_slot(object),
+                    Code::Anonymous => false,
+                })
+            })
+            .map(|process| process.identity.pid)
+            .collect();
+        for pid in concerned {
+            self.register(pid);
+        }
+    }
+
+    fn kernel_thread(&self, pid: u32) -> ProcessView {
+        ProcessView {
+            identity: ProcessIdentity { pid, serial: 0, generation: 0 },
+            labels: Arc::clone(&self.kernel_labels),
+            mappings: Mappings::default(),
+        }
+    }
+
+    /// A process of which nothing but its sample is left.
+    fn unknown_process(&self, sample: &Sample<'_>) -> ProcessView {
+        let facts = ProcessFacts {
+            pid: sample.pid,
+            command: sample.comm.to_string_lossy().into_owned(),
+            ..ProcessFacts::default()
+        };
+        ProcessView {
+            identity: ProcessIdentity { pid: sample.pid, serial: 0, generation: 0 },
+            labels: Arc::new(self.labeler.labels(&facts)),
+            mappings: Mappings::default(),
+        }
+    }
+}
+
+fn view_of(process: &mut Process, sample: &Sample<'_>, labeler: &Labeler) -> ProcessView {
+    let labels = match &process.labels {
+        Some(labels) => Arc::clone(labels),
+        None => {
+            let command = match process.command.as_str() {
+                "" => sample.comm.to_string_lossy(),
+                command => command.into(),
+            };
+            let facts = ProcessFacts::read(
+                process.identity.pid,
+                &command,
+                process.executable(),
+                process.context_address,
+            );
+            let labels = Arc::new(labeler.labels(&facts));
+            process.labels = Some(Arc::clone(&labels));
+            labels
+        }
+    };
+    ProcessView {
+        identity: process.identity,
+        labels,
+        mappings: process.mappings.clone(),
+    }
+}
+
+fn add(
+    window: &mut Window,
+    process: &ProcessView,
+    sample: &Sample<'_>,
+    user: &[u64],
+    result: WalkResult,
+) {
+    let stack = RawStack {
+        kernel: sample.kernel_frames,
+        user,
+        result,
+        is_in_kernel: sample.in_kernel,
+    };
+    let thread_name = sample.comm.to_string_lossy();
+    let moment = Moment {
+        time_ns: sample.time_ns,
+        tid: sample.tid,
+        thread_name: &thread_name,
+    };
+    window.add(process, &stack, moment);
+}

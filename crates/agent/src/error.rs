@@ -1,0 +1,86 @@
+//! What can go wrong while observing a host.
+
+use std::io;
+use std::path::PathBuf;
+
+/// Why the agent could not start, or why a recording has no result.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum AgentError {
+    /// The kernel refused to be observed; the message says what to do.
+    #[error(transparent)]
+    Kernel(#[from] candela_ebpf::Error),
+    /// A configured service rule has no name.
+    #[error("a service rule has an empty service name; give it one")]
+    EmptyServiceName,
+    /// A configured service rule has a pattern that does not parse.
+    #[error("service rule pattern {pattern:?} is no regular expression: {source}")]
+    ServicePattern {
+        /// The pattern as given.
+        pattern: String,
+        /// What the parser stumbled over.
+        source: Box<regex::Error>,
+    },
+    /// An option is out of its range.
+    #[error("{name} {value} is out of range; choose {range}")]
+    Option {
+        /// The option.
+        name: &'static str,
+        /// The value as given.
+        value: String,
+        /// What is allowed.
+        range: &'static str,
+    },
+    /// The server's address is no URL.
+    #[error("server address {given:?} is not usable: {reason}; give one like http://127.0.0.1:4040")]
+    Endpoint {
+        /// The address as given.
+        given: String,
+        /// Why.
+        reason: String,
+    },
+    /// The bearer token cannot be sent in a header.
+    #[error("the bearer token has characters that no HTTP header can hold; check the token file")]
+    Token,
+    /// The spool directory cannot be used.
+    #[error("cannot use the spool directory {}: {source}", path.display())]
+    Spool {
+        /// The directory.
+        path: PathBuf,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// The program to record could not be started.
+    #[error("cannot start {program}: {source}")]
+    Command {
+        /// The program.
+        program: String,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// The system refused a thread.
+    #[error("cannot start the thread {name}: {source}")]
+    Thread {
+        /// Its name.
+        name: &'static str,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// A thread of the agent ended by a panic: a defect of ours.
+    #[error("the agent's thread {name} ended unexpectedly; please report this with its log")]
+    ThreadLost {
+        /// Its name.
+        name: &'static str,
+    },
+}
+
+impl AgentError {
+    /// Whether more privileges or another kernel would help (exit code 6 of the command line).
+    #[must_use]
+    pub fn is_permission_or_kernel(&self) -> bool {
+        match self {
+            Self::Kernel(error) => error.is_permission_or_kernel(),
+            _ => false,
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! The thread that hands profiles to the exporter, keeps what it does not take, and tries again.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::mpsc::Receiver;
+use std::sync::mpsc::RecvTimeoutError;
+use std::sync::mpsc::SyncSender;
+use std::sync::mpsc::TrySendError;
+use std::sync::mpsc::sync_channel;
+use std::time::Duration;
+use std::time::Instant;
+
+use candela_model::Profile;
+
+use crate::export::backoff::Backoff;
+use crate::export::exporter::ExportError;
+use crate::export::exporter::Exporter;
+use crate::export::spool::Spool;
+use crate::ledger::DropReason;
+use crate::status::StatusBoard;
+
+/// Profiles between symbolization and export.
+const QUEUE_LENGTH: usize = 4;
+
+/// Profiles kept in memory where there is no spool: a minute of them.
+const MOST_KEPT: usize = 6;
+
+/// How often waiting profiles are looked at.
+const TURN: Duration = Duration::from_secs(1);
+
+/// Waiting profiles sent per turn, so that new ones do not wait behind a long queue.
+const REPLAYED_PER_TURN: usize = 16;
+
+/// The way into the delivery thread. It never blocks.
+#[derive(Clone, Debug)]
+pub(crate) struct ProfileQueue {
+    sender: SyncSender<Profile>,
+    board: Arc<StatusBoard>,
+}
+
+/// What the thread works with.
+pub(crate) struct Delivery {
+    exporter: Box<dyn Exporter>,
+    spool: Option<Spool>,
+    kept: VecDeque<Profile>,
+    backoff: Backoff,
+    queue: Receiver<Profile>,
+    board: Arc<StatusBoard>,
+}
+
+// === impl ProfileQueue ===
+
+impl ProfileQueue {
+    /// Queues a profile; where the queue is full its samples are counted as dropped.
+    pub(crate) fn push(&self, profile: Profile) {
+        match self.sender.try_send(profile) {
+            Ok(()) => {}
+            Err(TrySendError::Full(profile) | TrySendError::Disconnected(profile)) => {
+                let samples = sample_count(&profile);
+                self.board.ledger.add(DropReason::ExporterBehind, samples);
+            }
+        }
+    }
+}
+
+// === impl Delivery ===
+
+impl Delivery {
+    pub(crate) fn new(
+        exporter: Box<dyn Exporter>,
+        spool: Option<Spool>,
+        board: Arc<StatusBoard>,
+    ) -> (Self, ProfileQueue) {
+        let (sender, queue) = sync_channel(QUEUE_LENGTH);
+        board.parts().delivery.exporter = exporter.name();
+        let profiles = ProfileQueue {
+            sender,
+            board: Arc::clone(&board),
+        };
+        let delivery = Self {
+            exporter,
+            spool,
+            kept: VecDeque::new(),
+            backoff: Backoff::default(),
+            queue,
+            board,
+        };
+        (delivery, profiles)
+    }
+
+    /// Runs until all queues into it are dropped; then everything is tried once more.
+    pub(crate) fn run(mut self) {
+        loop {
+            match self.queue.recv_timeout(TURN) {
+                Ok(profile) => self.deliver(profile),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+            self.replay();
+        }
+        // The last word: whoever stops the agent waits for it.
+        self.backoff.succeeded();
+        self.replay();
+        self.drop_kept();
+    }
+
+    fn deliver(&mut self, profile: Profile) {
+        if !self.backoff.may_try(Instant::now()) {
+            self.keep(profile);
+            return;
+        }
+        let result = self.exporter.export(&profile);
+        if self.note(&result, sample_count(&profile)) {
+            self.keep(profile);
+        }
+    }
+
+    /// Counts what came of an attempt; true when it should be repeated.
+    fn note(&mut self, result: &Result<(), ExportError>, samples: u64) -> bool {
+        let mut refused = 0;
+        match result {
+            Ok(()) => {}
+            Err(ExportError::PartlyRejected { samples, .. }) => refused = *samples,
+            Err(ExportError::Rejected { .. }) => refused = samples,
+            Err(ExportError::Unavailable { reason }) => {
+                tracing::debug!(%reason, "profile not exported");
+                self.backoff.failed(Instant::now());
+                let delivery = &mut self.board.parts().delivery;
+                delivery.failed_attempts += 1;
+                delivery.last_error.clone_from(reason);
+                return true;
+            }
+        }
+        if let Err(error) = result {
+            tracing::warn!(%error, "the receiver refused samples");
+            self.board.ledger.add(DropReason::ExportRejected, refused);
+        }
+        self.backoff.succeeded();
+        let delivery = &mut self.board.parts().delivery;
+        delivery.profiles += u64::from(refused < samples || samples == 0);
+        delivery.samples += samples.saturating_sub(refused);
+        delivery.last_error = match result {
+            Ok(()) => String::new(),
+            Err(error) => error.to_string(),
+        };
+        false
+    }
+
+    fn keep(&mut self, profile: Profile) {
+        if let Some(spool) = &mut self.spool
+            && let Some(bytes) = self.exporter.to_spool(&profile)
+        {
+            spool.push(&bytes);
+            self.show_spool();
+            return;
+        }
+        if self.kept.len() >= MOST_KEPT
+            && let Some(oldest) = self.kept.pop_front()
+        {
+            self.board.ledger.add(DropReason::ExporterBehind, sample_count(&oldest));
+        }
+        self.kept.push_back(profile);
+    }
+
+    fn replay(&mut self) {
+        for _ in 0..REPLAYED_PER_TURN {
+            if !self.backoff.may_try(Instant::now()) {
+                return;
+            }
+            if let Some(profile) = self.kept.pop_front() {
+                let result = self.exporter.export(&profile);
+                if self.note(&result, sample_count(&profile)) {
+                    self.kept.push_front(profile);
+                    return;
+                }
+                continue;
+            }
+            let Some(bytes) = self.spool.as_mut().and_then(Spool::oldest) else {
+                return;
+            };
+            let result = self.exporter.export_spooled(&bytes);
+            // How many samples it has is not known without decoding it.
+            if self.note(&result, 0) {
+                return;
+            }
+            if let Some(spool) = &mut self.spool {
+                spool.remove_oldest();
+            }
+            self.show_spool();
+        }
+    }
+
+    fn drop_kept(&mut self) {
+        for profile in self.kept.drain(..) {
+            self.board.ledger.add(DropReason::ExporterBehind, sample_count(&profile));
+        }
+    }
+
+    fn show_spool(&self) {
+        if let Some(spool) = &self.spool {
+            let delivery = &mut self.board.parts().delivery;
+            delivery.spooled_profiles = spool.len() as u64;
+            delivery.spooled_bytes = spool.bytes();
+        }
+    }
+}
+
+/// Samples as taken, not entries: equal stacks are one entry with a larger value.
+fn sample_count(profile: &Profile) -> u64 {
+    let series = profile.series.iter();
+    let samples = series.map(|series| series.total() / series.period.max(1));
+    samples.map(i64::unsigned_abs).sum()
+}

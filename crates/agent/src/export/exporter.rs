@@ -1,0 +1,58 @@
+//! What a sink of profiles is.
+
+use candela_model::Profile;
+
+/// A sink: one struct per kind. It runs on a thread of its own and may block; sampling does not
+/// wait for it.
+pub trait Exporter: Send {
+    /// What users know it by: `in-process` or the server's address.
+    fn name(&self) -> String;
+
+    /// Hands a profile over. `Ok` means that the receiver has taken it.
+    ///
+    /// # Errors
+    /// [`ExportError`]; it tells whether another attempt may help.
+    fn export(&mut self, profile: &Profile) -> Result<(), ExportError>;
+
+    /// The bytes by which a profile waits on disk; `None` where waiting on disk makes no sense.
+    fn to_spool(&self, profile: &Profile) -> Option<Vec<u8>> {
+        let _ = profile;
+        None
+    }
+
+    /// Hands over a profile that waited on disk, given by what [`Exporter::to_spool`] made of it.
+    ///
+    /// # Errors
+    /// As [`Exporter::export`].
+    fn export_spooled(&mut self, bytes: &[u8]) -> Result<(), ExportError> {
+        let _ = bytes;
+        Err(ExportError::Rejected {
+            reason: "this exporter has no spool".to_owned(),
+        })
+    }
+}
+
+/// Why a profile was not taken.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ExportError {
+    /// Not now: the receiver is away, busy or full.
+    #[error("{reason}")]
+    Unavailable {
+        /// Why, for users.
+        reason: String,
+    },
+    /// Never: the receiver does not want this profile.
+    #[error("{reason}")]
+    Rejected {
+        /// Why, for users.
+        reason: String,
+    },
+    /// In part: the rest was taken.
+    #[error("{samples} samples refused: {reason}")]
+    PartlyRejected {
+        /// How many samples were not taken.
+        samples: u64,
+        /// Why, for users.
+        reason: String,
+    },
+}

@@ -1,0 +1,15 @@
+//! Where profiles go.
+
+mod backoff;
+mod delivery;
+mod exporter;
+mod in_process;
+pub(crate) mod spool;
+
+pub use self::exporter::ExportError;
+pub use self::exporter::Exporter;
+pub use self::in_process::InProcess;
+pub use self::spool::SpoolOptions;
+
+pub(crate) use self::delivery::Delivery;
+pub(crate) use self::delivery::ProfileQueue;

@@ -1,0 +1,192 @@
+//! The OpenTelemetry process context (OTEP 4719): resource attributes that a program publishes in a
+//! mapping of its own, for readers such as this one.
+//!
+//! The mapping is named `OTEL_CTX` and starts with a header of 32 bytes: the signature, a version, the
+//! payload's size, the time of publication (0 while it is being changed) and the payload's address.
+//! The payload is a protobuf message whose field 1 is a `Resource`.
+
+use opentelemetry_proto::tonic::common::v1::KeyValue;
+use opentelemetry_proto::tonic::common::v1::any_value::Value;
+use opentelemetry_proto::tonic::resource::v1::Resource;
+use prost::Message;
+
+const SIGNATURE: &[u8; 8] = b"OTEL_CTX";
+const HEADER_BYTES: usize = 32;
+const VERSION: u32 = 2;
+/// The largest payload read. Programs publish a few hundred bytes.
+const LARGEST_PAYLOAD: usize = 64 << 10;
+/// How often a context that changes under the reader is read again.
+const ATTEMPTS: usize = 3;
+
+/// The message of `opentelemetry/proto/common/v1/process_context.proto` (proto 1.11), of which the
+/// attributes for thread contexts are not read yet.
+#[derive(Clone, PartialEq, Message)]
+struct ProcessContext {
+    #[prost(message, optional, tag = "1")]
+    resource: Option<Resource>,
+}
+
+/// Whether a mapping with this name holds a process context. Kernels without named anonymous
+/// memory show only the memfd's name.
+#[must_use]
+pub(crate) fn is_context_mapping(name: &[u8]) -> bool {
+    [
+        &b"/memfd:OTEL_CTX"[..],
+        b"[anon_shmem:OTEL_CTX]",
+        b"[anon:OTEL_CTX]",
+    ]
+    .iter()
+    .any(|prefix| name.starts_with(prefix))
+}
+
+/// Reads the context published at `address`: attribute keys and values. `read` fills the buffer from
+/// an address of the process and tells whether all of it was readable.
+///
+/// `None` when there is no complete context of a known version.
+pub(crate) fn read_context(
+    address: u64,
+    mut read: impl FnMut(u64, &mut [u8]) -> bool,
+) -> Option<Vec<(String, String)>> {
+    (0..ATTEMPTS).find_map(|_| {
+        let mut header = [0; HEADER_BYTES];
+        if !read(address, &mut header) {
+            return None;
+        }
+        let published_at = word(&header, 16);
+        let size = u32::from_le_bytes(header[12..16].try_into().expect("four bytes")) as usize;
+        let version = u32::from_le_bytes(header[8..12].try_into().expect("four bytes"));
+        let is_readable = header.starts_with(SIGNATURE) && version == VERSION;
+        if !is_readable || published_at == 0 || size > LARGEST_PAYLOAD {
+            return None;
+        }
+        let mut payload = vec![0; size];
+        if !read(word(&header, 24), &mut payload) {
+            return None;
+        }
+        // The publisher zeroes the time before it changes anything, so an equal header before and
+        // after means that the payload between belongs to it.
+        let mut header_after = [0; HEADER_BYTES];
+        if !read(address, &mut header_after) || header_after != header {
+            return None;
+        }
+        let context = ProcessContext::decode(&payload[..]).ok()?;
+        Some(attributes(context.resource?.attributes))
+    })
+}
+
+fn word(header: &[u8; HEADER_BYTES], offset: usize) -> u64 {
+    u64::from_le_bytes(header[offset..offset + 8].try_into().expect("eight bytes"))
+}
+
+fn attributes(attributes: Vec<KeyValue>) -> Vec<(String, String)> {
+    attributes
+        .into_iter()
+        .filter_map(|attribute| {
+            let value = match attribute.value?.value? {
+                Value::StringValue(text) => text,
+                Value::IntValue(number) => number.to_string(),
+                Value::BoolValue(flag) => flag.to_string(),
+                Value::DoubleValue(number) => number.to_string(),
+                _ => return None,
+            };
+            Some((attribute.key, value))
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use opentelemetry_proto::tonic::common::v1::AnyValue;
+
+    const PAYLOAD_ADDRESS: u64 = 0x5000;
+    const HEADER_ADDRESS: u64 = 0x1000;
+
+    fn payload() -> Vec<u8> {
+        let attribute = KeyValue {
+            key: "service.name".to_owned(),
+            value: Some(AnyValue {
+                value: Some(Value::StringValue("checkout".to_owned())),
+            }),
+            ..KeyValue::default()
+        };
+        let resource = Resource {
+            attributes: vec![attribute],
+            ..Resource::default()
+        };
+        ProcessContext {
+            resource: Some(resource),
+        }
+        .encode_to_vec()
+    }
+
+    fn header(version: u32, published_at: u64, size: usize) -> Vec<u8> {
+        let mut header = SIGNATURE.to_vec();
+        header.extend(version.to_le_bytes());
+        header.extend((size as u32).to_le_bytes());
+        header.extend(published_at.to_le_bytes());
+        header.extend(PAYLOAD_ADDRESS.to_le_bytes());
+        header
+    }
+
+    fn read_from(header: &[u8], payload: &[u8], address: u64, buffer: &mut [u8]) -> bool {
+        let source = match address {
+            HEADER_ADDRESS => header,
+            PAYLOAD_ADDRESS => payload,
+            _ => return false,
+        };
+        if source.len() < buffer.len() {
+            return false;
+        }
+        buffer.copy_from_slice(&source[..buffer.len()]);
+        true
+    }
+
+    #[test]
+    fn attributes_are_read() {
+        let payload = payload();
+        let header = header(2, 77, payload.len());
+        let context = read_context(HEADER_ADDRESS, |address, buffer| {
+            read_from(&header, &payload, address, buffer)
+        });
+        let expected = ("service.name".to_owned(), "checkout".to_owned());
+        assert_eq!(context, Some(vec![expected]));
+    }
+
+    #[test]
+    fn unfinished_foreign_and_hostile_contexts_are_left_alone() {
+        let payload = payload();
+        for header in [
+            header(2, 0, payload.len()),
+            header(3, 77, payload.len()),
+            header(2, 77, 1 << 30),
+            vec![0; HEADER_BYTES],
+        ] {
+            let context = read_context(HEADER_ADDRESS, |address, buffer| {
+                read_from(&header, &payload, address, buffer)
+            });
+            assert_eq!(context, None);
+        }
+    }
+
+    #[test]
+    fn a_context_that_changes_while_read_is_read_again() {
+        let payload = payload();
+        let (old, new) = (header(2, 77, payload.len()), header(2, 78, payload.len()));
+        let mut reads = 0;
+        let context = read_context(HEADER_ADDRESS, |address, buffer| {
+            reads += 1;
+            let header = if reads <= 2 { &old } else { &new };
+            read_from(header, &payload, address, buffer)
+        });
+        assert!(context.is_some());
+        assert!(reads > 3);
+    }
+
+    #[test]
+    fn names_of_all_kernels() {
+        assert!(is_context_mapping(b"/memfd:OTEL_CTX (deleted)"));
+        assert!(is_context_mapping(b"[anon:OTEL_CTX]"));
+        assert!(!is_context_mapping(b"/usr/lib/OTEL_CTX.so"));
+    }
+}

@@ -1,0 +1,186 @@
+//! The labels of a process's series.
+
+use candela_model::Labels;
+use candela_model::SERVICE_NAME_LABEL;
+
+use crate::labels::ProcessFacts;
+use crate::labels::command_line::program_name;
+use crate::labels::service_rules::ServiceRule;
+
+/// The service name of everything that the kernel does for itself.
+const KERNEL_SERVICE: &str = "kernel";
+
+/// OpenTelemetry attributes that have a short label name in Candela.
+const SHORT_ATTRIBUTES: &[(&str, &str)] = &[
+    ("service.name", SERVICE_NAME_LABEL),
+    ("host.name", "host"),
+    ("process.executable.name", "process_executable_name"),
+    ("container.id", "container_id"),
+    ("k8s.pod.name", "pod"),
+    ("k8s.namespace.name", "namespace"),
+    ("k8s.node.name", "node"),
+    ("k8s.container.name", "container"),
+];
+
+/// Published attributes that would make a series of every process or call: they name the process
+/// and not what it belongs to.
+const PER_PROCESS_ATTRIBUTES: &[&str] = &[
+    "process.pid",
+    "process.parent_pid",
+    "process.command",
+    "process.command_args",
+    "process.command_line",
+    "process.executable.path",
+    "process.owner",
+    "service.instance.id",
+];
+
+/// Names processes: the host, labels for all series and the user's rules.
+#[derive(Clone, Debug, Default)]
+pub struct Labeler {
+    host: String,
+    extra: Labels,
+    rules: Vec<ServiceRule>,
+}
+
+impl Labeler {
+    /// A labeler for one host. `extra` labels are set on every series and win over what is found.
+    #[must_use]
+    pub fn new(host: &str, extra: Labels, rules: Vec<ServiceRule>) -> Self {
+        Self {
+            host: host.to_owned(),
+            extra,
+            rules,
+        }
+    }
+
+    /// The labels of a process. No label is set without a value.
+    #[must_use]
+    pub fn labels(&self, facts: &ProcessFacts) -> Labels {
+        let mut labels = Labels::default();
+        labels.set("host", self.host.as_str());
+        for (key, value) in &facts.published {
+            if PER_PROCESS_ATTRIBUTES.contains(&key.as_str()) {
+                continue;
+            }
+            let short = SHORT_ATTRIBUTES.iter().find(|(long, _)| long == key);
+            labels.set(short.map_or(key.as_str(), |(_, short)| short), value.as_str());
+        }
+        if !facts.is_kernel {
+            labels.set("process_executable_name", facts.executable_name());
+        }
+        if let Some(container_id) = &facts.cgroup.container_id {
+            labels.set("container_id", container_id.as_str());
+        }
+        if let Some(unit) = &facts.cgroup.systemd_unit {
+            labels.set("systemd_unit", unit.as_str());
+        }
+        if let Some(uid) = &facts.cgroup.pod_uid {
+            labels.set("k8s.pod.uid", uid.as_str());
+        }
+        if let Some(pod) = &facts.pod {
+            labels.set("pod", pod.pod.as_str());
+            labels.set("namespace", pod.namespace.as_str());
+            labels.set("container", pod.container.as_str());
+        }
+        labels.set(SERVICE_NAME_LABEL, self.service_name(facts));
+        for (name, value) in self.extra.iter() {
+            labels.set(name, value);
+        }
+        labels
+    }
+
+    fn service_name(&self, facts: &ProcessFacts) -> String {
+        if facts.is_kernel {
+            return KERNEL_SERVICE.to_owned();
+        }
+        let published = facts
+            .published
+            .iter()
+            .find(|(key, value)| key == "service.name" && !value.is_empty());
+        if let Some((_, name)) = published {
+            return name.clone();
+        }
+        if let Some(name) = self.rules.iter().find_map(|rule| rule.apply(facts)) {
+            return name;
+        }
+        if let Some(pod) = &facts.pod {
+            return pod.container.clone();
+        }
+        if let Some(unit) = &facts.cgroup.systemd_unit {
+            return unit.clone();
+        }
+        let arguments: Vec<&str> = facts.arguments.iter().map(String::as_str).collect();
+        let name = program_name(facts.executable_name(), &arguments);
+        if name.is_empty() {
+            return "unknown".to_owned();
+        }
+        name
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::labels::CgroupFacts;
+    use crate::labels::PodContainer;
+
+    fn python() -> ProcessFacts {
+        ProcessFacts {
+            pid: 7,
+            executable: "/usr/bin/python3.11".to_owned(),
+            arguments: vec!["python3".to_owned(), "/srv/app.py".to_owned()],
+            ..ProcessFacts::default()
+        }
+    }
+
+    fn service(facts: &ProcessFacts, rules: Vec<ServiceRule>) -> String {
+        let labels = Labeler::new("h", Labels::default(), rules).labels(facts);
+        labels.get(SERVICE_NAME_LABEL).unwrap_or_default().to_owned()
+    }
+
+    #[test]
+    fn service_names_in_the_order_of_the_contract() {
+        let mut facts = python();
+        assert_eq!(service(&facts, vec![]), "python:app.py");
+        facts.cgroup.systemd_unit = Some("webapp".to_owned());
+        assert_eq!(service(&facts, vec![]), "webapp");
+        facts.pod = Some(PodContainer {
+            pod: "web-1".to_owned(),
+            namespace: "shop".to_owned(),
+            container: "web".to_owned(),
+        });
+        assert_eq!(service(&facts, vec![]), "web");
+        let rule = ServiceRule::new("configured").expect("a name");
+        assert_eq!(service(&facts, vec![rule.clone()]), "configured");
+        facts.published = vec![("service.name".to_owned(), "published".to_owned())];
+        assert_eq!(service(&facts, vec![rule]), "published");
+    }
+
+    #[test]
+    fn kernel_threads_are_the_kernel() {
+        let labels = Labeler::new("h", Labels::default(), vec![]).labels(&ProcessFacts::kernel(2));
+        assert_eq!(labels.to_string(), r#"{host="h", service_name="kernel"}"#);
+    }
+
+    #[test]
+    fn labels_are_there_where_they_exist() {
+        let facts = ProcessFacts {
+            cgroup: CgroupFacts {
+                container_id: Some("abc".to_owned()),
+                ..CgroupFacts::default()
+            },
+            published: vec![
+                ("deployment.environment".to_owned(), "prod".to_owned()),
+                ("process.pid".to_owned(), "7".to_owned()),
+            ],
+            ..python()
+        };
+        let extra = Labels::from_pairs([("zone", "eu-1"), ("host", "renamed")]);
+        let labels = Labeler::new("h", extra, vec![]).labels(&facts);
+        assert_eq!(
+            labels.to_string(),
+            r#"{container_id="abc", deployment.environment="prod", host="renamed", process_executable_name="python3.11", service_name="python:app.py", zone="eu-1"}"#
+        );
+    }
+}

@@ -1,0 +1,128 @@
+//! The drop ledger: everything that did not make it, by reason (invariant 6).
+
+use std::collections::BTreeMap;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering;
+
+macro_rules! reasons {
+    ($($(#[$doc:meta])* $variant:ident => $name:literal,)*) => {
+        /// Why something was dropped or is worth less than it could be.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
+        pub enum DropReason {
+            $($(#[$doc])* $variant,)*
+        }
+
+        impl DropReason {
+            /// Every reason.
+            pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
+
+            /// The name in status and metrics.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $name,)*
+                }
+            }
+        }
+    };
+}
+
+reasons! {
+    /// Samples: the ring buffer between kernel and agent was full.
+    SampleRingFull => "sample_ring_full",
+    /// Process events: their ring buffer was full; `/proc` was read again.
+    LifeRingFull => "life_ring_full",
+    /// Mapping events: the kernel had no room; `/proc` was read again.
+    SidebandLost => "sideband_lost",
+    /// Samples whose user stack stayed short: their process had used up its stack copies.
+    CopyLimited => "stack_copy_limited",
+    /// Samples whose user stack stayed short: too many waited for unwind tables.
+    PendingFull => "pending_full",
+    /// Samples whose user frames have no mapping: the process was gone before it could be read.
+    ProcessGone => "process_gone",
+    /// Object files that could not be opened.
+    ObjectUnreadable => "object_unreadable",
+    /// Object files not opened: as many as allowed are open.
+    TooManyObjects => "too_many_objects",
+    /// Unwind tables that could not be built for another reason than having no information.
+    TableFailed => "unwind_table_failed",
+    /// Unwind tables taken out of the kernel to stay within the byte budget.
+    TableEvicted => "unwind_table_evicted",
+    /// Processes not told to the kernel: its maps were full or refused them.
+    MappingsRefused => "mappings_refused",
+    /// Samples: the window had as many different stacks as allowed.
+    WindowFull => "window_full",
+    /// Samples: symbolization was behind and the window was given up.
+    SymbolizerBehind => "symbolizer_behind",
+    /// Frames that no symbol source names; they are shown as binary and address.
+    FrameUnnamed => "frame_unnamed",
+    /// Samples: the exporter was behind and the profile was given up.
+    ExporterBehind => "exporter_behind",
+    /// Samples that the receiver refused for good.
+    ExportRejected => "export_rejected",
+    /// Spooled profiles removed to stay within the spool's size.
+    SpoolFull => "spool_full",
+    /// Spooled profiles that were damaged on disk.
+    SpoolCorrupt => "spool_corrupt",
+    /// Profiles that could not be written to the spool.
+    SpoolFailed => "spool_write_failed",
+}
+
+/// Counts by reason; shared by all threads of the agent.
+#[derive(Debug)]
+pub struct Ledger {
+    counts: Box<[AtomicU64]>,
+}
+
+impl Default for Ledger {
+    fn default() -> Self {
+        Self {
+            counts: DropReason::ALL.iter().map(|_| AtomicU64::new(0)).collect(),
+        }
+    }
+}
+
+impl Ledger {
+    /// Adds to the count of `reason`.
+    pub fn add(&self, reason: DropReason, count: u64) {
+        if count > 0 {
+            self.counts[reason as usize].fetch_add(count, Ordering::Relaxed);
+        }
+    }
+
+    /// Sets the count of a reason that the kernel counts itself.
+    pub fn set(&self, reason: DropReason, total: u64) {
+        self.counts[reason as usize].store(total, Ordering::Relaxed);
+    }
+
+    /// The count of `reason` since the start.
+    #[must_use]
+    pub fn get(&self, reason: DropReason) -> u64 {
+        self.counts[reason as usize].load(Ordering::Relaxed)
+    }
+
+    /// Every reason with its count, zeros too: what cannot be seen cannot be trusted.
+    #[must_use]
+    pub fn snapshot(&self) -> BTreeMap<&'static str, u64> {
+        DropReason::ALL
+            .iter()
+            .map(|&reason| (reason.name(), self.get(reason)))
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_reason_has_its_own_name_and_count() {
+        let ledger = Ledger::default();
+        for (position, &reason) in DropReason::ALL.iter().enumerate() {
+            ledger.add(reason, position as u64);
+        }
+        assert_eq!(ledger.snapshot().len(), DropReason::ALL.len());
+        assert_eq!(ledger.get(DropReason::SpoolFailed), DropReason::ALL.len() as u64 - 1);
+    }
+}

@@ -1,0 +1,182 @@
+//! What to observe and how much room to take.
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use candela_ebpf::Target;
+use candela_model::Labels;
+
+use crate::error::AgentError;
+use crate::export::SpoolOptions;
+use crate::labels::ServiceRule;
+
+/// Settings of the continuous agent; `AgentOptions::default()` samples the whole host at 19 Hz.
+#[derive(Clone, Debug)]
+pub struct AgentOptions {
+    /// Samples per second of each busy CPU, 1 to 1000.
+    pub rate_hz: u32,
+    /// Whose samples are wanted.
+    pub targets: AgentTargets,
+    /// Leave the agent's own samples out.
+    pub exclude_self: bool,
+    /// The time that one profile covers, 1 s to 10 min.
+    pub window: Duration,
+    /// The time that the first one covers, so that something is to be seen soon.
+    pub first_window: Duration,
+    /// How long samples are gathered before they are looked at, 10 ms to 1 s.
+    pub poll_interval: Duration,
+    /// Keep the time, process and thread of every sample.
+    pub timestamps: bool,
+    /// The most kernel memory that unwind tables may take, bytes.
+    pub table_budget_bytes: u64,
+    /// The most memory that symbols may take, bytes.
+    pub symbol_cache_bytes: usize,
+    /// Where profiles wait while the server is away; `None` keeps a few in memory.
+    pub spool: Option<SpoolOptions>,
+    /// Labels for every series of this host.
+    pub extra_labels: Labels,
+    /// Service names by rule; the first that matches counts.
+    pub service_rules: Vec<ServiceRule>,
+    /// debuginfod servers; none are asked when this is empty.
+    pub debuginfod_urls: Vec<String>,
+    /// Where files from debuginfod are kept; `None` is the place of `debuginfod-find`.
+    pub debuginfod_cache: Option<PathBuf>,
+    /// The host's name; `None` is what the kernel says.
+    pub host: Option<String>,
+}
+
+/// Whose samples the agent takes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum AgentTargets {
+    /// Every process, and the kernel's own threads.
+    #[default]
+    Host,
+    /// Some processes and what they fork.
+    Pids(Vec<u32>),
+    /// The processes of a cgroup (v2) and of those below it.
+    Cgroup(PathBuf),
+}
+
+/// Settings of a recording; `RecordOptions::new` gives those of `candela record`.
+#[derive(Debug)]
+pub struct RecordOptions {
+    /// Whose samples are wanted.
+    pub targets: RecordTargets,
+    /// Samples per second of each busy CPU, 1 to 1000.
+    pub rate_hz: u32,
+    /// How long; `None` is until `stop` or, for a command, its end.
+    pub duration: Option<Duration>,
+    /// Ends the recording when it becomes true.
+    pub stop: Arc<AtomicBool>,
+    /// Labels, names and bounds, as in the continuous agent; its rate, targets, windows and spool
+    /// are not used.
+    pub agent: AgentOptions,
+}
+
+/// Whose samples a recording takes.
+#[derive(Debug)]
+pub enum RecordTargets {
+    /// Every process, and the kernel's own threads.
+    All,
+    /// Some processes, without what they fork.
+    Pids(Vec<u32>),
+    /// The processes of a cgroup (v2) and of those below it.
+    Cgroup(PathBuf),
+    /// A program that is started once sampling is on, and all that it starts.
+    Command(Command),
+}
+
+// === impl AgentOptions ===
+
+impl Default for AgentOptions {
+    fn default() -> Self {
+        Self {
+            rate_hz: 19,
+            targets: AgentTargets::Host,
+            exclude_self: false,
+            window: Duration::from_secs(10),
+            first_window: Duration::from_secs(3),
+            poll_interval: Duration::from_millis(250),
+            timestamps: false,
+            table_budget_bytes: 48 << 20,
+            symbol_cache_bytes: 96 << 20,
+            spool: None,
+            extra_labels: Labels::default(),
+            service_rules: Vec::new(),
+            debuginfod_urls: Vec::new(),
+            debuginfod_cache: None,
+            host: None,
+        }
+    }
+}
+
+impl AgentOptions {
+    pub(crate) fn check(&self) -> Result<(), AgentError> {
+        let within = |name, value: Duration, from: Duration, to: Duration, range| {
+            if (from..=to).contains(&value) {
+                return Ok(());
+            }
+            let value = format!("{value:?}");
+            Err(AgentError::Option { name, value, range })
+        };
+        let (millisecond, second) = (Duration::from_millis(1), Duration::from_secs(1));
+        within("window", self.window, second, 600 * second, "1s to 10m")?;
+        within("first window", self.first_window, 100 * millisecond, 600 * second, "100ms to 10m")?;
+        within("poll interval", self.poll_interval, 10 * millisecond, second, "10ms to 1s")
+    }
+
+    pub(crate) fn host_name(&self) -> String {
+        self.host.clone().unwrap_or_else(|| {
+            let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+            name.trim().to_owned()
+        })
+    }
+}
+
+impl AgentTargets {
+    pub(crate) fn to_kernel(&self) -> Target {
+        match self {
+            Self::Host => Target::Host,
+            Self::Pids(pids) => Target::Processes {
+                pids: pids.clone(),
+                follow_forks: true,
+            },
+            Self::Cgroup(path) => Target::Cgroup(path.clone()),
+        }
+    }
+}
+
+// === impl RecordOptions ===
+
+impl RecordOptions {
+    /// A recording at 99 Hz until it is stopped.
+    #[must_use]
+    pub fn new(targets: RecordTargets) -> Self {
+        Self {
+            targets,
+            rate_hz: 99,
+            duration: None,
+            stop: Arc::default(),
+            agent: AgentOptions::default(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn windows_out_of_range_are_named() {
+        let options = AgentOptions {
+            window: Duration::from_millis(1),
+            ..AgentOptions::default()
+        };
+        let error = options.check().expect_err("too short");
+        assert_eq!(error.to_string(), "window 1ms is out of range; choose 1s to 10m");
+        assert!(AgentOptions::default().check().is_ok());
+    }
+}

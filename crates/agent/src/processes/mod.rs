@@ -1,0 +1,18 @@
+//! Processes, their mappings and the files behind them.
+
+mod maps_file;
+mod mappings;
+mod object;
+mod objects;
+mod process;
+mod table;
+
+pub(crate) use self::mappings::Code;
+pub(crate) use self::mappings::Mappings;
+#[cfg(test)]
+pub(crate) use self::mappings::ProcessMapping;
+pub(crate) use self::object::Object;
+pub(crate) use self::object::ObjectSource;
+pub(crate) use self::process::Process;
+pub(crate) use self::process::ProcessIdentity;
+pub(crate) use self::table::ProcessTable;

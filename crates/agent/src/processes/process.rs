@@ -1,0 +1,131 @@
+//! One process as the agent knows it.
+
+use std::sync::Arc;
+
+use candela_model::Labels;
+
+use crate::processes::mappings::Code;
+use crate::processes::mappings::Mappings;
+
+/// Shortest and longest time between two readings of a process's maps because an address was in
+/// none of them. Code that a just-in-time compiler maps anew all the time must not make the agent
+/// read for ever.
+const FIRST_RESCAN_DELAY_NS: u64 = 100_000_000;
+const LONGEST_RESCAN_DELAY_NS: u64 = 25_600_000_000;
+
+/// A process between two execs.
+#[derive(Clone, Debug)]
+pub(crate) struct Process {
+    pub(crate) identity: ProcessIdentity,
+    /// CLOCK_BOOTTIME, nanoseconds; 0 until its first sample tells.
+    pub(crate) start_ns: u64,
+    /// The name that exec gave it; empty when it is older than the agent.
+    pub(crate) command: String,
+    pub(crate) mappings: Mappings,
+    /// Whether `mappings` has everything that was mapped so far.
+    pub(crate) is_complete: bool,
+    /// Whether the kernel has its mappings.
+    pub(crate) is_registered: bool,
+    /// Where its OpenTelemetry process context lies.
+    pub(crate) context_address: Option<u64>,
+    pub(crate) labels: Option<Arc<Labels>>,
+    pub(crate) rescan: RescanDelay,
+}
+
+/// Which process, and which state of its mappings: two equal stacks of raw addresses are the same
+/// stack only if these are equal too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct ProcessIdentity {
+    pub(crate) pid: u32,
+    /// Tells a process from an earlier one with its pid, and from itself before an exec.
+    pub(crate) serial: u32,
+    /// Grows with each change of the mappings.
+    pub(crate) generation: u32,
+}
+
+/// When the maps of a process may be read again.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct RescanDelay {
+    not_before_ns: u64,
+    delay_ns: u64,
+}
+
+// === impl Process ===
+
+impl Process {
+    pub(crate) fn new(pid: u32, serial: u32) -> Self {
+        Self {
+            identity: ProcessIdentity {
+                pid,
+                serial,
+                generation: 0,
+            },
+            start_ns: 0,
+            command: String::new(),
+            mappings: Mappings::default(),
+            is_complete: false,
+            is_registered: false,
+            context_address: None,
+            labels: None,
+            rescan: RescanDelay::default(),
+        }
+    }
+
+    /// What `fork` makes of it.
+    pub(crate) fn forked(&self, pid: u32, serial: u32) -> Self {
+        Self {
+            identity: ProcessIdentity {
+                pid,
+                serial,
+                generation: 0,
+            },
+            start_ns: 0,
+            // The publisher marks its context MADV_DONTFORK.
+            context_address: None,
+            ..self.clone()
+        }
+    }
+
+    /// The path of its program: the first file that exec maps.
+    pub(crate) fn executable(&self) -> &str {
+        let first = self.mappings.iter().find_map(|mapping| match &mapping.code {
+            Code::Object(object) if object.path.starts_with('/') => Some(object.path.as_str()),
+            _ => None,
+        });
+        first.unwrap_or_default()
+    }
+}
+
+// === impl RescanDelay ===
+
+impl RescanDelay {
+    /// Whether the maps may be read now; if so, the next time is twice as far away.
+    pub(crate) fn try_now(&mut self, now_ns: u64) -> bool {
+        if now_ns < self.not_before_ns {
+            return false;
+        }
+        self.delay_ns = (self.delay_ns * 2).clamp(FIRST_RESCAN_DELAY_NS, LONGEST_RESCAN_DELAY_NS);
+        self.not_before_ns = now_ns + self.delay_ns;
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rescans_become_rarer() {
+        let mut delay = RescanDelay::default();
+        assert!(delay.try_now(0));
+        assert!(!delay.try_now(99_000_000));
+        assert!(delay.try_now(100_000_000));
+        assert!(!delay.try_now(299_000_000));
+        let mut now = 0;
+        let rescans = (0..1000).filter(|second| {
+            now = second * 1_000_000_000;
+            delay.try_now(now)
+        });
+        assert!(rescans.count() < 50);
+    }
+}

@@ -1,0 +1,137 @@
+//! One recording: everything from start to end is one profile with times.
+
+use std::process::Child;
+use std::process::Command;
+use std::process::ExitStatus;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use candela_ebpf::Target;
+use candela_ebpf::monotonic_ns;
+use candela_model::Profile;
+
+use crate::collector::Collector;
+use crate::error::AgentError;
+use crate::options::RecordOptions;
+use crate::options::RecordTargets;
+use crate::pipeline::finish_window;
+use crate::pipeline::start_cpu;
+use crate::pipeline::start_symbols;
+use crate::pipeline::symbolize;
+use crate::status::Quality;
+use crate::status::SourceStatus;
+use crate::status::StatusBoard;
+use crate::window::Window;
+
+/// How long samples are gathered before they are looked at. Shorter than in the continuous agent:
+/// the end of a command is noticed this late.
+const POLL: Duration = Duration::from_millis(20);
+
+/// How long the end of a recording waits for debug files that are being fetched.
+const DEBUGINFOD_PATIENCE: Duration = Duration::from_secs(60);
+
+/// What a recording has.
+#[derive(Debug)]
+pub struct Recording {
+    /// All samples, with their times, processes and threads.
+    pub profile: Profile,
+    /// How complete it is.
+    pub report: RecordReport,
+    /// How the recorded command ended; `None` without a command, or when it was still running.
+    pub exit_status: Option<ExitStatus>,
+}
+
+/// How complete a recording is.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct RecordReport {
+    /// Samples by how the walk of their stack ended.
+    pub quality: Quality,
+    /// What did not make it, by reason; every reason is there.
+    pub drops: std::collections::BTreeMap<String, u64>,
+    /// The source of samples at the end.
+    pub source: SourceStatus,
+    /// How long it took, nanoseconds.
+    pub duration_ns: u64,
+}
+
+/// Samples until the duration is over, the command has ended or the stop flag is set.
+///
+/// A command is started once sampling is on, so that its first instruction can be sampled; when the
+/// recording ends before it, it goes on running.
+///
+/// # Errors
+/// As [`Agent::start`](crate::Agent::start); [`AgentError::Command`] when the command cannot be
+/// started.
+pub fn record(options: RecordOptions) -> Result<Recording, AgentError> {
+    options.agent.check()?;
+    let RecordOptions { targets, rate_hz, duration, stop, agent } = options;
+    let board = StatusBoard::default();
+    let (target, mut command) = kernel_target(targets);
+    let mut source = start_cpu(&agent, rate_hz, target, command.is_some(), &board)?;
+    let mut window = Window::new(true);
+    let start_ns = monotonic_ns();
+    let mut child = command.as_mut().map(start_command).transpose()?;
+    let deadline_ns = duration.map(|duration| {
+        let duration_ns = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
+        start_ns.saturating_add(duration_ns)
+    });
+    let mut exit_status = None;
+    while !stop.load(Ordering::Relaxed) && exit_status.is_none() {
+        let left = deadline_ns.map(|deadline| deadline.saturating_sub(monotonic_ns()));
+        if left == Some(0) {
+            break;
+        }
+        let timeout = left.map_or(POLL, |left| POLL.min(Duration::from_nanos(left)));
+        source.collect(timeout, &mut window)?;
+        exit_status = child.as_mut().and_then(|child| child.try_wait().ok().flatten());
+    }
+    let end_ns = monotonic_ns();
+    source.settle(&mut window)?;
+    let finished = finish_window(&source, &mut window, start_ns, end_ns, &board);
+    let source_status = source.status();
+    drop(source);
+
+    let mut symbols = start_symbols(&agent);
+    let mut profile = symbolize(&finished, &mut symbols, &board);
+    if symbols.wait_for_debug_files(DEBUGINFOD_PATIENCE) {
+        profile = symbolize(&finished, &mut symbols, &board);
+    }
+    let results = board.parts().results;
+    Ok(Recording {
+        profile,
+        report: RecordReport {
+            quality: Quality::from_results(&results),
+            drops: board.drops(),
+            source: source_status,
+            duration_ns: end_ns - start_ns,
+        },
+        exit_status,
+    })
+}
+
+/// A command's processes are those that we fork: sampling follows forks from ourselves on, and
+/// leaves our own samples out.
+fn kernel_target(targets: RecordTargets) -> (Target, Option<Command>) {
+    match targets {
+        RecordTargets::All => (Target::Host, None),
+        RecordTargets::Pids(pids) => {
+            let target = Target::Processes { pids, follow_forks: false };
+            (target, None)
+        }
+        RecordTargets::Cgroup(path) => (Target::Cgroup(path), None),
+        RecordTargets::Command(command) => {
+            let target = Target::Processes {
+                pids: vec![std::process::id()],
+                follow_forks: true,
+            };
+            (target, Some(command))
+        }
+    }
+}
+
+fn start_command(command: &mut Command) -> Result<Child, AgentError> {
+    command.spawn().map_err(|source| AgentError::Command {
+        program: command.get_program().to_string_lossy().into_owned(),
+        source,
+    })
+}

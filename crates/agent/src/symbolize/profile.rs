@@ -1,0 +1,317 @@
+//! A window becomes a profile.
+
+use std::sync::Arc;
+
+use candela_model::FrameKind;
+use candela_model::FunctionId;
+use candela_model::LabelSetId;
+use candela_model::LabelValue;
+use candela_model::Labels;
+use candela_model::Location;
+use candela_model::LocationId;
+use candela_model::Mapping;
+use candela_model::MappingId;
+use candela_model::Profile;
+use candela_model::ProfileSeries;
+use candela_model::ProfileType;
+use candela_model::Sample;
+use candela_model::SampleLabel;
+use candela_model::StackId;
+use candela_model::StringId;
+use candela_symbols::FrameLanguage;
+use candela_symbols::ObjectFile;
+use candela_symbols::SourceFrame;
+use hashbrown::HashMap;
+
+use crate::processes::Object;
+use crate::symbolize::names::Symbols;
+use crate::window::Place;
+use crate::window::Space;
+use crate::window::TimedSample;
+use crate::window::Window;
+
+/// The file name of what the kernel itself runs.
+const KERNEL_FILE: &str = "[kernel]";
+
+/// What the source says of all samples of a window.
+#[derive(Clone, Debug)]
+pub(crate) struct ProfileHeader {
+    pub(crate) profile_type: ProfileType,
+    /// The value of one sample.
+    pub(crate) period: i64,
+    /// Nanoseconds since the epoch.
+    pub(crate) start_ns: i64,
+    pub(crate) duration_ns: i64,
+    /// Unix time minus CLOCK_MONOTONIC.
+    pub(crate) clock: candela_ebpf::Clock,
+}
+
+/// How many places were named.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct NamedCounts {
+    pub(crate) named: u64,
+    pub(crate) unnamed: u64,
+}
+
+/// The window's samples as series, one for each set of labels, with names for all places.
+pub(crate) fn build_profile(
+    window: &Window,
+    header: &ProfileHeader,
+    symbols: &mut Symbols,
+) -> (Profile, NamedCounts) {
+    symbols.jit.next_window();
+    let mut builder = Builder {
+        window,
+        symbols,
+        profile: Profile::default(),
+        counts: NamedCounts::default(),
+        objects: vec![None; window.spaces.len()],
+        lines: Vec::new(),
+    };
+    let locations: Vec<LocationId> = window.places.iter().map(|place| builder.location(place)).collect();
+    let stacks = builder.stacks(&locations);
+    builder.series(header, &stacks);
+    (builder.profile, builder.counts)
+}
+
+struct Builder<'a> {
+    window: &'a Window,
+    symbols: &'a mut Symbols,
+    profile: Profile,
+    counts: NamedCounts,
+    /// By space.
+    objects: Vec<Option<OpenObject>>,
+    lines: Vec<(FunctionId, u32, u32)>,
+}
+
+/// An object of the window, opened once for all of its places.
+#[derive(Clone)]
+struct OpenObject {
+    file: Option<Arc<ObjectFile>>,
+    mapping: MappingId,
+}
+
+impl Builder<'_> {
+    fn location(&mut self, place: &Place) -> LocationId {
+        match &self.window.spaces[place.space as usize] {
+            Space::Kernel => self.kernel_location(place.address),
+            Space::Object(object) => self.object_location(place, object),
+            Space::Process { pid } => self.process_location(place.address, *pid),
+        }
+    }
+
+    fn kernel_location(&mut self, address: u64) -> LocationId {
+        let build_id = self.symbols.kernel.build_id().to_owned();
+        let found = self.symbols.kernel.find(address);
+        let found = found.map(|symbol| (symbol.to_frame(), symbol.module.map(|module| format!("[{module}]"))));
+        let (frame, module) = found.unzip();
+        let mapping = match module.flatten() {
+            Some(module) => self.mapping(&module, "", (0, 0, 0)),
+            None => self.mapping(KERNEL_FILE, &build_id, (0, 0, 0)),
+        };
+        self.add_location(FrameKind::Kernel, address, mapping, frame.as_slice())
+    }
+
+    fn process_location(&mut self, address: u64, pid: u32) -> LocationId {
+        let frame = self.symbols.jit.find(pid, address);
+        let kind = frame.as_ref().map_or(FrameKind::Native, |frame| kind_of(frame.language));
+        self.add_location(kind, address, MappingId::default(), frame.as_slice())
+    }
+
+    fn object_location(&mut self, place: &Place, object: &Object) -> LocationId {
+        let OpenObject { file, mapping } = self.open(place.space as usize, object);
+        let elf_address = match object.description().flatten() {
+            Some(description) => description.elf_address(place.address),
+            None => file.as_ref().and_then(|file| file.elf_address(place.address)),
+        };
+        // Without headers the offset in the file is what can still be told apart.
+        let address = elf_address.unwrap_or(place.address);
+        let frames = match (&file, elf_address) {
+            (Some(file), Some(elf_address)) => self.symbols.resolve(file, elf_address),
+            _ => Arc::from([]),
+        };
+        let is_go = file.as_ref().is_some_and(|file| file.is_go());
+        let kind = match frames.first() {
+            Some(frame) => kind_of(frame.language),
+            None if is_go => FrameKind::Go,
+            None => FrameKind::Native,
+        };
+        self.add_location(kind, address, mapping, &frames)
+    }
+
+    fn open(&mut self, space: usize, object: &Object) -> OpenObject {
+        if let Some(open) = &self.objects[space] {
+            return open.clone();
+        }
+        let description = object.description().flatten();
+        let build_id = description.map(|headers| headers.build_id.to_string()).unwrap_or_default();
+        let range = description.map_or((0, 0, 0), |headers| headers.code_range());
+        let open = OpenObject {
+            file: self.symbols.open(object),
+            mapping: self.mapping(&object.path, &build_id, range),
+        };
+        self.objects[space] = Some(open.clone());
+        open
+    }
+
+    fn mapping(&mut self, file: &str, build_id: &str, range: (u64, u64, u64)) -> MappingId {
+        let symbols = &mut self.profile.symbols;
+        let mapping = Mapping {
+            memory_start: range.0,
+            memory_limit: range.1,
+            file_offset: range.2,
+            file: symbols.strings.intern(file),
+            build_id: symbols.strings.intern(build_id),
+        };
+        symbols.intern_mapping(mapping)
+    }
+
+    fn add_location(
+        &mut self,
+        kind: FrameKind,
+        address: u64,
+        mapping: MappingId,
+        frames: &[SourceFrame],
+    ) -> LocationId {
+        match frames.is_empty() {
+            true => self.counts.unnamed += 1,
+            false => self.counts.named += 1,
+        }
+        let symbols = &mut self.profile.symbols;
+        self.lines.clear();
+        for frame in frames {
+            let system_name = match frame.system_name == frame.function {
+                true => "",
+                false => &frame.system_name,
+            };
+            let file = frame.file.as_deref().unwrap_or_default();
+            let function =
+                symbols.intern_function(&frame.function, system_name, file, frame.start_line);
+            self.lines.push((function, frame.line, frame.column));
+        }
+        let location = Location::new(kind, address).in_mapping(mapping);
+        symbols.intern_location(&location, &self.lines)
+    }
+
+    fn stacks(&mut self, locations: &[LocationId]) -> Vec<StackId> {
+        let mut scratch = Vec::new();
+        self.window
+            .stacks
+            .iter()
+            .map(|stack| {
+                scratch.clear();
+                let places = self.window.places_of(stack).iter();
+                scratch.extend(places.map(|&place| locations[place as usize]));
+                self.profile.stacks.intern(&scratch)
+            })
+            .collect()
+    }
+
+    fn series(&mut self, header: &ProfileHeader, stacks: &[StackId]) {
+        let mut series_of_labels: HashMap<Arc<Labels>, usize> = HashMap::new();
+        let mut series_of_process = Vec::new();
+        for process in &self.window.processes {
+            let series = &mut self.profile.series;
+            let position = *series_of_labels.entry(Arc::clone(&process.labels)).or_insert_with(|| {
+                series.push(ProfileSeries {
+                    start_ns: header.start_ns,
+                    duration_ns: header.duration_ns,
+                    period: header.period,
+                    ..ProfileSeries::new(Labels::clone(&process.labels), header.profile_type.clone())
+                });
+                series.len() - 1
+            });
+            series_of_process.push(position);
+        }
+        if self.window.timed.is_empty() {
+            self.add_counted(header, stacks, &series_of_process);
+        } else {
+            self.add_timed(header, stacks, &series_of_process);
+        }
+    }
+
+    fn add_counted(&mut self, header: &ProfileHeader, stacks: &[StackId], series: &[usize]) {
+        // Processes of one series share most of their stacks.
+        let mut totals: HashMap<(usize, StackId), i64> = HashMap::new();
+        for (stack, &id) in self.window.stacks.iter().zip(stacks) {
+            let samples = i64::try_from(stack.samples).unwrap_or(i64::MAX);
+            let total = totals.entry((series[stack.process as usize], id)).or_default();
+            *total = total.saturating_add(samples.saturating_mul(header.period));
+        }
+        for ((series, stack), value) in totals {
+            self.profile.series[series].samples.push(Sample::new(stack, value));
+        }
+        for series in &mut self.profile.series {
+            series.samples.sort_unstable_by_key(|sample| sample.stack);
+        }
+    }
+
+    fn add_timed(&mut self, header: &ProfileHeader, stacks: &[StackId], series: &[usize]) {
+        let keys = LabelKeys::intern(&mut self.profile);
+        let thread_names: Vec<StringId> = self
+            .window
+            .thread_names
+            .iter()
+            .map(|name| self.profile.symbols.strings.intern(name))
+            .collect();
+        let mut label_sets: HashMap<(u32, u32, u32), LabelSetId> = HashMap::new();
+        for timed in &self.window.timed {
+            let stack = &self.window.stacks[timed.stack as usize];
+            let pid = self.window.processes[stack.process as usize].pid;
+            let TimedSample { tid, thread_name, .. } = *timed;
+            let tables = &mut self.profile.label_sets;
+            let label_set = *label_sets.entry((pid, tid, thread_name)).or_insert_with(|| {
+                tables.intern(vec![
+                    number_label(keys.pid, pid),
+                    number_label(keys.thread_id, tid),
+                    SampleLabel::text(keys.thread_name, thread_names[thread_name as usize]),
+                ])
+            });
+            self.profile.series[series[stack.process as usize]].samples.push(Sample {
+                label_set,
+                time_ns: header.clock.unix_ns(timed.time_ns),
+                ..Sample::new(stacks[timed.stack as usize], header.period)
+            });
+        }
+    }
+}
+
+/// The names of the labels of timed samples.
+struct LabelKeys {
+    pid: StringId,
+    thread_id: StringId,
+    thread_name: StringId,
+}
+
+impl LabelKeys {
+    fn intern(profile: &mut Profile) -> Self {
+        let strings = &mut profile.symbols.strings;
+        Self {
+            pid: strings.intern("pid"),
+            thread_id: strings.intern("thread_id"),
+            thread_name: strings.intern("thread_name"),
+        }
+    }
+}
+
+fn number_label(key: StringId, value: u32) -> SampleLabel {
+    SampleLabel {
+        key,
+        value: LabelValue::Number {
+            value: i64::from(value),
+            unit: StringId::default(),
+        },
+    }
+}
+
+fn kind_of(language: FrameLanguage) -> FrameKind {
+    match language {
+        FrameLanguage::Native => FrameKind::Native,
+        FrameLanguage::Rust => FrameKind::Rust,
+        FrameLanguage::Go => FrameKind::Go,
+        FrameLanguage::Kernel => FrameKind::Kernel,
+        FrameLanguage::Jvm => FrameKind::Jvm,
+        FrameLanguage::V8 => FrameKind::V8js,
+        FrameLanguage::Cpython => FrameKind::Cpython,
+    }
+}

@@ -1,0 +1,223 @@
+//! The thread that reads object files: headers, and unwind tables into the kernel.
+
+use std::sync::Arc;
+use std::sync::mpsc::Receiver;
+use std::sync::mpsc::Sender;
+use std::sync::mpsc::channel;
+use std::thread::JoinHandle;
+
+use candela_ebpf::KernelTables;
+use candela_ebpf::TableId;
+use candela_ebpf::monotonic_ns;
+use candela_unwind::Rule;
+use candela_unwind::RuleSet;
+use candela_unwind::Table;
+
+use crate::error::AgentError;
+use crate::ledger::DropReason;
+use crate::ledger::Ledger;
+use crate::processes::Object;
+
+/// A table that was used this recently is not taken out of the kernel for another one: with a budget
+/// that is too small, tables would only move in and out.
+const UNTOUCHABLE_NS: u64 = 5_000_000_000;
+
+/// What the loader is asked for.
+#[derive(Debug)]
+enum Request {
+    Describe(Vec<Arc<Object>>),
+    Build { slot: u32, object: Arc<Object> },
+    Forget { slot: u32 },
+}
+
+/// What it answers.
+#[derive(Debug)]
+pub(crate) enum LoaderReply {
+    /// The objects asked for have their descriptions.
+    Described,
+    /// A table was built.
+    Built {
+        slot: u32,
+        table: Arc<Table>,
+        /// Rules that the table added to the dictionary, in order.
+        new_rules: Vec<Rule>,
+        is_in_kernel: bool,
+    },
+    /// The object has no unwind information, or none that can be read: frame pointers are left.
+    NoTable { slot: u32 },
+}
+
+/// The running thread. It ends when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Loader {
+    requests: Option<Sender<Request>>,
+    replies: Receiver<LoaderReply>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Loader {
+    pub(crate) fn start(
+        kernel: Arc<KernelTables>,
+        budget_bytes: u64,
+        ledger: Arc<Ledger>,
+    ) -> Result<Self, AgentError> {
+        let (requests, request_receiver) = channel();
+        let (reply_sender, replies) = channel();
+        let mut work = Work {
+            kernel,
+            budget_bytes,
+            ledger,
+            rules: RuleSet::new(),
+        };
+        let name = "candela-tables";
+        let thread = std::thread::Builder::new()
+            .name(name.to_owned())
+            .spawn(move || {
+                for request in request_receiver {
+                    let Some(reply) = work.answer(request) else {
+                        continue;
+                    };
+                    if reply_sender.send(reply).is_err() {
+                        return;
+                    }
+                }
+            })
+            .map_err(|source| AgentError::Thread { name, source })?;
+        Ok(Self {
+            requests: Some(requests),
+            replies,
+            thread: Some(thread),
+        })
+    }
+
+    pub(crate) fn describe(&self, objects: Vec<Arc<Object>>) {
+        self.send(Request::Describe(objects));
+    }
+
+    pub(crate) fn build(&self, slot: u32, object: Arc<Object>) {
+        self.send(Request::Build { slot, object });
+    }
+
+    /// Takes a table out of the kernel whose objects are gone. There is no answer.
+    pub(crate) fn forget(&self, slot: u32) {
+        self.send(Request::Forget { slot });
+    }
+
+    /// An answer, if there is one.
+    pub(crate) fn reply(&self) -> Option<LoaderReply> {
+        self.replies.try_recv().ok()
+    }
+
+    fn send(&self, request: Request) {
+        // A loader that has died leaves samples without tables, and each says so in its result.
+        let sent = self.requests.as_ref().map(|requests| requests.send(request));
+        if let Some(Err(error)) = sent {
+            tracing::error!(%error, "the thread that loads unwind tables has ended");
+        }
+    }
+}
+
+impl Drop for Loader {
+    fn drop(&mut self) {
+        self.requests = None;
+        if let Some(thread) = self.thread.take() {
+            // A panic over there was reported by the hook already.
+            let _ = thread.join();
+        }
+    }
+}
+
+struct Work {
+    kernel: Arc<KernelTables>,
+    budget_bytes: u64,
+    ledger: Arc<Ledger>,
+    rules: RuleSet,
+}
+
+impl Work {
+    fn answer(&mut self, request: Request) -> Option<LoaderReply> {
+        match request {
+            Request::Describe(objects) => {
+                for object in objects {
+                    object.describe();
+                }
+                Some(LoaderReply::Described)
+            }
+            Request::Build { slot, object } => Some(self.build(slot, &object)),
+            Request::Forget { slot } => {
+                if let Err(error) = self.kernel.evict_table(TableId(slot)) {
+                    tracing::warn!(%error, "unwind table not evicted");
+                }
+                None
+            }
+        }
+    }
+
+    fn build(&mut self, slot: u32, object: &Object) -> LoaderReply {
+        let rules_before = self.rules.len();
+        let built = object
+            .open()
+            .map_err(|error| error.to_string())
+            .and_then(|opened| {
+                match Table::build(opened.data(), &mut self.rules) {
+                    Ok(table) => Ok(Some(table)),
+                    Err(candela_unwind::Error::NoUnwindInformation) => Ok(None),
+                    Err(error) => Err(error.to_string()),
+                }
+            });
+        let table = match built {
+            Ok(Some(table)) => Arc::new(table),
+            Ok(None) => return LoaderReply::NoTable { slot },
+            Err(error) => {
+                self.ledger.add(DropReason::TableFailed, 1);
+                tracing::debug!(%error, path = %object.path, "no unwind table");
+                return LoaderReply::NoTable { slot };
+            }
+        };
+        let is_in_kernel = self.upload(slot, &table);
+        LoaderReply::Built {
+            slot,
+            table,
+            new_rules: self.rules.rules()[rules_before..].to_vec(),
+            is_in_kernel,
+        }
+    }
+
+    fn upload(&self, slot: u32, table: &Table) -> bool {
+        let needed_bytes = table.statistics().bytes as u64;
+        if !self.make_room(needed_bytes) {
+            self.ledger.add(DropReason::TableEvicted, 1);
+            return false;
+        }
+        self.kernel.sync_rules(&self.rules);
+        match self.kernel.upload_table(TableId(slot), table) {
+            Ok(_) => true,
+            Err(error) => {
+                self.ledger.add(DropReason::TableFailed, 1);
+                tracing::warn!(%error, "unwind table not uploaded");
+                false
+            }
+        }
+    }
+
+    /// Takes tables out of the kernel, the longest unused first, until `needed_bytes` fit.
+    fn make_room(&self, needed_bytes: u64) -> bool {
+        let tables = self.kernel.tables_by_last_use();
+        let mut used_bytes: u64 = tables.iter().map(|table| table.bytes).sum();
+        let now_ns = monotonic_ns();
+        for table in tables {
+            if used_bytes + needed_bytes <= self.budget_bytes {
+                return true;
+            }
+            if now_ns.saturating_sub(table.last_used_ns) < UNTOUCHABLE_NS {
+                return false;
+            }
+            match self.kernel.evict_table(table.id) {
+                Ok(bytes) => used_bytes -= bytes.min(used_bytes),
+                Err(error) => tracing::warn!(%error, "unwind table not evicted"),
+            }
+            self.ledger.add(DropReason::TableEvicted, 1);
+        }
+        used_bytes + needed_bytes <= self.budget_bytes
+    }
+}

@@ -1,0 +1,10 @@
+//! Unwind tables: built on a thread of their own, shared by build id, in the kernel within a budget.
+
+mod loader;
+mod slots;
+mod space;
+
+pub(crate) use self::loader::Loader;
+pub(crate) use self::loader::LoaderReply;
+pub(crate) use self::slots::TableSlots;
+pub(crate) use self::space::ProcessSpace;

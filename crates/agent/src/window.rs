@@ -1,0 +1,376 @@
+//! One window of samples: equal stacks are one entry, addresses are turned into places of object
+//! files at first sight, so that a process may end or unmap its code without losing anything.
+
+use std::sync::Arc;
+
+use candela_model::Labels;
+use candela_unwind::WalkResult;
+use hashbrown::HashMap;
+use xxhash_rust::xxh3::xxh3_128;
+
+use crate::processes::Code;
+use crate::processes::Mappings;
+use crate::processes::Object;
+use crate::processes::ProcessIdentity;
+
+/// How many different stacks a window holds at most: about 200 bytes each.
+const MOST_STACKS: usize = 1_000_000;
+
+/// How many samples with times a recording holds at most, 24 bytes each.
+const MOST_EVENTS: usize = 100_000_000;
+
+/// What a sample needs to know of its process.
+#[derive(Clone, Debug)]
+pub(crate) struct ProcessView {
+    pub(crate) identity: ProcessIdentity,
+    pub(crate) labels: Arc<Labels>,
+    pub(crate) mappings: Mappings,
+}
+
+/// A sample's stack, innermost frame first. User addresses are those to symbolize (return addresses
+/// moved into their call); kernel addresses are as the kernel gives them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RawStack<'a> {
+    pub(crate) kernel: &'a [u64],
+    pub(crate) user: &'a [u64],
+    pub(crate) result: WalkResult,
+    /// Whether the innermost kernel frame is the interrupted instruction.
+    pub(crate) is_in_kernel: bool,
+}
+
+/// Who was sampled and when.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Moment<'a> {
+    /// CLOCK_MONOTONIC, nanoseconds.
+    pub(crate) time_ns: u64,
+    pub(crate) tid: u32,
+    pub(crate) thread_name: &'a str,
+}
+
+/// What a place is in.
+#[derive(Clone, Debug)]
+pub(crate) enum Space {
+    Kernel,
+    /// Addresses are offsets in the file.
+    Object(Arc<Object>),
+    /// Addresses are those of the process: memory without file.
+    Process { pid: u32 },
+}
+
+/// A place in code: a space of the window and an address in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Place {
+    pub(crate) space: u32,
+    pub(crate) address: u64,
+}
+
+/// A process of the window.
+#[derive(Clone, Debug)]
+pub(crate) struct WindowProcess {
+    pub(crate) pid: u32,
+    pub(crate) labels: Arc<Labels>,
+}
+
+/// A stack of one process.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct WindowStack {
+    pub(crate) process: u32,
+    first_place: u32,
+    place_count: u32,
+    /// Samples in this window.
+    pub(crate) samples: u64,
+}
+
+/// One sample with its time, where times are kept.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TimedSample {
+    /// CLOCK_MONOTONIC, nanoseconds.
+    pub(crate) time_ns: u64,
+    pub(crate) stack: u32,
+    pub(crate) tid: u32,
+    /// Index into `thread_names`.
+    pub(crate) thread_name: u32,
+}
+
+/// The samples of one source since the last flush.
+#[derive(Debug)]
+pub(crate) struct Window {
+    keeps_times: bool,
+    stack_index: HashMap<u128, u32>,
+    pub(crate) stacks: Vec<WindowStack>,
+    stack_places: Vec<u32>,
+    pub(crate) places: Vec<Place>,
+    place_index: HashMap<Place, u32>,
+    pub(crate) spaces: Vec<Space>,
+    object_spaces: HashMap<u32, u32>,
+    process_spaces: HashMap<u32, u32>,
+    pub(crate) processes: Vec<WindowProcess>,
+    process_index: HashMap<(u32, u32), u32>,
+    pub(crate) timed: Vec<TimedSample>,
+    pub(crate) thread_names: Vec<String>,
+    thread_name_index: HashMap<String, u32>,
+    /// Samples by how their walk ended.
+    pub(crate) results: [u64; RESULT_CODES],
+    /// Samples that found no room.
+    pub(crate) dropped: u64,
+    key: Vec<u8>,
+}
+
+/// How many result codes there are.
+pub(crate) const RESULT_CODES: usize = 9;
+
+const KERNEL_SPACE: u32 = 0;
+
+// === impl Window ===
+
+impl Window {
+    /// An empty window. With `keeps_times` each sample is kept with its time and thread.
+    pub(crate) fn new(keeps_times: bool) -> Self {
+        Self {
+            keeps_times,
+            stack_index: HashMap::new(),
+            stacks: Vec::new(),
+            stack_places: Vec::new(),
+            places: Vec::new(),
+            place_index: HashMap::new(),
+            spaces: vec![Space::Kernel],
+            object_spaces: HashMap::new(),
+            process_spaces: HashMap::new(),
+            processes: Vec::new(),
+            process_index: HashMap::new(),
+            timed: Vec::new(),
+            thread_names: Vec::new(),
+            thread_name_index: HashMap::new(),
+            results: [0; RESULT_CODES],
+            dropped: 0,
+            key: Vec::new(),
+        }
+    }
+
+    /// The samples so far; an empty window takes this one's place.
+    pub(crate) fn take(&mut self) -> Self {
+        std::mem::replace(self, Self::new(self.keeps_times))
+    }
+
+    pub(crate) fn samples(&self) -> u64 {
+        self.stacks.iter().map(|stack| stack.samples).sum()
+    }
+
+    /// Adds one sample.
+    pub(crate) fn add(&mut self, process: &ProcessView, stack: &RawStack<'_>, moment: Moment<'_>) {
+        self.results[stack.result as usize] += 1;
+        let Some(position) = self.stack_position(process, stack) else {
+            self.dropped += 1;
+            return;
+        };
+        if self.keeps_times {
+            if self.timed.len() >= MOST_EVENTS {
+                self.dropped += 1;
+                return;
+            }
+            let thread_name = self.thread_name(moment.thread_name);
+            self.timed.push(TimedSample {
+                time_ns: moment.time_ns,
+                stack: position,
+                tid: moment.tid,
+                thread_name,
+            });
+        }
+        self.stacks[position as usize].samples += 1;
+    }
+
+    /// The places of a stack, innermost first, as indices into `places`.
+    pub(crate) fn places_of(&self, stack: &WindowStack) -> &[u32] {
+        let first = stack.first_place as usize;
+        &self.stack_places[first..first + stack.place_count as usize]
+    }
+
+    fn stack_position(&mut self, process: &ProcessView, stack: &RawStack<'_>) -> Option<u32> {
+        self.fill_key(process.identity, stack);
+        let key = xxh3_128(&self.key);
+        if let Some(&position) = self.stack_index.get(&key) {
+            return Some(position);
+        }
+        if self.stacks.len() >= MOST_STACKS {
+            return None;
+        }
+        let position = self.add_stack(process, stack);
+        self.stack_index.insert(key, position);
+        Some(position)
+    }
+
+    fn fill_key(&mut self, identity: ProcessIdentity, stack: &RawStack<'_>) {
+        self.key.clear();
+        for number in [identity.pid, identity.serial, identity.generation] {
+            self.key.extend(number.to_le_bytes());
+        }
+        self.key.extend((stack.kernel.len() as u32).to_le_bytes());
+        for address in stack.kernel.iter().chain(stack.user) {
+            self.key.extend(address.to_le_bytes());
+        }
+    }
+
+    fn add_stack(&mut self, process: &ProcessView, stack: &RawStack<'_>) -> u32 {
+        let first_place = self.stack_places.len() as u32;
+        for (depth, &address) in stack.kernel.iter().enumerate() {
+            // Return addresses name what follows the call; the call is before them.
+            let is_exact = depth == 0 && stack.is_in_kernel;
+            let place = Place {
+                space: KERNEL_SPACE,
+                address: if is_exact { address } else { address.saturating_sub(1) },
+            };
+            let place = self.place(place);
+            self.stack_places.push(place);
+        }
+        for &address in stack.user {
+            let place = self.user_place(process, address);
+            let place = self.place(place);
+            self.stack_places.push(place);
+        }
+        let process = self.process(process);
+        self.stacks.push(WindowStack {
+            process,
+            first_place,
+            place_count: self.stack_places.len() as u32 - first_place,
+            samples: 0,
+        });
+        self.stacks.len() as u32 - 1
+    }
+
+    fn user_place(&mut self, process: &ProcessView, address: u64) -> Place {
+        let object = process.mappings.find(address).and_then(|mapping| match &mapping.code {
+            Code::Object(object) => Some((object, address - mapping.start + mapping.file_offset)),
+            Code::Anonymous => None,
+        });
+        match object {
+            // What is mapped from a file that is no ELF file was written by a just-in-time compiler.
+            Some((object, offset)) if !matches!(object.description(), Some(None)) || !object.is_readable() => {
+                let spaces = &mut self.spaces;
+                let space = *self.object_spaces.entry(object.number).or_insert_with(|| {
+                    spaces.push(Space::Object(Arc::clone(object)));
+                    spaces.len() as u32 - 1
+                });
+                Place { space, address: offset }
+            }
+            _ => {
+                let spaces = &mut self.spaces;
+                let pid = process.identity.pid;
+                let space = *self.process_spaces.entry(pid).or_insert_with(|| {
+                    spaces.push(Space::Process { pid });
+                    spaces.len() as u32 - 1
+                });
+                Place { space, address }
+            }
+        }
+    }
+
+    fn place(&mut self, place: Place) -> u32 {
+        let places = &mut self.places;
+        *self.place_index.entry(place).or_insert_with(|| {
+            places.push(place);
+            places.len() as u32 - 1
+        })
+    }
+
+    fn process(&mut self, process: &ProcessView) -> u32 {
+        let identity = process.identity;
+        let processes = &mut self.processes;
+        let index = self.process_index.entry((identity.pid, identity.serial));
+        *index.or_insert_with(|| {
+            processes.push(WindowProcess {
+                pid: identity.pid,
+                labels: Arc::clone(&process.labels),
+            });
+            processes.len() as u32 - 1
+        })
+    }
+
+    fn thread_name(&mut self, name: &str) -> u32 {
+        if let Some(&index) = self.thread_name_index.get(name) {
+            return index;
+        }
+        self.thread_names.push(name.to_owned());
+        let index = self.thread_names.len() as u32 - 1;
+        self.thread_name_index.insert(name.to_owned(), index);
+        index
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::processes::ObjectSource;
+    use crate::processes::ProcessMapping;
+
+    fn process(pid: u32, generation: u32, start: u64) -> ProcessView {
+        let object = Object::new(1, "/bin/x".to_owned(), "/".into(), ObjectSource::Unreadable);
+        let mapping = ProcessMapping {
+            start,
+            end: start + 0x1000,
+            file_offset: 0x2000,
+            code: Code::Object(Arc::new(object)),
+        };
+        ProcessView {
+            identity: ProcessIdentity { pid, serial: 1, generation },
+            labels: Arc::default(),
+            mappings: Mappings::from_lines(vec![mapping]),
+        }
+    }
+
+    fn stack<'a>(kernel: &'a [u64], user: &'a [u64]) -> RawStack<'a> {
+        RawStack {
+            kernel,
+            user,
+            result: WalkResult::Complete,
+            is_in_kernel: !kernel.is_empty(),
+        }
+    }
+
+    const MOMENT: Moment<'static> = Moment { time_ns: 5, tid: 7, thread_name: "main" };
+
+    #[test]
+    fn equal_stacks_are_counted() {
+        let mut window = Window::new(false);
+        let process = process(1, 0, 0x10_000);
+        for _ in 0..3 {
+            window.add(&process, &stack(&[], &[0x10_010, 0x10_020]), MOMENT);
+        }
+        window.add(&process, &stack(&[0x10_010], &[0x10_020]), MOMENT);
+        assert_eq!(window.stacks.len(), 2, "kernel and user frames are told apart");
+        assert_eq!(window.samples(), 4);
+        assert_eq!(window.results[0], 4);
+        assert!(window.timed.is_empty());
+    }
+
+    #[test]
+    fn places_are_those_of_the_file_wherever_it_is_mapped() {
+        let mut window = Window::new(false);
+        window.add(&process(1, 0, 0x10_000), &stack(&[], &[0x10_010]), MOMENT);
+        window.add(&process(2, 0, 0x70_000), &stack(&[], &[0x70_010]), MOMENT);
+        assert_eq!(window.stacks.len(), 2);
+        assert_eq!(window.places.len(), 1);
+        assert_eq!(window.places[0].address, 0x2010);
+    }
+
+    #[test]
+    fn the_same_addresses_after_a_change_of_mappings_are_another_stack() {
+        let mut window = Window::new(false);
+        window.add(&process(1, 0, 0x10_000), &stack(&[], &[0x10_010]), MOMENT);
+        window.add(&process(1, 1, 0x10_010), &stack(&[], &[0x10_010]), MOMENT);
+        let addresses: Vec<u64> = window.places.iter().map(|place| place.address).collect();
+        assert_eq!(addresses, [0x2010, 0x2000]);
+        assert_eq!(window.processes.len(), 1);
+    }
+
+    #[test]
+    fn kernel_return_addresses_are_moved_into_their_calls() {
+        let mut window = Window::new(true);
+        window.add(&process(1, 0, 0), &stack(&[0x500, 0x600], &[]), MOMENT);
+        let addresses: Vec<u64> = window.places.iter().map(|place| place.address).collect();
+        assert_eq!(addresses, [0x500, 0x5ff]);
+        assert_eq!(window.timed[0].tid, 7);
+        assert_eq!(window.thread_names, ["main"]);
+        let taken = window.take();
+        assert_eq!((taken.samples(), window.samples()), (1, 0));
+    }
+}

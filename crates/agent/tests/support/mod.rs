@@ -1,0 +1,149 @@
+//! What the tests on the real kernel share: building programs, recording them, asking profiles.
+#![allow(
+    dead_code,
+    clippy::allow_attributes,
+    reason = "each test binary uses a part of this"
+)]
+
+use std::ffi::OsStr;
+use std::path::Path;
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+
+use candela_agent::AgentError;
+use candela_agent::RecordOptions;
+use candela_agent::RecordTargets;
+use candela_agent::Recording;
+use candela_model::LocationId;
+use candela_model::Profile;
+use candela_model::ProfileSeries;
+
+/// Why a test is skipped here, unless it can run: the kernel must let us sample.
+pub fn cannot_sample() -> bool {
+    let missing = candela_agent::capabilities()
+        .into_iter()
+        .find(|check| check.required && !check.ok);
+    match missing {
+        Some(check) => {
+            eprintln!("skipped: cannot sample here: {} ({})", check.name, check.detail);
+            true
+        }
+        None => false,
+    }
+}
+
+/// Whether a tool is missing; then the test is skipped with that reason.
+pub fn lacks(tool: &str) -> bool {
+    let found = std::env::var_os("PATH")
+        .map(|paths| std::env::split_paths(&paths).any(|path| path.join(tool).is_file()))
+        .unwrap_or_default();
+    if !found {
+        eprintln!("skipped: {tool} is not installed");
+    }
+    !found
+}
+
+/// A source file of `tests/programs`.
+pub fn source(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(name)
+}
+
+/// Runs a tool that must succeed.
+pub fn run<S: AsRef<OsStr>>(tool: &str, arguments: impl IntoIterator<Item = S>) {
+    let output = Command::new(tool)
+        .args(arguments)
+        .output()
+        .unwrap_or_else(|error| panic!("{tool}: {error}"));
+    let messages = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{tool} failed: {messages}");
+}
+
+/// Moves debug information into `PROGRAM.debug` and strips the program.
+pub fn split_debug(program: &Path) {
+    let debug = program.with_extension("debug");
+    let path = |path: &Path| path.to_str().expect("an UTF-8 path").to_owned();
+    run("objcopy", ["--only-keep-debug", &path(program), &path(&debug)]);
+    run("strip", ["--strip-all", &path(program)]);
+    run("objcopy", [&format!("--add-gnu-debuglink={}", path(&debug)), &path(program)]);
+}
+
+/// Records a command to its end at 499 Hz.
+pub fn record_command(command: Command) -> Recording {
+    let options = RecordOptions {
+        rate_hz: 499,
+        duration: Some(Duration::from_secs(60)),
+        ..RecordOptions::new(RecordTargets::Command(command))
+    };
+    let recording = candela_agent::record(options);
+    recording.unwrap_or_else(|error: AgentError| panic!("{error}"))
+}
+
+/// The samples of a profile as names, innermost function first, with their counts.
+pub struct Stacks {
+    /// Names (inlined functions are frames of their own), and the value in samples.
+    pub rows: Vec<(Vec<String>, u64)>,
+}
+
+impl Stacks {
+    /// Those of all series that `is_wanted` accepts.
+    pub fn of(profile: &Profile, is_wanted: impl Fn(&ProfileSeries) -> bool) -> Self {
+        let mut rows = Vec::new();
+        for series in profile.series.iter().filter(|series| is_wanted(series)) {
+            for sample in &series.samples {
+                let locations = profile.stacks.get(sample.stack);
+                let names = locations.iter().flat_map(|&location| names_of(profile, location));
+                rows.push((names.collect(), (sample.value / series.period) as u64));
+            }
+        }
+        Self { rows }
+    }
+
+    pub fn all(profile: &Profile) -> Self {
+        Self::of(profile, |_| true)
+    }
+
+    pub fn total(&self) -> u64 {
+        self.rows.iter().map(|(_, count)| count).sum()
+    }
+
+    /// Samples whose names `is_wanted` accepts.
+    pub fn count(&self, is_wanted: impl Fn(&[String]) -> bool) -> u64 {
+        let wanted = self.rows.iter().filter(|(names, _)| is_wanted(names));
+        wanted.map(|(_, count)| count).sum()
+    }
+
+    /// Samples with `function` anywhere in the stack.
+    pub fn with(&self, function: &str) -> u64 {
+        self.count(|names| names.iter().any(|name| name == function))
+    }
+
+    /// Some stacks as text, for messages.
+    pub fn sketch(&self) -> String {
+        let mut rows: Vec<_> = self.rows.iter().collect();
+        rows.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        rows.dedup_by(|left, right| left.0 == right.0);
+        rows.iter()
+            .take(12)
+            .map(|(names, count)| format!("{count:6}  {}\n", names.join(" < ")))
+            .collect()
+    }
+}
+
+/// The names at a location, innermost first; binary and address where it has none.
+pub fn names_of(profile: &Profile, location: LocationId) -> Vec<String> {
+    let symbols = &profile.symbols;
+    let lines = symbols.lines(location);
+    if lines.is_empty() {
+        return vec![symbols.address_name(location)];
+    }
+    lines
+        .iter()
+        .map(|line| symbols.strings.get(symbols.function(line.function).name).to_owned())
+        .collect()
+}
+
+/// How far a share may be from the truth by chance: three standard errors of a binomial share.
+pub fn three_standard_errors(share: f64, samples: u64) -> f64 {
+    3.0 * (share * (1.0 - share) / samples as f64).sqrt()
+}
