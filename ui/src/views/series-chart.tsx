@@ -60,12 +60,17 @@ export function SeriesChart() {
     if (!element) return undefined;
     const observer = new ResizeObserver(() => chart.current?.setSize({ width: element.clientWidth, height: element.clientHeight }));
     observer.observe(element);
+    const startDrag = (): void => {
+      isDragging.value = true;
+    };
     const endDrag = (): void => {
       isDragging.value = false;
     };
+    element.addEventListener("mousedown", startDrag);
     // Not pointerup: that comes before the mouseup in which the chart reports the selection.
     window.addEventListener("mouseup", endDrag);
     return () => {
+      element.removeEventListener("mousedown", startDrag);
       window.removeEventListener("mouseup", endDrag);
       observer.disconnect();
       chart.current?.destroy();
@@ -77,7 +82,7 @@ export function SeriesChart() {
       <div class="series-legend" aria-hidden="true">
         {stacked && <Legend stacked={stacked} index={cursor.value} />}
       </div>
-      <div class="series-chart" ref={host} onMouseDown={() => (isDragging.value = true)} data-testid="series-chart" role="img" aria-label={describe(stacked, range.value)} />
+      <div class="series-chart" ref={host} data-testid="series-chart" role="img" aria-label={describe(stacked, range.value)} />
     </div>
   );
 }
