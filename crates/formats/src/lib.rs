@@ -7,9 +7,27 @@
 //! This crate never sees files, sockets, clocks or symbols: input is any
 //! [`BufRead`](std::io::BufRead), the time comes in by [`ReadOptions`].
 //!
+//! ```
+//! use candela_formats::{Format, ReadOptions, WriteOptions};
+//!
+//! let text = b"main;work 3\nmain;rest 1\n";
+//! let format = candela_formats::detect(text).expect("folded stacks");
+//! assert_eq!(format, Format::Folded);
+//! let (profile, report) = candela_formats::read(format, &text[..], &ReadOptions::default())?;
+//! assert!(report.notes.is_empty());
+//! assert_eq!(profile.series[0].total(), 4);
+//!
+//! let mut pprof = Vec::new();
+//! candela_formats::write(Format::Pprof, &profile, &mut pprof, &WriteOptions::default())?;
+//! assert_eq!(candela_formats::detect(&pprof), Some(Format::Pprof));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 #![forbid(unsafe_code)]
 
 mod error;
+mod folded_read;
+mod folded_write;
+mod format;
 mod inflate;
 mod naming;
 mod options;
@@ -17,9 +35,22 @@ mod otlp;
 mod pprof;
 mod protobuf;
 mod report;
+mod selection;
+mod svg;
+mod top;
+mod tree_text;
+mod units;
 
 pub use crate::error::ReadError;
 pub use crate::error::WriteError;
+pub use crate::folded_read::read_folded;
+pub use crate::folded_write::FoldedOptions;
+pub use crate::folded_write::write_folded;
+pub use crate::format::Format;
+pub use crate::format::WriteOptions;
+pub use crate::format::detect;
+pub use crate::format::read;
+pub use crate::format::write;
 pub use crate::options::Limits;
 pub use crate::options::ReadOptions;
 pub use crate::otlp::ExportProfilesServiceRequest;
@@ -35,3 +66,13 @@ pub use crate::report::AttributeValue;
 pub use crate::report::Note;
 pub use crate::report::Rejection;
 pub use crate::report::Report;
+pub use crate::svg::Orientation;
+pub use crate::svg::SvgOptions;
+pub use crate::svg::write_svg;
+pub use crate::top::TableFormat;
+pub use crate::top::describe_total;
+pub use crate::top::write_top;
+pub use crate::tree_text::TreeOptions;
+pub use crate::tree_text::write_tree;
+pub use crate::units::format_share;
+pub use crate::units::format_value;

@@ -21,6 +21,7 @@ pub use crate::otlp::decode::decode_otlp_bytes;
 pub use crate::otlp::encode::OtlpOptions;
 pub use crate::otlp::encode::encode_otlp;
 pub use crate::otlp::encode::encode_otlp_bytes;
+pub(crate) use crate::otlp::wire_version::looks_like_otlp;
 
 /// The format's name in messages.
 const NAME: &str = "otlp";

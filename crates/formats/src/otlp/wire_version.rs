@@ -1,4 +1,4 @@
-//! Telling versions before 1.10 apart.
+//! Telling requests by their bytes: from other things, and from versions before 1.10.
 //!
 //! Up to 1.9 a sample had `values` as field 2, `attribute_indices` as 3 and `link_index` as 4; since
 //! 1.10 these are `attribute_indices` 2, `link_index` 3 and `values` 4. The package name is the same,
@@ -12,6 +12,28 @@ use crate::protobuf::reader::Value;
 /// What to tell the sender.
 pub(crate) const OLDER: &str = "the sample fields are those of OTLP profiles 1.9 or older, which \
     number them differently: update the sender to 1.10 or later";
+
+/// Whether the start of some input is the start of a request: messages in messages, where pprof,
+/// which starts with the same tag, has numbers.
+pub(crate) fn looks_like_otlp(prefix: &[u8]) -> bool {
+    let Some((outer, outer_length)) = tag_and_length(prefix) else {
+        return false;
+    };
+    let inner = tag_and_length(outer);
+    // resource_profiles or dictionary; in them resource, scopes, schema or any of seven tables.
+    let highest = if prefix[0] == 0x0a { 3 } else { 7 };
+    let is_table = |tag: u8| tag & 7 == 2 && (1..=highest).contains(&(tag >> 3));
+    matches!(prefix[0], 0x0a | 0x12)
+        && inner.is_some_and(|(_, length)| is_table(outer[0]) && length < outer_length)
+}
+
+/// What follows the tag and length at the start of `bytes`, and the length.
+fn tag_and_length(bytes: &[u8]) -> Option<(&[u8], u64)> {
+    let body = bytes.get(1..)?;
+    let mut reader = Reader::new(body);
+    let length = reader.varint().ok()?;
+    Some((&body[reader.position()..], length))
+}
 
 /// Whether a sample has a list at field 3, which is a single number since 1.10.
 pub(crate) fn looks_older(bytes: &[u8]) -> bool {

@@ -1,0 +1,78 @@
+//! Which series of a profile a one-column format shows.
+
+use candela_model::FlameTree;
+use candela_model::FlameTreeBuilder;
+use candela_model::Profile;
+use candela_model::ProfileType;
+use candela_model::resolve_profile_type;
+
+use crate::error::WriteError;
+
+/// The series of one profile type.
+#[derive(Debug)]
+pub(crate) struct Selection<'a> {
+    profile: &'a Profile,
+    pub(crate) profile_type: &'a ProfileType,
+}
+
+impl<'a> Selection<'a> {
+    /// The series that `wanted` means: an identifier, short name, prefix or sample type. Without
+    /// it time wins over bytes and bytes over counts, and the first of these it is.
+    pub(crate) fn of(profile: &'a Profile, wanted: Option<&str>) -> Result<Self, WriteError> {
+        let types = || profile.series.iter().map(|series| &series.profile_type);
+        let Some(wanted) = wanted else {
+            let profile_type = types()
+                .min_by_key(|profile_type| unit_rank(&profile_type.sample_unit))
+                .ok_or(WriteError::Empty)?;
+            return Ok(Self {
+                profile,
+                profile_type,
+            });
+        };
+        let profile_type = resolve_profile_type(wanted, types())
+            .ok()
+            .or_else(|| types().find(|profile_type| profile_type.sample_type == wanted));
+        let profile_type = profile_type.ok_or_else(|| {
+            let mut available: Vec<String> = types().map(ToString::to_string).collect();
+            available.sort();
+            available.dedup();
+            WriteError::NoSuchType {
+                wanted: wanted.to_owned(),
+                available: available.join(", "),
+            }
+        })?;
+        Ok(Self {
+            profile,
+            profile_type,
+        })
+    }
+
+    /// All of its stacks merged.
+    pub(crate) fn tree(&self) -> FlameTree {
+        let mut builder = FlameTreeBuilder::new();
+        for (position, series) in self.profile.series.iter().enumerate() {
+            if series.profile_type == *self.profile_type {
+                builder.add_series(self.profile, position);
+            }
+        }
+        builder.finish()
+    }
+
+    /// How many series of other types are not shown.
+    pub(crate) fn left_out(&self) -> u64 {
+        let others = self
+            .profile
+            .series
+            .iter()
+            .filter(|series| series.profile_type != *self.profile_type);
+        others.count() as u64
+    }
+}
+
+fn unit_rank(unit: &str) -> usize {
+    const ORDER: [&str; 3] = ["nanoseconds", "bytes", "count"];
+    ORDER
+        .iter()
+        .position(|known| *known == unit)
+        .unwrap_or(ORDER.len())
+}
