@@ -1,0 +1,275 @@
+//! Parquet pages of integers to values, for the columns that every query reads.
+//!
+//! The general reader of the parquet crate spends most of its time on what these columns do not
+//! have (nesting, nulls in the middle, strings). Formats: Parquet's `Encodings.md`.
+
+use parquet::basic::Encoding;
+use parquet::column::page::Page;
+
+/// An integer of a column.
+pub(super) trait PageValue: Copy + Default {
+    /// Bytes in the plain encoding.
+    const BYTES: usize;
+    fn from_plain(bytes: &[u8]) -> Self;
+    fn from_delta(value: i64) -> Self;
+}
+
+impl PageValue for u32 {
+    const BYTES: usize = 4;
+
+    fn from_plain(bytes: &[u8]) -> Self {
+        bytes.first_chunk().map_or(0, |it| Self::from_le_bytes(*it))
+    }
+
+    #[inline]
+    fn from_delta(value: i64) -> Self {
+        value as Self
+    }
+}
+
+impl PageValue for i64 {
+    const BYTES: usize = 8;
+
+    fn from_plain(bytes: &[u8]) -> Self {
+        bytes.first_chunk().map_or(0, |it| Self::from_le_bytes(*it))
+    }
+
+    #[inline]
+    fn from_delta(value: i64) -> Self {
+        value
+    }
+}
+
+/// The values of a dictionary page.
+pub(super) fn decode_dictionary<T: PageValue>(page: &Page) -> Vec<T> {
+    let values = page.buffer().chunks_exact(T::BYTES);
+    values.map(T::from_plain).collect()
+}
+
+/// The values of a data page, `T::default()` where null.
+pub(super) fn decode_page<T: PageValue>(
+    page: &Page,
+    dictionary: &[T],
+    values: &mut Vec<T>,
+) -> Result<(), String> {
+    let Page::DataPageV2 {
+        buf,
+        num_values,
+        encoding,
+        num_nulls,
+        def_levels_byte_len,
+        rep_levels_byte_len,
+        ..
+    } = page
+    else {
+        return Err("a data page is not of version 2".to_owned());
+    };
+    let (rows, nulls) = (*num_values as usize, *num_nulls as usize);
+    let levels_end = (*def_levels_byte_len + *rep_levels_byte_len) as usize;
+    let (Some(levels), Some(body), Some(present)) = (
+        buf.get(..levels_end),
+        buf.get(levels_end..),
+        rows.checked_sub(nulls),
+    ) else {
+        return Err("a page is cut short".to_owned());
+    };
+    values.clear();
+    match *encoding {
+        Encoding::DELTA_BINARY_PACKED => decode_delta(body, present, values),
+        Encoding::RLE_DICTIONARY | Encoding::PLAIN_DICTIONARY => {
+            decode_indices(body, present, dictionary, values)
+        }
+        Encoding::PLAIN => {
+            values.extend(body.chunks_exact(T::BYTES).take(present).map(T::from_plain));
+            Some(())
+        }
+        other => return Err(format!("encoding {other} is not one that is written")),
+    }
+    .ok_or("a page does not decode")?;
+    if values.len() != present {
+        return Err(format!("a page has {} values, not {present}", values.len()));
+    }
+    if nulls > 0 {
+        spread(levels, rows, values).ok_or("definition levels do not decode")?;
+    }
+    Ok(())
+}
+
+/// Moves values to the rows that have one.
+fn spread<T: PageValue>(levels: &[u8], rows: usize, values: &mut Vec<T>) -> Option<()> {
+    let mut is_present: Vec<u32> = Vec::with_capacity(rows);
+    decode_hybrid(levels, 1, rows, |level| {
+        is_present.push(level);
+        Some(())
+    })?;
+    let mut present = std::mem::take(values).into_iter();
+    for level in is_present {
+        values.push(if level == 0 {
+            T::default()
+        } else {
+            present.next()?
+        });
+    }
+    Some(())
+}
+
+fn decode_indices<T: PageValue>(
+    body: &[u8],
+    count: usize,
+    dictionary: &[T],
+    values: &mut Vec<T>,
+) -> Option<()> {
+    if count == 0 {
+        return Some(());
+    }
+    let (&bit_width, runs) = body.split_first()?;
+    values.reserve(count);
+    decode_hybrid(runs, bit_width.into(), count, |index| {
+        values.push(*dictionary.get(index as usize)?);
+        Some(())
+    })
+}
+
+/// The hybrid of runs and bit-packed groups of eight.
+fn decode_hybrid(
+    mut bytes: &[u8],
+    bit_width: u32,
+    count: usize,
+    mut push: impl FnMut(u32) -> Option<()>,
+) -> Option<()> {
+    if bit_width > 32 {
+        return None;
+    }
+    let mut left = count;
+    while left > 0 {
+        let header = take_varint(&mut bytes)?;
+        if header & 1 == 0 {
+            let length = usize::try_from(header >> 1).ok()?.min(left);
+            let value_bytes = bit_width.div_ceil(8) as usize;
+            let (value, rest) = bytes.split_at_checked(value_bytes)?;
+            let mut wide = [0_u8; 4];
+            wide[..value_bytes].copy_from_slice(value);
+            let value = u32::from_le_bytes(wide);
+            for _ in 0..length {
+                push(value)?;
+            }
+            bytes = rest;
+            left -= length;
+            if header == 0 {
+                return None;
+            }
+            continue;
+        }
+        let groups = usize::try_from(header >> 1).ok()?;
+        let length = groups.checked_mul(8)?.min(left);
+        let packed_bytes = groups.checked_mul(bit_width as usize)?;
+        // Writers may leave out the padding of the last group.
+        let (packed, rest) = bytes.split_at(packed_bytes.min(bytes.len()));
+        if packed.len() * 8 < length * bit_width as usize {
+            return None;
+        }
+        unpack(packed, bit_width, length, |value| push(value as u32))?;
+        bytes = rest;
+        left -= length;
+    }
+    Some(())
+}
+
+fn decode_delta<T: PageValue>(mut bytes: &[u8], count: usize, values: &mut Vec<T>) -> Option<()> {
+    let block_size = usize::try_from(take_varint(&mut bytes)?).ok()?;
+    let miniblocks = usize::try_from(take_varint(&mut bytes)?).ok()?;
+    let total = usize::try_from(take_varint(&mut bytes)?).ok()?;
+    let mut current = zig_zag(take_varint(&mut bytes)?);
+    if total != count {
+        return None;
+    }
+    if count == 0 {
+        return Some(());
+    }
+    if miniblocks == 0 || !block_size.is_multiple_of(miniblocks) {
+        return None;
+    }
+    let per_miniblock = block_size / miniblocks;
+    values.reserve(count);
+    values.push(T::from_delta(current));
+    let mut left = count - 1;
+    while left > 0 {
+        let min_delta = zig_zag(take_varint(&mut bytes)?);
+        let (widths, rest) = bytes.split_at_checked(miniblocks)?;
+        bytes = rest;
+        for &width in widths {
+            if left == 0 {
+                break;
+            }
+            let length = per_miniblock.min(left);
+            let packed_bytes = (usize::from(width) * per_miniblock).div_ceil(8);
+            let (packed, rest) = bytes.split_at(packed_bytes.min(bytes.len()));
+            if width > 64 || packed.len() * 8 < length * usize::from(width) {
+                return None;
+            }
+            unpack(packed, width.into(), length, |delta| {
+                current = current.wrapping_add(min_delta).wrapping_add(delta as i64);
+                values.push(T::from_delta(current));
+                Some(())
+            })?;
+            bytes = rest;
+            left -= length;
+        }
+    }
+    Some(())
+}
+
+/// The first `count` numbers of `bit_width` bits, low bits first.
+#[inline]
+fn unpack(
+    packed: &[u8],
+    bit_width: u32,
+    count: usize,
+    mut push: impl FnMut(u64) -> Option<()>,
+) -> Option<()> {
+    let width = bit_width as usize;
+    if width == 0 {
+        for _ in 0..count {
+            push(0)?;
+        }
+        return Some(());
+    }
+    let mask = u64::MAX >> (64 - width);
+    // Eight bytes hold any number of up to 57 bits, wherever in a byte it starts.
+    let fast = if width <= 57 && packed.len() >= 8 {
+        (((packed.len() - 8) * 8 + 7) / width + 1).min(count)
+    } else {
+        0
+    };
+    for index in 0..fast {
+        let bit = index * width;
+        let word = packed.get(bit / 8..bit / 8 + 8)?.first_chunk::<8>()?;
+        push(u64::from_le_bytes(*word) >> (bit % 8) & mask)?;
+    }
+    for index in fast..count {
+        let bit = index * width;
+        let mut wide = [0_u8; 16];
+        let tail = packed.get(bit / 8..)?;
+        let length = tail.len().min(16);
+        wide[..length].copy_from_slice(&tail[..length]);
+        push((u128::from_le_bytes(wide) >> (bit % 8)) as u64 & mask)?;
+    }
+    Some(())
+}
+
+fn take_varint(bytes: &mut &[u8]) -> Option<u64> {
+    let mut value = 0_u64;
+    for shift in (0..64).step_by(7) {
+        let (&byte, rest) = bytes.split_first()?;
+        *bytes = rest;
+        value |= u64::from(byte & 0x7f) << shift;
+        if byte < 0x80 {
+            return Some(value);
+        }
+    }
+    None
+}
+
+const fn zig_zag(value: u64) -> i64 {
+    (value >> 1) as i64 ^ -((value & 1) as i64)
+}

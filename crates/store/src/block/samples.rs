@@ -1,0 +1,264 @@
+//! Reading table `samples`: only the columns that are asked for, only the rows that matter.
+
+use std::fs::File;
+use std::io::Read;
+use std::ops::ControlFlow;
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+
+use parquet::column::page::PageReader;
+use parquet::file::metadata::PageIndexPolicy;
+use parquet::file::metadata::ParquetMetaData;
+use parquet::file::metadata::ParquetMetaDataReader;
+use parquet::file::serialized_reader::SerializedPageReader;
+use xxhash_rust::xxh3::Xxh3;
+
+use super::decode::PageValue;
+use super::decode::decode_dictionary;
+use super::decode::decode_page;
+use super::file::PositionedFile;
+use super::manifest::FileMeta;
+use super::schema::Table;
+
+/// Which columns to read beside stack and value.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SampleColumns {
+    /// The samples' own labels.
+    pub label_sets: bool,
+}
+
+/// Some consecutive rows, columns of equal length.
+#[derive(Clone, Copy, Debug)]
+pub struct SampleChunk<'a> {
+    /// Position of the first one in the table.
+    pub first_row: u64,
+    /// Where: ids of the block's stacks.
+    pub stack_ids: &'a [u32],
+    /// How much.
+    pub values: &'a [i64],
+    /// The samples' own labels, sets of the block's label table, 0 is none; empty when not asked
+    /// for.
+    pub label_sets: &'a [u32],
+}
+
+/// The open file.
+#[derive(Debug)]
+pub(super) struct SamplesFile {
+    file: Arc<PositionedFile>,
+    metadata: ParquetMetaData,
+}
+
+/// One column of one row group, decoded a page at a time.
+struct ColumnCursor<T> {
+    pages: SerializedPageReader<PositionedFile>,
+    dictionary: Vec<T>,
+    values: Vec<T>,
+    /// Row of the first of `values`, counted in the row group.
+    first_row: usize,
+}
+
+impl SamplesFile {
+    /// Opens and verifies: every byte is read once, which is cheap beside serving wrong sums.
+    pub(super) fn open(path: &Path, meta: &FileMeta) -> Result<Self, String> {
+        let mut file = File::open(path).map_err(|error| error.to_string())?;
+        verify(&mut file, meta)?;
+        let file = PositionedFile::new(file).map_err(|error| error.to_string())?;
+        let metadata = ParquetMetaDataReader::new()
+            .with_offset_index_policy(PageIndexPolicy::Required)
+            .parse_and_finish(&file)
+            .map_err(|error| error.to_string())?;
+        Ok(Self {
+            file: Arc::new(file),
+            metadata,
+        })
+    }
+
+    /// Compressed bytes of the columns over all rows.
+    pub(super) fn column_bytes(&self, columns: SampleColumns) -> u64 {
+        let positions = column_positions(columns);
+        let groups = self.metadata.row_groups().iter();
+        groups
+            .flat_map(|group| {
+                positions
+                    .iter()
+                    .map(|&it| group.column(it).compressed_size())
+            })
+            .map(|bytes| u64::try_from(bytes).unwrap_or(0))
+            .sum()
+    }
+
+    /// Hands over the rows of the ranges, which are in ascending order and do not overlap, until
+    /// `visit` breaks.
+    pub(super) fn scan(
+        &self,
+        ranges: &[Range<u64>],
+        columns: SampleColumns,
+        visit: &mut dyn FnMut(SampleChunk<'_>) -> ControlFlow<()>,
+    ) -> Result<(), String> {
+        let mut group_start = 0_u64;
+        for group in 0..self.metadata.num_row_groups() {
+            let rows = u64::try_from(self.metadata.row_group(group).num_rows()).unwrap_or(0);
+            let group_end = group_start + rows;
+            let inside = ranges
+                .iter()
+                .map(|range| range.start.max(group_start)..range.end.min(group_end))
+                .filter(|range| range.start < range.end)
+                .map(|range| {
+                    (range.start - group_start) as usize..(range.end - group_start) as usize
+                });
+            let inside: Vec<Range<usize>> = inside.collect();
+            if !inside.is_empty() {
+                let flow = self.scan_group(group, group_start, &inside, columns, visit)?;
+                if flow.is_break() {
+                    break;
+                }
+            }
+            group_start = group_end;
+        }
+        Ok(())
+    }
+
+    fn scan_group(
+        &self,
+        group: usize,
+        group_start: u64,
+        ranges: &[Range<usize>],
+        columns: SampleColumns,
+        visit: &mut dyn FnMut(SampleChunk<'_>) -> ControlFlow<()>,
+    ) -> Result<ControlFlow<()>, String> {
+        let mut stacks = self.cursor::<u32>(group, "stack_id")?;
+        let mut values = self.cursor::<i64>(group, "value")?;
+        let mut label_sets = if columns.label_sets {
+            Some(self.cursor::<u32>(group, "label_set_id")?)
+        } else {
+            None
+        };
+        for range in ranges {
+            let mut row = range.start;
+            while row < range.end {
+                stacks.seek(row)?;
+                values.seek(row)?;
+                let mut count = stacks.available(row).min(values.available(row));
+                if let Some(cursor) = &mut label_sets {
+                    cursor.seek(row)?;
+                    count = count.min(cursor.available(row));
+                }
+                count = count.min(range.end - row);
+                let sets = label_sets.as_ref().map(|cursor| cursor.slice(row, count));
+                let flow = visit(SampleChunk {
+                    first_row: group_start + row as u64,
+                    stack_ids: stacks.slice(row, count),
+                    values: values.slice(row, count),
+                    label_sets: sets.unwrap_or(&[]),
+                });
+                if flow.is_break() {
+                    return Ok(flow);
+                }
+                row += count;
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn cursor<T: PageValue>(&self, group: usize, name: &str) -> Result<ColumnCursor<T>, String> {
+        let position = Table::Samples.position(name);
+        let row_group = self.metadata.row_group(group);
+        let column = row_group.column(position);
+        let index = self.metadata.offset_index();
+        let locations = index.map(|index| index[group][position].page_locations.clone());
+        let rows = usize::try_from(row_group.num_rows()).unwrap_or(0);
+        let pages = SerializedPageReader::new(Arc::clone(&self.file), column, rows, locations)
+            .map_err(|error| error.to_string())?;
+        Ok(ColumnCursor {
+            pages,
+            dictionary: Vec::new(),
+            values: Vec::new(),
+            first_row: 0,
+        })
+    }
+}
+
+impl<T: PageValue> ColumnCursor<T> {
+    /// Decodes the page that has `row`, skipping those before it.
+    fn seek(&mut self, row: usize) -> Result<(), String> {
+        while row >= self.first_row + self.values.len() {
+            let next = self
+                .pages
+                .peek_next_page()
+                .map_err(|error| error.to_string())?;
+            let Some(next) = next else {
+                return Err(format!("row {row} of a row group is behind its last page"));
+            };
+            if next.is_dict {
+                let page = self.next_page()?;
+                self.dictionary = decode_dictionary(&page);
+                continue;
+            }
+            self.first_row += self.values.len();
+            self.values.clear();
+            let page_rows = next.num_rows.ok_or("a page does not tell its rows")?;
+            if row >= self.first_row + page_rows {
+                self.pages
+                    .skip_next_page()
+                    .map_err(|error| error.to_string())?;
+                self.first_row += page_rows;
+                continue;
+            }
+            let page = self.next_page()?;
+            decode_page(&page, &self.dictionary, &mut self.values)?;
+        }
+        Ok(())
+    }
+
+    fn next_page(&mut self) -> Result<parquet::column::page::Page, String> {
+        let page = self
+            .pages
+            .get_next_page()
+            .map_err(|error| error.to_string())?;
+        page.ok_or_else(|| "a page is missing".to_owned())
+    }
+
+    fn available(&self, row: usize) -> usize {
+        self.first_row + self.values.len() - row
+    }
+
+    fn slice(&self, row: usize, count: usize) -> &[T] {
+        let start = row - self.first_row;
+        &self.values[start..start + count]
+    }
+}
+
+fn column_positions(columns: SampleColumns) -> Vec<usize> {
+    let mut names = vec!["stack_id", "value"];
+    if columns.label_sets {
+        names.push("label_set_id");
+    }
+    let positions = names.into_iter().map(|name| Table::Samples.position(name));
+    positions.collect()
+}
+
+/// Compares a file with what its block says of it.
+pub(super) fn verify(content: &mut impl Read, meta: &FileMeta) -> Result<(), String> {
+    let mut hasher = Xxh3::new();
+    let mut buffer = vec![0; 256 << 10];
+    let mut bytes = 0_u64;
+    loop {
+        let count = content
+            .read(&mut buffer)
+            .map_err(|error| error.to_string())?;
+        if count == 0 {
+            break;
+        }
+        hasher.update(&buffer[..count]);
+        bytes += count as u64;
+    }
+    let hash = format!("{:016x}", hasher.digest());
+    if bytes != meta.bytes || hash != meta.hash {
+        return Err(format!(
+            "{} has {bytes} bytes with checksum {hash}, was written with {} bytes and {}",
+            meta.path, meta.bytes, meta.hash
+        ));
+    }
+    Ok(())
+}

@@ -1,0 +1,259 @@
+//! The catalog of one machine.
+
+use std::path::Path;
+use std::path::PathBuf;
+use std::sync::Mutex;
+
+use rusqlite::Connection;
+use rusqlite::OptionalExtension;
+use rusqlite::params;
+
+use super::Catalog;
+use crate::block::BlockMeta;
+use crate::error::StoreError;
+use crate::sync::lock;
+
+/// The version written to `user_version`. Later ones are refused.
+const CATALOG_VERSION: u32 = 1;
+
+/// `manifest` is the block's JSON, the truth; the columns beside it are for planning and for
+/// people with an `sqlite3` prompt.
+const SCHEMA: &str = "
+CREATE TABLE blocks (
+  block_id TEXT PRIMARY KEY,
+  tenant TEXT NOT NULL,
+  date TEXT NOT NULL,
+  level INTEGER NOT NULL,
+  min_time INTEGER NOT NULL,
+  max_time INTEGER NOT NULL,
+  rows INTEGER NOT NULL,
+  bytes INTEGER NOT NULL,
+  created_at INTEGER NOT NULL,
+  deleted_at INTEGER,
+  quarantine_reason TEXT,
+  manifest TEXT NOT NULL
+) STRICT;
+CREATE INDEX blocks_by_time ON blocks (tenant, min_time);
+CREATE TABLE block_services (
+  block_id TEXT NOT NULL REFERENCES blocks ON DELETE CASCADE,
+  service TEXT NOT NULL,
+  profile_type TEXT NOT NULL,
+  first_row INTEGER NOT NULL,
+  rows INTEGER NOT NULL,
+  profiles INTEGER NOT NULL,
+  total INTEGER NOT NULL,
+  PRIMARY KEY (block_id, service, profile_type)
+) STRICT;
+CREATE TABLE wal_checkpoints (
+  writer_id TEXT PRIMARY KEY,
+  sequence INTEGER NOT NULL
+) STRICT;
+";
+
+/// A SQLite database.
+#[derive(Debug)]
+pub(crate) struct SqliteCatalog {
+    path: PathBuf,
+    connection: Mutex<Connection>,
+}
+
+impl SqliteCatalog {
+    /// Opens or creates the database.
+    pub(crate) fn open(path: &Path) -> Result<Self, StoreError> {
+        let context = |source| StoreError::Catalog {
+            path: path.to_owned(),
+            source,
+        };
+        let mut connection = Connection::open(path).map_err(context)?;
+        let version: u32 = connection
+            .query_row("PRAGMA user_version", [], |row| row.get(0))
+            .map_err(context)?;
+        if version > CATALOG_VERSION {
+            return Err(StoreError::Newer {
+                path: path.to_owned(),
+                what: "catalog",
+                found: version.into(),
+                known: CATALOG_VERSION.into(),
+            });
+        }
+        // A checkpoint that a power cut takes back would not be wrong (the log is deleted after
+        // it), but a deleted log without its checkpoint would: every commit is synced.
+        connection
+            .execute_batch(
+                "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;",
+            )
+            .map_err(context)?;
+        if version == 0 {
+            create_tables(&mut connection).map_err(context)?;
+        }
+        Ok(Self {
+            path: path.to_owned(),
+            connection: Mutex::new(connection),
+        })
+    }
+
+    fn with<T>(
+        &self,
+        work: impl FnOnce(&mut Connection) -> rusqlite::Result<T>,
+    ) -> Result<T, StoreError> {
+        work(&mut lock(&self.connection)).map_err(|source| StoreError::Catalog {
+            path: self.path.clone(),
+            source,
+        })
+    }
+
+    /// Manifests and quarantine reasons of the rows that a condition of ours selects.
+    fn select(&self, condition: &str) -> Result<Vec<(BlockMeta, String)>, StoreError> {
+        let rows = self.with(|connection| {
+            let sql = format!(
+                "SELECT manifest, coalesce(quarantine_reason, '') FROM blocks
+                 WHERE {condition} ORDER BY min_time, block_id"
+            );
+            let mut statement = connection.prepare(&sql)?;
+            let rows = statement.query_map([], |row| {
+                Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?))
+            })?;
+            rows.collect::<rusqlite::Result<Vec<_>>>()
+        })?;
+        rows.into_iter()
+            .map(|(manifest, reason)| {
+                let meta =
+                    serde_json::from_str(&manifest).map_err(|error| StoreError::Damaged {
+                        path: self.path.clone(),
+                        reason: format!("a block's manifest: {error}"),
+                    })?;
+                Ok((meta, reason))
+            })
+            .collect()
+    }
+}
+
+impl Catalog for SqliteCatalog {
+    fn blocks(&self) -> Result<Vec<BlockMeta>, StoreError> {
+        let rows = self.select("deleted_at IS NULL AND quarantine_reason IS NULL")?;
+        Ok(rows.into_iter().map(|(meta, _)| meta).collect())
+    }
+
+    fn deleted_blocks(&self) -> Result<Vec<BlockMeta>, StoreError> {
+        let rows = self.select("deleted_at IS NOT NULL")?;
+        Ok(rows.into_iter().map(|(meta, _)| meta).collect())
+    }
+
+    fn quarantined(&self) -> Result<Vec<(BlockMeta, String)>, StoreError> {
+        self.select("deleted_at IS NULL AND quarantine_reason IS NOT NULL")
+    }
+
+    fn checkpoint(&self, writer_id: &str) -> Result<u64, StoreError> {
+        self.with(|connection| {
+            let sql = "SELECT sequence FROM wal_checkpoints WHERE writer_id = ?1";
+            let sequence: Option<i64> = connection
+                .query_row(sql, [writer_id], |row| row.get(0))
+                .optional()?;
+            Ok(sequence.map_or(0, i64::cast_unsigned))
+        })
+    }
+
+    fn publish(
+        &self,
+        blocks: &[BlockMeta],
+        writer_id: &str,
+        sequence: u64,
+    ) -> Result<(), StoreError> {
+        let manifests: Vec<String> = blocks
+            .iter()
+            .map(serde_json::to_string)
+            .collect::<Result<_, _>>()
+            .map_err(|error| StoreError::Damaged {
+                path: self.path.clone(),
+                reason: error.to_string(),
+            })?;
+        self.with(|connection| {
+            let transaction = connection.transaction()?;
+            for (block, manifest) in blocks.iter().zip(&manifests) {
+                insert_block(&transaction, block, manifest)?;
+            }
+            transaction.execute(
+                "INSERT INTO wal_checkpoints (writer_id, sequence) VALUES (?1, ?2)
+                 ON CONFLICT (writer_id) DO UPDATE SET sequence = max(sequence, ?2)",
+                params![writer_id, sequence.cast_signed()],
+            )?;
+            transaction.commit()
+        })
+    }
+
+    fn quarantine(&self, block_id: &str, reason: &str) -> Result<(), StoreError> {
+        self.with(|connection| {
+            connection.execute(
+                "UPDATE blocks SET quarantine_reason = ?2 WHERE block_id = ?1",
+                params![block_id, reason],
+            )?;
+            Ok(())
+        })
+    }
+
+    fn mark_deleted(&self, block_ids: &[String], now_ns: i64) -> Result<(), StoreError> {
+        self.with(|connection| {
+            let transaction = connection.transaction()?;
+            for block_id in block_ids {
+                transaction.execute(
+                    "UPDATE blocks SET deleted_at = ?2 WHERE block_id = ?1",
+                    params![block_id, now_ns],
+                )?;
+            }
+            transaction.commit()
+        })
+    }
+
+    fn forget(&self, block_id: &str) -> Result<(), StoreError> {
+        self.with(|connection| {
+            connection.execute("DELETE FROM blocks WHERE block_id = ?1", [block_id])?;
+            Ok(())
+        })
+    }
+}
+
+fn create_tables(connection: &mut Connection) -> rusqlite::Result<()> {
+    let transaction = connection.transaction()?;
+    transaction.execute_batch(SCHEMA)?;
+    transaction.pragma_update(None, "user_version", CATALOG_VERSION)?;
+    transaction.commit()
+}
+
+fn insert_block(
+    transaction: &rusqlite::Transaction<'_>,
+    block: &BlockMeta,
+    manifest: &str,
+) -> rusqlite::Result<()> {
+    transaction.execute(
+        "INSERT OR IGNORE INTO blocks (block_id, tenant, date, level, min_time, max_time, rows,
+         bytes, created_at, manifest) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+        params![
+            block.block_id,
+            block.tenant,
+            block.date,
+            block.level,
+            block.min_time_ns,
+            block.max_time_ns,
+            block.rows.cast_signed(),
+            block.bytes.cast_signed(),
+            block.created_at_ns,
+            manifest
+        ],
+    )?;
+    for service in &block.services {
+        transaction.execute(
+            "INSERT OR IGNORE INTO block_services (block_id, service, profile_type, first_row,
+             rows, profiles, total) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+            params![
+                block.block_id,
+                service.service,
+                service.profile_type,
+                service.first_row.cast_signed(),
+                service.rows.cast_signed(),
+                service.profiles.cast_signed(),
+                service.total
+            ],
+        )?;
+    }
+    Ok(())
+}

@@ -1,0 +1,144 @@
+//! The data directory: where things are, the lock on it, and writes that survive a power cut.
+
+use std::fs;
+use std::fs::File;
+use std::fs::TryLockError;
+use std::io::Read;
+use std::io::Seek;
+use std::io::Write;
+use std::path::Path;
+use std::path::PathBuf;
+
+use crate::error::StoreError;
+
+/// The longest tenant name, bytes, as in Pyroscope.
+const MAX_TENANT_BYTES: usize = 150;
+
+/// A directory that this process alone uses.
+#[derive(Debug)]
+pub(crate) struct DataDir {
+    root: PathBuf,
+    /// The lock lives as long as this handle.
+    _lock: File,
+}
+
+impl DataDir {
+    /// Creates what is missing and takes the lock.
+    pub(crate) fn open(root: &Path) -> Result<Self, StoreError> {
+        for path in [root.to_owned(), root.join("wal"), root.join("blocks/v1")] {
+            fs::create_dir_all(&path).map_err(StoreError::io("create", &path))?;
+        }
+        let path = root.join("LOCK");
+        let mut lock = File::options()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(&path)
+            .map_err(StoreError::io("write", &path))?;
+        match lock.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                return Err(StoreError::InUse {
+                    path: root.to_owned(),
+                    holder: holder(&mut lock),
+                });
+            }
+            Err(TryLockError::Error(source)) => return Err(StoreError::io("lock", &path)(source)),
+        }
+        let note = format!("process {}\n", std::process::id());
+        lock.set_len(0)
+            .and_then(|()| lock.rewind())
+            .and_then(|()| lock.write_all(note.as_bytes()))
+            .map_err(StoreError::io("write", &path))?;
+        Ok(Self {
+            root: root.to_owned(),
+            _lock: lock,
+        })
+    }
+
+    pub(crate) fn log(&self) -> PathBuf {
+        self.root.join("wal")
+    }
+
+    pub(crate) fn blocks(&self) -> PathBuf {
+        self.root.join("blocks/v1")
+    }
+
+    pub(crate) fn catalog(&self) -> PathBuf {
+        self.root.join("catalog.sqlite")
+    }
+}
+
+fn holder(lock: &mut File) -> String {
+    let mut note = String::new();
+    match lock.read_to_string(&mut note) {
+        Ok(_) if !note.trim().is_empty() => note.trim().to_owned(),
+        _ => "its process is not known".to_owned(),
+    }
+}
+
+/// Whether a tenant's name can be a part of a path on every system and in every bucket.
+pub(crate) fn is_valid_tenant(tenant: &str) -> bool {
+    let is_allowed = |c: char| c.is_ascii_alphanumeric() || "!-_.*'()".contains(c);
+    !tenant.is_empty()
+        && tenant.len() <= MAX_TENANT_BYTES
+        && tenant != "."
+        && tenant != ".."
+        && tenant.chars().all(is_allowed)
+}
+
+/// Writes a file so that after a crash it is there as a whole or not at all.
+pub(crate) fn write_atomically(path: &Path, content: &[u8]) -> Result<(), StoreError> {
+    let directory = path.parent().unwrap_or(Path::new("."));
+    fs::create_dir_all(directory).map_err(StoreError::io("create", directory))?;
+    let temporary = path.with_extension("tmp");
+    let written = File::create(&temporary).and_then(|mut file| {
+        file.write_all(content)?;
+        file.sync_all()
+    });
+    if let Err(source) = written {
+        // What was written of it only takes space on a volume that may be full; if even the
+        // removal fails, opening the store sweeps it away.
+        let _ = fs::remove_file(&temporary);
+        return Err(StoreError::io("write", &temporary)(source));
+    }
+    fs::rename(&temporary, path).map_err(StoreError::io("rename", &temporary))?;
+    sync_directory(directory)
+}
+
+/// Makes created, renamed and removed entries of a directory durable.
+pub(crate) fn sync_directory(directory: &Path) -> Result<(), StoreError> {
+    File::open(directory)
+        .and_then(|handle| handle.sync_all())
+        .map_err(StoreError::io("sync", directory))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_second_open_names_the_holder() {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let first = DataDir::open(directory.path()).expect("the first");
+        let error = DataDir::open(directory.path()).expect_err("the second");
+        let message = error.to_string();
+        assert!(message.contains("in use by another server"), "{message}");
+        assert!(
+            message.contains(&std::process::id().to_string()),
+            "{message}"
+        );
+        drop(first);
+        DataDir::open(directory.path()).expect("after the first is gone");
+    }
+
+    #[test]
+    fn tenants_cannot_leave_the_directory() {
+        for tenant in ["", ".", "..", "a/b", "a\\b", "ü", &"x".repeat(151)] {
+            assert!(!is_valid_tenant(tenant), "{tenant}");
+        }
+        assert!(is_valid_tenant("anonymous"));
+        assert!(is_valid_tenant("team-1.prod"));
+    }
+}

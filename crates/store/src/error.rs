@@ -1,0 +1,156 @@
+//! What can go wrong, by who has to act on it.
+
+use std::io;
+use std::path::Path;
+use std::path::PathBuf;
+
+use candela_model::ValidationError;
+
+/// A store that cannot be opened, or an operation on the whole store that failed.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// A file or directory cannot be used.
+    #[error("cannot {action} {}: {source}", path.display())]
+    Io {
+        /// What was tried: `create`, `open`, `write` …
+        action: &'static str,
+        /// The file or directory.
+        path: PathBuf,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// The data directory is locked by another process.
+    #[error(
+        "data directory {} is in use by another server ({holder}); stop it or choose another --data-dir",
+        path.display()
+    )]
+    InUse {
+        /// The data directory.
+        path: PathBuf,
+        /// What the lock file says about the holder.
+        holder: String,
+    },
+    /// A file was written by a later version of Candela.
+    #[error(
+        "{} has {what} version {found}, this program knows up to {known}; run a newer candela",
+        path.display()
+    )]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// Which format: `log`, `catalog`, `block` …
+        what: &'static str,
+        /// The version in the file.
+        found: u64,
+        /// The newest version that this program reads.
+        known: u64,
+    },
+    /// A file that cannot be worked without is damaged.
+    #[error("{} is damaged: {reason}; restore it from a backup or move it away", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The catalog's database failed.
+    #[error("catalog {}: {source}", path.display())]
+    Catalog {
+        /// The database file.
+        path: PathBuf,
+        /// The database's reason.
+        source: rusqlite::Error,
+    },
+    /// A block could not be written.
+    #[error("cannot write block {block_id}: {reason}")]
+    BlockWrite {
+        /// The block.
+        block_id: String,
+        /// The reason of the Parquet writer.
+        reason: String,
+    },
+    /// A background thread is gone.
+    #[error("the store is shut down")]
+    Closed,
+}
+
+/// A profile that was not stored. Nothing of it is visible or will be.
+#[derive(Debug, thiserror::Error)]
+pub enum AppendError {
+    /// The profile is not consistent.
+    #[error("invalid profile: {0}")]
+    Invalid(#[from] ValidationError),
+    /// The tenant cannot be a directory name.
+    #[error(
+        "tenant {tenant:?} is not 1 to 150 characters of letters, digits and !-_.*'() (other than . and ..)"
+    )]
+    Tenant {
+        /// The name as given.
+        tenant: String,
+    },
+    /// The encoded profile is larger than a log record may be.
+    #[error("profile of {bytes} bytes is over the limit of {limit} bytes for one log record")]
+    TooLarge {
+        /// Its encoded size.
+        bytes: usize,
+        /// The largest one.
+        limit: usize,
+    },
+    /// The volume is full. Queries go on.
+    #[error("no space left for the log in {}; free space or lower retention", path.display())]
+    DiskFull {
+        /// The log's directory.
+        path: PathBuf,
+    },
+    /// More is waiting than may: try again later.
+    #[error("{what} holds {bytes} bytes, the limit is {limit}; try again in a few seconds")]
+    Overloaded {
+        /// Which buffer: `the log queue` or `the head`.
+        what: &'static str,
+        /// Bytes in it.
+        bytes: u64,
+        /// Bytes allowed.
+        limit: u64,
+    },
+    /// The log could not be written.
+    #[error("cannot write the log in {}: {reason}", path.display())]
+    Log {
+        /// The log's directory.
+        path: PathBuf,
+        /// The system's reason.
+        reason: String,
+    },
+    /// The store is shutting down.
+    #[error("the store is shut down")]
+    Closed,
+}
+
+/// A block that cannot be read. The caller reports it with
+/// [`Store::quarantine`](crate::Store::quarantine) and answers from the rest.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("block {block_id}: {reason}")]
+pub struct BlockError {
+    /// The block.
+    pub block_id: String,
+    /// What is wrong with it.
+    pub reason: String,
+}
+
+impl StoreError {
+    pub(crate) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_owned();
+        move |source| Self::Io {
+            action,
+            path,
+            source,
+        }
+    }
+}
+
+/// Whether an error says that the volume or the quota is full.
+pub(crate) fn is_disk_full(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
+    )
+}

@@ -1,0 +1,216 @@
+//! The store: log, heads and blocks behind one handle.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread::JoinHandle;
+
+use candela_model::Profile;
+use tokio::sync::oneshot;
+
+use crate::clock::Clock;
+use crate::codec::encode_profile;
+use crate::data_dir::is_valid_tenant;
+use crate::error::AppendError;
+use crate::error::StoreError;
+use crate::log::MAX_PAYLOAD_BYTES;
+use crate::log::PendingAppend;
+use crate::log::PushError;
+use crate::log::encode_record;
+use crate::open::open_shared;
+use crate::options::StoreOptions;
+use crate::shared::Shared;
+use crate::snapshot::Snapshot;
+use crate::snapshot::TimeRange;
+use crate::status::StoreStatus;
+use crate::sync::lock;
+
+/// Profiles of this many samples or more are encoded on a thread for blocking work, so that an
+/// executor's thread is never held for more than a millisecond.
+const LARGE_PROFILE_SAMPLES: usize = 4096;
+
+/// Everything that was ever acknowledged, until retention removes it. Clones share one store; its
+/// threads end and the data directory is free again when the last clone is dropped.
+#[derive(Clone, Debug)]
+pub struct Store {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    shared: Arc<Shared>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Store {
+    /// Opens the store in a directory, which is made when it does not exist, and reads the log
+    /// back.
+    ///
+    /// # Errors
+    /// When the directory is in use, cannot be written, or was written by a later version.
+    pub fn open(options: StoreOptions) -> Result<Self, StoreError> {
+        let (shared, threads) = open_shared(options)?;
+        Ok(Self {
+            inner: Arc::new(Inner { shared, threads }),
+        })
+    }
+
+    /// Stores a profile for a tenant. When this returns `Ok`, the profile is durable (as
+    /// [`SyncMode`](crate::SyncMode) says) and every later snapshot has it.
+    ///
+    /// # Errors
+    /// When the profile is invalid or the log cannot take it; nothing is stored then.
+    pub async fn append(&self, tenant: &str, profile: Profile) -> Result<(), AppendError> {
+        let result = self.try_append(tenant, profile).await;
+        let counters = &self.inner.shared.counters;
+        let counter = match &result {
+            Ok(()) => &counters.appended,
+            Err(_) => &counters.refused,
+        };
+        counter.fetch_add(1, Ordering::Relaxed);
+        result
+    }
+
+    async fn try_append(&self, tenant: &str, profile: Profile) -> Result<(), AppendError> {
+        if !is_valid_tenant(tenant) {
+            return Err(AppendError::Tenant {
+                tenant: tenant.to_owned(),
+            });
+        }
+        let shared = &self.inner.shared;
+        let head_bytes = shared.head_bytes();
+        if head_bytes > shared.options.max_head_bytes {
+            return Err(AppendError::Overloaded {
+                what: "the head",
+                bytes: head_bytes,
+                limit: shared.options.max_head_bytes,
+            });
+        }
+        let received_ns = shared.options.clock.now_ns();
+        let (done, durable) = oneshot::channel();
+        let is_large = profile.sample_count() >= LARGE_PROFILE_SAMPLES
+            || profile.symbols.locations().len() >= LARGE_PROFILE_SAMPLES;
+        let tenant = tenant.to_owned();
+        let prepare = move || prepare(tenant, profile, received_ns, done);
+        let pending = if is_large {
+            let prepared = tokio::task::spawn_blocking(prepare).await;
+            prepared.map_err(|_| AppendError::Closed)??
+        } else {
+            prepare()?
+        };
+        let bytes = pending.record.len() as u64;
+        shared
+            .queue
+            .push(pending, bytes)
+            .map_err(|error| match error {
+                PushError::Full(bytes) => AppendError::Overloaded {
+                    what: "the log queue",
+                    bytes,
+                    limit: shared.options.max_queue_bytes,
+                },
+                PushError::Closed => AppendError::Closed,
+            })?;
+        durable.await.map_err(|_| AppendError::Closed)?
+    }
+
+    /// A consistent view of a tenant's profiles that start in the range.
+    ///
+    /// # Errors
+    /// None today; kept for catalogs that are not in memory.
+    pub fn snapshot(&self, tenant: &str, range: TimeRange) -> Result<Snapshot, StoreError> {
+        Ok(self.inner.shared.snapshot(tenant, range))
+    }
+
+    /// Writes everything that is in memory to blocks.
+    ///
+    /// # Errors
+    /// When a block or the catalog cannot be written. Nothing is lost then: the profiles stay in
+    /// memory and in the log, and the next flush tries again.
+    pub async fn flush(&self) -> Result<(), StoreError> {
+        let shared = Arc::clone(&self.inner.shared);
+        let flushed = tokio::task::spawn_blocking(move || shared.flush()).await;
+        flushed.map_err(|_| StoreError::Closed)?
+    }
+
+    /// Takes no more profiles, waits for those on their way and writes all to blocks. Other clones
+    /// still answer queries.
+    ///
+    /// # Errors
+    /// As [`Store::flush`].
+    pub async fn shutdown(self) -> Result<(), StoreError> {
+        let shared = Arc::clone(&self.inner.shared);
+        shared.queue.close();
+        let flushed = tokio::task::spawn_blocking(move || {
+            shared.wait_for_log_writer();
+            shared.flush()
+        });
+        flushed.await.map_err(|_| StoreError::Closed)?
+    }
+
+    /// Takes a block out of all later answers because it cannot be read.
+    ///
+    /// # Errors
+    /// When the catalog cannot be written; the block is left out all the same until a restart.
+    pub fn quarantine(&self, error: &crate::BlockError) -> Result<(), StoreError> {
+        self.inner.shared.quarantine(&error.block_id, &error.reason)
+    }
+
+    /// Deletes the blocks that are over the limits of age and size. Runs by itself after each
+    /// flush.
+    ///
+    /// # Errors
+    /// When the catalog cannot be written.
+    pub fn apply_retention(&self) -> Result<(), StoreError> {
+        self.inner.shared.apply_retention()
+    }
+
+    /// Sizes and counters.
+    #[must_use]
+    pub fn status(&self) -> StoreStatus {
+        self.inner.shared.status()
+    }
+
+    /// The clock that the store was opened with.
+    #[must_use]
+    pub fn clock(&self) -> Arc<dyn Clock> {
+        Arc::clone(&self.inner.shared.options.clock)
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.shared.queue.close();
+        *lock(&self.shared.is_stopping) = true;
+        self.shared.stop_requested.notify_all();
+        for thread in self.threads.drain(..) {
+            // A thread that panicked has said so; there is nobody left to tell.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Checks and encodes what the log will hold.
+fn prepare(
+    tenant: String,
+    profile: Profile,
+    received_ns: i64,
+    done: oneshot::Sender<Result<(), AppendError>>,
+) -> Result<PendingAppend, AppendError> {
+    profile.validate()?;
+    let encoded = encode_profile(&profile);
+    let too_large = |bytes| AppendError::TooLarge {
+        bytes,
+        limit: MAX_PAYLOAD_BYTES,
+    };
+    if encoded.len() > MAX_PAYLOAD_BYTES {
+        return Err(too_large(encoded.len()));
+    }
+    let record =
+        encode_record(&tenant, received_ns, &encoded).map_err(|_| too_large(encoded.len()))?;
+    Ok(PendingAppend {
+        tenant,
+        profile,
+        received_ns,
+        record,
+        done,
+    })
+}
