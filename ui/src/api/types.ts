@@ -25,7 +25,7 @@ export interface StatusAnswer {
   uptime_seconds?: number;
   drops?: { reason: string; count: number }[];
   /** `samples` and a count for each result code of the unwinder. */
-  quality?: Record<string, number>;
+  quality?: Record<string, number | null>;
   storage?: { blocks?: number; bytes?: number; head_samples?: number; wal_bytes?: number };
   agents?: { host?: string; version?: string; last_seen_ms?: number }[];
 }

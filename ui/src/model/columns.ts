@@ -17,6 +17,7 @@ export interface FlameHeader {
   hint?: string;
   /** The server stopped at its budget: the tree holds a part of what matches. */
   partial?: boolean;
+  partial_reason?: string;
   kinds: string[];
   columns: ColumnEntry[];
 }

@@ -28,9 +28,18 @@ it("knows cores, levels and names", () => {
 });
 
 it("orders problems of unwinding and sums the drops", () => {
-  const quality = qualityOf({ quality: { samples: 100, complete: 90, no_table: 3, truncated: 7, bad_read: 0 }, drops: [{ reason: "a", count: 2 }, { reason: "b", count: 3 }] });
-  expect(quality).toEqual({ samples: 100, complete: 90, problems: [{ name: "truncated", count: 7 }, { name: "no_table", count: 3 }], dropped: 5 });
-  expect(qualityOf({})).toEqual({ samples: 0, complete: 0, problems: [], dropped: 0 });
+  const quality = qualityOf({ quality: { samples: 120, complete: 90, no_table: 3, truncated_stack: 7, bad_read: 0, kernel_only: 20 }, drops: [{ reason: "a", count: 2 }, { reason: "b", count: 3 }] });
+  expect(quality).toEqual({
+    samples: 120,
+    userStacks: 100,
+    complete: 90,
+    problems: [
+      { name: "truncated_stack", count: 7 },
+      { name: "no_table", count: 3 },
+    ],
+    dropped: 5,
+  });
+  expect(qualityOf({ quality: { samples: null } })).toEqual({ samples: 0, userStacks: 0, complete: 0, problems: [], dropped: 0 });
 });
 
 it("sorts the table with ties by name, and filters by the field searched", () => {

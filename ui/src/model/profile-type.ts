@@ -8,7 +8,8 @@ export interface ProfileType {
   sample_unit: string;
   period_type: string;
   period_unit: string;
-  short: string;
+  /** A type without a short name has none. */
+  short: string | null;
 }
 
 const TITLES: Record<string, string> = {
@@ -34,7 +35,7 @@ export function parseTypeId(id: string): ProfileType {
 }
 
 export function typeTitle(type: ProfileType): string {
-  const title = TITLES[type.short] ?? sentence(type.sample_type || type.name);
+  const title = TITLES[type.short ?? ""] ?? sentence(type.sample_type || type.name);
   // The same short name may stand for a time, a size and a count: say which.
   return type.sample_unit === "nanoseconds" || type.sample_unit === "" ? title : `${title} (${type.sample_type.replaceAll("_", " ")})`;
 }

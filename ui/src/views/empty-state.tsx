@@ -50,7 +50,7 @@ function Failure({ error }: { error: ApiError }) {
       )}
       <div class="state-actions">
         {!isAway && view.value.query !== "{}" && <Action label="Clear the selector" onClick={() => update({ query: "{}", zoom: "" })} />}
-        {error.code === "bad_time" && <Action label="Last hour" onClick={() => update({ from: "now-1h", to: "now" })} />}
+        {(error.code === "bad_time" || error.code === "bad_range") && <Action label="Last hour" onClick={() => update({ from: "now-1h", to: "now" })} />}
         <Action label="Try again" onClick={refresh} />
       </div>
     </State>
@@ -92,7 +92,7 @@ export function Notices() {
     <>
       {linkIsNewer.value && <Banner>This link was made by a newer Candela: what this version knows of it is shown.</Banner>}
       {error?.code === UNREACHABLE && data && <Banner>The server does not answer; this is what it said last.</Banner>}
-      {data?.header.partial && <Banner>The query reached its budget: this is a part of what matches. A shorter range shows all of it.</Banner>}
+      {data?.header.partial && <Banner>This is a part of what matches: {data.header.partial_reason ?? "the query reached its budget"}. A shorter range shows all of it.</Banner>}
     </>
   );
 }

@@ -65,7 +65,7 @@ function TypeChooser() {
 function SelectorField() {
   const [text, setText] = useState<string>();
   const { query } = view.value;
-  const isRefused = flame.value.error !== undefined && /selector|query|matcher/.test(`${flame.value.error.code} ${flame.value.error.message}`);
+  const isRefused = flame.value.error?.code === "bad_selector";
   const commit = (): void => {
     if (text !== undefined && text !== query) update({ query: text.trim() === "" ? "{}" : text.trim(), zoom: "" });
     setText(undefined);

@@ -5,12 +5,15 @@ import { formatBytes, formatCount, formatShare } from "../model/units.ts";
 import { Popover } from "./popover.tsx";
 import { status } from "./store.ts";
 
+/** Below this the picture misleads: callers are missing from more than a few stacks. */
+const WORRYING_SHARE = 0.95;
+
 export function Quality() {
   const answer = status.value.data;
   if (!answer) return null;
-  const { samples, complete, problems, dropped } = qualityOf(answer);
+  const { samples, userStacks, complete, problems, dropped } = qualityOf(answer);
   const agents = answer.agents ?? [];
-  const isWorrying = dropped > 0 || (samples > 0 && complete / samples < 0.95);
+  const isWorrying = dropped > 0 || (userStacks > 0 && complete / userStacks < WORRYING_SHARE);
   return (
     <Popover
       title="Quality of the data"
@@ -19,7 +22,7 @@ export function Quality() {
       className={`quality${isWorrying ? " is-worrying" : ""}`}
       label={
         <>
-          {samples > 0 && <span>{formatShare(complete, samples)} complete stacks</span>}
+          {userStacks > 0 && <span>{formatShare(complete, userStacks)} complete stacks</span>}
           {dropped > 0 && <span>{formatCount(dropped)} dropped</span>}
           <span>
             {agents.length} {agents.length === 1 ? "agent" : "agents"}
@@ -33,8 +36,9 @@ export function Quality() {
             title="Stacks since the server started"
             rows={[
               ["samples", formatCount(samples)],
-              ["complete", formatShare(complete, samples)],
-              ...problems.map(({ name, count }): [string, string] => [name.replaceAll("_", " "), `${formatCount(count)} · ${formatShare(count, samples)}`]),
+              ["with a user stack", formatCount(userStacks)],
+              ["of these complete", formatShare(complete, userStacks)],
+              ...problems.map(({ name, count }): [string, string] => [name.replaceAll("_", " "), `${formatCount(count)} · ${formatShare(count, userStacks)}`]),
             ]}
           />
           <Facts title="Dropped" rows={(answer.drops ?? []).filter(({ count }) => count > 0).map(({ reason, count }) => [reason.replaceAll("_", " "), formatCount(count)])} none="nothing" />

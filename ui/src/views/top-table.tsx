@@ -88,7 +88,7 @@ export function TopTable() {
         </div>
       </div>
       {shown.length === 0 && <TableState />}
-      {answer?.truncated && (
+      {answer?.truncated && answer.truncated.shown < answer.truncated.total && (
         <p class="top-note muted">
           The first {formatCount(answer.truncated.shown)} of {formatCount(answer.truncated.total)} functions
         </p>
