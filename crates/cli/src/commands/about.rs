@@ -12,6 +12,7 @@ use crate::errors::CliError;
 use crate::errors::Context;
 use crate::errors::ExitStatus;
 use crate::output;
+use crate::table::Table;
 
 /// Parts that a build may lack.
 const FEATURES: [(&str, bool); 3] = [
@@ -52,5 +53,38 @@ pub(crate) fn manual(folder: &Path) -> Result<ExitCode, CliError> {
     fs::create_dir_all(folder).or_exit(ExitStatus::Failed, &what)?;
     clap_mangen::generate_to(CommandLine::command(), folder).or_exit(ExitStatus::Failed, &what)?;
     output::note(&format!("wrote the manual pages to {what}; read one with `man -l {what}/candela.1`"));
+    Ok(ExitCode::SUCCESS)
+}
+
+pub(crate) fn formats(json: bool) -> Result<ExitCode, CliError> {
+    let formats = candela_formats::Format::ALL;
+    if json {
+        let rows: Vec<serde_json::Value> = formats
+            .iter()
+            .map(|format| {
+                json!({
+                    "name": format.name(),
+                    "extensions": format.extensions(),
+                    "reads": format.is_readable(),
+                    "writes": format.is_writable(),
+                    "description": format.description(),
+                })
+            })
+            .collect();
+        output::print_json(&json!({ "schema": "candela/formats/v1", "formats": rows }))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut table = Table::new(&["name", "reads", "writes", "extensions", "description"]);
+    let mark = |flag: bool| if flag { "yes" } else { "-" }.to_owned();
+    for format in formats {
+        table.push(vec![
+            format.name().to_owned(),
+            mark(format.is_readable()),
+            mark(format.is_writable()),
+            format.extensions().join(" "),
+            format.description().to_owned(),
+        ]);
+    }
+    output::print_text(&table.to_text())?;
     Ok(ExitCode::SUCCESS)
 }

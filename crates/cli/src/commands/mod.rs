@@ -9,8 +9,13 @@ pub(crate) mod doctor;
 pub(crate) mod query;
 #[cfg(feature = "agent")]
 pub(crate) mod record;
+#[cfg(feature = "agent")]
+pub(crate) mod sampling;
+#[cfg(feature = "server")]
+pub(crate) mod self_profile;
 #[cfg(feature = "server")]
 pub(crate) mod server;
+pub(crate) mod signals;
 #[cfg(all(feature = "agent", feature = "server"))]
 pub(crate) mod up;
 

@@ -12,7 +12,6 @@ use candela_server::StatusSource;
 use candela_store::Store;
 use candela_store::StoreOptions;
 use candela_store::SyncMode;
-use tokio::signal::unix::SignalKind;
 
 use crate::args::GlobalArgs;
 use crate::args::serve::ServerArgs;
@@ -34,6 +33,7 @@ pub(crate) struct Companions {
 pub(crate) fn run(global: &GlobalArgs, arguments: &ServerArgs) -> Result<ExitCode, CliError> {
     let settings = super::settings(global, arguments.overrides())?;
     runtime()?.block_on(async {
+        let stopped = super::signals::stopped()?;
         let store = open_store(&settings)?;
         let companions = Companions {
             status: None,
@@ -41,7 +41,7 @@ pub(crate) fn run(global: &GlobalArgs, arguments: &ServerArgs) -> Result<ExitCod
         };
         let server = bind(&settings, &store, companions).await?;
         output::note(&format!("candela is at http://{}", server.local_address()));
-        server.run(stop_signal()?).await.or_exit(ExitStatus::Failed, "server")?;
+        server.run(stopped).await.or_exit(ExitStatus::Failed, "server")?;
         close(store).await
     })?;
     Ok(ExitCode::SUCCESS)
@@ -99,20 +99,4 @@ pub(crate) async fn bind(
 /// Writes everything to blocks, so that the next start replays nothing.
 pub(crate) async fn close(store: Store) -> Result<(), CliError> {
     store.shutdown().await.or_exit(ExitStatus::Failed, "cannot write the last profiles to blocks (they stay in the log)")
-}
-
-/// Completes at the first Ctrl-C or SIGTERM. The handlers are installed when this is called, so
-/// that a signal during start is not lost.
-pub(crate) fn stop_signal() -> Result<impl Future<Output = ()> + Send + 'static, CliError> {
-    let what = "cannot watch for signals";
-    let mut interrupt =
-        tokio::signal::unix::signal(SignalKind::interrupt()).or_exit(ExitStatus::Failed, what)?;
-    let mut terminate =
-        tokio::signal::unix::signal(SignalKind::terminate()).or_exit(ExitStatus::Failed, what)?;
-    Ok(async move {
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
-        }
-    })
 }

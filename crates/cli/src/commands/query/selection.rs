@@ -1,0 +1,184 @@
+//! Answers that are made of stacks: functions, the call tree, the profile itself. A server and a
+//! file give the same thing, a profile, so both are answered by the same code.
+
+use std::fs::File;
+use std::io::BufRead;
+use std::io::BufReader;
+use std::path::Path;
+use std::process::ExitCode;
+
+use candela_formats::Format;
+use candela_formats::ReadOptions;
+use candela_formats::TableFormat;
+use candela_formats::TreeOptions;
+use candela_formats::WriteOptions;
+use candela_model::FlameTree;
+use candela_model::FlameTreeBuilder;
+use candela_model::Profile;
+use candela_model::ProfileType;
+use candela_model::resolve_profile_type;
+
+use crate::args::GlobalArgs;
+use crate::args::query::OutputFormat;
+use crate::args::query::SelectionArgs;
+use crate::commands::client::Client;
+use crate::errors::CliError;
+use crate::errors::Context;
+use crate::errors::ExitStatus;
+use crate::output;
+
+pub(crate) fn top(global: &GlobalArgs, selection: &SelectionArgs) -> Result<ExitCode, CliError> {
+    let format = match selection.range.format {
+        OutputFormat::Text => TableFormat::Text,
+        OutputFormat::Json => TableFormat::Json,
+        OutputFormat::Csv => TableFormat::Csv,
+        OutputFormat::Markdown => TableFormat::Markdown,
+        _ => return profile(global, selection),
+    };
+    let profile = load(global, selection)?;
+    let (profile_type, tree) = tree_of(&profile, &selection.profile_type)?;
+    let mut text = Vec::new();
+    candela_formats::write_top(&tree, &profile_type, format, global.limit, &mut text)
+        .or_exit(ExitStatus::Failed, "table")?;
+    emit(selection, &text)
+}
+
+pub(crate) fn tree(global: &GlobalArgs, selection: &SelectionArgs) -> Result<ExitCode, CliError> {
+    if selection.range.format != OutputFormat::Text {
+        return profile(global, selection);
+    }
+    let profile = load(global, selection)?;
+    let (profile_type, tree) = tree_of(&profile, &selection.profile_type)?;
+    let mut text = Vec::new();
+    candela_formats::write_tree(&tree, &profile_type, &TreeOptions::default(), &mut text)
+        .or_exit(ExitStatus::Failed, "tree")?;
+    emit(selection, &text)
+}
+
+pub(crate) fn profile(global: &GlobalArgs, selection: &SelectionArgs) -> Result<ExitCode, CliError> {
+    let by_name = selection
+        .output
+        .as_ref()
+        .and_then(|path| Format::from_file_name(&path.to_string_lossy()));
+    let format = match selection.range.format {
+        OutputFormat::Text => by_name.unwrap_or(Format::Text),
+        OutputFormat::Csv => Format::Csv,
+        OutputFormat::Markdown => Format::Markdown,
+        OutputFormat::Pprof => Format::Pprof,
+        OutputFormat::Folded => Format::Folded,
+        OutputFormat::Svg => Format::Svg,
+        OutputFormat::Json => {
+            return Err(CliError::usage("a profile has the formats text, csv, markdown, pprof, folded, svg"));
+        }
+    };
+    if format == Format::Pprof && selection.output.is_none() {
+        output::refuse_binary_on_terminal("pprof")?;
+    }
+    let profile = load(global, selection)?;
+    let options = WriteOptions {
+        sample_type: Some(resolve(&profile, &selection.profile_type)?.to_string()),
+        limit: global.limit,
+        ..WriteOptions::default()
+    };
+    let mut bytes = Vec::new();
+    let report = candela_formats::write(format, &profile, &mut bytes, &options)
+        .or_exit(ExitStatus::Failed, "profile")?;
+    for note in report.notes.iter().filter(|_| !global.quiet) {
+        output::note(&format!("note: {note}"));
+    }
+    emit(selection, &bytes)
+}
+
+/// Reads a profile file of any format.
+pub(crate) fn read_file(path: &Path) -> Result<Profile, CliError> {
+    let what = path.display().to_string();
+    let file = File::open(path).or_exit(ExitStatus::Failed, &what)?;
+    let mut reader = BufReader::with_capacity(1 << 16, file);
+    let first_bytes = reader.fill_buf().or_exit(ExitStatus::Failed, &what)?;
+    let Some(format) = candela_formats::detect(first_bytes) else {
+        return Err(CliError::failed(format!(
+            "{what}: no profile format that can be read; `candela formats` lists them"
+        )));
+    };
+    let (profile, report) = candela_formats::read(format, reader, &ReadOptions::default())
+        .or_exit(ExitStatus::Failed, &what)?;
+    for note in &report.notes {
+        output::note(&format!("{what}: {note}"));
+    }
+    Ok(profile)
+}
+
+fn load(global: &GlobalArgs, selection: &SelectionArgs) -> Result<Profile, CliError> {
+    if selection.files.is_empty() {
+        return ask_server(global, selection);
+    }
+    let mut merged = Profile::default();
+    for path in &selection.files {
+        merged.absorb(&read_file(path)?);
+    }
+    if merged.sample_count() == 0 {
+        return Err(CliError::no_data("no data: the files have no samples"));
+    }
+    Ok(merged)
+}
+
+fn ask_server(global: &GlobalArgs, selection: &SelectionArgs) -> Result<Profile, CliError> {
+    let client = Client::new(global)?;
+    let range = &selection.range;
+    let parameters = [
+        ("query", range.query.as_str()),
+        ("type", selection.profile_type.as_str()),
+        ("from", range.from.as_str()),
+        ("to", range.to.as_str()),
+    ];
+    let bytes = client.get("/api/v1/pprof", &parameters)?;
+    let (profile, _) = candela_formats::read_pprof(bytes.as_slice(), &ReadOptions::default())
+        .or_exit(ExitStatus::Failed, "answer of the server")?;
+    if profile.sample_count() > 0 {
+        return Ok(profile);
+    }
+    // A pprof answer cannot carry the hint, the table can.
+    let mut parameters = parameters.to_vec();
+    parameters.push(("limit", "1"));
+    let table = client.get_json("/api/v1/top", &parameters)?;
+    let hint = table["hint"].as_str().unwrap_or("nothing is stored in this range");
+    Err(CliError::no_data(format!("no data: {hint}")))
+}
+
+fn resolve(profile: &Profile, pattern: &str) -> Result<ProfileType, CliError> {
+    let available = profile.series.iter().map(|series| &series.profile_type);
+    if let Ok(found) = resolve_profile_type(pattern, available.clone()) {
+        return Ok(found.clone());
+    }
+    // A file often has one type only, and then the default `cpu` must not hide it.
+    let mut types: Vec<&ProfileType> = available.collect();
+    types.sort();
+    types.dedup();
+    if let [only] = types[..] {
+        return Ok(only.clone());
+    }
+    let names: Vec<String> = types.iter().map(ToString::to_string).collect();
+    Err(CliError::usage(format!(
+        "--type {pattern:?} names none of the profile types here: {}",
+        names.join(", ")
+    )))
+}
+
+fn tree_of(profile: &Profile, pattern: &str) -> Result<(ProfileType, FlameTree), CliError> {
+    let profile_type = resolve(profile, pattern)?;
+    let mut builder = FlameTreeBuilder::new();
+    for (position, series) in profile.series.iter().enumerate() {
+        if series.profile_type == profile_type {
+            builder.add_series(profile, position);
+        }
+    }
+    Ok((profile_type, builder.finish()))
+}
+
+fn emit(selection: &SelectionArgs, bytes: &[u8]) -> Result<ExitCode, CliError> {
+    match &selection.output {
+        Some(path) => output::write_file(path, bytes)?,
+        None => output::print(bytes)?,
+    }
+    Ok(ExitCode::SUCCESS)
+}

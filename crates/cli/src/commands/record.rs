@@ -1,0 +1,232 @@
+//! `candela record`: samples now, into a file, a server or a table.
+
+use std::io::IsTerminal;
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::Command;
+use std::process::ExitCode;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use candela_agent::Exporter;
+use candela_agent::OtlpGrpc;
+use candela_agent::RecordOptions;
+use candela_agent::RecordTargets;
+use candela_agent::Recording;
+use candela_formats::Format;
+use candela_formats::WriteOptions;
+use indicatif::ProgressBar;
+use indicatif::ProgressStyle;
+
+use super::sampling;
+use crate::args::GlobalArgs;
+use crate::args::record::RecordArgs;
+use crate::errors::CliError;
+use crate::errors::Context;
+use crate::errors::ExitStatus;
+use crate::output;
+
+/// How long a recording without a command takes unless told otherwise.
+const DEFAULT_DURATION: Duration = Duration::from_secs(10);
+
+pub(crate) fn run(global: &GlobalArgs, arguments: &RecordArgs) -> Result<ExitCode, CliError> {
+    // Everything that can be refused is refused before anything is sampled.
+    let format = output_format(arguments)?;
+    check_kinds(&arguments.kinds)?;
+    let is_command = !arguments.command.is_empty();
+    let settings = super::settings(global, Vec::new())?;
+    let exporter = server_exporter(global)?;
+    let stop = super::signals::stop_signal()?;
+    let duration = match (arguments.duration, is_command) {
+        (Some(duration), _) => Some(duration),
+        (None, true) => None,
+        (None, false) => Some(DEFAULT_DURATION),
+    };
+    let options = RecordOptions {
+        rate_hz: arguments.rate,
+        duration,
+        stop: stop.flag(),
+        agent: sampling::options(&settings)?,
+        ..RecordOptions::new(targets(arguments)?)
+    };
+    let progress = Progress::start(global, duration, is_command);
+    let recorded = candela_agent::record(options);
+    drop(progress);
+    let recording = recorded.map_err(|error| sampling::failure(&error))?;
+    let was_interrupted = stop.flag().load(Ordering::SeqCst);
+
+    let is_empty = recording.profile.sample_count() == 0;
+    if is_empty && was_interrupted && !is_command {
+        return Err(CliError::new(ExitStatus::Interrupted, "interrupted before there was a sample"));
+    }
+    if is_empty && !is_command {
+        return Err(CliError::no_data("no samples: nothing of this ran on a CPU while recording"));
+    }
+    if !is_empty {
+        deliver(global, arguments, format, &recording, exporter)?;
+    } else if !global.quiet {
+        output::note("no samples: the command used too little CPU time");
+    }
+    Ok(exit_code(&recording))
+}
+
+/// The format of the result; nothing when it is a table on standard output.
+fn output_format(arguments: &RecordArgs) -> Result<Option<Format>, CliError> {
+    let known = || {
+        let names = Format::ALL.into_iter().filter(|format| format.is_writable()).map(Format::name);
+        names.collect::<Vec<_>>().join(", ")
+    };
+    if let Some(name) = &arguments.format {
+        let format = Format::from_name(name).filter(|format| format.is_writable());
+        let format = format.ok_or_else(|| {
+            CliError::usage(format!("--to {name:?} is none of {}", known()))
+        })?;
+        return Ok(Some(format));
+    }
+    let Some(path) = &arguments.output else {
+        return Ok(None);
+    };
+    let by_name = Format::from_file_name(&path.to_string_lossy()).filter(|format| format.is_writable());
+    by_name.map(Some).ok_or_else(|| {
+        CliError::usage(format!(
+            "the name {:?} tells no format; add --to with one of {}",
+            path.display().to_string(),
+            known()
+        ))
+    })
+}
+
+fn check_kinds(kinds: &[String]) -> Result<(), CliError> {
+    let unknown = kinds.iter().find(|kind| kind.as_str() != "cpu");
+    match unknown {
+        None => Ok(()),
+        Some(kind) => Err(CliError::usage(format!("-e {kind}: this version records cpu only"))),
+    }
+}
+
+fn targets(arguments: &RecordArgs) -> Result<RecordTargets, CliError> {
+    if let Some((program, rest)) = arguments.command.split_first() {
+        let mut command = Command::new(program);
+        command.args(rest);
+        return Ok(RecordTargets::Command(command));
+    }
+    if !arguments.pids.is_empty() {
+        return Ok(RecordTargets::Pids(arguments.pids.clone()));
+    }
+    if let Some(path) = &arguments.cgroup {
+        return Ok(RecordTargets::Cgroup(path.clone()));
+    }
+    if arguments.all {
+        return Ok(RecordTargets::All);
+    }
+    Err(CliError::usage(
+        "nothing to record: give -a for the whole host, -p PID, --cgroup PATH, or -- CMD",
+    ))
+}
+
+fn server_exporter(global: &GlobalArgs) -> Result<Option<OtlpGrpc>, CliError> {
+    let Some(server) = &global.server else {
+        return Ok(None);
+    };
+    let token = super::client::token(global)?;
+    OtlpGrpc::new(server, token.as_deref())
+        .map(Some)
+        .map_err(|error| CliError::usage(error.to_string()))
+}
+
+fn deliver(
+    global: &GlobalArgs,
+    arguments: &RecordArgs,
+    format: Option<Format>,
+    recording: &Recording,
+    exporter: Option<OtlpGrpc>,
+) -> Result<(), CliError> {
+    let options = WriteOptions { limit: global.limit, ..WriteOptions::default() };
+    let mut bytes = Vec::new();
+    let report = candela_formats::write(format.unwrap_or(Format::Text), &recording.profile, &mut bytes, &options)
+        .or_exit(ExitStatus::Failed, "result")?;
+    for note in report.notes.iter().filter(|_| !global.quiet) {
+        output::note(&format!("note: {note}"));
+    }
+    match &arguments.output {
+        Some(path) if path != Path::new("-") => {
+            output::write_file(path, &bytes)?;
+            summarize(global, recording, Some(path));
+        }
+        _ => {
+            if format == Some(Format::Pprof) || format == Some(Format::Otlp) {
+                output::refuse_binary_on_terminal("this format")?;
+            }
+            // A command's own output stays apart from ours: its table goes to standard error.
+            let is_table_of_command = format.is_none() && !arguments.command.is_empty();
+            if is_table_of_command {
+                output::note(String::from_utf8_lossy(&bytes).trim_end());
+            } else {
+                output::print(&bytes)?;
+            }
+            summarize(global, recording, None);
+        }
+    }
+    if let Some(mut exporter) = exporter {
+        exporter
+            .export(&recording.profile)
+            .or_exit(ExitStatus::Unreachable, &format!("server {}", exporter.name()))?;
+    }
+    Ok(())
+}
+
+/// One line on how good the recording is.
+fn summarize(global: &GlobalArgs, recording: &Recording, path: Option<&Path>) {
+    if global.quiet {
+        return;
+    }
+    let report = &recording.report;
+    let seconds = report.duration_ns as f64 / 1e9;
+    let dropped: u64 = report.drops.values().sum();
+    let losses = if dropped == 0 { String::new() } else { format!(", {dropped} dropped") };
+    let place = path.map(|path| format!(" in {}", path.display())).unwrap_or_default();
+    output::note(&format!(
+        "{} samples in {seconds:.1} s, {:.1} % of stacks complete{losses}{place}",
+        report.quality.samples,
+        report.quality.complete_share() * 100.0,
+    ));
+}
+
+/// The command's own status, as a shell tells it; else success.
+fn exit_code(recording: &Recording) -> ExitCode {
+    let Some(status) = recording.exit_status else {
+        return ExitCode::SUCCESS;
+    };
+    let signalled = status.signal().map(|signal| 128 + signal);
+    let code = status.code().or(signalled).unwrap_or(1);
+    ExitCode::from(u8::try_from(code & 0xff).expect("masked to eight bits"))
+}
+
+/// A bar on a terminal while samples are taken.
+struct Progress(Option<ProgressBar>);
+
+impl Progress {
+    fn start(global: &GlobalArgs, duration: Option<Duration>, is_command: bool) -> Self {
+        // A command writes to the same terminal.
+        if global.quiet || is_command || !std::io::stderr().is_terminal() {
+            return Self(None);
+        }
+        let seconds = duration.map_or(0, |duration| duration.as_secs());
+        let bar = ProgressBar::new_spinner();
+        let style = ProgressStyle::with_template("{spinner} recording, {elapsed} of {msg}, Ctrl-C ends early");
+        if let Ok(style) = style {
+            bar.set_style(style);
+        }
+        bar.set_message(format!("{seconds}s"));
+        bar.enable_steady_tick(Duration::from_millis(100));
+        Self(Some(bar))
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if let Some(bar) = &self.0 {
+            bar.finish_and_clear();
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! What `up`, `agent` and `record` share: the agent's options from the configuration.
+
+use candela_agent::AgentError;
+use candela_agent::AgentOptions;
+use candela_agent::ServiceRule;
+use candela_agent::SpoolOptions;
+use candela_model::Labels;
+
+use crate::config::Settings;
+use crate::errors::CliError;
+use crate::errors::ExitStatus;
+
+/// The options of the configuration, without a spool.
+pub(crate) fn options(settings: &Settings) -> Result<AgentOptions, CliError> {
+    let environment = super::environment();
+    let mut debuginfod_urls = settings.list("symbols.debuginfod_urls");
+    if debuginfod_urls.is_empty() {
+        let urls = environment.get("DEBUGINFOD_URLS").map(String::as_str).unwrap_or_default();
+        debuginfod_urls = urls.split_whitespace().map(str::to_owned).collect();
+    }
+    let service_rules = settings
+        .map("agent.service_rules")
+        .iter()
+        .map(|(service, pattern)| ServiceRule::new(service)?.with_command_line(pattern))
+        .collect::<Result<Vec<_>, AgentError>>()
+        .map_err(|error| CliError::usage(format!("agent.service_rules: {error}")))?;
+    Ok(AgentOptions {
+        rate_hz: u32::try_from(settings.integer("agent.rate")).expect("the key's range is 1 to 1000"),
+        window: settings.duration("agent.interval"),
+        first_window: settings.duration("agent.interval").min(AgentOptions::default().first_window),
+        timestamps: settings.boolean("agent.timestamps"),
+        table_budget_bytes: settings.bytes("agent.table_budget"),
+        symbol_cache_bytes: usize::try_from(settings.bytes("agent.symbol_cache")).unwrap_or(usize::MAX),
+        extra_labels: Labels::from_pairs(settings.map("agent.labels")),
+        service_rules,
+        debuginfod_urls,
+        debuginfod_cache: Some(settings.data_dir(&environment).join("symbols")),
+        ..AgentOptions::default()
+    })
+}
+
+/// Where profiles wait while a server is away.
+pub(crate) fn spool(settings: &Settings) -> SpoolOptions {
+    SpoolOptions {
+        directory: settings.data_dir(&super::environment()).join("spool"),
+        max_bytes: settings.bytes("agent.spool_size"),
+    }
+}
+
+/// The agent's own sentence, with the exit code that it deserves.
+pub(crate) fn failure(error: &AgentError) -> CliError {
+    let status = if error.is_permission_or_kernel() {
+        ExitStatus::Permission
+    } else {
+        ExitStatus::Failed
+    };
+    CliError::new(status, error.to_string())
+}

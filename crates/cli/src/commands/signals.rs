@@ -1,0 +1,72 @@
+//! Ctrl-C and SIGTERM.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering;
+
+use tokio::runtime::Runtime;
+use tokio::signal::unix::SignalKind;
+use tokio::signal::unix::signal;
+
+use crate::errors::CliError;
+use crate::errors::Context;
+use crate::errors::ExitStatus;
+
+/// A wish to stop, watched from the moment this is made.
+#[cfg(feature = "agent")]
+pub(crate) struct StopSignal {
+    runtime: Runtime,
+    stopped: tokio::sync::oneshot::Receiver<()>,
+    flag: Arc<AtomicBool>,
+}
+
+/// Completes at the first Ctrl-C or SIGTERM. The handlers are in place when this returns, so that
+/// a signal during start is not lost. Must be called inside a runtime.
+pub(crate) fn stopped() -> Result<impl Future<Output = ()> + Send + 'static, CliError> {
+    let what = "cannot watch for signals";
+    let mut interrupt = signal(SignalKind::interrupt()).or_exit(ExitStatus::Failed, what)?;
+    let mut terminate = signal(SignalKind::terminate()).or_exit(ExitStatus::Failed, what)?;
+    Ok(async move {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+    })
+}
+
+/// The same for commands that have no runtime of their own.
+#[cfg(feature = "agent")]
+pub(crate) fn stop_signal() -> Result<StopSignal, CliError> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()
+        .or_exit(ExitStatus::Failed, "cannot start threads")?;
+    let (sender, stopped_receiver) = tokio::sync::oneshot::channel();
+    let flag = Arc::new(AtomicBool::new(false));
+    let watched = Arc::clone(&flag);
+    let entered = runtime.enter();
+    let stopped = stopped()?;
+    drop(entered);
+    runtime.spawn(async move {
+        stopped.await;
+        watched.store(true, Ordering::SeqCst);
+        // Nobody may be waiting: `record` looks at the flag.
+        let _ = sender.send(());
+    });
+    Ok(StopSignal { runtime, stopped: stopped_receiver, flag })
+}
+
+#[cfg(feature = "agent")]
+impl StopSignal {
+    /// Blocks until the signal.
+    pub(crate) fn wait(self) {
+        // The sender lives as long as the runtime does, so this ends with the signal only.
+        let _ = self.runtime.block_on(self.stopped);
+    }
+
+    /// Becomes true with the signal, while this value lives.
+    pub(crate) fn flag(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.flag)
+    }
+}

@@ -1,0 +1,152 @@
+//! `candela up`: agent, server and window in one process.
+
+use std::process::Command;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use candela_agent::Agent;
+use candela_agent::AgentHandle;
+use candela_agent::AgentObserver;
+use candela_agent::ExportError;
+use candela_agent::InProcess;
+use candela_server::StatusSource;
+use candela_store::AppendError;
+use candela_store::Store;
+use serde_json::json;
+use tokio::runtime::Handle;
+
+use super::sampling;
+use super::server;
+use super::server::Companions;
+use crate::args::GlobalArgs;
+use crate::args::serve::UpArgs;
+use crate::config::Settings;
+use crate::errors::CliError;
+use crate::errors::Context;
+use crate::errors::ExitStatus;
+use crate::output;
+
+/// Whose data it is as long as there is one user.
+const TENANT: &str = "anonymous";
+
+pub(crate) fn run(global: &GlobalArgs, arguments: &UpArgs) -> Result<ExitCode, CliError> {
+    let mut flags = arguments.server.overrides();
+    flags.extend(arguments.sampling.overrides());
+    let settings = super::settings(global, flags)?;
+    server::runtime()?.block_on(async {
+        let stopped = super::signals::stopped()?;
+        let store = server::open_store(&settings)?;
+        let agent = if arguments.no_agent { None } else { start_agent(&settings, &store) };
+        let companions = Companions {
+            status: agent.as_ref().map(|agent| {
+                let source: Arc<dyn StatusSource> = Arc::new(AgentFigures(agent.observer()));
+                source
+            }),
+            self_profiler: super::self_profile::profiler(),
+        };
+        let bound = server::bind(&settings, &store, companions).await?;
+        let url = format!("http://{}", bound.local_address());
+        output::note(&format!("candela is at {url}"));
+        if agent.is_some() {
+            let rate = settings.integer("agent.rate");
+            output::note(&format!("sampling this host at {rate} Hz; the first profiles are there in 3 s; Ctrl-C ends it"));
+        }
+        if arguments.open {
+            open_browser(&url);
+        }
+        let served = bound.run(stopped).await;
+        stop_agent(agent).await?;
+        server::close(store).await?;
+        served.or_exit(ExitStatus::Failed, "server")
+    })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The agent, or a clear word on why there is none: history can be looked at without one, and other
+/// profilers can push, so its absence is no reason to refuse the rest.
+fn start_agent(settings: &Settings, store: &Store) -> Option<AgentHandle> {
+    let started = sampling::options(settings).and_then(|options| {
+        let exporter = Box::new(store_exporter(store.clone(), Handle::current()));
+        Agent::start(options, exporter).map_err(|error| sampling::failure(&error))
+    });
+    match started {
+        Ok(agent) => Some(agent),
+        Err(error) => {
+            output::print_error(&error);
+            output::note("going on without the agent: nothing of this host is sampled; `candela doctor` tells more");
+            None
+        }
+    }
+}
+
+/// The agent's profiles go where everybody's go: through the durable log.
+fn store_exporter(store: Store, runtime: Handle) -> InProcess {
+    InProcess::new(move |profile| {
+        let appended = runtime.block_on(store.append(TENANT, profile.clone()));
+        appended.map_err(|error| {
+            let reason = error.to_string();
+            match error {
+                AppendError::DiskFull { .. } | AppendError::Overloaded { .. } | AppendError::Log { .. } => {
+                    ExportError::Unavailable { reason }
+                }
+                _ => ExportError::Rejected { reason },
+            }
+        })
+    })
+}
+
+/// The last window still goes into the store, so the agent stops before the store does. It blocks,
+/// and the store needs this runtime meanwhile.
+async fn stop_agent(agent: Option<AgentHandle>) -> Result<(), CliError> {
+    let Some(agent) = agent else {
+        return Ok(());
+    };
+    let stopped = tokio::task::spawn_blocking(move || agent.stop()).await;
+    let stopped = stopped.or_exit(ExitStatus::Failed, "agent")?;
+    stopped.map(drop).or_exit(ExitStatus::Failed, "agent")
+}
+
+/// Tells the server about the agent.
+struct AgentFigures(AgentObserver);
+
+impl StatusSource for AgentFigures {
+    fn status_json(&self) -> serde_json::Value {
+        let status = self.0.status();
+        let drops: Vec<serde_json::Value> = status
+            .drops
+            .iter()
+            .map(|(reason, count)| json!({ "reason": reason, "count": count }))
+            .collect();
+        let mut quality = json!({
+            "samples": status.quality.samples,
+            "complete_share": status.quality.complete_share(),
+        });
+        for (result, count) in &status.quality.results {
+            quality[result] = json!(count);
+        }
+        json!({
+            "quality": quality,
+            "drops": drops,
+            "agents": [{
+                "host": status.host,
+                "version": status.version,
+                "rate_hz": status.rate_hz,
+                "started_ms": status.started_ms,
+            }],
+            "source": status.source,
+            "symbols": status.symbols,
+            "delivery": status.delivery,
+        })
+    }
+
+    fn metrics(&self, out: &mut String) {
+        self.0.status().write_metrics(out);
+    }
+}
+
+fn open_browser(url: &str) {
+    let browser = std::env::var("BROWSER").unwrap_or_else(|_| "xdg-open".to_owned());
+    if let Err(error) = Command::new(&browser).arg(url).spawn() {
+        output::note(&format!("cannot start {browser}: {error}; open {url} yourself"));
+    }
+}
