@@ -17,7 +17,10 @@ const { values: options } = parseArgs({
 
 const MOVES = 180;
 const { module: generator } = await runnerImport(new URL("generate.ts", import.meta.url).pathname);
-const browser = await chromium.launch({ executablePath: options.chromium, args: ["--no-sandbox", "--disable-gpu", "--disable-quic"] });
+const browser = await chromium.launch({
+  executablePath: options.chromium,
+  args: ["--no-sandbox", "--disable-gpu", "--disable-quic"],
+});
 const page = await browser.newPage({ viewport: { width: 1920, height: 1080 } });
 const proxy = options.nodes ? await serveGenerated(Number(options.nodes)) : undefined;
 
@@ -37,7 +40,9 @@ process.stdout.write(`${JSON.stringify(figures, null, 2)}\n`);
 
 /** Passes requests on to the real server, except for the flame graph. */
 async function serveGenerated(nodes) {
-  const tree = Buffer.from(options.comb ? generator.generateComb(700, Math.ceil(nodes / 700)) : generator.generateTree(nodes, 10_000, 1));
+  const tree = Buffer.from(
+    options.comb ? generator.generateComb(700, Math.ceil(nodes / 700)) : generator.generateTree(nodes, 10_000, 1),
+  );
   const server = createServer(async (request, response) => {
     if (request.url.includes("/api/v1/flamegraph")) return response.end(tree);
     const answer = await fetch(new URL(request.url, options.url));
@@ -53,7 +58,8 @@ async function measure(moves) {
   const view = document.querySelector("[data-testid=flamegraph]");
   const canvas = document.querySelector("[data-testid=flamegraph-canvas]");
   const area = canvas.getBoundingClientRect();
-  const quantile = (values, share) => [...values].toSorted((left, right) => left - right)[Math.min(values.length - 1, Math.floor(values.length * share))];
+  const quantile = (values, share) =>
+    [...values].toSorted((left, right) => left - right)[Math.min(values.length - 1, Math.floor(values.length * share))];
   const nextFrame = () => new Promise(requestAnimationFrame);
   const first = performance.getEntriesByName("fg:first")[0].startTime;
 
@@ -62,9 +68,12 @@ async function measure(moves) {
   let before = await nextFrame();
   for (let move = 0; move < moves; move++) {
     const phase = Math.floor((3 * move) / moves);
-    const wheel = phase === 1 ? { deltaX: move % 20 < 10 ? 40 : -40 } : { deltaY: phase === 0 ? -40 : 40, ctrlKey: true };
+    const wheel =
+      phase === 1 ? { deltaX: move % 20 < 10 ? 40 : -40 } : { deltaY: phase === 0 ? -40 : 40, ctrlKey: true };
     const clientX = area.x + area.width * (0.3 + 0.2 * Math.sin(move / 10));
-    view.dispatchEvent(new WheelEvent("wheel", { ...wheel, clientX, clientY: area.y + 60, bubbles: true, cancelable: true }));
+    view.dispatchEvent(
+      new WheelEvent("wheel", { ...wheel, clientX, clientY: area.y + 60, bubbles: true, cancelable: true }),
+    );
     const now = await nextFrame();
     frames.push(now - before);
     before = now;
@@ -74,7 +83,13 @@ async function measure(moves) {
 
   window.__perf.clear();
   for (let move = 0; move < moves; move++) {
-    canvas.dispatchEvent(new PointerEvent("pointermove", { clientX: area.x + ((move * 37) % area.width), clientY: area.y + ((move * 53) % 400), bubbles: true }));
+    canvas.dispatchEvent(
+      new PointerEvent("pointermove", {
+        clientX: area.x + ((move * 37) % area.width),
+        clientY: area.y + ((move * 53) % 400),
+        bubbles: true,
+      }),
+    );
   }
   return {
     nodes: window.__candela.flamegraph().nodes,

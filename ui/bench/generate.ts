@@ -40,7 +40,13 @@ export function randomSequence(seed: number): () => number {
 export function encodeTree(root: TreeSpec, header: Record<string, unknown> = {}): ArrayBuffer {
   const frames: GeneratedFrame[] = [{ name: "total" }];
   const frameIndexes = new Map<string, number>();
-  const nodes = { frame: [] as number[], depth: [] as number[], subtreeEnd: [] as number[], total: [] as number[], self: [] as number[] };
+  const nodes = {
+    frame: [] as number[],
+    depth: [] as number[],
+    subtreeEnd: [] as number[],
+    total: [] as number[],
+    self: [] as number[],
+  };
 
   const frameIndex = (frame: GeneratedFrame): number => {
     const key = JSON.stringify(frame);
@@ -74,7 +80,13 @@ export function generateTree(size: number, frameCount: number, seed: number, max
   const frames: GeneratedFrame[] = [{ name: "total" }];
   for (let frame = 1; frame < frameCount; frame++) {
     const kind = frame % 9 === 0 ? "kernel" : frame % 3 === 0 ? "go" : "native";
-    frames.push({ name: `module_${frame % 61}::function_${frame}`, file: `src/module_${frame % 61}.c`, mapping: `/usr/lib/lib${frame % 17}.so`, kind, line: frame });
+    frames.push({
+      name: `module_${frame % 61}::function_${frame}`,
+      file: `src/module_${frame % 61}.c`,
+      mapping: `/usr/lib/lib${frame % 17}.so`,
+      kind,
+      line: frame,
+    });
   }
 
   const nodes = {
@@ -101,7 +113,10 @@ export function generateTree(size: number, frameCount: number, seed: number, max
       let previous = Number.POSITIVE_INFINITY;
       while (remainingBudget > 0 && remaining > 0) {
         const childWeight = Math.min(previous, Math.max(1, Math.floor(remaining * share)));
-        const childBudget = Math.max(1, Math.min(remainingBudget, Math.round((remainingBudget * childWeight) / remaining)));
+        const childBudget = Math.max(
+          1,
+          Math.min(remainingBudget, Math.round((remainingBudget * childWeight) / remaining)),
+        );
         const before = count;
         add(childWeight, childBudget, depth + 1);
         remainingBudget -= count - before;
@@ -118,11 +133,17 @@ export function generateTree(size: number, frameCount: number, seed: number, max
 }
 
 function cut(nodes: Record<keyof NodeLists, Uint32Array | Uint16Array | Float64Array>, count: number): NodeLists {
-  return Object.fromEntries(Object.entries(nodes).map(([name, column]) => [name, column.slice(0, count)])) as unknown as NodeLists;
+  return Object.fromEntries(
+    Object.entries(nodes).map(([name, column]) => [name, column.slice(0, count)]),
+  ) as unknown as NodeLists;
 }
 
 /** The CFG1 bytes: header, padding, columns at multiples of 8. */
-export function encodeColumns(frames: readonly GeneratedFrame[], nodes: NodeLists, header: Record<string, unknown> = {}): ArrayBuffer {
+export function encodeColumns(
+  frames: readonly GeneratedFrame[],
+  nodes: NodeLists,
+  header: Record<string, unknown> = {},
+): ArrayBuffer {
   const strings = [""];
   const stringIndexes = new Map([["", 0]]);
   const stringIndex = (text: string): number => {
@@ -202,7 +223,10 @@ function typeName(column: Uint8Array | Uint16Array | Uint32Array | Float64Array)
 
 /** The worst shape for drawing: `columns` equal stacks of `depth` frames side by side, nothing to skip until they get too narrow. */
 export function generateComb(columns: number, depth: number): ArrayBuffer {
-  const frames: GeneratedFrame[] = [{ name: "total" }, ...Array.from({ length: 1000 }, (_, frame) => ({ name: `function_${frame}` }))];
+  const frames: GeneratedFrame[] = [
+    { name: "total" },
+    ...Array.from({ length: 1000 }, (_, frame) => ({ name: `function_${frame}` })),
+  ];
   const size = 1 + columns * depth;
   const nodes = {
     frame: new Uint32Array(size),

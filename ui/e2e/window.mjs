@@ -2,17 +2,24 @@
 //   node e2e/window.mjs URL SERVICE FUNCTION FOLDER
 // opens the page of a service, waits until FUNCTION stands in the flame graph, searches for it, zooms
 // into it, and leaves screenshots of both themes in FOLDER. Prints one JSON line with what it saw.
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
-import { chromium } from 'playwright-core';
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { chromium } from "playwright-core";
 
 const [url, service, wanted, folder] = process.argv.slice(2);
-const BROWSERS = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
+const BROWSERS = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
 const PATIENCE_MS = 60_000;
 
 const browser = await chromium.launch({
   executablePath: BROWSERS.find((path) => existsSync(path)),
-  args: ['--no-sandbox', '--disable-gpu', '--disable-quic', '--disable-background-networking', '--disable-component-update', '--disable-sync'],
+  args: [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+  ],
 });
 
 const problems = [];
@@ -20,9 +27,9 @@ const problems = [];
 async function open(colorScheme) {
   const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, colorScheme });
   const page = await context.newPage();
-  page.on('pageerror', (error) => problems.push(`page error: ${error.message}`));
-  page.on('console', (message) => {
-    if (message.type() === 'error') problems.push(`console: ${message.text()}`);
+  page.on("pageerror", (error) => problems.push(`page error: ${error.message}`));
+  page.on("console", (message) => {
+    if (message.type() === "error") problems.push(`console: ${message.text()}`);
   });
   await page.goto(url);
   return page;
@@ -46,9 +53,9 @@ async function boxEventually(page, name) {
 }
 
 const started = Date.now();
-const page = await open('light');
-await page.getByTestId('services-list').waitFor({ timeout: PATIENCE_MS });
-const row = page.getByTestId('service-row').filter({ hasText: service }).first();
+const page = await open("light");
+await page.getByTestId("services-list").waitFor({ timeout: PATIENCE_MS });
+const row = page.getByTestId("service-row").filter({ hasText: service }).first();
 await row.waitFor({ timeout: PATIENCE_MS });
 await row.click();
 await boxEventually(page, wanted);
@@ -59,19 +66,22 @@ if (process.env.STOP_AT_FIRST_GRAPH) {
   process.exit(0);
 }
 
-await page.getByTestId('search-input').fill(wanted);
-await page.waitForFunction(() => /\d/.test(document.querySelector('[data-testid=search-share]')?.textContent ?? ''));
-const share = await page.getByTestId('search-share').textContent();
-await page.getByTestId('top-row').filter({ hasText: wanted }).first().waitFor();
-await page.screenshot({ path: join(folder, 'light.png') });
+await page.getByTestId("search-input").fill(wanted);
+await page.waitForFunction(() => /\d/.test(document.querySelector("[data-testid=search-share]")?.textContent ?? ""));
+const share = await page.getByTestId("search-share").textContent();
+await page.getByTestId("top-row").filter({ hasText: wanted }).first().waitFor();
+await page.screenshot({ path: join(folder, "light.png") });
 
-await page.getByTestId('search-input').fill('');
-const canvas = await page.getByTestId('flamegraph-canvas').boundingBox();
+await page.getByTestId("search-input").fill("");
+const canvas = await page.getByTestId("flamegraph-canvas").boundingBox();
 const target = await box(page, wanted);
 const widthBefore = target.w;
 await page.mouse.move(canvas.x + target.x + target.w / 2, canvas.y + target.y + target.h / 2);
-await page.waitForFunction((name) => document.querySelector('[data-testid=flamegraph-status]')?.textContent?.includes(name), wanted);
-const status = await page.getByTestId('flamegraph-status').textContent();
+await page.waitForFunction(
+  (name) => document.querySelector("[data-testid=flamegraph-status]")?.textContent?.includes(name),
+  wanted,
+);
+const status = await page.getByTestId("flamegraph-status").textContent();
 await page.mouse.click(canvas.x + target.x + target.w / 2, canvas.y + target.y + target.h / 2);
 await page.waitForFunction(
   ([name, before]) => {
@@ -82,14 +92,14 @@ await page.waitForFunction(
 );
 const stateInUrl = page.url();
 
-const dark = await open('dark');
+const dark = await open("dark");
 await dark.goto(stateInUrl);
 await boxEventually(dark, wanted);
-await dark.screenshot({ path: join(folder, 'dark.png') });
+await dark.screenshot({ path: join(folder, "dark.png") });
 
 const paint = await page.evaluate(() => ({
-  firstPaint: performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? null,
-  firstGraph: performance.getEntriesByName('fg:first')[0]?.startTime ?? null,
+  firstPaint: performance.getEntriesByName("first-contentful-paint")[0]?.startTime ?? null,
+  firstGraph: performance.getEntriesByName("fg:first")[0]?.startTime ?? null,
 }));
 await browser.close();
 process.stdout.write(`${JSON.stringify({ secondsToFunction, share, status, stateInUrl, problems, ...paint })}\n`);

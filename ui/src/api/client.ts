@@ -50,7 +50,11 @@ export class ApiClient {
 
   series(selection: Selection, groupBy: string | undefined, signal: AbortSignal): Promise<SeriesAnswer> {
     const step = String(seriesStep(selection.range));
-    return this.#json("series", { ...selectionParameters(selection), step, ...(groupBy ? { group_by: groupBy } : {}) }, signal);
+    return this.#json(
+      "series",
+      { ...selectionParameters(selection), step, ...(groupBy ? { group_by: groupBy } : {}) },
+      signal,
+    );
   }
 
   top(selection: Selection, signal: AbortSignal): Promise<TopAnswer> {
@@ -60,7 +64,11 @@ export class ApiClient {
   /** `maximumNodes` 0 asks for every node. */
   async flameGraph(selection: Selection, maximumNodes: number | undefined, signal: AbortSignal): Promise<FlameTree> {
     const nodes: Record<string, string> = maximumNodes === undefined ? {} : { max_nodes: String(maximumNodes) };
-    const response = await this.#get("flamegraph", { ...selectionParameters(selection), format: "columns", ...nodes }, signal);
+    const response = await this.#get(
+      "flamegraph",
+      { ...selectionParameters(selection), format: "columns", ...nodes },
+      signal,
+    );
     return FlameTree.decode(await response.arrayBuffer());
   }
 
@@ -84,7 +92,11 @@ export class ApiClient {
       return (await response.json()) as T;
     } catch (error) {
       if (signal.aborted) throw error;
-      throw new ApiError("bad_answer", `the answer of ${path} is not JSON`, "Is something other than Candela listening at this address?");
+      throw new ApiError(
+        "bad_answer",
+        `the answer of ${path} is not JSON`,
+        "Is something other than Candela listening at this address?",
+      );
     }
   }
 
@@ -94,7 +106,11 @@ export class ApiClient {
       response = await fetch(this.#url(path, parameters), { signal });
     } catch (error) {
       if (signal.aborted) throw error;
-      throw new ApiError(UNREACHABLE, `the server at ${new URL(this.#base).host} does not answer`, "Start it with: candela up");
+      throw new ApiError(
+        UNREACHABLE,
+        `the server at ${new URL(this.#base).host} does not answer`,
+        "Start it with: candela up",
+      );
     }
     if (response.ok) return response;
     throw await errorOf(response, path);

@@ -11,7 +11,9 @@ const leaf = (name: string, self: number, frame: object = {}): TreeSpec => ({ fr
 
 describe("TextFitter", () => {
   // Ten pixels a character, wide characters twice that.
-  const fitter = new TextFitter((text) => [...text].reduce((width, character) => width + (character.charCodeAt(0) > 0x2fff ? 20 : 10), 0));
+  const fitter = new TextFitter((text) =>
+    [...text].reduce((width, character) => width + (character.charCodeAt(0) > 0x2fff ? 20 : 10), 0),
+  );
 
   it("shows the name, then the short name, then a part with an ellipsis, then nothing", () => {
     expect(fitter.fit("crate::parse", "parse", 120)).toBe("crate::parse");
@@ -62,11 +64,18 @@ describe("Camera", () => {
 
 describe("navigation", () => {
   const tree = FlameTree.decode(
-    encodeTree({ ...leaf("total", 0), children: [{ ...leaf("a", 0), children: [leaf("a1", 50), leaf("a2", 10)] }, { ...leaf("b", 0), children: [leaf("b1", 40)] }] }),
+    encodeTree({
+      ...leaf("total", 0),
+      children: [
+        { ...leaf("a", 0), children: [leaf("a1", 50), leaf("a2", 10)] },
+        { ...leaf("b", 0), children: [leaf("b1", 40)] },
+      ],
+    }),
   );
   const all = { left: 0, right: 100 };
   const go = (from: string, move: Parameters<typeof step>[2], view = all): string => {
-    const node = Array.from({ length: tree.length }, (_, index) => index).find((index) => tree.nameOf(index) === from) ?? ROOT;
+    const node =
+      Array.from({ length: tree.length }, (_, index) => index).find((index) => tree.nameOf(index) === from) ?? ROOT;
     return tree.nameOf(step(tree, node, move, view));
   };
 
@@ -98,14 +107,25 @@ describe("rows", () => {
 });
 
 describe("colours", () => {
-  const theme = { hues: Array.from({ length: 24 }, (_, index) => `hue${index}`), kernel: ["k0", "k1"], other: "other", root: "root" } as unknown as FlameTheme;
+  const theme = {
+    hues: Array.from({ length: 24 }, (_, index) => `hue${index}`),
+    kernel: ["k0", "k1"],
+    other: "other",
+    root: "root",
+  } as unknown as FlameTheme;
   const tree = FlameTree.decode(
     encodeTree({
       ...leaf("total", 0),
-      children: [leaf("a::x", 5, { kind: "rust" }), leaf("a::y", 4, { kind: "rust" }), leaf("do_syscall_64", 3, { kind: "kernel" }), leaf("other", 2, { kind: "other" })],
+      children: [
+        leaf("a::x", 5, { kind: "rust" }),
+        leaf("a::y", 4, { kind: "rust" }),
+        leaf("do_syscall_64", 3, { kind: "kernel" }),
+        leaf("other", 2, { kind: "other" }),
+      ],
     }),
   );
-  const fill = (node: number, colorBy: "package" | "file" | "binary" = "package"): string => new FrameColors(tree.frames, colorBy, 12).fill(tree.frame[node], theme, 0);
+  const fill = (node: number, colorBy: "package" | "file" | "binary" = "package"): string =>
+    new FrameColors(tree.frames, colorBy, 12).fill(tree.frame[node], theme, 0);
 
   it("are one for a package, and apart for kernel, remainder and root", () => {
     expect(fill(1)).toBe(fill(2));

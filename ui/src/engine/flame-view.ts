@@ -10,17 +10,8 @@ import { emptyLayout, layOut } from "./layout.ts";
 import { step, type Move } from "./navigation.ts";
 import { paint, paintOutlines, rowAt, rowTop, ROW_HEIGHT, type Outline, type Scene } from "./painter.ts";
 import type { EnginePerf } from "./perf.ts";
+import { Stage, type FlameElements } from "./stage.ts";
 import { TextFitter } from "./text.ts";
-
-export interface FlameElements {
-  /** Scrolls vertically; as wide as the picture. */
-  scroller: HTMLElement;
-  /** As high as all rows together; inside the scroller. */
-  spacer: HTMLElement;
-  /** Sticks to the top of the scroller, as large as what is visible. */
-  picture: HTMLCanvasElement;
-  outlines: HTMLCanvasElement;
-}
 
 export interface FlameListener {
   /** `NONE` when the pointer left; coordinates are those of the page. */
@@ -50,12 +41,9 @@ const REST_AFTER_MILLISECONDS = 80;
 const DRAG_STARTS_AT_PIXELS = 4;
 
 export class FlameView {
-  readonly #elements: FlameElements;
+  readonly #stage: Stage;
   readonly #listener: FlameListener;
   readonly #perf: EnginePerf;
-  readonly #pictureContext: CanvasRenderingContext2D;
-  readonly #outlineContext: CanvasRenderingContext2D;
-  readonly #resizes: ResizeObserver;
   readonly #unlisten = new AbortController();
   readonly #layout = emptyLayout();
   readonly #camera = new Camera({ left: 0, right: 0 });
@@ -64,14 +52,11 @@ export class FlameView {
   #fitter: TextFitter;
   #colors: FrameColors | undefined;
   #colorBy: ColorBy = "package";
-  #orientation: Orientation = "icicle";
   #matched: Uint8Array | undefined;
   #linkedFrames: ReadonlySet<number> = new Set();
   #zoomNode = ROOT;
   #selectedNode = NONE;
   #hoveredNode = NONE;
-  #width = 0;
-  #height = 0;
   #scene: Scene | undefined;
   #frameRequest = 0;
   #busyUntil = 0;
@@ -83,21 +68,19 @@ export class FlameView {
   #drag: { x: number; panned: boolean } | undefined;
 
   constructor(elements: FlameElements, theme: FlameTheme, perf: EnginePerf, listener: FlameListener) {
-    this.#elements = elements;
     this.#theme = theme;
     this.#perf = perf;
     this.#listener = listener;
-    this.#pictureContext = contextOf(elements.picture);
-    this.#outlineContext = contextOf(elements.outlines);
+    this.#stage = new Stage(elements, () => {
+      this.#makeRoom();
+      this.#drawNow();
+    });
     this.#fitter = this.#newFitter();
-    this.#resizes = new ResizeObserver(() => this.#resize());
-    this.#resizes.observe(elements.scroller);
     this.#listen();
-    this.#resize();
   }
 
   destroy(): void {
-    this.#resizes.disconnect();
+    this.#stage.destroy();
     this.#unlisten.abort();
     cancelAnimationFrame(this.#frameRequest);
   }
@@ -106,7 +89,8 @@ export class FlameView {
   setTree(tree: FlameTree, zoomHash: string): void {
     const before = this.#tree;
     const selectedHash = before && this.#selectedNode !== NONE ? pathHash(before, this.#selectedNode) : "";
-    const isSameZoom = before !== undefined && zoomHash === (this.#zoomNode === ROOT ? "" : pathHash(before, this.#zoomNode));
+    const isSameZoom =
+      before !== undefined && zoomHash === (this.#zoomNode === ROOT ? "" : pathHash(before, this.#zoomNode));
     const freeSpan = isSameZoom && !this.#showsZoomNode ? this.#camera.target : undefined;
     const wholeBefore = this.#camera.whole.right;
     this.#tree = tree;
@@ -118,9 +102,11 @@ export class FlameView {
     this.#zoomNode = Math.max(ROOT, findPath(tree, zoomHash));
     // A span chosen by wheel has no path: it keeps its place in the whole.
     const growth = wholeBefore > 0 ? tree.rootTotal / wholeBefore : 1;
-    const span = freeSpan ? { left: freeSpan.left * growth, right: freeSpan.right * growth } : this.#spanOf(this.#zoomNode);
+    const span = freeSpan
+      ? { left: freeSpan.left * growth, right: freeSpan.right * growth }
+      : this.#spanOf(this.#zoomNode);
     this.#camera.reset({ left: 0, right: tree.rootTotal }, span);
-    this.#sizeSpacer();
+    this.#makeRoom();
     if (!isSameZoom) this.#scrollToZoom(false);
     this.#rehover = true;
     this.#invalidate();
@@ -140,8 +126,8 @@ export class FlameView {
   }
 
   setOrientation(orientation: Orientation): void {
-    if (orientation === this.#orientation) return;
-    this.#orientation = orientation;
+    if (orientation === this.#stage.orientation) return;
+    this.#stage.orientation = orientation;
     this.#scrollToZoom(false);
     this.#invalidate();
   }
@@ -171,7 +157,7 @@ export class FlameView {
     if (!this.#tree || node < 0 || node >= this.#tree.length) return;
     this.#zoomNode = node;
     this.#camera.moveTo(this.#spanOf(node), performance.now(), !prefersReducedMotion());
-    this.#sizeSpacer();
+    this.#makeRoom();
     this.#scrollToZoom(!prefersReducedMotion());
     this.#setHovered(NONE, 0, 0);
     this.#invalidate();
@@ -202,7 +188,7 @@ export class FlameView {
     const tree = this.#tree;
     if (!tree) return;
     const { left, right } = this.#camera.target;
-    const pixels = (tree.total[node] * this.#width) / (right - left);
+    const pixels = (tree.total[node] * this.#stage.width) / (right - left);
     const isSeen = tree.start[node] >= left && tree.start[node] + tree.total[node] <= right;
     if (!isSeen || pixels < MOVING_MINIMUM_WIDTH) this.zoomTo(Math.max(ROOT, tree.parentOf(node)));
     this.select(node);
@@ -212,7 +198,7 @@ export class FlameView {
   visibleBoxes(): VisibleBox[] {
     const scene = this.#scene;
     if (!scene) return [];
-    const origin = this.#elements.picture.getBoundingClientRect();
+    const origin = this.#stage.origin;
     const { boxes } = scene.layout;
     return Array.from({ length: boxes.length }, (_, index) => ({
       node: boxes.node[index],
@@ -229,11 +215,11 @@ export class FlameView {
   nodeAt(clientX: number, clientY: number): number {
     const tree = this.#tree;
     const scene = this.#scene;
-    if (!tree || !scene || this.#width === 0) return NONE;
+    if (!tree || !scene || this.#stage.width === 0) return NONE;
     const startedAt = performance.now();
-    const origin = this.#elements.picture.getBoundingClientRect();
+    const origin = this.#stage.origin;
     const { left, right } = this.#camera.at(startedAt);
-    const value = left + ((clientX - origin.x) * (right - left)) / this.#width;
+    const value = left + ((clientX - origin.x) * (right - left)) / this.#stage.width;
     const node = tree.nodeAt(rowAt(clientY - origin.y, scene), value);
     this.#perf.hit(performance.now() - startedAt);
     return node;
@@ -253,62 +239,32 @@ export class FlameView {
   }
 
   #newFitter(): TextFitter {
-    const context = this.#pictureContext;
+    const context = this.#stage.picture;
     context.font = this.#theme.font;
     context.fontKerning = "none";
     return new TextFitter((text) => context.measureText(text).width);
   }
 
-  // === size and scrolling ===
+  // === scrolling ===
 
-  #resize(): void {
-    const { scroller, picture, outlines } = this.#elements;
-    this.#width = scroller.clientWidth;
-    this.#height = scroller.clientHeight;
-    for (const canvas of [picture, outlines]) {
-      canvas.width = Math.max(1, Math.round(this.#width * devicePixelRatio));
-      canvas.height = Math.max(1, Math.round(this.#height * devicePixelRatio));
-      canvas.style.width = `${this.#width}px`;
-      canvas.style.height = `${this.#height}px`;
-    }
-    this.#sizeSpacer();
-    this.#invalidate();
-    // A resized canvas is blank until the next frame: draw now, in the same one.
-    this.#drawNow();
-  }
-
-  #sizeSpacer(): void {
+  #makeRoom(): void {
     const tree = this.#tree;
     const rows = tree && !tree.isEmpty ? tree.deepestRowBelow(this.#zoomNode) + 1 : 0;
-    this.#elements.spacer.style.height = `${Math.max(this.#height, rows * ROW_HEIGHT + 4)}px`;
-  }
-
-  get #contentHeight(): number {
-    return Math.max(this.#height, this.#elements.spacer.offsetHeight);
-  }
-
-  /** Scroll position counted from the root, whichever way up. */
-  get #scrollFromRoot(): number {
-    const { scrollTop } = this.#elements.scroller;
-    return this.#orientation === "icicle" ? scrollTop : this.#contentHeight - this.#height - scrollTop;
-  }
-
-  #scrollTo(fromRoot: number, smooth: boolean): void {
-    const top = this.#orientation === "icicle" ? fromRoot : this.#contentHeight - this.#height - fromRoot;
-    this.#elements.scroller.scrollTo({ top: Math.max(0, top), behavior: smooth ? "smooth" : "instant" });
+    this.#stage.makeRoom(rows * ROW_HEIGHT + 4);
   }
 
   #scrollToZoom(smooth: boolean): void {
     const row = this.#tree && !this.#tree.isEmpty ? this.#tree.depth[this.#zoomNode] : 0;
-    this.#scrollTo(Math.max(0, row - ANCESTOR_ROWS) * ROW_HEIGHT, smooth);
+    this.#stage.scrollTo(Math.max(0, row - ANCESTOR_ROWS) * ROW_HEIGHT, smooth);
   }
 
   #scrollIntoView(node: number): void {
     if (!this.#tree || node === NONE) return;
     const top = this.#tree.depth[node] * ROW_HEIGHT;
-    const scroll = this.#scrollFromRoot;
-    if (top < scroll) this.#scrollTo(top, false);
-    else if (top + ROW_HEIGHT > scroll + this.#height) this.#scrollTo(top + 2 * ROW_HEIGHT - this.#height, false);
+    const scroll = this.#stage.scrollFromRoot;
+    if (top < scroll) this.#stage.scrollTo(top, false);
+    else if (top + ROW_HEIGHT > scroll + this.#stage.height)
+      this.#stage.scrollTo(top + 2 * ROW_HEIGHT - this.#stage.height, false);
   }
 
   // === drawing ===
@@ -323,20 +279,20 @@ export class FlameView {
     this.#frameRequest = 0;
     const tree = this.#tree;
     const colors = this.#colors;
-    if (!tree || !colors || this.#width === 0) return;
+    if (!tree || !colors || this.#stage.width === 0) return;
 
     const now = performance.now();
     const { left, right } = this.#camera.at(now);
     const moving = this.#camera.isMoving || now < this.#busyUntil;
-    const scroll = this.#scrollFromRoot;
+    const scroll = this.#stage.scrollFromRoot;
     const layout = layOut(
       tree,
       {
         left,
         right,
-        width: this.#width,
+        width: this.#stage.width,
         firstRow: Math.max(0, Math.floor(scroll / ROW_HEIGHT)),
-        lastRow: Math.min(tree.maxDepth, Math.floor((scroll + this.#height) / ROW_HEIGHT)),
+        lastRow: Math.min(tree.maxDepth, Math.floor((scroll + this.#stage.height) / ROW_HEIGHT)),
         minimumWidth: moving ? MOVING_MINIMUM_WIDTH : RESTING_MINIMUM_WIDTH,
       },
       this.#layout,
@@ -347,20 +303,25 @@ export class FlameView {
       colors,
       theme: this.#theme,
       fitter: this.#fitter,
-      width: this.#width,
-      height: this.#height,
+      width: this.#stage.width,
+      height: this.#stage.height,
       pixelRatio: devicePixelRatio,
-      orientation: this.#orientation,
+      orientation: this.#stage.orientation,
       scroll,
       zoomRow: tree.isEmpty ? 0 : tree.depth[this.#zoomNode],
       matched: this.#matched,
     };
-    paint(this.#pictureContext, this.#scene);
+    paint(this.#stage.picture, this.#scene);
     this.#paintOutlines();
-    this.#perf.draw({ milliseconds: performance.now() - now, boxes: layout.boxes.length + layout.slivers.length, moving });
+    this.#perf.draw({
+      milliseconds: performance.now() - now,
+      boxes: layout.boxes.length + layout.slivers.length,
+      moving,
+    });
     if (this.#rehover) {
       this.#rehover = false;
-      if (this.#pointer) this.#setHovered(this.nodeAt(this.#pointer.x, this.#pointer.y), this.#pointer.x, this.#pointer.y);
+      if (this.#pointer)
+        this.#setHovered(this.nodeAt(this.#pointer.x, this.#pointer.y), this.#pointer.x, this.#pointer.y);
     }
     if (moving) this.#invalidate();
     else if (!this.#drewFirst && !tree.isEmpty) {
@@ -377,7 +338,12 @@ export class FlameView {
       const { boxes } = scene.layout;
       for (let index = 0; index < boxes.length; index++) {
         if (!this.#linkedFrames.has(scene.tree.frame[boxes.node[index]])) continue;
-        outlines.push({ x: boxes.x[index], width: boxes.width[index], row: boxes.row[index], color: this.#theme.outlineHover });
+        outlines.push({
+          x: boxes.x[index],
+          width: boxes.width[index],
+          row: boxes.row[index],
+          color: this.#theme.outlineHover,
+        });
       }
     }
     for (const [node, color] of [
@@ -387,17 +353,17 @@ export class FlameView {
       const outline = this.#outlineOf(node, color);
       if (outline) outlines.push(outline);
     }
-    paintOutlines(this.#outlineContext, scene, outlines);
+    paintOutlines(this.#stage.outlines, scene, outlines);
   }
 
   #outlineOf(node: number, color: string): Outline | undefined {
     const tree = this.#tree;
     if (!tree || node === NONE) return undefined;
     const { left, right } = this.#camera.at(performance.now());
-    const scale = this.#width / (right - left);
+    const scale = this.#stage.width / (right - left);
     const x = Math.max(0, (tree.start[node] - left) * scale);
-    const end = Math.min(this.#width, (tree.start[node] + tree.total[node] - left) * scale);
-    return end < 0 || x > this.#width ? undefined : { x, width: end - x, row: tree.depth[node], color };
+    const end = Math.min(this.#stage.width, (tree.start[node] + tree.total[node] - left) * scale);
+    return end < 0 || x > this.#stage.width ? undefined : { x, width: end - x, row: tree.depth[node], color };
   }
 
   /** Keeps drawing coarse pictures for a moment, then one fine one. */
@@ -409,9 +375,12 @@ export class FlameView {
   // === pointer and wheel ===
 
   #listen(): void {
-    const { scroller } = this.#elements;
-    const on = <K extends keyof HTMLElementEventMap>(type: K, handler: (event: HTMLElementEventMap[K]) => void, passive = true): void =>
-      scroller.addEventListener(type, handler, { signal: this.#unlisten.signal, passive });
+    const { scroller } = this.#stage;
+    const on = <K extends keyof HTMLElementEventMap>(
+      type: K,
+      handler: (event: HTMLElementEventMap[K]) => void,
+      passive = true,
+    ): void => scroller.addEventListener(type, handler, { signal: this.#unlisten.signal, passive });
     on("scroll", () => this.#stayBusy());
     on("pointermove", (event) => this.#pointerMoved(event));
     on("pointerleave", () => {
@@ -431,7 +400,7 @@ export class FlameView {
       const distance = event.clientX - drag.x;
       if (drag.panned || Math.abs(distance) > DRAG_STARTS_AT_PIXELS) {
         this.#drag = { x: event.clientX, panned: true };
-        this.#camera.panBy(-distance / this.#width, startedAt);
+        this.#camera.panBy(-distance / this.#stage.width, startedAt);
         this.#setHovered(NONE, 0, 0);
         this.#stayBusy();
         return;
@@ -450,9 +419,9 @@ export class FlameView {
 
   #pointerDown(event: PointerEvent): void {
     // A press on the scroller itself is one on its scrollbar; a drag that ends outside must end here.
-    if (event.button !== 0 || event.target === this.#elements.scroller) return;
+    if (event.button !== 0 || event.target === this.#stage.scroller) return;
     this.#drag = { x: event.clientX, panned: false };
-    this.#elements.scroller.setPointerCapture(event.pointerId);
+    this.#stage.scroller.setPointerCapture(event.pointerId);
   }
 
   #pointerUp(event: PointerEvent): void {
@@ -470,21 +439,15 @@ export class FlameView {
     const sideways = event.shiftKey && event.deltaX === 0 ? event.deltaY : event.deltaX;
     if (event.ctrlKey || event.metaKey) {
       event.preventDefault();
-      const origin = this.#elements.picture.getBoundingClientRect();
-      this.#camera.zoomAround((event.clientX - origin.x) / this.#width, Math.exp(event.deltaY * 0.002), now);
+      const origin = this.#stage.origin;
+      this.#camera.zoomAround((event.clientX - origin.x) / this.#stage.width, Math.exp(event.deltaY * 0.002), now);
       this.#stayBusy();
     } else if (sideways !== 0 && !this.#camera.isWhole) {
       event.preventDefault();
-      this.#camera.panBy(sideways / this.#width, now);
+      this.#camera.panBy(sideways / this.#stage.width, now);
       this.#stayBusy();
     }
   }
-}
-
-function contextOf(canvas: HTMLCanvasElement): CanvasRenderingContext2D {
-  const context = canvas.getContext("2d");
-  if (!context) throw new Error("this browser gives no 2D canvas");
-  return context;
 }
 
 function prefersReducedMotion(): boolean {

@@ -5,14 +5,28 @@ import { emptyLayout, layOut, type BoxList, type Window } from "./layout.ts";
 
 const GENERATED = FlameTree.decode(generateTree(30_000, 400, 21));
 const leaf = (name: string, self: number, kind = "native"): TreeSpec => ({ frame: { name, kind }, self });
-const flat = (...children: TreeSpec[]): FlameTree => FlameTree.decode(encodeTree({ frame: { name: "total" }, self: 0, children }));
+const flat = (...children: TreeSpec[]): FlameTree =>
+  FlameTree.decode(encodeTree({ frame: { name: "total" }, self: 0, children }));
 
 function wholeWindow(tree: FlameTree, patch: Partial<Window> = {}): Window {
-  return { left: 0, right: tree.rootTotal, firstRow: 0, lastRow: tree.maxDepth, width: 1000, minimumWidth: 1, ...patch };
+  return {
+    left: 0,
+    right: tree.rootTotal,
+    firstRow: 0,
+    lastRow: tree.maxDepth,
+    width: 1000,
+    minimumWidth: 1,
+    ...patch,
+  };
 }
 
 function entries(list: BoxList): { node: number; x: number; width: number; row: number }[] {
-  return Array.from({ length: list.length }, (_, index) => ({ node: list.node[index], x: list.x[index], width: list.width[index], row: list.row[index] }));
+  return Array.from({ length: list.length }, (_, index) => ({
+    node: list.node[index],
+    x: list.x[index],
+    width: list.width[index],
+    row: list.row[index],
+  }));
 }
 
 describe("layOut", () => {
@@ -22,14 +36,27 @@ describe("layOut", () => {
       [0.2, 0.45, 3],
       [0.6, 0.61, 5],
     ]) {
-      const window = wholeWindow(GENERATED, { left: left * GENERATED.rootTotal, right: right * GENERATED.rootTotal, firstRow, lastRow: firstRow + 12, minimumWidth: 3 });
+      const window = wholeWindow(GENERATED, {
+        left: left * GENERATED.rootTotal,
+        right: right * GENERATED.rootTotal,
+        firstRow,
+        lastRow: firstRow + 12,
+        minimumWidth: 3,
+      });
       const scale = window.width / (window.right - window.left);
       const expected: number[] = [];
       for (let node = 0; node < GENERATED.length; node++) {
         const x = (GENERATED.start[node] - window.left) * scale;
         const width = GENERATED.total[node] * scale;
         const row = GENERATED.depth[node];
-        if (row >= window.firstRow && row <= window.lastRow && x + width > 0 && x < window.width && width >= window.minimumWidth) expected.push(node);
+        if (
+          row >= window.firstRow &&
+          row <= window.lastRow &&
+          x + width > 0 &&
+          x < window.width &&
+          width >= window.minimumWidth
+        )
+          expected.push(node);
       }
       const found = entries(layOut(GENERATED, window, emptyLayout()).boxes).map(({ node }) => node);
       expect(found).toEqual(expected);
@@ -48,7 +75,8 @@ describe("layOut", () => {
     }
     for (const row of rows.values()) {
       row.sort((left, right) => left.x - right.x);
-      for (let index = 1; index < row.length; index++) expect(row[index].x).toBeGreaterThanOrEqual(row[index - 1].x + row[index - 1].width - 1.01);
+      for (let index = 1; index < row.length; index++)
+        expect(row[index].x).toBeGreaterThanOrEqual(row[index - 1].x + row[index - 1].width - 1.01);
     }
   });
 
@@ -63,9 +91,17 @@ describe("layOut", () => {
 
   it("still draws `other` behind the slivers, and boxes of a tree in any order", () => {
     const pruned = flat(leaf("wide", 500), leaf("narrow", 1), leaf("other", 499, "other"));
-    expect(entries(layOut(pruned, wholeWindow(pruned, { minimumWidth: 3 }), emptyLayout()).boxes).map(({ node }) => pruned.nameOf(node))).toEqual(["total", "wide", "other"]);
+    expect(
+      entries(layOut(pruned, wholeWindow(pruned, { minimumWidth: 3 }), emptyLayout()).boxes).map(({ node }) =>
+        pruned.nameOf(node),
+      ),
+    ).toEqual(["total", "wide", "other"]);
     const unordered = flat(leaf("narrow", 1), leaf("wide", 999));
-    expect(entries(layOut(unordered, wholeWindow(unordered, { minimumWidth: 3 }), emptyLayout()).boxes).map(({ node }) => unordered.nameOf(node))).toEqual(["total", "wide"]);
+    expect(
+      entries(layOut(unordered, wholeWindow(unordered, { minimumWidth: 3 }), emptyLayout()).boxes).map(({ node }) =>
+        unordered.nameOf(node),
+      ),
+    ).toEqual(["total", "wide"]);
   });
 
   it("costs boxes, not nodes: all leaves below the threshold are one step", () => {

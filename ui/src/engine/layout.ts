@@ -88,7 +88,7 @@ export function layOut(tree: FlameTree, window: Window, layout: Layout): Layout 
     slivers.push(node, x, end - x, row);
   };
 
-  for (let node = ROOT; node < length; ) {
+  for (let node = ROOT; node < length;) {
     const row = depth[node];
     const x = (start[node] - left) * scale;
     const boxWidth = total[node] * scale;
@@ -118,7 +118,8 @@ export function layOut(tree: FlameTree, window: Window, layout: Layout): Layout 
       }
       continue;
     }
-    if (row >= firstRow && row <= lastRow) boxes.push(node, Math.max(0, x), Math.min(width, x + boxWidth) - Math.max(0, x), row);
+    if (row >= firstRow && row <= lastRow)
+      boxes.push(node, Math.max(0, x), Math.min(width, x + boxWidth) - Math.max(0, x), row);
     node = row < lastRow ? node + 1 : subtreeEnd[node];
   }
   return layout;

@@ -5,7 +5,13 @@ import { DecodeError, decodeColumns } from "./columns.ts";
 const TREE = {
   frame: { name: "total" },
   self: 0,
-  children: [{ frame: { name: "main", file: "main.c", mapping: "/bin/app", line: 12 }, self: 3, children: [{ frame: { name: "Ωmega" }, self: 7 }] }],
+  children: [
+    {
+      frame: { name: "main", file: "main.c", mapping: "/bin/app", line: 12 },
+      self: 3,
+      children: [{ frame: { name: "Ωmega" }, self: 7 }],
+    },
+  ],
 };
 
 function corrupted(change: (bytes: Uint8Array, view: DataView) => void): ArrayBuffer {

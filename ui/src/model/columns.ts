@@ -71,33 +71,52 @@ const ALIGNMENT = 8;
 const SCHEMA = "candela/flamegraph/v1";
 
 export function decodeColumns(buffer: ArrayBuffer): FlameColumns {
-  if (buffer.byteLength < ALIGNMENT) throw new DecodeError(`the answer has ${buffer.byteLength} bytes, a flame graph has at least 8`);
+  if (buffer.byteLength < ALIGNMENT)
+    throw new DecodeError(`the answer has ${buffer.byteLength} bytes, a flame graph has at least 8`);
   const magic = new TextDecoder("latin1").decode(new Uint8Array(buffer, 0, 4));
   if (magic !== MAGIC) throw new DecodeError(`the answer starts with ${JSON.stringify(magic)} instead of ${MAGIC}`);
 
   const headerLength = new DataView(buffer).getUint32(4, true);
   const headerEnd = ALIGNMENT + headerLength;
-  if (headerEnd > buffer.byteLength) throw new DecodeError(`the header needs ${headerLength} bytes, the answer ends before`);
+  if (headerEnd > buffer.byteLength)
+    throw new DecodeError(`the header needs ${headerLength} bytes, the answer ends before`);
   const header = parseHeader(new TextDecoder().decode(new Uint8Array(buffer, ALIGNMENT, headerLength)));
   const dataStart = Math.ceil(headerEnd / ALIGNMENT) * ALIGNMENT;
 
-  const column = <T>(name: string, type: ColumnType, view: (offset: number, length: number) => T, bytesPerEntry: number): T => {
+  const column = <T>(
+    name: string,
+    type: ColumnType,
+    view: (offset: number, length: number) => T,
+    bytesPerEntry: number,
+  ): T => {
     const entry = header.columns.find((candidate) => candidate.name === name);
     if (!entry) throw new DecodeError(`column ${name} is missing`);
     if (entry.type !== type) throw new DecodeError(`column ${name} is ${entry.type}, expected ${type}`);
     const offset = dataStart + entry.offset;
-    if (entry.offset % ALIGNMENT !== 0) throw new DecodeError(`column ${name} starts at ${entry.offset}, which is no multiple of 8`);
-    if (offset + entry.length * bytesPerEntry > buffer.byteLength) throw new DecodeError(`column ${name} reaches behind the end of the answer`);
+    if (entry.offset % ALIGNMENT !== 0)
+      throw new DecodeError(`column ${name} starts at ${entry.offset}, which is no multiple of 8`);
+    if (offset + entry.length * bytesPerEntry > buffer.byteLength)
+      throw new DecodeError(`column ${name} reaches behind the end of the answer`);
     return view(offset, entry.length);
   };
-  const u8 = (name: string): Uint8Array => column(name, "u8", (offset, length) => new Uint8Array(buffer, offset, length), 1);
-  const u16 = (name: string): Uint16Array => column(name, "u16", (offset, length) => new Uint16Array(buffer, offset, length), 2);
-  const u32 = (name: string): Uint32Array => column(name, "u32", (offset, length) => new Uint32Array(buffer, offset, length), 4);
-  const f64 = (name: string): Float64Array => column(name, "f64", (offset, length) => new Float64Array(buffer, offset, length), 8);
+  const u8 = (name: string): Uint8Array =>
+    column(name, "u8", (offset, length) => new Uint8Array(buffer, offset, length), 1);
+  const u16 = (name: string): Uint16Array =>
+    column(name, "u16", (offset, length) => new Uint16Array(buffer, offset, length), 2);
+  const u32 = (name: string): Uint32Array =>
+    column(name, "u32", (offset, length) => new Uint32Array(buffer, offset, length), 4);
+  const f64 = (name: string): Float64Array =>
+    column(name, "f64", (offset, length) => new Float64Array(buffer, offset, length), 8);
 
   const columns: FlameColumns = {
     header,
-    nodes: { frame: u32("frame"), depth: u16("depth"), subtreeEnd: u32("subtree_end"), total: f64("total"), self: f64("self") },
+    nodes: {
+      frame: u32("frame"),
+      depth: u16("depth"),
+      subtreeEnd: u32("subtree_end"),
+      total: f64("total"),
+      self: f64("self"),
+    },
     frames: {
       name: u32("frame_name"),
       file: u32("frame_file"),
@@ -118,9 +137,22 @@ function parseHeader(text: string): FlameHeader {
   } catch {
     throw new DecodeError("the header is not JSON");
   }
-  if (header.schema !== SCHEMA) throw new DecodeError(`the schema is ${header.schema ?? "missing"}, this page reads ${SCHEMA}: reload the page`);
-  if (!Array.isArray(header.columns) || !Array.isArray(header.kinds)) throw new DecodeError("the header names no columns");
-  return { type: "", unit: "", from: 0, to: 0, total: 0, samples: 0, nodes: 0, frames: 0, pruned: 0, ...header } as FlameHeader;
+  if (header.schema !== SCHEMA)
+    throw new DecodeError(`the schema is ${header.schema ?? "missing"}, this page reads ${SCHEMA}: reload the page`);
+  if (!Array.isArray(header.columns) || !Array.isArray(header.kinds))
+    throw new DecodeError("the header names no columns");
+  return {
+    type: "",
+    unit: "",
+    from: 0,
+    to: 0,
+    total: 0,
+    samples: 0,
+    nodes: 0,
+    frames: 0,
+    pruned: 0,
+    ...header,
+  } as FlameHeader;
 }
 
 function checkLengths({ nodes, frames }: FlameColumns): void {
@@ -130,6 +162,7 @@ function checkLengths({ nodes, frames }: FlameColumns): void {
   }
   const frameCount = frames.name.length;
   for (const [name, { length }] of Object.entries(frames)) {
-    if (length !== frameCount) throw new DecodeError(`column frame_${name} has ${length} entries, frame_name has ${frameCount}`);
+    if (length !== frameCount)
+      throw new DecodeError(`column frame_${name} has ${length} entries, frame_name has ${frameCount}`);
   }
 }

@@ -11,7 +11,9 @@ it("survives the shell unchanged, whatever a link holds", () => {
 });
 
 it("is readable where nothing needs quotes", () => {
-  expect(queryCommand("http://127.0.0.1:4040", { query: '{service_name="api"}', type: "cpu", from: "now-1h", to: "now" })).toBe(
+  expect(
+    queryCommand("http://127.0.0.1:4040", { query: '{service_name="api"}', type: "cpu", from: "now-1h", to: "now" }),
+  ).toBe(
     `candela query top --server http://127.0.0.1:4040 --query '{service_name="api"}' --type cpu --from now-1h --to now`,
   );
 });

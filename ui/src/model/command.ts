@@ -10,7 +10,10 @@ export interface CommandSelection {
 
 export function queryCommand(server: string, { query, type, from, to }: CommandSelection): string {
   const options = { server, query, type, from, to };
-  return ["candela query top", ...Object.entries(options).map(([name, value]) => `--${name} ${shellQuote(value)}`)].join(" ");
+  return [
+    "candela query top",
+    ...Object.entries(options).map(([name, value]) => `--${name} ${shellQuote(value)}`),
+  ].join(" ");
 }
 
 /** Plain words stay as they are; in single quotes the shell reads nothing but the closing quote. */

@@ -23,14 +23,23 @@ const SMALL = FlameTree.decode(
     ],
   }),
 );
-const named = (name: string): number => Array.from({ length: SMALL.length }, (_, node) => node).find((node) => SMALL.nameOf(node) === name) ?? NONE;
+const named = (name: string): number =>
+  Array.from({ length: SMALL.length }, (_, node) => node).find((node) => SMALL.nameOf(node) === name) ?? NONE;
 const flat = (...children: [string, string, number][]): FlameTree =>
-  FlameTree.decode(encodeTree({ frame: { name: "total" }, self: 0, children: children.map(([name, kind, self]) => ({ frame: { name, kind }, self })) }));
+  FlameTree.decode(
+    encodeTree({
+      frame: { name: "total" },
+      self: 0,
+      children: children.map(([name, kind, self]) => ({ frame: { name, kind }, self })),
+    }),
+  );
 const GENERATED = FlameTree.decode(generateTree(20_000, 500, 3));
 
 describe("FlameTree", () => {
   it("places children side by side from their parent's left edge", () => {
-    const starts = Object.fromEntries(Array.from({ length: SMALL.length }, (_, node) => [SMALL.nameOf(node), SMALL.start[node]]));
+    const starts = Object.fromEntries(
+      Array.from({ length: SMALL.length }, (_, node) => [SMALL.nameOf(node), SMALL.start[node]]),
+    );
     expect(starts).toEqual({ total: 0, a: 0, b: 0, d: 0, c: 40, e: 60, f: 60 });
     expect(SMALL.maxDepth).toBe(3);
   });
@@ -61,7 +70,10 @@ describe("FlameTree", () => {
       const value = random() * GENERATED.rootTotal;
       let scanned = NONE;
       for (let node = 0; node < GENERATED.length; node++) {
-        const covers = GENERATED.depth[node] === row && GENERATED.start[node] <= value && value < GENERATED.start[node] + GENERATED.total[node];
+        const covers =
+          GENERATED.depth[node] === row &&
+          GENERATED.start[node] <= value &&
+          value < GENERATED.start[node] + GENERATED.total[node];
         if (covers) scanned = node;
       }
       expect(GENERATED.nodeAt(row, value)).toBe(scanned);
@@ -72,7 +84,9 @@ describe("FlameTree", () => {
     for (let node = 1; node < GENERATED.length; node++) {
       const parent = GENERATED.parent[node];
       expect(GENERATED.start[node]).toBeGreaterThanOrEqual(GENERATED.start[parent]);
-      expect(GENERATED.start[node] + GENERATED.total[node]).toBeLessThanOrEqual(GENERATED.start[parent] + GENERATED.total[parent]);
+      expect(GENERATED.start[node] + GENERATED.total[node]).toBeLessThanOrEqual(
+        GENERATED.start[parent] + GENERATED.total[parent],
+      );
       expect(GENERATED.depth[node]).toBe(GENERATED.depth[parent] + 1);
     }
   });
@@ -86,7 +100,9 @@ describe("FlameTree", () => {
   it("refuses columns that are no tree", () => {
     const buffer = encodeTree({ frame: { name: "total" }, self: 0, children: [{ frame: { name: "a" }, self: 1 }] });
     const headerLength = new DataView(buffer).getUint32(4, true);
-    const header = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 8, headerLength))) as { columns: { name: string; offset: number }[] };
+    const header = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 8, headerLength))) as {
+      columns: { name: string; offset: number }[];
+    };
     const depthOffset = header.columns.find(({ name }) => name === "depth")?.offset ?? 0;
     new DataView(buffer).setUint16(Math.ceil((8 + headerLength) / 8) * 8 + depthOffset + 2, 7, true);
     expect(() => FlameTree.decode(buffer)).toThrow(DecodeError);

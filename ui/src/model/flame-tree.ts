@@ -98,7 +98,8 @@ export class FlameTree {
 
   children(node: number, limit: number = Number.POSITIVE_INFINITY): number[] {
     const found: number[] = [];
-    for (let child = this.firstChild(node); child !== NONE && found.length < limit; child = this.nextSibling(child)) found.push(child);
+    for (let child = this.firstChild(node); child !== NONE && found.length < limit; child = this.nextSibling(child))
+      found.push(child);
     return found;
   }
 
@@ -138,7 +139,9 @@ export class FlameTree {
       const row = depth[node];
       const isRoot = node === ROOT;
       const parentNode = isRoot ? ROOT : openNode[row - 1];
-      const nested = isRoot ? row === 0 : row > 0 && row <= depth[node - 1] + 1 && subtreeEnd[node] <= subtreeEnd[parentNode];
+      const nested = isRoot
+        ? row === 0
+        : row > 0 && row <= depth[node - 1] + 1 && subtreeEnd[node] <= subtreeEnd[parentNode];
       if (!nested || subtreeEnd[node] <= node || subtreeEnd[node] > length || frame[node] >= frames.length) {
         throw new DecodeError(`node ${node} of the flame graph does not fit into its parent: the answer is damaged`);
       }

@@ -87,7 +87,8 @@ class StringTable {
     const known = this.#decoded[index];
     if (known !== undefined) return known;
     const { offsets, bytes } = this.#columns;
-    const text = index + 1 < offsets.length ? this.#decoder.decode(bytes.subarray(offsets[index], offsets[index + 1])) : "";
+    const text =
+      index + 1 < offsets.length ? this.#decoder.decode(bytes.subarray(offsets[index], offsets[index + 1])) : "";
     this.#decoded[index] = text;
     return text;
   }

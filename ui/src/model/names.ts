@@ -38,13 +38,18 @@ export function shortNameOf(name: string): string {
 function shortNativeName(name: string): string {
   const implementation = /^<(.+) as .+>::(.+)$/.exec(name);
   const path = implementation ? `${implementation[1]}::${implementation[2]}` : name;
-  const parts = withoutArguments(withoutTypeParameters(path)).split(NATIVE_SEPARATOR).filter((part) => part !== "");
+  const parts = withoutArguments(withoutTypeParameters(path))
+    .split(NATIVE_SEPARATOR)
+    .filter((part) => part !== "");
   return parts.slice(-2).join(NATIVE_SEPARATOR) || name;
 }
 
 function withoutArguments(name: string): string {
   // `(anonymous namespace)` and `operator()` are names, not argument lists.
-  const argumentsStart = name.replace("(anonymous namespace)", "\u0000".repeat(21)).replace("operator()", "\u0000".repeat(10)).indexOf("(");
+  const argumentsStart = name
+    .replace("(anonymous namespace)", "\u0000".repeat(21))
+    .replace("operator()", "\u0000".repeat(10))
+    .indexOf("(");
   return argumentsStart > 0 ? name.slice(0, argumentsStart) : name;
 }
 

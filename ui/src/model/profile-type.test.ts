@@ -7,7 +7,13 @@ const CPU = parseTypeId("process_cpu:cpu:nanoseconds:cpu:nanoseconds");
 const SAMPLES = { ...parseTypeId("process_cpu:samples:count:cpu:nanoseconds"), short: "cpu" };
 const INUSE = { ...parseTypeId("memory:inuse_space:bytes:space:bytes"), short: "inuse" };
 
-const row = (name: string, self: number, total: number) => ({ name, file: `${name}.c`, mapping: "/bin/x", self, total });
+const row = (name: string, self: number, total: number) => ({
+  name,
+  file: `${name}.c`,
+  mapping: "/bin/x",
+  self,
+  total,
+});
 const names = (list: { name: string }[]): string => list.map(({ name }) => name).join("");
 
 it("resolves ids, short names and prefixes; time wins over counts", () => {
@@ -28,7 +34,13 @@ it("knows cores, levels and names", () => {
 });
 
 it("orders problems of unwinding and sums the drops", () => {
-  const quality = qualityOf({ quality: { samples: 120, complete: 90, no_table: 3, truncated_stack: 7, bad_read: 0, kernel_only: 20 }, drops: [{ reason: "a", count: 2 }, { reason: "b", count: 3 }] });
+  const quality = qualityOf({
+    quality: { samples: 120, complete: 90, no_table: 3, truncated_stack: 7, bad_read: 0, kernel_only: 20 },
+    drops: [
+      { reason: "a", count: 2 },
+      { reason: "b", count: 3 },
+    ],
+  });
   expect(quality).toEqual({
     samples: 120,
     userStacks: 100,
@@ -39,7 +51,13 @@ it("orders problems of unwinding and sums the drops", () => {
     ],
     dropped: 5,
   });
-  expect(qualityOf({ quality: { samples: null } })).toEqual({ samples: 0, userStacks: 0, complete: 0, problems: [], dropped: 0 });
+  expect(qualityOf({ quality: { samples: null } })).toEqual({
+    samples: 0,
+    userStacks: 0,
+    complete: 0,
+    problems: [],
+    dropped: 0,
+  });
 });
 
 it("sorts the table with ties by name, and filters by the field searched", () => {

@@ -31,13 +31,23 @@ const TITLES: Record<string, string> = {
 /** `name:sample_type:sample_unit:period_type:period_unit`; missing parts are empty. */
 export function parseTypeId(id: string): ProfileType {
   const [name = "", sampleType = "", sampleUnit = "", periodType = "", periodUnit = ""] = id.split(":");
-  return { id, name, sample_type: sampleType, sample_unit: sampleUnit, period_type: periodType, period_unit: periodUnit, short: sampleType || name };
+  return {
+    id,
+    name,
+    sample_type: sampleType,
+    sample_unit: sampleUnit,
+    period_type: periodType,
+    period_unit: periodUnit,
+    short: sampleType || name,
+  };
 }
 
 export function typeTitle(type: ProfileType): string {
   const title = TITLES[type.short ?? ""] ?? sentence(type.sample_type || type.name);
   // The same short name may stand for a time, a size and a count: say which.
-  return type.sample_unit === "nanoseconds" || type.sample_unit === "" ? title : `${title} (${type.sample_type.replaceAll("_", " ")})`;
+  return type.sample_unit === "nanoseconds" || type.sample_unit === ""
+    ? title
+    : `${title} (${type.sample_type.replaceAll("_", " ")})`;
 }
 
 function sentence(identifier: string): string {

@@ -14,7 +14,17 @@ const RECURSIVE = FlameTree.decode(
     frame: { name: "total" },
     self: 0,
     children: [
-      { frame: { name: "walk", file: "tree.c" }, self: 10, children: [{ frame: { name: "walk", file: "tree.c" }, self: 20, children: [{ frame: { name: "malloc", mapping: "libc.so" }, self: 5 }] }] },
+      {
+        frame: { name: "walk", file: "tree.c" },
+        self: 10,
+        children: [
+          {
+            frame: { name: "walk", file: "tree.c" },
+            self: 20,
+            children: [{ frame: { name: "malloc", mapping: "libc.so" }, self: 5 }],
+          },
+        ],
+      },
       { frame: { name: "idle" }, self: 65 },
     ],
   }),
@@ -58,7 +68,10 @@ describe("search", () => {
   });
 
   it("says why an expression does not parse", () => {
-    expect(parseSearch("a(")).toMatchObject({ ok: false, message: expect.stringContaining("not a regular expression") as string });
+    expect(parseSearch("a(")).toMatchObject({
+      ok: false,
+      message: expect.stringContaining("not a regular expression") as string,
+    });
     expect(parseSearch("")).toEqual({ ok: true, pattern: undefined });
   });
 

@@ -63,7 +63,7 @@ export function summarizeMatches(tree: FlameTree, matched: Uint8Array, from: num
   const nodes: number[] = [];
   let total = 0;
   const end = from < tree.length ? tree.subtreeEnd[from] : 0;
-  for (let node = from; node < end; ) {
+  for (let node = from; node < end;) {
     if (matched[tree.frame[node]] === 0) {
       node++;
       continue;

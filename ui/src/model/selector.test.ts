@@ -2,7 +2,12 @@ import { describe, expect, it } from "vitest";
 import { formatSelector, parseSelector, serviceOf, withService } from "./selector.ts";
 
 describe("selectors", () => {
-  it.each(["{}", '{service_name="checkout"}', '{service_name="checkout", host=~"web-.*", region!="eu"}', '{path="a\\"b\\\\c,}"}'])("round trip of %s", (text) => {
+  it.each([
+    "{}",
+    '{service_name="checkout"}',
+    '{service_name="checkout", host=~"web-.*", region!="eu"}',
+    '{path="a\\"b\\\\c,}"}',
+  ])("round trip of %s", (text) => {
     const parsed = parseSelector(text);
     expect(parsed).toBeDefined();
     expect(formatSelector(parsed ?? [])).toBe(text);
@@ -14,7 +19,7 @@ describe("selectors", () => {
     expect(parseSelector('{"k8s.pod"="p"}')).toEqual([{ label: "k8s.pod", operator: "=", value: "p" }]);
   });
 
-  it.each(['{service_name=checkout}', "{a}", '{a="b" c="d"}', '{a="b}'])("does not claim to understand %s", (text) => {
+  it.each(["{service_name=checkout}", "{a}", '{a="b" c="d"}', '{a="b}'])("does not claim to understand %s", (text) => {
     expect(parseSelector(text)).toBeUndefined();
   });
 

@@ -37,7 +37,10 @@ function unquote(literal: string): string | undefined {
 }
 
 export function formatSelector(matchers: readonly Matcher[]): string {
-  const parts = matchers.map(({ label, operator, value }) => `${/^[A-Za-z_]\w*$/.test(label) ? label : JSON.stringify(label)}${operator}${JSON.stringify(value)}`);
+  const parts = matchers.map(
+    ({ label, operator, value }) =>
+      `${/^[A-Za-z_]\w*$/.test(label) ? label : JSON.stringify(label)}${operator}${JSON.stringify(value)}`,
+  );
   return `{${parts.join(", ")}}`;
 }
 

@@ -11,8 +11,20 @@ const answer = (series: [string, [number, number][]][]) => ({
 it("stacks the heaviest at the bottom and sums the rest", () => {
   const stacked = stackSeries(
     answer([
-      ["small", [[1000, 1], [2000, 1]]],
-      ["big", [[1000, 10], [2000, 20]]],
+      [
+        "small",
+        [
+          [1000, 1],
+          [2000, 1],
+        ],
+      ],
+      [
+        "big",
+        [
+          [1000, 10],
+          [2000, 20],
+        ],
+      ],
       ["tiny", [[2000, 0.5]]],
       ["middle", [[1000, 5]]],
     ]),
@@ -21,12 +33,28 @@ it("stacks the heaviest at the bottom and sums the rest", () => {
   );
   expect(stacked.times).toEqual([1, 2]);
   expect(stacked.layers.map(({ name }) => name)).toEqual(["big", "middle", OTHER_LAYER]);
-  expect(stacked.layers.map(({ own }) => own)).toEqual([[10, 20], [5, null], [1, 1.5]]);
+  expect(stacked.layers.map(({ own }) => own)).toEqual([
+    [10, 20],
+    [5, null],
+    [1, 1.5],
+  ]);
   expect(stacked.layers.at(-1)?.stacked).toEqual([16, 21.5]);
 });
 
 it("leaves the gaps of a single series open", () => {
-  const stacked = stackSeries(answer([["only", [[1000, 1], [3000, 2]]]]), "service_name", 6);
+  const stacked = stackSeries(
+    answer([
+      [
+        "only",
+        [
+          [1000, 1],
+          [3000, 2],
+        ],
+      ],
+    ]),
+    "service_name",
+    6,
+  );
   expect(stacked.layers[0].stacked).toEqual([1, 2]);
   expect(stackSeries(answer([]), "service_name", 6)).toEqual({ times: [], layers: [], stepSeconds: 10 });
 });

@@ -20,7 +20,9 @@ export const OTHER_LAYER = "other services";
 
 export function stackSeries(answer: SeriesAnswer, nameLabel: string, maximumLayers: number): StackedSeries {
   const stepSeconds = answer.step_ms / 1e3;
-  const times = [...new Set(answer.series.flatMap(({ points }) => points.map(([time]) => time)))].toSorted((left, right) => left - right);
+  const times = [...new Set(answer.series.flatMap(({ points }) => points.map(([time]) => time)))].toSorted(
+    (left, right) => left - right,
+  );
   const positions = new Map(times.map((time, position) => [time, position]));
 
   const dense = answer.series.map(({ labels, points }) => {

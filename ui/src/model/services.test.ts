@@ -1,7 +1,13 @@
 import { describe, expect, it } from "vitest";
 import { coveredSeconds, filterServices, hasPreviousPeriod, type ServiceEntry } from "./services.ts";
 
-const entry = (service: string, sparkline: number[], previous = 0): ServiceEntry => ({ service, total: 1, previous_total: previous, types: [], sparkline });
+const entry = (service: string, sparkline: number[], previous = 0): ServiceEntry => ({
+  service,
+  total: 1,
+  previous_total: previous,
+  types: [],
+  sparkline,
+});
 const HOUR = { from: 0, to: 3_600_000 };
 
 describe("coveredSeconds", () => {

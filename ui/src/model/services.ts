@@ -48,6 +48,9 @@ export function hasPreviousPeriod(services: readonly ServiceEntry[]): boolean {
 
 /** Services whose name contains all the words typed, in the order of their cost. */
 export function filterServices(services: readonly ServiceEntry[], text: string): ServiceEntry[] {
-  const words = text.toLowerCase().split(/\s+/).filter((word) => word !== "");
+  const words = text
+    .toLowerCase()
+    .split(/\s+/)
+    .filter((word) => word !== "");
   return services.filter(({ service }) => words.every((word) => service.toLowerCase().includes(word)));
 }

@@ -13,7 +13,9 @@ describe("resolveTime", () => {
     ["2026-11-21T09:00:00Z", NOW - 3_600_000],
   ])("%s", (text, expected) => expect(resolveTime(text, NOW)).toBe(expected));
 
-  it.each(["", "yesterday", "now+1h", "now-1y", "12:30"])("refuses %j", (text) => expect(resolveTime(text, NOW)).toBeUndefined());
+  it.each(["", "yesterday", "now+1h", "now-1y", "12:30"])("refuses %j", (text) =>
+    expect(resolveTime(text, NOW)).toBeUndefined(),
+  );
 });
 
 it("describes presets by name and other ranges by their ends", () => {

@@ -18,7 +18,11 @@ export function filterTop<R extends Row>(rows: readonly R[], pattern: SearchPatt
 }
 
 /** Equal costs are ordered by name, so that a refresh does not shuffle them. */
-export function sortTop<R extends Row>(rows: readonly R[], column: "self" | "total" | "name", descending: boolean): R[] {
+export function sortTop<R extends Row>(
+  rows: readonly R[],
+  column: "self" | "total" | "name",
+  descending: boolean,
+): R[] {
   const direction = descending ? -1 : 1;
   return rows.toSorted((left, right) => {
     const byColumn = column === "name" ? 0 : (left[column] - right[column]) * direction;

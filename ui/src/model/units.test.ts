@@ -1,5 +1,13 @@
 import { describe, expect, it } from "vitest";
-import { formatBytes, formatChange, formatCount, formatNanoseconds, formatRate, formatShare, formatValue } from "./units.ts";
+import {
+  formatBytes,
+  formatChange,
+  formatCount,
+  formatNanoseconds,
+  formatRate,
+  formatShare,
+  formatValue,
+} from "./units.ts";
 
 describe("formatValue", () => {
   it.each([

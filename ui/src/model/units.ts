@@ -22,7 +22,9 @@ export function formatRate(value: number, unit: string, seconds: number, isCpu: 
   const perSecond = value / seconds;
   switch (unit) {
     case "nanoseconds":
-      return isCpu ? formatCores(perSecond / NANOSECONDS_PER_SECOND) : `${significant(perSecond / NANOSECONDS_PER_SECOND)} s/s`;
+      return isCpu
+        ? formatCores(perSecond / NANOSECONDS_PER_SECOND)
+        : `${significant(perSecond / NANOSECONDS_PER_SECOND)} s/s`;
     case "bytes":
       return `${formatBytes(perSecond)}/s`;
     default:

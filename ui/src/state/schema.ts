@@ -54,7 +54,11 @@ const flag = (parameter: string, initial: boolean, history: HistoryMode): FieldS
   parse: (value) => (value === "1" ? true : value === "0" ? false : undefined),
 });
 
-const choice = <T extends string>(parameter: string, values: readonly [T, ...T[]], history: HistoryMode): FieldSpec<T> => ({
+const choice = <T extends string>(
+  parameter: string,
+  values: readonly [T, ...T[]],
+  history: HistoryMode,
+): FieldSpec<T> => ({
   parameter,
   initial: values[0],
   history,

@@ -62,7 +62,11 @@ describe("links of other versions", () => {
       from: "now-6h",
       to: "now-1h",
     });
-    expect(parseLink('?query={a="b"}&type=off_cpu&service=ignored').state).toEqual({ ...initialState(), query: '{a="b"}', type: "off_cpu" });
+    expect(parseLink('?query={a="b"}&type=off_cpu&service=ignored').state).toEqual({
+      ...initialState(),
+      query: '{a="b"}',
+      type: "off_cpu",
+    });
     expect(parseLink("").state).toEqual(initialState());
   });
 
@@ -96,5 +100,8 @@ describe("history", () => {
 it("fixes the times of a link that is sent to somebody", () => {
   const now = 1_795_258_800_000;
   expect(sharedState(initialState(), now)).toMatchObject({ from: String(now - 3_600_000), to: String(now) });
-  expect(sharedState({ ...initialState(), from: "5", to: "2026-11-21T10:00:00Z" }, now)).toMatchObject({ from: "5", to: "2026-11-21T10:00:00Z" });
+  expect(sharedState({ ...initialState(), from: "5", to: "2026-11-21T10:00:00Z" }, now)).toMatchObject({
+    from: "5",
+    to: "2026-11-21T10:00:00Z",
+  });
 });

@@ -46,6 +46,7 @@ export function historyModeOf(before: ViewState, after: ViewState): HistoryMode 
 
 /** The state for a link that is sent to somebody: times are fixed, because the reader's `now` is another. */
 export function sharedState(state: ViewState, nowMilliseconds: number): ViewState {
-  const fix = (time: string): string => (isRelative(time) ? String(Math.round(resolveTime(time, nowMilliseconds) ?? nowMilliseconds)) : time);
+  const fix = (time: string): string =>
+    isRelative(time) ? String(Math.round(resolveTime(time, nowMilliseconds) ?? nowMilliseconds)) : time;
   return { ...state, from: fix(state.from), to: fix(state.to) };
 }

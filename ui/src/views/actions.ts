@@ -39,7 +39,15 @@ export function copyName(node: number): void {
 /** One line a frame, root first, as in folded stacks. */
 export function copyStack(node: number): void {
   const tree = flame.peek().data;
-  if (tree) void copy(tree.pathTo(node).slice(1).map((step) => tree.nameOf(step)).join("\n"), "the stack");
+  if (tree)
+    void copy(
+      tree
+        .pathTo(node)
+        .slice(1)
+        .map((step) => tree.nameOf(step))
+        .join("\n"),
+      "the stack",
+    );
 }
 
 export function copyLink(): void {

@@ -25,7 +25,8 @@ const FILL_OPACITY = 0.34;
 
 export function chartOptions(settings: ChartSettings): uPlot.Options {
   const { theme } = settings;
-  const colorOf = (layer: number): string => (settings.hasOther && layer === settings.layerCount - 1 ? theme.other : (theme.layers[layer] ?? theme.other));
+  const colorOf = (layer: number): string =>
+    settings.hasOther && layer === settings.layerCount - 1 ? theme.other : (theme.layers[layer] ?? theme.other);
   const axis = { stroke: theme.axis, font: theme.font, grid: { stroke: theme.grid, width: 1 }, ticks: { show: false } };
   return {
     width: settings.width,
@@ -38,18 +39,33 @@ export function chartOptions(settings: ChartSettings): uPlot.Options {
     },
     axes: [
       { ...axis, size: 24, gap: 4, space: 90, values: "{HH}:{mm}", grid: { show: false } } as uPlot.Axis,
-      { ...axis, size: 84, gap: 6, space: 26, values: (_, splits) => splits.map(settings.formatAxis), ...(settings.isBinary && { incrs: POWERS_OF_TWO }) },
+      {
+        ...axis,
+        size: 84,
+        gap: 6,
+        space: 26,
+        values: (_, splits) => splits.map(settings.formatAxis),
+        ...(settings.isBinary && { incrs: POWERS_OF_TWO }),
+      },
     ],
     series: [
       {},
       ...Array.from({ length: settings.layerCount }, (_, layer): uPlot.Series => {
         const stroke = settings.isSingle ? theme.single.stroke : colorOf(layer);
         const fill = settings.isSingle ? theme.single.fill : withOpacity(stroke, FILL_OPACITY);
-        return { stroke, fill, width: settings.isSingle ? 1.5 : 1, points: { show: false }, ...(steppedPaths && { paths: steppedPaths }) };
+        return {
+          stroke,
+          fill,
+          width: settings.isSingle ? 1.5 : 1,
+          points: { show: false },
+          ...(steppedPaths && { paths: steppedPaths }),
+        };
       }),
     ],
     // Each layer is filled down to the one below it.
-    bands: Array.from({ length: Math.max(0, settings.layerCount - 1) }, (_, layer) => ({ series: [layer + 2, layer + 1] as [number, number] })),
+    bands: Array.from({ length: Math.max(0, settings.layerCount - 1) }, (_, layer) => ({
+      series: [layer + 2, layer + 1] as [number, number],
+    })),
     cursor: {
       y: false,
       points: { show: false },

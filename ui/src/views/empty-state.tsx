@@ -29,7 +29,9 @@ function Empty({ hint }: { hint: string | undefined }) {
       </p>
       <div class="state-actions">
         {isNarrowed && <Action label="All services" onClick={() => update({ query: "{}", zoom: "" })} />}
-        {!(from === "now-1d" && to === "now") && <Action label="Last 24 hours" onClick={() => update({ from: "now-1d", to: "now" })} />}
+        {!(from === "now-1d" && to === "now") && (
+          <Action label="Last 24 hours" onClick={() => update({ from: "now-1d", to: "now" })} />
+        )}
         <Action label="Look again" onClick={refresh} />
       </div>
     </State>
@@ -49,15 +51,27 @@ function Failure({ error }: { error: ApiError }) {
         error.hint !== "" && <p class="state-command">{capitalized(error.hint)}</p>
       )}
       <div class="state-actions">
-        {!isAway && view.value.query !== "{}" && <Action label="Clear the selector" onClick={() => update({ query: "{}", zoom: "" })} />}
-        {(error.code === "bad_time" || error.code === "bad_range") && <Action label="Last hour" onClick={() => update({ from: "now-1h", to: "now" })} />}
+        {!isAway && view.value.query !== "{}" && (
+          <Action label="Clear the selector" onClick={() => update({ query: "{}", zoom: "" })} />
+        )}
+        {(error.code === "bad_time" || error.code === "bad_range") && (
+          <Action label="Last hour" onClick={() => update({ from: "now-1h", to: "now" })} />
+        )}
         <Action label="Try again" onClick={refresh} />
       </div>
     </State>
   );
 }
 
-function State({ title, isError = false, children }: { title: string; isError?: boolean; children: ComponentChildren }) {
+function State({
+  title,
+  isError = false,
+  children,
+}: {
+  title: string;
+  isError?: boolean;
+  children: ComponentChildren;
+}) {
   return (
     <div class={`state${isError ? " is-error" : ""}`} role={isError ? "alert" : "status"} data-testid="profile-state">
       <h2>{title}</h2>
@@ -76,13 +90,19 @@ function Action({ label, onClick }: { label: string; onClick: () => void }) {
 
 export function NoServices() {
   if (services.value.loading && !services.value.data) return null;
-  return <p class="services-empty muted">{services.value.error?.message ?? "No service has sent anything in this range."}</p>;
+  return (
+    <p class="services-empty muted">{services.value.error?.message ?? "No service has sent anything in this range."}</p>
+  );
 }
 
 export function TableState() {
   if (top.value.error) return <p class="top-empty muted">{top.value.error.message}</p>;
   if (!top.value.data) return null;
-  return <p class="top-empty muted">{top.value.data.functions.length === 0 ? "No functions in this range." : "No function matches the search."}</p>;
+  return (
+    <p class="top-empty muted">
+      {top.value.data.functions.length === 0 ? "No functions in this range." : "No function matches the search."}
+    </p>
+  );
 }
 
 /** Above everything else: conditions that make what is shown less than it seems. */
@@ -90,9 +110,16 @@ export function Notices() {
   const { data, error } = flame.value;
   return (
     <>
-      {linkIsNewer.value && <Banner>This link was made by a newer Candela: what this version knows of it is shown.</Banner>}
+      {linkIsNewer.value && (
+        <Banner>This link was made by a newer Candela: what this version knows of it is shown.</Banner>
+      )}
       {error?.code === UNREACHABLE && data && <Banner>The server does not answer; this is what it said last.</Banner>}
-      {data?.header.partial && <Banner>This is a part of what matches: {data.header.partial_reason ?? "the query reached its budget"}. A shorter range shows all of it.</Banner>}
+      {data?.header.partial && (
+        <Banner>
+          This is a part of what matches: {data.header.partial_reason ?? "the query reached its budget"}. A shorter
+          range shows all of it.
+        </Banner>
+      )}
     </>
   );
 }

@@ -10,7 +10,9 @@ export function handleFlameKey(event: KeyboardEvent): void {
   if (event.ctrlKey || event.metaKey || event.altKey) return;
   const engine = flameView.current;
   if (!engine) return;
-  const handled = moveFor(event.key) ? (engine.moveSelection(moveFor(event.key) ?? "deeper"), true) : command(event.key);
+  const handled = moveFor(event.key)
+    ? (engine.moveSelection(moveFor(event.key) ?? "deeper"), true)
+    : command(event.key);
   if (handled) event.preventDefault();
 }
 

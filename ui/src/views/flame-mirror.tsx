@@ -26,11 +26,27 @@ export function FlameMirror() {
   );
 }
 
-function MirrorRow({ tree, node, isSelected, isOpen }: { tree: FlameTree; node: number; isSelected: boolean; isOpen: boolean }) {
+function MirrorRow({
+  tree,
+  node,
+  isSelected,
+  isOpen,
+}: {
+  tree: FlameTree;
+  node: number;
+  isSelected: boolean;
+  isOpen: boolean;
+}) {
   const { unit } = tree.header;
   const hasChildren = tree.firstChild(node) !== NONE;
   return (
-    <div role="row" id={mirrorRowId(node)} aria-level={tree.depth[node] + 1} aria-selected={isSelected} aria-expanded={hasChildren ? isOpen : undefined}>
+    <div
+      role="row"
+      id={mirrorRowId(node)}
+      aria-level={tree.depth[node] + 1}
+      aria-selected={isSelected}
+      aria-expanded={hasChildren ? isOpen : undefined}
+    >
       <span role="gridcell">{tree.nameOf(node)}</span>
       <span role="gridcell">{`self ${formatValue(tree.self[node], unit)}`}</span>
       <span role="gridcell">{`total ${formatValue(tree.total[node], unit)}`}</span>

@@ -11,7 +11,15 @@ import { handleFlameKey } from "./flame-keys.ts";
 import { FlameMirror, mirrorRowId } from "./flame-mirror.tsx";
 import { hasFlameGraph, ProfileState } from "./empty-state.tsx";
 import { FlameTooltip } from "./flame-tooltip.tsx";
-import { highlightedFrames, hoveredFunction, hoveredNode, perf, pointer, selectedNode, zoomedNode } from "./highlight.ts";
+import {
+  highlightedFrames,
+  hoveredFunction,
+  hoveredNode,
+  perf,
+  pointer,
+  selectedNode,
+  zoomedNode,
+} from "./highlight.ts";
 import { flame, update, view } from "./store.ts";
 import { flameTheme } from "./theme.ts";
 

@@ -75,7 +75,11 @@ function SearchBox() {
           }
         }}
       />
-      {view.value.search === "" ? <kbd>/</kbd> : <ClearButton label="Clear the search" onClick={() => update({ search: "" })} />}
+      {view.value.search === "" ? (
+        <kbd>/</kbd>
+      ) : (
+        <ClearButton label="Clear the search" onClick={() => update({ search: "" })} />
+      )}
     </div>
   );
 }
@@ -106,7 +110,12 @@ function SearchShare() {
         of all in {formatCount(found.nodes.length)} {found.nodes.length === 1 ? "place" : "places"}
       </span>
       {found.nodes.length > 0 && (
-        <button type="button" class="link-button" title="Zoom to the heaviest (n, N step through all)" onClick={zoomToHighlight}>
+        <button
+          type="button"
+          class="link-button"
+          title="Zoom to the heaviest (n, N step through all)"
+          onClick={zoomToHighlight}
+        >
           go to heaviest
         </button>
       )}
@@ -141,7 +150,13 @@ export function Breadcrumb() {
         .map((step) => (
           <span key={step} class="crumb">
             <span class="muted">›</span>
-            <button type="button" class="link-button" aria-current={step === node ? "location" : undefined} title={tree.nameOf(step)} onClick={() => flameView.current?.zoomTo(step)}>
+            <button
+              type="button"
+              class="link-button"
+              aria-current={step === node ? "location" : undefined}
+              title={tree.nameOf(step)}
+              onClick={() => flameView.current?.zoomTo(step)}
+            >
               {tree.frames.shortName(tree.frame[step])}
             </button>
           </span>

@@ -19,7 +19,8 @@ export function FlameTooltip() {
     const element = box.current;
     if (!element) return;
     const left = x + OFFSET + element.offsetWidth > innerWidth - MARGIN ? x - OFFSET - element.offsetWidth : x + OFFSET;
-    const top = y + OFFSET + element.offsetHeight > innerHeight - MARGIN ? y - OFFSET - element.offsetHeight : y + OFFSET;
+    const top =
+      y + OFFSET + element.offsetHeight > innerHeight - MARGIN ? y - OFFSET - element.offsetHeight : y + OFFSET;
     element.style.transform = `translate(${Math.max(MARGIN, left)}px, ${Math.max(MARGIN, top)}px)`;
   });
 

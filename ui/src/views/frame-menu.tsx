@@ -18,7 +18,11 @@ export function openFrameMenu(event: MouseEvent): void {
   event.preventDefault();
   hoveredNode.value = NONE;
   flameView.current?.select(node);
-  menu.value = { node, x: Math.min(event.clientX, innerWidth - WIDTH), y: Math.min(event.clientY, innerHeight - HEIGHT) };
+  menu.value = {
+    node,
+    x: Math.min(event.clientX, innerWidth - WIDTH),
+    y: Math.min(event.clientY, innerHeight - HEIGHT),
+  };
 }
 
 export function FrameMenu() {
@@ -32,7 +36,11 @@ export function FrameMenu() {
     const close = (): void => {
       menu.value = undefined;
     };
-    document.addEventListener("pointerdown", (event) => !panel.current?.contains(event.target as Node) && close(), options);
+    document.addEventListener(
+      "pointerdown",
+      (event) => !panel.current?.contains(event.target as Node) && close(),
+      options,
+    );
     document.addEventListener("wheel", close, { ...options, passive: true });
     document.addEventListener("keydown", (event) => handleKey(event, panel.current, close), options);
     return () => abort.abort();
@@ -49,7 +57,13 @@ export function FrameMenu() {
     ["Copy stack", "s", () => copyStack(open.node)],
   ];
   return (
-    <div class="popover-panel frame-menu" ref={panel} role="menu" aria-label={name} style={{ left: `${open.x}px`, top: `${open.y}px` }}>
+    <div
+      class="popover-panel frame-menu"
+      ref={panel}
+      role="menu"
+      aria-label={name}
+      style={{ left: `${open.x}px`, top: `${open.y}px` }}
+    >
       {entries.map(([label, key, action]) => (
         <button
           type="button"

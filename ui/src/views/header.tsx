@@ -22,7 +22,13 @@ export function Header() {
       <SelectorField />
       <TimePicker />
       <div class="header-end">
-        <button type="button" class="icon-button" title="Copy a link with fixed times (y)" aria-label="Copy a link to this view" onClick={copyLink}>
+        <button
+          type="button"
+          class="icon-button"
+          title="Copy a link with fixed times (y)"
+          aria-label="Copy a link to this view"
+          onClick={copyLink}
+        >
           <LinkIcon />
         </button>
         <button
@@ -35,7 +41,13 @@ export function Header() {
         >
           {isDark.value ? <SunIcon /> : <MoonIcon />}
         </button>
-        <button type="button" class="icon-button" title="Keys (?)" aria-label="Keyboard shortcuts" onClick={() => (isHelpOpen.value = true)}>
+        <button
+          type="button"
+          class="icon-button"
+          title="Keys (?)"
+          aria-label="Keyboard shortcuts"
+          onClick={() => (isHelpOpen.value = true)}
+        >
           <span aria-hidden="true">?</span>
         </button>
       </div>
@@ -50,7 +62,11 @@ function TypeChooser() {
   return (
     <label class="select-field">
       <span class="visually-hidden">Profile type</span>
-      <select value={chosen?.id ?? view.value.type} data-testid="type-select" onChange={(event) => update({ type: event.currentTarget.value, zoom: "", pinned: "" })}>
+      <select
+        value={chosen?.id ?? view.value.type}
+        data-testid="type-select"
+        onChange={(event) => update({ type: event.currentTarget.value, zoom: "", pinned: "" })}
+      >
         {!chosen && <option value={view.value.type}>{view.value.type}</option>}
         {known.map((type) => (
           <option key={type.id} value={type.id} title={type.id}>

@@ -20,16 +20,34 @@ export function Headline() {
       <h1 class="truncated" title={service.value ?? "All services"}>
         {service.value ?? "All services"}
       </h1>
-      <p class="figure">{hasData ? splitFigure(isGauge(type) ? formatValue(tree.rootTotal, unit) : formatRate(tree.rootTotal, unit, seconds, isCpuTime(type))) : "–"}</p>
+      <p class="figure">
+        {hasData
+          ? splitFigure(
+              isGauge(type)
+                ? formatValue(tree.rootTotal, unit)
+                : formatRate(tree.rootTotal, unit, seconds, isCpuTime(type)),
+            )
+          : "–"}
+      </p>
       <p class="muted">
         {currentType.value ? typeTitle(currentType.value) : view.value.type}
         {hasData && !isGauge(type) && ` · ${formatValue(tree.rootTotal, unit)}`}
       </p>
       <p class="muted">
         {hasData && `${formatCount(tree.header.samples)} samples in ${formatSeconds(seconds)}`}
-        {hasData && seconds < rangeSeconds * 0.97 && <span title="The rest of the range has no data: nothing was recorded yet."> of {formatSeconds(rangeSeconds)}</span>}
+        {hasData && seconds < rangeSeconds * 0.97 && (
+          <span title="The rest of the range has no data: nothing was recorded yet.">
+            {" "}
+            of {formatSeconds(rangeSeconds)}
+          </span>
+        )}
         {hasData && (
-          <a class="icon-link" href={api.pprofUrl({ query: view.value.query, type: view.value.type, range: range.value })} download="candela.pb.gz" title="Download as pprof">
+          <a
+            class="icon-link"
+            href={api.pprofUrl({ query: view.value.query, type: view.value.type, range: range.value })}
+            download="candela.pb.gz"
+            title="Download as pprof"
+          >
             <DownloadIcon />
             <span class="visually-hidden">Download as pprof</span>
           </a>

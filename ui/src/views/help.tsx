@@ -53,7 +53,13 @@ export function Help() {
     else if (!isHelpOpen.value && element.open) element.close();
   });
   return (
-    <dialog class="help" ref={dialog} aria-label="Keyboard shortcuts" closedby="any" onClose={() => (isHelpOpen.value = false)}>
+    <dialog
+      class="help"
+      ref={dialog}
+      aria-label="Keyboard shortcuts"
+      closedby="any"
+      onClose={() => (isHelpOpen.value = false)}
+    >
       <div class="help-sheet">
         {GROUPS.map(({ title, keys }) => (
           <section key={title}>

@@ -29,7 +29,14 @@ export function exposeToTests(): void {
         nodes: tree?.length ?? 0,
         total: tree?.rootTotal ?? 0,
         unit: tree?.header.unit ?? "",
-        visible: (flameView.current?.visibleBoxes() ?? []).map(({ name, x, y, w, h, total }) => ({ name, x, y, w, h, total })),
+        visible: (flameView.current?.visibleBoxes() ?? []).map(({ name, x, y, w, h, total }) => ({
+          name,
+          x,
+          y,
+          w,
+          h,
+          total,
+        })),
       };
     },
   };

@@ -13,7 +13,15 @@ interface PopoverProps {
   children: (close: () => void) => ComponentChildren;
 }
 
-export function Popover({ label, title, className = "", align = "left", above = false, testId, children }: PopoverProps) {
+export function Popover({
+  label,
+  title,
+  className = "",
+  align = "left",
+  above = false,
+  testId,
+  children,
+}: PopoverProps) {
   const [isOpen, setOpen] = useState(false);
   const root = useRef<HTMLDivElement>(null);
   const button = useRef<HTMLButtonElement>(null);
@@ -22,7 +30,11 @@ export function Popover({ label, title, className = "", align = "left", above = 
     if (!isOpen) return undefined;
     const abort = new AbortController();
     const options = { signal: abort.signal, capture: true };
-    document.addEventListener("pointerdown", (event) => !root.current?.contains(event.target as Node) && setOpen(false), options);
+    document.addEventListener(
+      "pointerdown",
+      (event) => !root.current?.contains(event.target as Node) && setOpen(false),
+      options,
+    );
     document.addEventListener(
       "keydown",
       (event) => {
@@ -38,7 +50,16 @@ export function Popover({ label, title, className = "", align = "left", above = 
 
   return (
     <div class={`popover ${className}`} ref={root}>
-      <button type="button" class="field-button" ref={button} title={title} aria-expanded={isOpen} aria-haspopup="dialog" data-testid={testId} onClick={() => setOpen(!isOpen)}>
+      <button
+        type="button"
+        class="field-button"
+        ref={button}
+        title={title}
+        aria-expanded={isOpen}
+        aria-haspopup="dialog"
+        data-testid={testId}
+        onClick={() => setOpen(!isOpen)}
+      >
         {label}
       </button>
       {isOpen && (

@@ -38,11 +38,24 @@ export function Quality() {
               ["samples", formatCount(samples)],
               ["with a user stack", formatCount(userStacks)],
               ["of these complete", formatShare(complete, userStacks)],
-              ...problems.map(({ name, count }): [string, string] => [name.replaceAll("_", " "), `${formatCount(count)} · ${formatShare(count, userStacks)}`]),
+              ...problems.map(({ name, count }): [string, string] => [
+                name.replaceAll("_", " "),
+                `${formatCount(count)} · ${formatShare(count, userStacks)}`,
+              ]),
             ]}
           />
-          <Facts title="Dropped" rows={(answer.drops ?? []).filter(({ count }) => count > 0).map(({ reason, count }) => [reason.replaceAll("_", " "), formatCount(count)])} none="nothing" />
-          <Facts title="Agents" rows={agents.map(({ host = "?", version = "" }) => [host, version])} none="none has reported" />
+          <Facts
+            title="Dropped"
+            rows={(answer.drops ?? [])
+              .filter(({ count }) => count > 0)
+              .map(({ reason, count }) => [reason.replaceAll("_", " "), formatCount(count)])}
+            none="nothing"
+          />
+          <Facts
+            title="Agents"
+            rows={agents.map(({ host = "?", version = "" }) => [host, version])}
+            none="none has reported"
+          />
           <Facts
             title={`Storage${answer.version ? `, candela ${answer.version}` : ""}`}
             rows={[

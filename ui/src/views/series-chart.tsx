@@ -50,7 +50,10 @@ export function SeriesChart() {
         onSelect: (from, to, pixels) => pixels >= MINIMUM_DRAG_PIXELS && selectRange(from, to),
         onReset: resetRange,
       }),
-      [layers.times, ...layers.layers.map(({ stacked: values }) => values.map((value) => value === null ? null : value / divisor))] as uPlot.AlignedData,
+      [
+        layers.times,
+        ...layers.layers.map(({ stacked: values }) => values.map((value) => (value === null ? null : value / divisor))),
+      ] as uPlot.AlignedData,
       element,
     );
   });
@@ -58,7 +61,9 @@ export function SeriesChart() {
   useEffect(() => {
     const element = host.current;
     if (!element) return undefined;
-    const observer = new ResizeObserver(() => chart.current?.setSize({ width: element.clientWidth, height: element.clientHeight }));
+    const observer = new ResizeObserver(() =>
+      chart.current?.setSize({ width: element.clientWidth, height: element.clientHeight }),
+    );
     observer.observe(element);
     const startDrag = (): void => {
       isDragging.value = true;
@@ -82,7 +87,13 @@ export function SeriesChart() {
       <div class="series-legend" aria-hidden="true">
         {stacked && <Legend stacked={stacked} index={cursor.value} />}
       </div>
-      <div class="series-chart" ref={host} data-testid="series-chart" role="img" aria-label={describe(stacked, range.value)} />
+      <div
+        class="series-chart"
+        ref={host}
+        data-testid="series-chart"
+        role="img"
+        aria-label={describe(stacked, range.value)}
+      />
     </div>
   );
 }
@@ -92,7 +103,8 @@ function Legend({ stacked, index }: { stacked: StackedSeries; index: number | un
   const theme = chartTheme.value;
   if (!answer || stacked.times.length === 0) return null;
   const isSingle = service.value !== undefined;
-  if (index === undefined) return <span class="muted">{isSingle ? "" : "Drag to choose a range, double click to go back"}</span>;
+  if (index === undefined)
+    return <span class="muted">{isSingle ? "" : "Drag to choose a range, double click to go back"}</span>;
   const time = stacked.times[index];
   return (
     <>

@@ -2,7 +2,13 @@
 
 import { useState } from "preact/hooks";
 import { isCpuTime, isGauge } from "../model/profile-type.ts";
-import { coveredSeconds, filterServices, hasPreviousPeriod, sumOfTotals, type ServiceEntry } from "../model/services.ts";
+import {
+  coveredSeconds,
+  filterServices,
+  hasPreviousPeriod,
+  sumOfTotals,
+  type ServiceEntry,
+} from "../model/services.ts";
 import { formatChange, formatRate, formatShare, formatValue } from "../model/units.ts";
 import { NoServices } from "./empty-state.tsx";
 import { Sparkline } from "./sparkline.tsx";
@@ -20,7 +26,9 @@ export function Services() {
   const shown = filterServices(entries, filter);
   const seconds = coveredSeconds(entries, range.value);
   const cost = (value: number): string =>
-    answer && isGauge(answer.type) ? formatValue(value, answer.unit) : formatRate(value, answer?.unit ?? "", seconds, isCpuTime(answer?.type ?? ""));
+    answer && isGauge(answer.type)
+      ? formatValue(value, answer.unit)
+      : formatRate(value, answer?.unit ?? "", seconds, isCpuTime(answer?.type ?? ""));
   return (
     <aside class="services" aria-label="Services" data-testid="services-list">
       <div class="services-head">
@@ -28,17 +36,36 @@ export function Services() {
         <span class="muted">{entries.length > 0 ? entries.length : ""}</span>
       </div>
       {entries.length > 8 && (
-        <input class="services-filter" type="search" placeholder="Filter" aria-label="Filter services" value={filter} onInput={(event) => setFilter(event.currentTarget.value)} />
+        <input
+          class="services-filter"
+          type="search"
+          placeholder="Filter"
+          aria-label="Filter services"
+          value={filter}
+          onInput={(event) => setFilter(event.currentTarget.value)}
+        />
       )}
       <ul class="services-rows">
         <li>
-          <button type="button" class="service-row is-all" aria-pressed={service.value === undefined} onClick={() => selectService(undefined)}>
+          <button
+            type="button"
+            class="service-row is-all"
+            aria-pressed={service.value === undefined}
+            onClick={() => selectService(undefined)}
+          >
             <span class="service-name">All services</span>
             <span class="service-cost">{entries.length > 0 ? cost(whole) : ""}</span>
           </button>
         </li>
         {shown.map((entry) => (
-          <ServiceRow key={entry.service} entry={entry} rank={entries.indexOf(entry)} whole={whole} cost={cost(entry.total)} showsChange={hasPreviousPeriod(entries)} />
+          <ServiceRow
+            key={entry.service}
+            entry={entry}
+            rank={entries.indexOf(entry)}
+            whole={whole}
+            cost={cost(entry.total)}
+            showsChange={hasPreviousPeriod(entries)}
+          />
         ))}
       </ul>
       {entries.length === 0 && <NoServices />}

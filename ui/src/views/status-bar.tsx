@@ -22,7 +22,10 @@ function FrameStatus() {
   if (!tree || tree.isEmpty || node >= tree.length) return <div class="frame-status" data-testid="flamegraph-status" />;
   const { unit } = tree.header;
   const frame = tree.frames.get(tree.frame[node]);
-  const place = [frame.file === "" ? "" : `${frame.file}${frame.line > 0 ? `:${frame.line}` : ""}`, frame.mapping].filter((part) => part !== "");
+  const place = [
+    frame.file === "" ? "" : `${frame.file}${frame.line > 0 ? `:${frame.line}` : ""}`,
+    frame.mapping,
+  ].filter((part) => part !== "");
   return (
     <div class="frame-status" data-testid="flamegraph-status">
       <strong class="truncated">{node === ROOT ? "Everything" : frame.name}</strong>
@@ -31,7 +34,9 @@ function FrameStatus() {
         <span>self {formatValue(tree.self[node], unit)}</span>
         <span>total {formatValue(tree.total[node], unit)}</span>
         <span>{formatShare(tree.total[node], tree.rootTotal)} of all</span>
-        {zoomedNode.value !== ROOT && <span>{formatShare(tree.total[node], tree.total[zoomedNode.value])} of view</span>}
+        {zoomedNode.value !== ROOT && (
+          <span>{formatShare(tree.total[node], tree.total[zoomedNode.value])} of view</span>
+        )}
       </span>
     </div>
   );
@@ -41,7 +46,12 @@ function Pruned() {
   const pruned = flame.value.data?.header.pruned ?? 0;
   if (pruned === 0) return null;
   return (
-    <button type="button" class="link-button" title="Small nodes are folded into “other” to keep the answer small; the totals hold them." onClick={loadAllNodes}>
+    <button
+      type="button"
+      class="link-button"
+      title="Small nodes are folded into “other” to keep the answer small; the totals hold them."
+      onClick={loadAllNodes}
+    >
       {formatCount(pruned)} small nodes folded · show all
     </button>
   );

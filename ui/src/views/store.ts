@@ -80,8 +80,17 @@ class Loader<T> {
 
 function asApiError(error: unknown): ApiError {
   if (error instanceof ApiError) return error;
-  if (error instanceof DecodeError) return new ApiError("bad_answer", error.message, "Reload the page; if it stays, page and server differ in version.");
-  return new ApiError("window", error instanceof Error ? error.message : String(error), "This is a fault of the page. Reload it, and please report it.");
+  if (error instanceof DecodeError)
+    return new ApiError(
+      "bad_answer",
+      error.message,
+      "Reload the page; if it stays, page and server differ in version.",
+    );
+  return new ApiError(
+    "window",
+    error instanceof Error ? error.message : String(error),
+    "This is a fault of the page. Reload it, and please report it.",
+  );
 }
 
 const servicesLoader = new Loader<ServicesAnswer>();
@@ -113,9 +122,13 @@ export function loadAllNodes(): void {
   allNodes.value = true;
 }
 
-export const currentType = computed<ProfileType | undefined>(() => resolveType(types.value.data ?? [], view.value.type));
+export const currentType = computed<ProfileType | undefined>(() =>
+  resolveType(types.value.data ?? [], view.value.type),
+);
 export const isLive = computed(() => view.value.live && isRelative(view.value.to));
-export const isLoading = computed(() => flame.value.loading || series.value.loading || services.value.loading || top.value.loading);
+export const isLoading = computed(
+  () => flame.value.loading || series.value.loading || services.value.loading || top.value.loading,
+);
 /** Series per service make sense only while no service is chosen. */
 export const seriesGroup = computed(() => (service.value === undefined ? "service_name" : undefined));
 
@@ -128,7 +141,11 @@ function loadEverything(): void {
   const toTime = resolveTime(to, now);
   if (fromTime === undefined || toTime === undefined) {
     const [field, text] = fromTime === undefined ? ["from", from] : ["to", to];
-    const error = new ApiError("bad_time", `${field} is no time: ${JSON.stringify(text)}`, "Use now-1h, 2026-11-21T10:00:00Z, or unix seconds.");
+    const error = new ApiError(
+      "bad_time",
+      `${field} is no time: ${JSON.stringify(text)}`,
+      "Use now-1h, 2026-11-21T10:00:00Z, or unix seconds.",
+    );
     for (const loader of [servicesLoader, seriesLoader, topLoader, flameLoader]) loader.fail(error);
     return;
   }
@@ -166,7 +183,10 @@ export function start(): void {
     const { data, error, loading } = flame.value;
     if (loading || !(isLive.value || error?.code === UNREACHABLE)) return undefined;
     const isWaiting = error?.code === UNREACHABLE || (data?.isEmpty ?? true);
-    const timer = setTimeout(() => document.visibilityState === "visible" && refresh(), isWaiting ? RETRY_MILLISECONDS : REFRESH_MILLISECONDS);
+    const timer = setTimeout(
+      () => document.visibilityState === "visible" && refresh(),
+      isWaiting ? RETRY_MILLISECONDS : REFRESH_MILLISECONDS,
+    );
     return () => clearTimeout(timer);
   });
   document.addEventListener("visibilitychange", () => {

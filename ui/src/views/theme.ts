@@ -13,7 +13,9 @@ export const themeChoice = signal<ThemeChoice>(remembered());
 const darkSystem = mediaSignal("(prefers-color-scheme: dark)");
 const forcedColors = mediaSignal("(forced-colors: active)");
 
-export const isDark = computed(() => (themeChoice.value === "system" ? darkSystem.value : themeChoice.value === "dark"));
+export const isDark = computed(() =>
+  themeChoice.value === "system" ? darkSystem.value : themeChoice.value === "dark",
+);
 
 function mediaSignal(query: string) {
   const media = matchMedia(query);

@@ -51,8 +51,12 @@ function widen(): void {
 }
 
 function RangePanel({ close }: { close: () => void }) {
-  const [fromText, setFrom] = useState(isRelative(view.peek().from) ? view.peek().from : formatClock(range.peek().from, { date: true }));
-  const [toText, setTo] = useState(isRelative(view.peek().to) ? view.peek().to : formatClock(range.peek().to, { date: true }));
+  const [fromText, setFrom] = useState(
+    isRelative(view.peek().from) ? view.peek().from : formatClock(range.peek().from, { date: true }),
+  );
+  const [toText, setTo] = useState(
+    isRelative(view.peek().to) ? view.peek().to : formatClock(range.peek().to, { date: true }),
+  );
   const choose = (from: string, to: string): void => {
     update({ from, to });
     close();
@@ -62,7 +66,12 @@ function RangePanel({ close }: { close: () => void }) {
       <ul class="preset-list">
         {PRESETS.map((preset) => (
           <li key={preset.from}>
-            <button type="button" class="menu-item" aria-pressed={view.value.from === preset.from && view.value.to === "now"} onClick={() => choose(preset.from, "now")}>
+            <button
+              type="button"
+              class="menu-item"
+              aria-pressed={view.value.from === preset.from && view.value.to === "now"}
+              onClick={() => choose(preset.from, "now")}
+            >
               {preset.label}
             </button>
           </li>
@@ -94,6 +103,8 @@ function RangePanel({ close }: { close: () => void }) {
 
 /** A date without a zone is the reader's own: sent as unix milliseconds, so that a link means the same elsewhere. */
 function asParameter(text: string): string {
-  const local = /^\d{4}-\d{2}-\d{2}(?:[ T]\d{2}:\d{2}(?::\d{2})?)?$/.test(text.trim()) ? Date.parse(text.trim().replace(" ", "T")) : Number.NaN;
+  const local = /^\d{4}-\d{2}-\d{2}(?:[ T]\d{2}:\d{2}(?::\d{2})?)?$/.test(text.trim())
+    ? Date.parse(text.trim().replace(" ", "T"))
+    : Number.NaN;
   return Number.isNaN(local) ? text.trim() : String(local);
 }

@@ -101,8 +101,15 @@ function SortHeader({ column, label }: { column: SortColumn; label: string }) {
   const { sortBy, descending } = view.value;
   const isSorted = sortBy === column;
   return (
-    <div role="columnheader" class={`top-${column}`} aria-sort={isSorted ? (descending ? "descending" : "ascending") : "none"}>
-      <button type="button" onClick={() => update({ sortBy: column, descending: isSorted ? !descending : column !== "name" })}>
+    <div
+      role="columnheader"
+      class={`top-${column}`}
+      aria-sort={isSorted ? (descending ? "descending" : "ascending") : "none"}
+    >
+      <button
+        type="button"
+        onClick={() => update({ sortBy: column, descending: isSorted ? !descending : column !== "name" })}
+      >
         {label}
         <span class="sort-mark" aria-hidden="true">
           {isSorted ? (descending ? "▾" : "▴") : ""}
@@ -164,10 +171,24 @@ function FunctionName({ name }: { name: string }) {
   );
 }
 
-function Cost({ value, whole, unit, column }: { value: number; whole: number; unit: string; column: "self" | "total" }) {
+function Cost({
+  value,
+  whole,
+  unit,
+  column,
+}: {
+  value: number;
+  whole: number;
+  unit: string;
+  column: "self" | "total";
+}) {
   return (
     <span class={`top-${column} cost`} role="gridcell" title={formatValue(value, unit)}>
-      <span class="cost-bar" style={{ width: `${whole > 0 ? Math.min(100, (100 * value) / whole) : 0}%` }} aria-hidden="true" />
+      <span
+        class="cost-bar"
+        style={{ width: `${whole > 0 ? Math.min(100, (100 * value) / whole) : 0}%` }}
+        aria-hidden="true"
+      />
       <span class="cost-share">{value === 0 ? "–" : formatShare(value, whole)}</span>
       <span class="cost-value">{value === 0 ? "" : formatValue(value, unit)}</span>
     </span>
