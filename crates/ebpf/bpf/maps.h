@@ -56,7 +56,7 @@ struct {
 	__type(value, struct unwind_rule);
 } rules SEC(".maps");
 
-/* Unwind tables, exactly sized, two words of the format per element. */
+/* Unwind tables, exactly sized. */
 struct table_map {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_INNER_MAP | BPF_F_MMAPABLE);

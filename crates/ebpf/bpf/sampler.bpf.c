@@ -9,21 +9,16 @@
 
 /* === the walk's primitives === */
 
-static __always_inline bool table_exists(__u32 table)
+typedef void *table_handle;
+
+static __always_inline table_handle table_open(__u32 table)
 {
-	return bpf_map_lookup_elem(&tables, &table) != 0;
+	return bpf_map_lookup_elem(&tables, &table);
 }
 
-static __always_inline bool table_element(__u32 table, __u32 index, struct table_element *out)
+static __always_inline const struct table_element *table_element(table_handle table, __u32 index)
 {
-	void *words = bpf_map_lookup_elem(&tables, &table);
-	if (!words)
-		return false;
-	struct table_element *element = bpf_map_lookup_elem(words, &index);
-	if (!element)
-		return false;
-	*out = *element;
-	return true;
+	return bpf_map_lookup_elem(table, &index);
 }
 
 static __always_inline bool rule_at(__u32 index, struct unwind_rule *out)

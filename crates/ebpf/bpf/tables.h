@@ -40,8 +40,13 @@ enum region_kind {
 	REGION_FRAME_POINTER = 1,
 };
 
+/* A table is read by cache lines: one map lookup yields this many words of the format. */
+enum {
+	ELEMENT_WORDS = 16,
+};
+
 struct table_element {
-	__u32 words[2];
+	__u32 words[ELEMENT_WORDS];
 };
 
 struct unwind_rule {
@@ -64,8 +69,8 @@ enum {
 	DWARF_RBP = 6,
 	DWARF_RSP = 7,
 	DWARF_REGISTERS = 16,
-	/* A 64 KiB page holds at most 2^16 rows. */
-	ROW_SEARCH_STEPS = 17,
+	/* A 64 KiB page holds at most 2^16 rows, which lie in 2^12 elements and a part of one more. */
+	ELEMENT_SEARCH_STEPS = 13,
 	/* A process has at most 2^16 regions. */
 	REGION_SEARCH_STEPS = 17,
 };

@@ -4,8 +4,9 @@
  * candela-unwind's walk. It is plain C over four primitives, so that a test
  * can compile it for user space and run both twins on the same stack:
  *
- *   bool table_exists(__u32 table)
- *   bool table_element(__u32 table, __u32 index, struct table_element *out)
+ *   table_handle: what table_open gives, comparable with 0
+ *   table_handle table_open(__u32 table)
+ *   const struct table_element *table_element(table_handle table, __u32 index), 0 behind the end
  *   bool rule_at(__u32 index, struct unwind_rule *out)
  *   bool region_at(__u32 index, struct region *out)
  *   bool read_user(void *out, __u32 bytes, __u64 address)
@@ -41,58 +42,100 @@ static __always_inline bool find_region(struct walk *walk, __u64 address)
 	return false;
 }
 
-static __always_inline bool table_word(__u32 table, __u32 index, __u32 *word)
+static __always_inline bool table_word(table_handle table, __u32 index, __u32 *word)
 {
-	struct table_element element;
+	const struct table_element *element = table_element(table, index / ELEMENT_WORDS);
 
-	if (!table_element(table, index >> 1, &element))
+	if (!element)
 		return false;
-	*word = index & 1 ? element.words[1] : element.words[0];
+	*word = element->words[index % ELEMENT_WORDS];
 	return true;
 }
 
-/* The last row at or before address, as in the table format; false where none is. */
-static __always_inline bool find_row(__u32 table, __u64 address, __u32 *row)
+/*
+ * The last of the rows [low, high) at or before target, or row low - 1 where they
+ * all lie behind it: a page without an earlier row continues the page before.
+ */
+static __always_inline bool last_row_until(table_handle table, __u32 low, __u32 high, __u32 target, __u32 *row)
 {
-	__u32 first_page, page_count, low, high;
-	struct table_element header;
-	__u64 page = address >> 16;
+	const struct table_element *element;
+	/* Elements that begin inside the page: the last whose first row is <= target holds the row. */
+	__u32 first = low / ELEMENT_WORDS + 1;
+	__u32 last = (high + ELEMENT_WORDS - 1) / ELEMENT_WORDS;
 
-	if (!table_element(table, 0, &header))
-		return false;
-	first_page = header.words[0];
-	page_count = header.words[1];
-	if (page < first_page || page - first_page >= page_count)
-		return false;
-	page -= first_page;
-	if (!table_word(table, 2 + page, &low) || !table_word(table, 3 + page, &high))
-		return false;
-
-	/* Invariant: the rows before low are <= address, those from high on are >. */
-	__u32 target = address & 0xffff;
-	for (int step = 0; step < ROW_SEARCH_STEPS; step++) {
-		__u32 word;
-		if (low >= high)
+	for (int step = 0; step < ELEMENT_SEARCH_STEPS; step++) {
+		if (first >= last)
 			break;
-		__u32 middle = low + (high - low) / 2;
-		if (!table_word(table, middle, &word))
+		__u32 middle = first + (last - first) / 2;
+		element = table_element(table, middle);
+		if (!element)
 			return false;
-		if ((word >> 16) <= target)
-			low = middle + 1;
+		if ((element->words[0] >> 16) <= target)
+			first = middle + 1;
 		else
-			high = middle;
+			last = middle;
 	}
-	/* A page without an earlier row continues the last row of the page before. */
-	if (low <= 3 + page_count)
+
+	__u32 base = (first - 1) * ELEMENT_WORDS;
+	__u32 begin = low > base ? low - base : 0;
+	__u32 end = high - base < ELEMENT_WORDS ? high - base : ELEMENT_WORDS;
+	element = table_element(table, first - 1);
+	if (!element)
 		return false;
-	return table_word(table, low - 1, row);
+	/* Invariant: the words before begin are <= target or before the page, those from end on are >. */
+	for (int step = 0; step < 5; step++) {
+		if (begin >= end)
+			break;
+		__u32 middle = (begin + end) / 2;
+		if ((element->words[middle % ELEMENT_WORDS] >> 16) <= target)
+			begin = middle + 1;
+		else
+			end = middle;
+	}
+	if (begin > 0) {
+		*row = element->words[(begin - 1) % ELEMENT_WORDS];
+		return true;
+	}
+	return table_word(table, base - 1, row);
 }
 
-static __always_inline bool find_rule(struct walk *walk, __u64 address, struct unwind_rule *rule)
+/* The row that holds at address, as in the table format; false where none does. */
+static __always_inline bool find_row(table_handle table, __u64 address, __u32 *row)
+{
+	const struct table_element *header = table_element(table, 0);
+	__u64 page = address >> 16;
+	__u32 low, high, page_count;
+
+	if (!header)
+		return false;
+	page_count = header->words[1];
+	if (page < header->words[0] || page - header->words[0] >= page_count)
+		return false;
+	page -= header->words[0];
+	if (!table_word(table, 2 + page, &low) || !table_word(table, 3 + page, &high))
+		return false;
+	__u32 first_row = 3 + page_count;
+	if (low < first_row || high < low)
+		return false;
+	if (!last_row_until(table, low, high, address & 0xffff, row))
+		return false;
+	/* Before the very first row there is only the index of pages. */
+	if (low == first_row) {
+		__u32 first;
+		if (!table_word(table, first_row, &first))
+			return false;
+		if (first_row == high || (first >> 16) > (address & 0xffff))
+			return false;
+	}
+	return true;
+}
+
+static __always_inline bool find_rule(const struct walk *walk, table_handle table, __u64 address,
+				      struct unwind_rule *rule)
 {
 	__u32 row;
 
-	if (!find_row(walk->region.table, address - walk->region.bias, &row))
+	if (!find_row(table, address - walk->region.bias, &row))
 		return false;
 	return rule_at(row & 0xffff, rule);
 }
@@ -170,9 +213,10 @@ static __always_inline int walk_step(struct walk *walk)
 			return stop(walk, WALK_COMPLETE);
 		return frame_pointer_step(walk, true);
 	}
-	if (!table_exists(walk->region.table))
+	table_handle table = table_open(walk->region.table);
+	if (!table)
 		return stop(walk, WALK_NO_TABLE);
-	if (!find_rule(walk, address, &rule))
+	if (!find_rule(walk, table, address, &rule))
 		return stop(walk, WALK_NO_RULE);
 
 	switch (rule.cfa_kind) {

@@ -28,8 +28,8 @@ impl BpfMap {
         Ok(BpfMap { name, file })
     }
 
-    /// A new array of `elements` eight-byte elements that fits into the `tables` map.
-    pub(crate) fn new_table(elements: u32) -> Result<BpfMap, Error> {
+    /// A new array of `elements` elements of `element_bytes` that fits into the `tables` map.
+    pub(crate) fn new_table(elements: u32, element_bytes: u32) -> Result<BpfMap, Error> {
         let options = libbpf_sys::bpf_map_create_opts {
             sz: size_of::<libbpf_sys::bpf_map_create_opts>() as libbpf_sys::size_t,
             map_flags: libbpf_sys::BPF_F_INNER_MAP | libbpf_sys::BPF_F_MMAPABLE,
@@ -41,7 +41,7 @@ impl BpfMap {
                 libbpf_sys::BPF_MAP_TYPE_ARRAY,
                 c"candela_table".as_ptr(),
                 4,
-                8,
+                element_bytes,
                 elements,
                 &raw const options,
             )

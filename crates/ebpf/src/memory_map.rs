@@ -32,6 +32,9 @@ pub(crate) unsafe trait Plain: Copy {}
 // SAFETY: a primitive of eight bytes.
 unsafe impl Plain for u64 {}
 
+// SAFETY: primitives without gaps, 64 bytes.
+unsafe impl Plain for [u32; 16] {}
+
 // SAFETY: the memory belongs to the mapping, not to a thread; all access goes through
 // methods that copy plain data or use atomics.
 unsafe impl Send for MemoryMap {}

@@ -8,6 +8,11 @@ use std::collections::HashMap;
 use std::os::fd::AsRawFd;
 use std::sync::atomic::{Ordering, fence};
 
+/// `struct table_element` of bpf/tables.h.
+type Element = [u32; ELEMENT_WORDS];
+
+const ELEMENT_WORDS: usize = 16;
+
 /// Uploads tables; each is an array of its exact size inside the `tables` map of maps.
 ///
 /// An array is filled through a memory mapping: one copy, where a batch of updates takes 100 ns
@@ -126,36 +131,27 @@ impl TableStore {
                 max_tables: self.max_tables,
             });
         }
-        let elements = u32::try_from(words.len().div_ceil(2)).unwrap_or(0);
+        let elements = u32::try_from(words.len().div_ceil(ELEMENT_WORDS)).unwrap_or(0);
         if elements == 0 {
             return Err(Error::TableSize {
                 id: id.0,
                 words: words.len(),
             });
         }
-        let map = BpfMap::new_table(elements)?;
+        let map = BpfMap::new_table(elements, size_of::<Element>() as u32)?;
         let memory =
-            MappedArray::<u64>::new(map.file(), elements).map_err(|source| Error::Map {
+            MappedArray::<Element>::new(map.file(), elements).map_err(|source| Error::Map {
                 map: "candela_table",
                 action: "map",
                 source,
             })?;
-        write_words(&memory, words);
+        let (whole, rest) = words.as_chunks::<ELEMENT_WORDS>();
+        memory.write(0, whole);
+        if !rest.is_empty() {
+            let mut last: Element = [0; ELEMENT_WORDS];
+            last[..rest.len()].copy_from_slice(rest);
+            memory.write(elements - 1, &[last]);
+        }
         Ok(map)
-    }
-}
-
-/// Pairs of words as they lie in memory; an odd last one is padded with zero.
-fn write_words(memory: &MappedArray<u64>, words: &[u32]) {
-    // Small pieces keep the second copy of a table out of our own memory.
-    const PIECE: usize = 4096;
-    let mut pairs = Vec::with_capacity(PIECE);
-    for (piece, chunk) in words.chunks(2 * PIECE).enumerate() {
-        pairs.clear();
-        pairs.extend(chunk.chunks(2).map(|pair| {
-            let high = pair.get(1).copied().unwrap_or(0);
-            u64::from(pair[0]) | (u64::from(high) << 32)
-        }));
-        memory.write((piece * PIECE) as u32, &pairs);
     }
 }

@@ -15,6 +15,7 @@ const CASES: u64 = 3000;
 const STACK_BASE: u64 = 0x7ffc_0000_0000;
 const STACK_WORDS: u64 = 600;
 const TABLES: u64 = 4;
+const ELEMENT_WORDS: usize = 16;
 /// Tables cover this much from address 0x1000 of their object; regions map it one after another.
 const CODE_BYTES: u64 = 0x3_0000;
 const FIRST_REGION: u64 = 0x5555_0000_0000;
@@ -188,11 +189,11 @@ fn encode(case: &Case, out: &mut Vec<u8>) {
         .iter()
         .for_each(|rule| out.extend(rule.to_bits().to_le_bytes()));
     for table in &case.tables {
-        out.extend(count(table.words().len() / 2));
-        table
-            .words()
-            .iter()
-            .for_each(|word| out.extend(word.to_le_bytes()));
+        let elements = table.words().len().div_ceil(ELEMENT_WORDS);
+        out.extend(count(elements));
+        let padding = elements * ELEMENT_WORDS - table.words().len();
+        let words = table.words().iter().chain(std::iter::repeat_n(&0, padding));
+        words.for_each(|word| out.extend(word.to_le_bytes()));
     }
     out.extend(count(case.regions.len()));
     for region in &case.regions {

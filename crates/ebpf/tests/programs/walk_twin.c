@@ -31,17 +31,17 @@ static struct {
 	__u32 stack_bytes;
 } input;
 
-static bool table_exists(__u32 table)
+/* A table's number and one, so that the first is not "no table". */
+typedef __u32 table_handle;
+
+static table_handle table_open(__u32 table)
 {
-	return table < MAX_TABLES && input.tables[table];
+	return table < MAX_TABLES && input.tables[table] ? table + 1 : 0;
 }
 
-static bool table_element(__u32 table, __u32 index, struct table_element *out)
+static const struct table_element *table_element(table_handle table, __u32 index)
 {
-	if (!table_exists(table) || index >= input.element_counts[table])
-		return false;
-	*out = input.tables[table][index];
-	return true;
+	return index < input.element_counts[table - 1] ? &input.tables[table - 1][index] : 0;
 }
 
 static bool rule_at(__u32 index, struct unwind_rule *out)
