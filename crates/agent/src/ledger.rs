@@ -59,7 +59,7 @@ reasons! {
     FrameUnnamed => "frame_unnamed",
     /// Samples: the exporter was behind and the profile was given up.
     ExporterBehind => "exporter_behind",
-    /// Samples that the receiver refused for good.
+    /// Series that the receiver refused for good.
     ExportRejected => "export_rejected",
     /// Spooled profiles removed to stay within the spool's size.
     SpoolFull => "spool_full",

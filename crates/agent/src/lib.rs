@@ -50,6 +50,8 @@ pub use crate::error::AgentError;
 pub use crate::export::ExportError;
 pub use crate::export::Exporter;
 pub use crate::export::InProcess;
+pub use crate::export::OtlpGrpc;
+pub use crate::export::OtlpGrpcOptions;
 pub use crate::export::SpoolOptions;
 pub use crate::labels::CgroupFacts;
 pub use crate::labels::Labeler;

@@ -93,7 +93,7 @@ pub struct DeliveryStatus {
     pub exporter: String,
     /// Profiles that the sink has taken.
     pub profiles: u64,
-    /// Their samples.
+    /// Their samples; those of profiles that had waited on disk are not counted.
     pub samples: u64,
     /// Attempts that failed and will be repeated.
     pub failed_attempts: u64,

@@ -110,18 +110,19 @@ impl Delivery {
             return;
         }
         let result = self.exporter.export(&profile);
-        if self.note(&result, sample_count(&profile)) {
+        if self.note(&result, profile.series.len() as u64, sample_count(&profile)) {
             self.keep(profile);
         }
     }
 
-    /// Counts what came of an attempt; true when it should be repeated.
-    fn note(&mut self, result: &Result<(), ExportError>, samples: u64) -> bool {
+    /// Counts what came of an attempt with a profile of that many series and samples; true when it
+    /// should be repeated.
+    fn note(&mut self, result: &Result<(), ExportError>, series: u64, samples: u64) -> bool {
         let mut refused = 0;
         match result {
             Ok(()) => {}
-            Err(ExportError::PartlyRejected { samples, .. }) => refused = *samples,
-            Err(ExportError::Rejected { .. }) => refused = samples,
+            Err(ExportError::PartlyRejected { series, .. }) => refused = *series,
+            Err(ExportError::Rejected { .. }) => refused = series,
             Err(ExportError::Unavailable { reason }) => {
                 tracing::debug!(%reason, "profile not exported");
                 self.backoff.failed(Instant::now());
@@ -132,17 +133,19 @@ impl Delivery {
             }
         }
         if let Err(error) = result {
-            tracing::warn!(%error, "the receiver refused samples");
+            tracing::warn!(%error, "the receiver refused series");
             self.board.ledger.add(DropReason::ExportRejected, refused);
         }
         self.backoff.succeeded();
         let delivery = &mut self.board.parts().delivery;
-        delivery.profiles += u64::from(refused < samples || samples == 0);
-        delivery.samples += samples.saturating_sub(refused);
-        delivery.last_error = match result {
-            Ok(()) => String::new(),
-            Err(error) => error.to_string(),
-        };
+        match result {
+            Err(error) => delivery.last_error = error.to_string(),
+            Ok(()) => {
+                delivery.last_error.clear();
+                delivery.profiles += 1;
+                delivery.samples += samples;
+            }
+        }
         false
     }
 
@@ -169,7 +172,7 @@ impl Delivery {
             }
             if let Some(profile) = self.kept.pop_front() {
                 let result = self.exporter.export(&profile);
-                if self.note(&result, sample_count(&profile)) {
+                if self.note(&result, profile.series.len() as u64, sample_count(&profile)) {
                     self.kept.push_front(profile);
                     return;
                 }
@@ -179,8 +182,8 @@ impl Delivery {
                 return;
             };
             let result = self.exporter.export_spooled(&bytes);
-            // How many samples it has is not known without decoding it.
-            if self.note(&result, 0) {
+            // How many series and samples it has is not known without decoding it.
+            if self.note(&result, 1, 0) {
                 return;
             }
             if let Some(spool) = &mut self.spool {

@@ -48,10 +48,10 @@ pub enum ExportError {
         reason: String,
     },
     /// In part: the rest was taken.
-    #[error("{samples} samples refused: {reason}")]
+    #[error("{series} series refused: {reason}")]
     PartlyRejected {
-        /// How many samples were not taken.
-        samples: u64,
+        /// How many series were not taken.
+        series: u64,
         /// Why, for users.
         reason: String,
     },

@@ -1,0 +1,221 @@
+//! The sink of `candela agent --server`: OTLP profiles over gRPC, to Candela or any other receiver.
+
+use std::time::Duration;
+
+use candela_formats::OtlpOptions;
+use candela_formats::encode_otlp;
+use candela_model::Profile;
+use opentelemetry_proto::tonic::collector::profiles::v1development::ExportProfilesServiceRequest;
+use opentelemetry_proto::tonic::collector::profiles::v1development::profiles_service_client::ProfilesServiceClient;
+use prost::Message;
+use tokio::runtime::Runtime;
+use tonic::Code;
+use tonic::Status;
+use tonic::codec::CompressionEncoding;
+use tonic::metadata::Ascii;
+use tonic::metadata::MetadataValue;
+use tonic::transport::Channel;
+use tonic::transport::Endpoint;
+
+use crate::error::AgentError;
+use crate::export::exporter::ExportError;
+use crate::export::exporter::Exporter;
+use crate::status::VERSION;
+
+/// Where to send, and as whom.
+#[derive(Clone, Debug)]
+pub struct OtlpGrpcOptions {
+    /// The server, like `http://127.0.0.1:4040`.
+    pub endpoint: String,
+    /// Sent as `authorization: Bearer …`.
+    pub bearer_token: Option<String>,
+    /// Sent as `x-scope-orgid`.
+    pub tenant: Option<String>,
+    /// How long one attempt may take.
+    pub timeout: Duration,
+}
+
+/// Sends profiles over gRPC, compressed. It connects when the first profile comes, and again
+/// whenever the connection is lost.
+#[derive(Debug)]
+pub struct OtlpGrpc {
+    endpoint: String,
+    headers: Vec<(&'static str, MetadataValue<Ascii>)>,
+    client: ProfilesServiceClient<Channel>,
+    runtime: Runtime,
+}
+
+// === impl OtlpGrpcOptions ===
+
+impl OtlpGrpcOptions {
+    /// No token, no tenant, ten seconds.
+    #[must_use]
+    pub fn new(endpoint: &str) -> Self {
+        Self {
+            endpoint: endpoint.to_owned(),
+            bearer_token: None,
+            tenant: None,
+            timeout: Duration::from_secs(10),
+        }
+    }
+}
+
+// === impl OtlpGrpc ===
+
+impl OtlpGrpc {
+    /// An exporter to one server; nothing is sent yet.
+    ///
+    /// # Errors
+    /// [`AgentError::Endpoint`], [`AgentError::Token`] and, when the system refuses a thread,
+    /// [`AgentError::Thread`].
+    pub fn new(options: &OtlpGrpcOptions) -> Result<Self, AgentError> {
+        let refused = |reason: String| AgentError::Endpoint {
+            given: options.endpoint.clone(),
+            reason,
+        };
+        let address = options.endpoint.trim_end_matches('/').to_owned();
+        if address.starts_with("https://") {
+            return Err(refused("this build has no TLS; put a proxy before the server or use http".to_owned()));
+        }
+        if !address.starts_with("http://") {
+            return Err(refused("it does not start with http://".to_owned()));
+        }
+        let endpoint = Endpoint::from_shared(address.clone())
+            .map_err(|error| refused(error.to_string()))?
+            .connect_timeout(options.timeout)
+            .timeout(options.timeout);
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(|source| AgentError::Thread { name: "export runtime", source })?;
+        let channel = {
+            // The lazy connection registers its worker with the runtime.
+            let _context = runtime.enter();
+            endpoint.connect_lazy()
+        };
+        let client = ProfilesServiceClient::new(channel).send_compressed(CompressionEncoding::Gzip);
+        Ok(Self {
+            endpoint: address,
+            headers: headers(options)?,
+            client,
+            runtime,
+        })
+    }
+
+    fn send(&mut self, message: ExportProfilesServiceRequest) -> Result<(), ExportError> {
+        let mut request = tonic::Request::new(message);
+        for (name, value) in &self.headers {
+            request.metadata_mut().insert(*name, value.clone());
+        }
+        let response = self.runtime.block_on(self.client.export(request));
+        let response = response.map_err(|status| error_of(&self.endpoint, &status))?;
+        match response.into_inner().partial_success {
+            Some(partial) if partial.rejected_profiles > 0 => Err(ExportError::PartlyRejected {
+                series: partial.rejected_profiles.unsigned_abs(),
+                reason: partial.error_message,
+            }),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Exporter for OtlpGrpc {
+    fn name(&self) -> String {
+        self.endpoint.clone()
+    }
+
+    fn export(&mut self, profile: &Profile) -> Result<(), ExportError> {
+        self.send(request_of(profile))
+    }
+
+    fn to_spool(&self, profile: &Profile) -> Option<Vec<u8>> {
+        Some(request_of(profile).encode_to_vec())
+    }
+
+    fn export_spooled(&mut self, bytes: &[u8]) -> Result<(), ExportError> {
+        let message = ExportProfilesServiceRequest::decode(bytes);
+        let message = message.map_err(|error| ExportError::Rejected {
+            reason: format!("a spooled profile cannot be decoded: {error}"),
+        })?;
+        self.send(message)
+    }
+}
+
+fn headers(options: &OtlpGrpcOptions) -> Result<Vec<(&'static str, MetadataValue<Ascii>)>, AgentError> {
+    let mut headers = Vec::new();
+    if let Some(token) = &options.bearer_token {
+        let mut value: MetadataValue<Ascii> =
+            format!("Bearer {token}").parse().map_err(|_| AgentError::Token)?;
+        // Keeps it out of what tonic and hyper print.
+        value.set_sensitive(true);
+        headers.push(("authorization", value));
+    }
+    if let Some(tenant) = &options.tenant {
+        let value = tenant.parse().map_err(|_| AgentError::Option {
+            name: "tenant",
+            value: tenant.clone(),
+            range: "visible ASCII characters",
+        })?;
+        headers.push(("x-scope-orgid", value));
+    }
+    Ok(headers)
+}
+
+fn request_of(profile: &Profile) -> ExportProfilesServiceRequest {
+    let options = OtlpOptions {
+        scope_name: "candela".to_owned(),
+        scope_version: VERSION.to_owned(),
+        ..OtlpOptions::default()
+    };
+    encode_otlp(profile, &options)
+}
+
+/// What the receiver will never want is refused; everything else may be different later, also a
+/// wrong token: somebody will correct it.
+fn error_of(endpoint: &str, status: &Status) -> ExportError {
+    let is_final = matches!(
+        status.code(),
+        Code::InvalidArgument | Code::OutOfRange | Code::AlreadyExists | Code::FailedPrecondition
+    );
+    let mut reason = format!("{endpoint}: {}", status.message());
+    let mut cause = std::error::Error::source(status);
+    while let Some(error) = cause {
+        reason = format!("{reason}: {error}");
+        cause = error.source();
+    }
+    if is_final {
+        return ExportError::Rejected { reason };
+    }
+    ExportError::Unavailable { reason }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_that_are_none_are_named() {
+        for address in ["", "localhost:4040", "https://server", "http://"] {
+            let error = OtlpGrpc::new(&OtlpGrpcOptions::new(address)).expect_err("no address");
+            assert!(error.to_string().contains(&format!("{address:?}")), "{error}");
+        }
+    }
+
+    #[test]
+    fn tokens_do_not_show() {
+        let mut options = OtlpGrpcOptions::new("http://127.0.0.1:1");
+        options.bearer_token = Some("secret-token".to_owned());
+        let exporter = OtlpGrpc::new(&options).expect("a valid address");
+        assert!(!format!("{exporter:?}").contains("secret-token"));
+        options.bearer_token = Some("line\nfeed".to_owned());
+        assert!(matches!(OtlpGrpc::new(&options), Err(AgentError::Token)));
+    }
+
+    #[test]
+    fn a_server_that_is_away_is_tried_again() {
+        // Port 1 is privileged and unused.
+        let mut exporter = OtlpGrpc::new(&OtlpGrpcOptions::new("http://127.0.0.1:1")).expect("an address");
+        let error = exporter.export(&Profile::default()).expect_err("nobody is there");
+        assert!(matches!(error, ExportError::Unavailable { .. }), "{error}");
+    }
+}
