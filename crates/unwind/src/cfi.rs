@@ -166,6 +166,18 @@ where
     Ok(cie)
 }
 
+/// Whether the slot of rbp lies below rsp. In epilogues compilers go on naming the slot after
+/// `pop %rbp`. The register has the same value, costs no read, and is there even if a stack
+/// copy starts at rsp.
+fn is_popped(cfa: &CfaRule<usize>, fp_kind: FpKind, fp_offset: i16) -> bool {
+    let CfaRule::RegisterAndOffset { register, offset } = cfa else {
+        return false;
+    };
+    register.0 == u16::from(dwarf::RSP)
+        && fp_kind == FpKind::CfaOffset
+        && offset.saturating_add(i64::from(fp_offset)) < 0
+}
+
 /// Translates gimli's rows to rules.
 struct Translation<'a, Section> {
     section: &'a Section,
@@ -192,7 +204,10 @@ impl<'data, Section: UnwindSection<Slice<'data>>> Translation<'_, Section> {
             statistics.unsupported_rules += 1;
             return Rule::NO_RULE;
         }
-        let (fp_kind, fp_offset) = self.frame_pointer(row, statistics);
+        let (mut fp_kind, mut fp_offset) = self.frame_pointer(row, statistics);
+        if is_popped(row.cfa(), fp_kind, fp_offset) {
+            (fp_kind, fp_offset) = (FpKind::Same, 0);
+        }
         match self.cfa(row.cfa(), fp_kind, fp_offset) {
             Some(rule) => rule,
             None => {

@@ -3,16 +3,13 @@
 mod support;
 
 use candela_unwind::WalkResult;
-use support::{Report, Walked, compile, has_tool};
+use support::{Files, Report, Walked, compile};
 
-/// Compiles and runs `source`, and walks its stack.
-fn walk_program(compiler: &str, source: &str, flags: &[&str]) -> Option<Walked> {
-    if !has_tool(compiler) {
-        return None;
-    }
+/// Compiles and runs a test program that reports about itself, and walks its stack.
+fn walk_program(compiler: &str, name: &str, flags: &[&str]) -> Option<Walked> {
     let directory = tempfile::tempdir().expect("a temporary directory");
-    let program = compile(compiler, source, flags, directory.path())?;
-    Some(Report::of(&program).walk())
+    let program = compile(compiler, name, flags, directory.path())?;
+    Some(Files::default().walk(&Report::of(&program)))
 }
 
 /// tests/programs/stack.c built with `flags`: every function of the program is on the stack, in

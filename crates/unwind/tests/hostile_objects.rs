@@ -10,9 +10,6 @@ use std::sync::OnceLock;
 fn native_program() -> Option<&'static [u8]> {
     static PROGRAM: OnceLock<Option<Vec<u8>>> = OnceLock::new();
     let build = || {
-        if !support::has_tool("gcc") {
-            return None;
-        }
         let directory = tempfile::tempdir().expect("a temporary directory");
         let program = support::compile("gcc", "stack.c", &["-O2", "-g"], directory.path())?;
         std::fs::read(program).ok()

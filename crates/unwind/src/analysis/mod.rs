@@ -60,12 +60,7 @@ mod tests {
                     continue;
                 }
                 let found_rule = found.lookup(address, &rules);
-                // After `pop %rbp` compilers still name the slot, which then lies below rsp and
-                // holds the same value as rbp.
-                let is_popped = -i32::from(expected.fp_offset) > expected.cfa_offset;
-                let same_cfa = found_rule.cfa_kind == expected.cfa_kind
-                    && found_rule.cfa_offset == expected.cfa_offset;
-                if found_rule == expected || (same_cfa && is_popped) {
+                if found_rule == expected {
                     equal += 1;
                 } else if found_rule == Rule::NO_RULE {
                     silent += 1;

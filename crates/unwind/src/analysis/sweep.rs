@@ -3,7 +3,7 @@
 use super::function::{CurrentFunction, Landings};
 use super::references::{References, decoder};
 use super::stack_state::StackState;
-use crate::{Error, Rule, RuleSet, TableBuilder};
+use crate::{CfaKind, Error, Rule, RuleSet, TableBuilder};
 use iced_x86::{Code, FlowControl, Instruction, Mnemonic, OpKind};
 use std::ops::Range;
 
@@ -23,8 +23,8 @@ pub(crate) struct Sweep<'a> {
     addresses: Range<u64>,
     code: &'a [u8],
     references: &'a References,
-    /// For functions that were misread.
-    fallback: Rule,
+    /// Most functions begin with the frame-pointer prologue.
+    keeps_frame_pointers: bool,
 }
 
 /// Where one pass over the code is.
@@ -48,16 +48,11 @@ impl<'a> Sweep<'a> {
             .filter(|bytes| FRAME_PROLOGUES.iter().any(|known| known == bytes))
             .count();
         let keeps_frame_pointers = prologues > 0 && code.len() / prologues <= BYTES_PER_PROLOGUE;
-        let fallback = if keeps_frame_pointers {
-            Rule::FRAME_POINTER
-        } else {
-            Rule::NO_RULE
-        };
         Sweep {
             addresses,
             code,
             references,
-            fallback,
+            keeps_frame_pointers,
         }
     }
 
@@ -73,16 +68,28 @@ impl<'a> Sweep<'a> {
         let mut analysed = 0;
         self.pass(&mut landings, |function| {
             if !function.is_trusted() {
-                return builder.push(function.start, self.fallback, rules);
+                return builder.push(function.start, self.checked(Rule::NO_RULE), rules);
             }
             analysed += usize::from(!function.rows.is_empty());
             for (address, rule) in &function.rows {
-                builder.push(*address, *rule, rules)?;
+                builder.push(*address, self.checked(*rule), rules)?;
             }
             Ok(())
         })?;
         builder.statistics_mut().analysed_functions += analysed;
         Ok(())
+    }
+
+    /// Where functions keep frame pointers (V8's builtins), these are the better guess for all but
+    /// prologues: callees pop their arguments there, so that heights drift.
+    fn checked(&self, rule: Rule) -> Rule {
+        const AFTER_PUSH_RBP: i32 = 16;
+        let is_sure = rule.cfa_kind == CfaKind::Rbp as u8
+            || (rule.cfa_kind == CfaKind::Rsp as u8 && rule.cfa_offset <= AFTER_PUSH_RBP);
+        match self.keeps_frame_pointers && !is_sure {
+            true => Rule::FRAME_POINTER,
+            false => rule,
+        }
     }
 
     /// One pass over the code; calls `finish` for each function.

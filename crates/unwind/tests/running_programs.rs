@@ -1,0 +1,92 @@
+//! Running programs, stopped at whatever instruction they are at: prologues, runtime internals,
+//! system calls.
+
+#![expect(
+    clippy::print_stderr,
+    reason = "prints the stacks that are not complete"
+)]
+
+mod support;
+
+use candela_unwind::WalkResult;
+use std::process::Command;
+use support::{Running, Walked, compile, has_tool};
+
+/// How many of `stacks` are complete; prints the first few that are not.
+fn share_complete(stacks: &[Walked]) -> f64 {
+    let incomplete: Vec<&Walked> = stacks
+        .iter()
+        .filter(|walked| walked.result != WalkResult::Complete)
+        .collect();
+    for walked in incomplete.iter().take(5) {
+        eprintln!("{walked:#?}");
+    }
+    eprintln!("{} stacks, {} incomplete", stacks.len(), incomplete.len());
+    (stacks.len() - incomplete.len()) as f64 / stacks.len() as f64
+}
+
+/// Builds a Go program with `flags`, watches it, and expects every stack to be complete.
+fn assert_go_is_complete(name: &str, flags: &[&str], hot_function: &str) {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let Some(program) = compile("go", name, flags, directory.path()) else {
+        return;
+    };
+    let Some(stacks) = Running::start(Command::new(program)).observe(60) else {
+        return;
+    };
+    let share = share_complete(&stacks);
+    assert!(share >= 0.995, "{name} {flags:?}: only {share} complete");
+    let is_stripped = flags.iter().any(|flag| flag.contains("-s -w"));
+    let is_seen = stacks
+        .iter()
+        .any(|walked| walked.names.iter().any(|frame| frame == hot_function));
+    assert!(
+        is_stripped || is_seen,
+        "{name}: {hot_function} was never seen"
+    );
+}
+
+#[test]
+fn go() {
+    assert_go_is_complete("busy.go", &[], "main.worker");
+}
+
+#[test]
+fn go_stripped_and_position_independent() {
+    assert_go_is_complete("busy.go", &["-ldflags=-s -w"], "");
+    assert_go_is_complete("busy.go", &["-buildmode=pie", "-ldflags=-s -w"], "");
+}
+
+#[test]
+fn go_and_c() {
+    assert_go_is_complete("busy_cgo.go", &[], "main.main");
+    assert_go_is_complete("busy_cgo.go", &["-buildmode=pie"], "main.main");
+}
+
+#[test]
+fn node() {
+    if !has_tool("node") {
+        return;
+    }
+    let mut command = Command::new("node");
+    command.arg(support::source("busy.js"));
+    let Some(stacks) = Running::start(command).observe(40) else {
+        return;
+    };
+    let share = share_complete(&stacks);
+    assert!(share >= 0.95, "only {share} complete");
+}
+
+#[test]
+fn python() {
+    if !has_tool("python3") {
+        return;
+    }
+    let mut command = Command::new("python3");
+    command.arg(support::source("busy.py"));
+    let Some(stacks) = Running::start(command).observe(100) else {
+        return;
+    };
+    let share = share_complete(&stacks);
+    assert!(share >= 0.99, "only {share} complete");
+}
