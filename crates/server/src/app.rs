@@ -1,7 +1,6 @@
 //! What handlers share.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use candela_query::Engine;
@@ -32,8 +31,6 @@ pub(crate) struct App {
     /// One profile of this process at a time: two would measure each other.
     pub(crate) self_profile_slot: Arc<Semaphore>,
     pub(crate) query_slots: Arc<Semaphore>,
-    /// Set by the shutdown signal, so that load balancers look elsewhere.
-    pub(crate) is_ending: AtomicBool,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) started_ns: i64,
 }
@@ -52,7 +49,6 @@ impl App {
             self_profiler: options.self_profiler.clone(),
             self_profile_slot: Arc::new(Semaphore::new(1)),
             query_slots: Arc::new(Semaphore::new(options.limits.concurrent_queries.max(1))),
-            is_ending: AtomicBool::new(false),
             started_ns: options.clock.now_ns(),
             clock: Arc::clone(&options.clock),
         })

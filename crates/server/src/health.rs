@@ -1,34 +1,24 @@
 //! What orchestrators and Prometheus ask.
 
 use std::fmt::Write;
-use std::sync::atomic::Ordering;
 
 use axum::extract::State;
-use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::IntoResponse;
 
-use crate::api_error::ApiError;
 use crate::app::SharedApp;
 use crate::metrics::head;
+use crate::store_status::write_store_metrics;
 
 /// 200 while the process runs.
 pub(crate) async fn healthz() -> &'static str {
     "ok\n"
 }
 
-/// 200 while requests are answered. The store replays its log before the server gets it, so what
-/// is left is the time after the shutdown signal.
-pub(crate) async fn ready(State(app): State<SharedApp>) -> Result<&'static str, ApiError> {
-    if !app.is_ending.load(Ordering::Relaxed) {
-        return Ok("ready\n");
-    }
-    let message = "the server is shutting down";
-    Err(ApiError::new(
-        StatusCode::SERVICE_UNAVAILABLE,
-        "ending",
-        message,
-    ))
+/// 200 while requests are answered: the log is replayed before the port is taken, and the port is
+/// given back at the shutdown signal.
+pub(crate) async fn ready() -> &'static str {
+    "ready\n"
 }
 
 /// Our counters, the store's and the agent's.
@@ -50,7 +40,7 @@ pub(crate) async fn metrics(State(app): State<SharedApp>) -> impl IntoResponse {
     );
     let _ = writeln!(out, "candela_uptime_seconds {}", app.uptime().as_secs_f64());
     app.metrics.write(&mut out);
-    // write_store_metrics(&app, &mut out);
+    write_store_metrics(&app.store.status(), &mut out);
     if let Some(source) = &app.status_source {
         source.metrics(&mut out);
     }

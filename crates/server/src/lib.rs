@@ -48,6 +48,7 @@ mod routes;
 mod serve;
 mod server;
 mod sources;
+mod store_status;
 mod time;
 mod window;
 

@@ -219,7 +219,7 @@ pub(crate) const ROUTES: &[Route] = &[
     Route {
         method: "GET",
         path: "/ready",
-        summary: "200 once the log is replayed and queries are answered, 503 while shutting down",
+        summary: "200 once the log is replayed and queries are answered",
         parameters: &[],
         content_types: TEXT,
         handler: || get(health::ready),

@@ -4,7 +4,6 @@ use std::fmt;
 use std::future::Future;
 use std::net::SocketAddr;
 use std::net::TcpListener;
-use std::sync::atomic::Ordering;
 
 use axum::Router;
 use candela_query::Engine;
@@ -13,7 +12,6 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use crate::app::App;
-use crate::app::SharedApp;
 use crate::error::ServerError;
 use crate::listen::listen;
 use crate::listen::listen_for_otlp;
@@ -26,7 +24,6 @@ use crate::serve::serve;
 
 /// A server that has its ports and is ready to run.
 pub struct Server {
-    app: SharedApp,
     main: Surface,
     otlp_grpc: Option<Surface>,
     otlp_http: Option<Surface>,
@@ -76,7 +73,6 @@ impl Server {
         let otlp_grpc = otlp(options.otlp_grpc, "server.otlp_grpc_listen")?;
         let otlp_http = otlp(options.otlp_http, "server.otlp_http_listen")?;
         Ok(Self {
-            app,
             main,
             otlp_grpc,
             otlp_http,
@@ -119,7 +115,6 @@ impl Server {
             surfaces.spawn(serve(listener, surface.router, self.limits, ending.clone()));
         }
         shutdown.await;
-        self.app.is_ending.store(true, Ordering::Relaxed);
         end.send_replace(true);
         while surfaces.join_next().await.is_some() {}
         Ok(())

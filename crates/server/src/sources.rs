@@ -4,9 +4,9 @@ use std::time::Duration;
 
 /// The agent in the same process, as far as the server shows it.
 pub trait StatusSource: Send + Sync {
-    /// A JSON object for `/api/v1/status`. Its keys `quality` (an object), `drops` (an array of
-    /// `{"reason","count"}`) and `agents` (an array) join those of the server; everything else
-    /// appears under `agent`.
+    /// A JSON object for `/api/v1/status`, where it appears under `agent`. Its `host`, `version`,
+    /// `quality` (`{"samples": N, "results": {CODE: N}}`) and `drops` (`{REASON: N}`) also join
+    /// those of the server.
     fn status_json(&self) -> serde_json::Value;
 
     /// Appends lines in the Prometheus text format, each family with its `# TYPE` line.

@@ -1,6 +1,10 @@
 //! `GET /api/v1/flamegraph`.
 
 use axum::extract::State;
+use candela_formats::FoldedOptions;
+use candela_formats::SvgOptions;
+use candela_formats::write_folded;
+use candela_formats::write_svg;
 use candela_model::FlameTree;
 use candela_query::Answer;
 use candela_query::Query;
@@ -120,20 +124,19 @@ fn nested(query: &Query, answer: &Answer<FlameTree>, tree: &FlameTree) -> Reply 
 
 fn folded(tree: &FlameTree) -> Result<Reply, ApiError> {
     let mut bytes = Vec::new();
-    candela_formats::write_folded_tree(tree, &mut bytes).map_err(write_error)?;
+    write_folded(tree, &mut bytes, &FoldedOptions::default()).map_err(write_error)?;
     Ok(Reply::new("text/plain; charset=utf-8", bytes))
 }
 
 fn svg(query: &Query, answer: &Answer<FlameTree>, tree: &FlameTree) -> Result<Reply, ApiError> {
-    let unit = answer.profile_type.as_ref();
-    let unit = unit.map_or("", |profile_type| &profile_type.sample_unit);
-    let options = candela_formats::SvgOptions {
+    let options = SvgOptions {
         title: format!("{} {}", query.profile_type, query.selector),
-        unit: unit.to_owned(),
-        ..candela_formats::SvgOptions::default()
+        ..SvgOptions::default()
     };
+    // Without a type there is nothing to draw, and so no unit to name.
+    let profile_type = answer.profile_type.clone().unwrap_or_default();
     let mut bytes = Vec::new();
-    candela_formats::write_svg(tree, &options, &mut bytes).map_err(write_error)?;
+    write_svg(tree, &profile_type, &mut bytes, &options).map_err(write_error)?;
     Ok(Reply::new("image/svg+xml", bytes).content_security_policy(SVG_SECURITY))
 }
 

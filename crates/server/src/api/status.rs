@@ -1,6 +1,7 @@
 //! `GET /api/v1/status`: what came in, what was lost and why, and where it lies.
 
 use axum::extract::State;
+use candela_store::StoreStatus;
 use serde_json::Value;
 use serde_json::json;
 
@@ -12,6 +13,8 @@ use crate::parameters::Parameters;
 use crate::reply::AcceptsGzip;
 use crate::reply::Reply;
 use crate::reply::answer;
+use crate::store_status::storage_json;
+use crate::store_status::store_drops;
 
 pub(crate) async fn status(
     State(app): State<SharedApp>,
@@ -25,17 +28,18 @@ pub(crate) async fn status(
 }
 
 fn status_value(app: &App) -> Value {
+    let store = app.store.status();
     let mut value = json!({
         "version": env!("CARGO_PKG_VERSION"),
         "uptime_seconds": app.uptime().as_secs(),
         "ingest": ingest(app),
-        "drops": drops(app),
+        "drops": drops(app, &store),
         "quality": {},
-        "storage": {},
+        "storage": storage_json(&store),
         "agents": agents(app),
     });
     if let Some(source) = &app.status_source {
-        add_agent(&mut value, source.status_json());
+        add_agent(&mut value, source.status_json(), app.clock.now_ns());
     }
     value
 }
@@ -52,10 +56,12 @@ fn ingest(app: &App) -> Value {
     Value::Object(ways.collect())
 }
 
-fn drops(app: &App) -> Vec<Value> {
+fn drops(app: &App, store: &StoreStatus) -> Vec<Value> {
     let refused = app.metrics.refused().into_iter();
     refused
-        .map(|(reason, count)| json!({"reason": format!("refused: {reason}"), "count": count}))
+        .map(|(reason, count)| (format!("refused: {reason}"), count))
+        .chain(store_drops(store))
+        .map(|(reason, count)| json!({"reason": reason, "count": count}))
         .collect()
 }
 
@@ -73,22 +79,32 @@ fn agents(app: &App) -> Vec<Value> {
         .collect()
 }
 
-/// Joins what the agent of this process says: its drops and itself to the lists, its quality as it
-/// is, the rest under `agent`.
-fn add_agent(value: &mut Value, agent: Value) {
-    let Value::Object(mut agent) = agent else {
-        return;
-    };
-    for list in ["drops", "agents"] {
-        let (Some(Value::Array(more)), Some(all)) =
-            (agent.remove(list), value[list].as_array_mut())
-        else {
-            continue;
-        };
-        all.extend(more);
+/// Joins what the agent of this process says (see `StatusSource`): itself and its drops to the
+/// lists, its quality in one level, everything as it is under `agent`.
+fn add_agent(value: &mut Value, agent: Value, now_ns: i64) {
+    let drops = agent["drops"].as_object().into_iter().flatten();
+    let drops = drops
+        .filter(|(_, count)| count.as_u64() != Some(0))
+        .map(|(reason, count)| json!({"reason": reason, "count": count}));
+    if let Some(all) = value["drops"].as_array_mut() {
+        all.extend(drops);
     }
-    if let Some(quality) = agent.remove("quality") {
-        value["quality"] = quality;
+    if let Some(all) = value["agents"].as_array_mut() {
+        all.push(json!({
+            "host": agent["host"],
+            "name": "candela",
+            "version": agent["version"],
+            "last_seen_ms": milliseconds(now_ns),
+        }));
     }
-    value["agent"] = Value::Object(agent);
+    let mut quality = json!({"samples": agent["quality"]["samples"]});
+    for (code, count) in agent["quality"]["results"]
+        .as_object()
+        .into_iter()
+        .flatten()
+    {
+        quality[code] = count.clone();
+    }
+    value["quality"] = quality;
+    value["agent"] = agent;
 }

@@ -59,8 +59,9 @@ fn decode(
         candela_formats::decode_otlp(request, &options).map_err(|error| read_error(&error))?;
     let mut refused = Refused::default();
     for rejection in &report.rejected {
-        app.metrics.count_refused(rejection.code, rejection.count);
-        refused.add(rejection.count, rejection.to_string());
+        app.metrics
+            .count_refused(rejection.reason, rejection.profiles);
+        refused.add(rejection.profiles, rejection.to_string());
     }
     let now_ns = app.clock.now_ns();
     profile.series.retain(|series| {

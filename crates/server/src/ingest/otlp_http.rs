@@ -9,10 +9,14 @@ use opentelemetry_proto::tonic::collector::profiles::v1development::ExportProfil
 use prost::Message;
 
 use crate::api_error::ApiError;
+use crate::app::App;
 use crate::app::SharedApp;
 use crate::app::off_the_reactor;
+use crate::ingest::body::SentBody;
 use crate::ingest::body::read_body;
 use crate::ingest::otlp::store_request;
+use crate::ingest::read::read_error;
+use crate::ingest::read::read_options;
 use crate::reply::Reply;
 
 const PROTOBUF: &str = "application/x-protobuf";
@@ -38,17 +42,20 @@ async fn receive(
     check_content_type(headers)?;
     let body = read_body(&app.limits, headers, body).await?;
     let bytes = body.bytes.len() as u64;
-    let limits = app.limits;
-    let request = off_the_reactor(move || {
-        let body = body.decoded(&limits)?;
-        ExportProfilesServiceRequest::decode(body).map_err(|error| {
-            ApiError::bad_request(
-                "bad_profile",
-                format!("the body is no ExportProfilesServiceRequest: {error}"),
-            )
-        })
-    });
-    Ok((request.await?, bytes))
+    let app = SharedApp::clone(app);
+    let request = off_the_reactor(move || decode(&app, body)).await?;
+    Ok((request, bytes))
+}
+
+fn decode(app: &App, body: SentBody) -> Result<ExportProfilesServiceRequest, ApiError> {
+    let bytes = body.decoded(&app.limits)?;
+    ExportProfilesServiceRequest::decode(bytes.clone()).map_err(|error| {
+        // The format's reader knows more: whether these are bytes of an older protocol.
+        match candela_formats::decode_otlp_bytes(&bytes, &read_options(app)) {
+            Err(error) => read_error(&error),
+            Ok(_) => ApiError::bad_request("bad_profile", error.to_string()),
+        }
+    })
 }
 
 fn check_content_type(headers: &HeaderMap) -> Result<(), ApiError> {

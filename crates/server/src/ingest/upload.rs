@@ -126,7 +126,10 @@ fn check(app: &App, profile: &Profile) -> Result<(), ApiError> {
 }
 
 fn unknown_format() -> ApiError {
-    let readable: Vec<&str> = Format::readable().map(Format::name).collect();
+    let readable = Format::ALL
+        .into_iter()
+        .filter(|format| format.is_readable());
+    let readable: Vec<&str> = readable.map(Format::name).collect();
     ApiError::new(
         StatusCode::UNSUPPORTED_MEDIA_TYPE,
         "unknown_format",

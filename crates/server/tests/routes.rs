@@ -1,0 +1,322 @@
+//! A profile goes in as pprof and comes out of every route.
+
+mod support;
+
+use std::io::Read;
+use std::process::Command;
+
+use serde_json::Value;
+use serde_json::json;
+use support::TestServer;
+
+const CHECKOUT: &str = "query=%7Bservice_name%3D%22checkout%22%7D";
+const CPU: &str = "process_cpu:cpu:nanoseconds:cpu:nanoseconds";
+
+#[test]
+fn top_is_exact() {
+    let server = TestServer::with_demo_profile();
+    let top = server.json(&format!("/api/v1/top?{CHECKOUT}"));
+    assert_eq!(top["schema"], "candela/top/v1");
+    assert_eq!(top["type"], CPU);
+    assert_eq!(top["unit"], "nanoseconds");
+    assert_eq!(top["total"], 100);
+    let row = |name: &str| {
+        let rows = top["functions"].as_array().expect("an array");
+        let row = rows.iter().find(|row| row["name"] == name).expect(name);
+        (
+            row["self"].as_i64().expect("a number"),
+            row["total"].as_i64().expect("a number"),
+        )
+    };
+    assert_eq!(row("burn"), (70, 70));
+    assert_eq!(row("sleep"), (30, 30));
+    assert_eq!(row("rest"), (0, 30));
+    assert_eq!(row("main"), (0, 100));
+    assert_eq!(top["functions"][0]["name"], "burn");
+    assert_eq!(top["functions"][0]["file"], "burn.c");
+    assert_eq!(top["functions"][0]["mapping"], "/usr/bin/checkout");
+    assert_eq!(top["truncated"], json!({"shown": 4, "total": 4}));
+
+    let by_total = server.json("/api/v1/top?sort=total&limit=1");
+    assert_eq!(by_total["functions"][0]["name"], "main");
+    assert_eq!(by_total["truncated"], json!({"shown": 1, "total": 4}));
+}
+
+#[test]
+fn columns_and_json_are_the_same_tree() {
+    let server = TestServer::with_demo_profile();
+    for max_nodes in ["", "&max_nodes=0", "&max_nodes=3", "&max_nodes=1"] {
+        let nested = server.json(&format!("/api/v1/flamegraph?format=json{max_nodes}"));
+        let packed = server.get(&format!("/api/v1/flamegraph?type=cpu{max_nodes}"));
+        assert_eq!(packed.status, 200, "{}", packed.text());
+        let (header, tree) = support::columns::decode(&packed.body);
+        assert_eq!(tree, nested["tree"], "{max_nodes}");
+        for field in [
+            "schema", "type", "unit", "from", "to", "total", "samples", "nodes", "pruned",
+        ] {
+            assert_eq!(header[field], nested[field], "{field}");
+        }
+    }
+    let tree = &server.json("/api/v1/flamegraph?format=json")["tree"];
+    assert_eq!(tree["total"], 100);
+    assert_eq!(tree["children"][0]["name"], "main");
+    assert_eq!(tree["children"][0]["children"][0]["name"], "burn");
+    assert_eq!(tree["children"][0]["children"][0]["total"], 70);
+}
+
+#[test]
+fn pruning_keeps_the_total() {
+    let server = TestServer::with_demo_profile();
+    let pruned = server.json("/api/v1/flamegraph?format=json&max_nodes=2");
+    assert_ne!(pruned["pruned"], 0);
+    let main = &pruned["tree"]["children"][0];
+    assert_eq!(main["total"], 100);
+    assert_eq!(main["children"][0]["kind"], "other");
+    assert_eq!(main["children"][0]["total"], 100);
+}
+
+#[test]
+fn folded_and_svg_are_served() {
+    let server = TestServer::with_demo_profile();
+    let folded = server.get("/api/v1/flamegraph?format=folded");
+    let mut lines: Vec<String> = folded.text().lines().map(str::to_owned).collect();
+    lines.sort();
+    assert_eq!(lines, ["main;burn 70", "main;rest;sleep 30"]);
+    assert_eq!(
+        folded.header("content-type"),
+        Some("text/plain; charset=utf-8")
+    );
+
+    let svg = server.get("/api/v1/flamegraph?format=svg");
+    assert_eq!(svg.header("content-type"), Some("image/svg+xml"));
+    assert!(svg.text().contains("<svg") && svg.text().contains("burn"));
+    let policy = svg.header("content-security-policy").expect("a policy");
+    assert!(policy.starts_with("sandbox"), "{policy}");
+}
+
+#[test]
+fn series_sum_to_the_total() {
+    let server = TestServer::with_demo_profile();
+    let series = server.json("/api/v1/series?group_by=service_name&step=10");
+    assert_eq!(series["step_ms"], 10_000);
+    let lines = series["series"].as_array().expect("an array");
+    assert_eq!(lines.len(), 1);
+    assert_eq!(lines[0]["labels"], json!({"service_name": "checkout"}));
+    let points = lines[0]["points"].as_array().expect("an array");
+    let sum: i64 = points
+        .iter()
+        .map(|point| point[1].as_i64().expect("a number"))
+        .sum();
+    assert_eq!(sum, 100);
+    let hit = points
+        .iter()
+        .find(|point| point[1] != 0)
+        .expect("one point has it");
+    assert_eq!(hit[0], support::START_NS / 1_000_000);
+}
+
+#[test]
+fn what_there_is_can_be_listed() {
+    let server = TestServer::with_demo_profile();
+    let labels = server.json("/api/v1/labels");
+    assert!(
+        labels["labels"]
+            .as_array()
+            .expect("an array")
+            .contains(&json!("service_name"))
+    );
+    let values = server.json("/api/v1/label-values?label=service_name");
+    assert_eq!(values["values"], json!(["checkout"]));
+    let types = server.json("/api/v1/types");
+    assert_eq!(types["types"][0]["id"], CPU);
+    assert_eq!(types["types"][0]["short"], "cpu");
+    let services = server.json("/api/v1/services");
+    let service = &services["services"][0];
+    assert_eq!(service["service"], "checkout");
+    assert_eq!(service["total"], 100);
+    assert_eq!(service["previous_total"], 0);
+    assert_eq!(service["types"], json!([CPU]));
+    let sparkline = service["sparkline"].as_array().expect("an array");
+    assert_eq!(sparkline.len(), 40);
+    assert_eq!(
+        sparkline.iter().filter_map(Value::as_f64).sum::<f64>(),
+        100.0
+    );
+}
+
+#[test]
+fn nothing_that_matches_is_an_answer_with_a_hint() {
+    let server = TestServer::with_demo_profile();
+    let near = "query=%7Bservice_name%3D%22chekout%22%7D";
+    for route in ["top", "services", "series"] {
+        let empty = server.json(&format!("/api/v1/{route}?{near}"));
+        let hint = empty["hint"]
+            .as_str()
+            .unwrap_or_else(|| panic!("{route}: {empty}"));
+        assert!(hint.contains("checkout"), "{route}: {hint}");
+    }
+    let packed = server.get(&format!("/api/v1/flamegraph?{near}"));
+    let (header, tree) = support::columns::decode(&packed.body);
+    assert!(header["hint"].is_string());
+    assert_eq!(tree["total"], 0);
+}
+
+#[test]
+fn answers_are_compressed_when_asked() {
+    let server = TestServer::with_demo_profile();
+    let path = "/api/v1/flamegraph?format=columns";
+    let plain = server.get(path);
+    assert_eq!(plain.header("content-encoding"), None);
+    assert_eq!(plain.header("vary"), Some("accept-encoding"));
+    let headers = [("Accept-Encoding", "br, gzip")];
+    let packed = support::request(server.address, "GET", path, &headers, b"");
+    assert_eq!(packed.header("content-encoding"), Some("gzip"));
+    let mut inflated = Vec::new();
+    flate2::read::GzDecoder::new(&packed.body[..])
+        .read_to_end(&mut inflated)
+        .expect("valid gzip");
+    assert_eq!(inflated, plain.body);
+}
+
+#[test]
+fn go_tool_pprof_reads_our_answer() {
+    let server = TestServer::with_demo_profile();
+    if Command::new("go").arg("version").output().is_err() {
+        eprintln!("skipped: no go to run `go tool pprof`");
+        return;
+    }
+    let url = format!("http://{}/api/v1/pprof?type=cpu&{CHECKOUT}", server.address);
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let output = Command::new("go")
+        .args(["tool", "pprof", "-top", "-unit=ns", &url])
+        .env("PPROF_TMPDIR", home.path())
+        .output()
+        .expect("go runs");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(
+        output.status.success(),
+        "{text}{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let burn = text
+        .lines()
+        .find(|line| line.ends_with(" burn"))
+        .unwrap_or_else(|| panic!("{text}"));
+    assert!(burn.contains("70ns") && burn.contains("70.00%"), "{text}");
+}
+
+#[test]
+fn a_profile_comes_back_as_it_went_in() {
+    let server = TestServer::with_demo_profile();
+    let answer = server.get("/api/v1/pprof");
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    let options = candela_formats::ReadOptions::default();
+    let (profile, _) =
+        candela_formats::read_pprof(&answer.body[..], &options).expect("valid pprof");
+    assert_eq!(profile.series.len(), 1);
+    assert_eq!(profile.series[0].total(), 100);
+    assert_eq!(profile.series[0].profile_type, support::cpu_type());
+    let names = profile.symbols.functions().iter();
+    let mut names: Vec<&str> = names
+        .map(|function| profile.symbols.strings.get(function.name))
+        .collect();
+    names.sort_unstable();
+    names.dedup();
+    names.retain(|name| !name.is_empty());
+    assert_eq!(names, ["burn", "main", "rest", "sleep"]);
+}
+
+#[test]
+fn health_and_metrics_are_served() {
+    let server = TestServer::with_demo_profile();
+    assert_eq!(server.get("/ready").text(), "ready\n");
+    assert_eq!(server.get("/healthz").text(), "ok\n");
+    let metrics = server.get("/metrics").text();
+    let expected = [
+        "candela_ingested_profiles_total{way=\"ingest\"} 1",
+        "candela_ingested_samples_total{way=\"ingest\"} ",
+        "candela_store_appended_total 1",
+        "candela_http_requests_total{route=\"/healthz\",method=\"GET\",code=\"200\"} 1",
+        "candela_http_request_duration_seconds_count{route=\"/ready\"} 1",
+    ];
+    for line in expected {
+        assert!(metrics.contains(line), "{line}:\n{metrics}");
+    }
+}
+
+#[test]
+fn status_tells_what_came_in() {
+    let server = TestServer::with_demo_profile();
+    assert_eq!(
+        server.post("/api/v1/ingest?service=x", b"\x1f\x8b").status,
+        400
+    );
+    let status = server.json("/api/v1/status");
+    assert_eq!(status["version"], env!("CARGO_PKG_VERSION"));
+    assert_eq!(status["ingest"]["ingest"]["profiles"], 1);
+    assert_ne!(status["storage"]["head_samples"], 0);
+    let drops = status["drops"].as_array().expect("an array");
+    assert_eq!(drops.len(), 1, "{status}");
+    assert_eq!(drops[0]["count"], 1);
+}
+
+#[test]
+fn prefixes_answer_too() {
+    let options = candela_server::ServerOptions {
+        http_prefixes: vec!["/profiling".to_owned()],
+        ..support::options()
+    };
+    let server = TestServer::start_with(options);
+    let body = support::pprof_bytes(&support::demo_profile());
+    assert_eq!(
+        server
+            .post("/profiling/api/v1/ingest?service=checkout", &body)
+            .status,
+        200
+    );
+    assert_eq!(server.json("/profiling/api/v1/top")["total"], 100);
+    assert_eq!(server.get("/profiling").status, 308);
+    assert_eq!(server.get("/profiling/").status, 200);
+}
+
+#[test]
+fn the_window_is_served_with_its_policy() {
+    let server = TestServer::start();
+    let page = server.get("/");
+    assert_eq!(page.status, 200);
+    assert_eq!(
+        page.header("content-type"),
+        Some("text/html; charset=utf-8")
+    );
+    assert_eq!(page.header("x-content-type-options"), Some("nosniff"));
+    let policy = page.header("content-security-policy").expect("a policy");
+    assert!(
+        policy.contains("default-src 'none'") && !policy.contains("unsafe"),
+        "{policy}"
+    );
+    assert!(page.text().contains("Candela"));
+
+    let etag = page.header("etag").expect("a tag").to_owned();
+    let headers = [("If-None-Match", etag.as_str())];
+    let again = support::request(server.address, "GET", "/", &headers, b"");
+    assert_eq!(again.status, 304);
+    assert!(again.body.is_empty());
+
+    let script = page
+        .text()
+        .split('"')
+        .find(|part| part.starts_with("./assets/"))
+        .map(str::to_owned);
+    let Some(script) = script else {
+        eprintln!("skipped the files of the window: this build has none");
+        return;
+    };
+    let script = server.get(script.trim_start_matches('.'));
+    assert_eq!(script.status, 200);
+    assert!(
+        script
+            .header("cache-control")
+            .expect("caching")
+            .contains("immutable")
+    );
+}
