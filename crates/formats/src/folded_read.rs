@@ -122,7 +122,7 @@ pub(crate) fn looks_folded(prefix: &[u8]) -> bool {
     let is_binary = text.contains(|character: char| {
         character.is_control() && !matches!(character, '\n' | '\r' | '\t')
     });
-    if is_binary || text.starts_with(['{', '[', '<', '#']) {
+    if is_binary || text.starts_with(['{', '[', '<']) {
         return false;
     }
     // The last line may be cut, and then its count is missing.

@@ -13,26 +13,52 @@ use crate::protobuf::reader::Value;
 pub(crate) const OLDER: &str = "the sample fields are those of OTLP profiles 1.9 or older, which \
     number them differently: update the sender to 1.10 or later";
 
-/// Whether the start of some input is the start of a request: messages in messages, where pprof,
-/// which starts with the same tag, has numbers.
-pub(crate) fn looks_like_otlp(prefix: &[u8]) -> bool {
-    let Some((outer, outer_length)) = tag_and_length(prefix) else {
-        return false;
-    };
-    let inner = tag_and_length(outer);
-    // resource_profiles or dictionary; in them resource, scopes, schema or any of seven tables.
-    let highest = if prefix[0] == 0x0a { 3 } else { 7 };
-    let is_table = |tag: u8| tag & 7 == 2 && (1..=highest).contains(&(tag >> 3));
-    matches!(prefix[0], 0x0a | 0x12)
-        && inner.is_some_and(|(_, length)| is_table(outer[0]) && length < outer_length)
+/// What the first field of a message may be: its tag, and what stands first inside.
+struct First {
+    tag: u8,
+    inside: &'static [Self],
 }
 
-/// What follows the tag and length at the start of `bytes`, and the length.
-fn tag_and_length(bytes: &[u8]) -> Option<(&[u8], u64)> {
-    let body = bytes.get(1..)?;
-    let mut reader = Reader::new(body);
-    let length = reader.varint().ok()?;
-    Some((&body[reader.position()..], length))
+const fn first(tag: u8, inside: &'static [First]) -> First {
+    First { tag, inside }
+}
+
+/// key, value, key_strindex
+const KEY_VALUE: &[First] = &[first(0x0a, &[]), first(0x12, &[]), first(0x18, &[])];
+const RESOURCE: &[First] = &[first(0x0a, KEY_VALUE), first(0x10, &[]), first(0x1a, &[])];
+/// name, version, attributes
+const SCOPE: &[First] = &[first(0x0a, &[]), first(0x12, &[]), first(0x1a, KEY_VALUE)];
+const VALUE_TYPE: &[First] = &[first(0x08, &[]), first(0x10, &[])];
+/// sample_type, samples, time
+const PROFILE: &[First] = &[first(0x0a, VALUE_TYPE), first(0x12, &[]), first(0x19, &[])];
+const SCOPE_PROFILES: &[First] = &[first(0x0a, SCOPE), first(0x12, PROFILE)];
+const RESOURCE_PROFILES: &[First] = &[first(0x0a, RESOURCE), first(0x12, SCOPE_PROFILES)];
+
+/// Whether the start of some input is the start of a request: messages in messages, where pprof
+/// and Perfetto, which start with the same tag, have numbers. Encoders write fields in order, so
+/// the first field of each message is one of few.
+pub(crate) fn looks_like_otlp(prefix: &[u8]) -> bool {
+    prefix.len() > 2 && starts_with(prefix, &[first(0x0a, RESOURCE_PROFILES)])
+}
+
+/// Whether a message starts with one of `allowed`; an empty one or a cut one may.
+fn starts_with(bytes: &[u8], allowed: &[First]) -> bool {
+    let Some((tag, rest)) = bytes.split_first() else {
+        return true;
+    };
+    let Some(field) = allowed.iter().find(|field| field.tag == *tag) else {
+        return false;
+    };
+    if field.inside.is_empty() {
+        return true;
+    }
+    let mut reader = Reader::new(rest);
+    let Ok(length) = reader.varint() else {
+        return rest.len() < 10;
+    };
+    let body = &rest[reader.position()..];
+    let length = usize::try_from(length).unwrap_or(usize::MAX);
+    starts_with(&body[..length.min(body.len())], field.inside)
 }
 
 /// Whether a sample has a list at field 3, which is a single number since 1.10.
