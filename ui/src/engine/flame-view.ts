@@ -194,17 +194,16 @@ export class FlameView {
     this.select(node);
   }
 
-  /** The boxes on the screen in page coordinates, for tests and for the accessible mirror. */
+  /** The boxes on the screen, in CSS pixels from the corner of the canvas: what tests look at. */
   visibleBoxes(): VisibleBox[] {
     const scene = this.#scene;
     if (!scene) return [];
-    const origin = this.#stage.origin;
     const { boxes } = scene.layout;
     return Array.from({ length: boxes.length }, (_, index) => ({
       node: boxes.node[index],
       name: scene.tree.nameOf(boxes.node[index]),
-      x: origin.x + boxes.x[index],
-      y: origin.y + rowTop(boxes.row[index], scene),
+      x: boxes.x[index],
+      y: rowTop(boxes.row[index], scene),
       w: boxes.width[index],
       h: ROW_HEIGHT - 1,
       total: scene.tree.total[boxes.node[index]],

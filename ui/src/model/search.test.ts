@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { encodeTree, generateTree } from "../../bench/generate.ts";
 import { FlameTree } from "./flame-tree.ts";
-import { escapeForSearch, matchFrames, parseSearch, summarizeMatches, type SearchPattern } from "./search.ts";
+import { escapeForSearch, matchedWithin, matchFrames, parseSearch, summarizeMatches, type SearchPattern } from "./search.ts";
 
 function pattern(text: string): SearchPattern {
   const parsed = parseSearch(text);
@@ -43,6 +43,14 @@ describe("search", () => {
     const matched = matchFrames(RECURSIVE.frames, pattern("walk"));
     expect(summarizeMatches(RECURSIVE, matched).nodes).toEqual([1]);
     expect(summarizeMatches(RECURSIVE, matched, 4)).toEqual({ total: 0, nodes: [] });
+  });
+
+  it("knows the share of a view, also below a match", () => {
+    const matched = matchFrames(RECURSIVE.frames, pattern("malloc"));
+    expect(matchedWithin(RECURSIVE, matched, 2)).toBe(5);
+    expect(matchedWithin(RECURSIVE, matched, 4)).toBe(0);
+    const above = matchFrames(RECURSIVE.frames, pattern("walk"));
+    expect(matchedWithin(RECURSIVE, above, 3)).toBe(5);
   });
 
   it("sums what a stack-by-stack count sums", () => {

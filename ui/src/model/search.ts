@@ -75,6 +75,12 @@ export function summarizeMatches(tree: FlameTree, matched: Uint8Array, from: num
   return { total, nodes };
 }
 
+/** The union below a node. When something above it matches, every stack through it does. */
+export function matchedWithin(tree: FlameTree, matched: Uint8Array, node: number): number {
+  const isBelowMatch = tree.pathTo(node).some((step) => matched[tree.frame[step]] === 1);
+  return isBelowMatch ? tree.total[node] : summarizeMatches(tree, matched, node).total;
+}
+
 export function escapeForSearch(text: string): string {
   return text.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&");
 }

@@ -4,7 +4,7 @@ import { ROOT } from "../model/flame-tree.ts";
 import { formatCount, formatShare } from "../model/units.ts";
 import type { ColorBy } from "../state/schema.ts";
 import { flameView, stepHighlight, zoomToHighlight } from "./actions.ts";
-import { highlight, parsedSearch, zoomedNode } from "./highlight.ts";
+import { highlight, highlightInView, parsedSearch, zoomedNode } from "./highlight.ts";
 import { CloseIcon, FlipIcon, SearchIcon } from "./icons.tsx";
 import { Segmented } from "./segmented.tsx";
 import { flame, update, view } from "./store.ts";
@@ -88,6 +88,7 @@ function SearchShare() {
   const parsed = parsedSearch.value;
   const tree = flame.value.data;
   const found = highlight.value;
+  const inView = highlightInView.value;
   const { pinned } = view.value;
   if (!parsed.ok) {
     return (
@@ -107,7 +108,9 @@ function SearchShare() {
       )}
       <strong>{formatShare(found.total, tree.rootTotal)}</strong>
       <span class="muted">
-        of all in {formatCount(found.nodes.length)} {found.nodes.length === 1 ? "place" : "places"}
+        of all
+        {inView !== undefined && `, ${formatShare(inView, tree.total[zoomedNode.value])} of view`} in{" "}
+        {formatCount(found.nodes.length).trim()} {found.nodes.length === 1 ? "place" : "places"}
       </span>
       {found.nodes.length > 0 && (
         <button

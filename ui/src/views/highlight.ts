@@ -3,7 +3,7 @@
 import { computed, effect, signal } from "@preact/signals";
 import { EnginePerf } from "../engine/perf.ts";
 import { NONE, ROOT } from "../model/flame-tree.ts";
-import { matchFrames, parseSearch, summarizeMatches, type MatchSummary } from "../model/search.ts";
+import { matchedWithin, matchFrames, parseSearch, summarizeMatches, type MatchSummary } from "../model/search.ts";
 import { flame, view } from "./store.ts";
 
 export const perf = new EnginePerf();
@@ -37,6 +37,14 @@ export const highlight = computed<MatchSummary | undefined>(() => {
   const tree = flame.value.data;
   const matched = highlightedFrames.value;
   return tree && matched && !tree.isEmpty ? summarizeMatches(tree, matched) : undefined;
+});
+
+/** The same within what is zoomed to; `undefined` while that is everything. */
+export const highlightInView = computed(() => {
+  const tree = flame.value.data;
+  const matched = highlightedFrames.value;
+  const node = zoomedNode.value;
+  return tree && matched && node !== ROOT && node < tree.length ? matchedWithin(tree, matched, node) : undefined;
 });
 
 /** Node below the pointer or selected with the keyboard; indexes into the tree on the screen. */

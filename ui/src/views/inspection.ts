@@ -9,7 +9,7 @@ export interface FlameInspection {
   nodes: number;
   total: number;
   unit: string;
-  /** Boxes on the screen in page coordinates. */
+  /** Boxes on the screen, in CSS pixels from the corner of the canvas. */
   visible: { name: string; x: number; y: number; w: number; h: number; total: number }[];
 }
 

@@ -160,13 +160,27 @@ function TopRow({ row, position, isActive, whole, unit }: TopRowProps) {
   );
 }
 
-/** The telling end of a long name first, what it belongs to after it, so that a narrow column still tells rows apart. */
+/**
+ * The telling end of a long name first, what it belongs to after it, so that a narrow column still tells rows apart. The document
+ * has them in the order of the name: the stylesheet turns them around.
+ */
 function FunctionName({ name }: { name: string }) {
   const short = shortNameOf(name);
-  if (short === name || !name.endsWith(short)) return <span class="truncated">{short}</span>;
+  if (short === name) return <span class="truncated">{name}</span>;
+  if (!name.endsWith(short)) {
+    return (
+      <>
+        <span class="truncated" aria-hidden="true">
+          {short}
+        </span>
+        <span class="visually-hidden">{name}</span>
+      </>
+    );
+  }
   return (
-    <span class="truncated">
-      {short} <span class="muted top-path">{name.slice(0, -short.length).replace(/(::|\/)$/, "")}</span>
+    <span class="top-full-name">
+      <span class="muted truncated top-path">{name.slice(0, -short.length)}</span>
+      <span class="truncated">{short}</span>
     </span>
   );
 }
