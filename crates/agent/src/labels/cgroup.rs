@@ -111,7 +111,9 @@ fn pod_uid(path: &str) -> Option<String> {
         return None;
     }
     path.split('/').find_map(|component| {
-        let bare = component.strip_suffix(".slice").unwrap_or(component);
+        // containerd's systemd driver appends `:cri-containerd:ID` to the slice.
+        let slice = component.split(':').next().unwrap_or(component);
+        let bare = slice.strip_suffix(".slice").unwrap_or(slice);
         let (_, uid) = bare.rsplit_once("pod")?;
         let uid = uid.replace('_', "-");
         let is_uuid = uid.len() == 36

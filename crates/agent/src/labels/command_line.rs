@@ -301,7 +301,9 @@ mod tests {
     #[test]
     fn command_lines_of_the_field() {
         for (executable, line, name) in CASES {
-            let arguments: Vec<&str> = line.split(' ').collect();
+            // A program that writes its own title has one argument: the title.
+            let separator = if line.contains(": ") { '\0' } else { ' ' };
+            let arguments: Vec<&str> = line.split(separator).collect();
             assert_eq!(program_name(executable, &arguments), *name, "{line}");
         }
     }

@@ -20,7 +20,7 @@ use candela_model::Profile;
 use candela_model::ProfileSeries;
 
 /// Why a test is skipped here, unless it can run: the kernel must let us sample.
-pub fn cannot_sample() -> bool {
+pub(crate) fn cannot_sample() -> bool {
     let missing = candela_agent::capabilities()
         .into_iter()
         .find(|check| check.required && !check.ok);
@@ -34,7 +34,7 @@ pub fn cannot_sample() -> bool {
 }
 
 /// Whether a tool is missing; then the test is skipped with that reason.
-pub fn lacks(tool: &str) -> bool {
+pub(crate) fn lacks(tool: &str) -> bool {
     let found = std::env::var_os("PATH")
         .map(|paths| std::env::split_paths(&paths).any(|path| path.join(tool).is_file()))
         .unwrap_or_default();
@@ -45,12 +45,12 @@ pub fn lacks(tool: &str) -> bool {
 }
 
 /// A source file of `tests/programs`.
-pub fn source(name: &str) -> PathBuf {
+pub(crate) fn source(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(name)
 }
 
 /// Runs a tool that must succeed.
-pub fn run<S: AsRef<OsStr>>(tool: &str, arguments: impl IntoIterator<Item = S>) {
+pub(crate) fn run<S: AsRef<OsStr>>(tool: &str, arguments: impl IntoIterator<Item = S>) {
     let output = Command::new(tool)
         .args(arguments)
         .output()
@@ -60,7 +60,7 @@ pub fn run<S: AsRef<OsStr>>(tool: &str, arguments: impl IntoIterator<Item = S>) 
 }
 
 /// Moves debug information into `PROGRAM.debug` and strips the program.
-pub fn split_debug(program: &Path) {
+pub(crate) fn split_debug(program: &Path) {
     let debug = program.with_extension("debug");
     let path = |path: &Path| path.to_str().expect("an UTF-8 path").to_owned();
     run("objcopy", ["--only-keep-debug", &path(program), &path(&debug)]);
@@ -69,7 +69,7 @@ pub fn split_debug(program: &Path) {
 }
 
 /// Records a command to its end at 499 Hz.
-pub fn record_command(command: Command) -> Recording {
+pub(crate) fn record_command(command: Command) -> Recording {
     let options = RecordOptions {
         rate_hz: 499,
         duration: Some(Duration::from_secs(60)),
@@ -80,14 +80,14 @@ pub fn record_command(command: Command) -> Recording {
 }
 
 /// The samples of a profile as names, innermost function first, with their counts.
-pub struct Stacks {
+pub(crate) struct Stacks {
     /// Names (inlined functions are frames of their own), and the value in samples.
-    pub rows: Vec<(Vec<String>, u64)>,
+    pub(crate) rows: Vec<(Vec<String>, u64)>,
 }
 
 impl Stacks {
     /// Those of all series that `is_wanted` accepts.
-    pub fn of(profile: &Profile, is_wanted: impl Fn(&ProfileSeries) -> bool) -> Self {
+    pub(crate) fn of(profile: &Profile, is_wanted: impl Fn(&ProfileSeries) -> bool) -> Self {
         let mut rows = Vec::new();
         for series in profile.series.iter().filter(|series| is_wanted(series)) {
             for sample in &series.samples {
@@ -99,27 +99,27 @@ impl Stacks {
         Self { rows }
     }
 
-    pub fn all(profile: &Profile) -> Self {
+    pub(crate) fn all(profile: &Profile) -> Self {
         Self::of(profile, |_| true)
     }
 
-    pub fn total(&self) -> u64 {
+    pub(crate) fn total(&self) -> u64 {
         self.rows.iter().map(|(_, count)| count).sum()
     }
 
     /// Samples whose names `is_wanted` accepts.
-    pub fn count(&self, is_wanted: impl Fn(&[String]) -> bool) -> u64 {
+    pub(crate) fn count(&self, is_wanted: impl Fn(&[String]) -> bool) -> u64 {
         let wanted = self.rows.iter().filter(|(names, _)| is_wanted(names));
         wanted.map(|(_, count)| count).sum()
     }
 
     /// Samples with `function` anywhere in the stack.
-    pub fn with(&self, function: &str) -> u64 {
+    pub(crate) fn with(&self, function: &str) -> u64 {
         self.count(|names| names.iter().any(|name| name == function))
     }
 
     /// Some stacks as text, for messages.
-    pub fn sketch(&self) -> String {
+    pub(crate) fn sketch(&self) -> String {
         let mut rows: Vec<_> = self.rows.iter().collect();
         rows.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
         rows.dedup_by(|left, right| left.0 == right.0);
@@ -131,7 +131,7 @@ impl Stacks {
 }
 
 /// The names at a location, innermost first; binary and address where it has none.
-pub fn names_of(profile: &Profile, location: LocationId) -> Vec<String> {
+pub(crate) fn names_of(profile: &Profile, location: LocationId) -> Vec<String> {
     let symbols = &profile.symbols;
     let lines = symbols.lines(location);
     if lines.is_empty() {
@@ -144,6 +144,6 @@ pub fn names_of(profile: &Profile, location: LocationId) -> Vec<String> {
 }
 
 /// How far a share may be from the truth by chance: three standard errors of a binomial share.
-pub fn three_standard_errors(share: f64, samples: u64) -> f64 {
+pub(crate) fn three_standard_errors(share: f64, samples: u64) -> f64 {
     3.0 * (share * (1.0 - share) / samples as f64).sqrt()
 }
