@@ -172,11 +172,12 @@ impl SymbolCache {
             (number, state.symbolizer(object, &self.options))
         };
         // Outside of the lock: parsing one large object must not keep the others waiting.
-        let answer = symbolizer.resolve(elf_address);
+        let answered = symbolizer.answer(elf_address);
+        let answer = answered.resolution;
         let mut state = self.lock();
         state.stats.unnamed += u64::from(answer.source == SymbolSource::None);
         state.stats.pending += u64::from(answer.pending);
-        if !answer.pending {
+        if answered.is_final {
             state
                 .answers
                 .insert((number, elf_address), answer.clone(), weight(&answer));

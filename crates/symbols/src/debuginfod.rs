@@ -33,8 +33,10 @@ pub enum Lookup {
     Found(PathBuf),
     /// A server is or will be asked.
     Pending,
-    /// No server has it, or none could be asked lately.
+    /// Every server was asked lately and none has it.
     Absent,
+    /// A server failed lately, or too much waits already; asking again later may help.
+    Unreachable,
 }
 
 /// What a [`Debuginfod`] has done since it was made.
@@ -85,6 +87,7 @@ enum Status {
     Asked,
     Found(PathBuf),
     AbsentUntil(SystemTime),
+    UnreachableUntil(SystemTime),
 }
 
 impl Debuginfod {
@@ -156,6 +159,7 @@ impl Shared {
             Some(Status::Asked) => return Lookup::Pending,
             Some(Status::Found(path)) if is_file(path) => return Lookup::Found(path.clone()),
             Some(Status::AbsentUntil(until)) if now < *until => return Lookup::Absent,
+            Some(Status::UnreachableUntil(until)) if now < *until => return Lookup::Unreachable,
             Some(_) | None => {}
         }
         if state.known.len() >= REMEMBERED {
@@ -181,7 +185,7 @@ impl Shared {
         }
         if state.queue.len() >= LONGEST_QUEUE {
             state.stats.refused += 1;
-            return Lookup::Absent;
+            return Lookup::Unreachable;
         }
         state.known.insert(digits.to_owned(), Status::Asked);
         state.queue.push_back(digits.to_owned());
@@ -207,7 +211,7 @@ impl Shared {
                 }
                 Fetched::Failed => {
                     state.stats.failed += 1;
-                    Status::AbsentUntil(now + self.retry_after)
+                    Status::UnreachableUntil(now + self.retry_after)
                 }
             };
             state.known.insert(digits, status);

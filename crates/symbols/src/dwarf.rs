@@ -1,40 +1,56 @@
 //! Addresses to functions, inlined calls and lines through DWARF.
 
-use crate::dwarf_sections::{DwarfSections, Slice};
+mod abbreviations;
+mod sections;
+mod units;
+
 use crate::frame::{FrameLanguage, SourceFrame};
 use crate::names::NamePool;
 use crate::object_file::ObjectFile;
 use gimli::{AttributeValue, UnitOffset, UnitRef};
+use sections::{DwarfSections, Slice};
 use self_cell::self_cell;
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
+use units::UnitIndex;
 
 /// How many references from one entry to another are followed for a declaration line; real chains have two.
 const LONGEST_ORIGIN_CHAIN: usize = 8;
 
 /// Heap that a unit's parsed functions and lines need per byte of its `.debug_info`. An estimate for the cache's
-/// budget, within a factor of two of what a counting allocator saw (`examples/symbolize_cost.rs`).
+/// budget, within a factor of two of what `examples/symbolize_cost.rs` shows.
 const HEAP_PER_UNIT_BYTE: usize = 1;
+
+/// Heap of a unit's context before anything in it is looked up: abbreviations above all.
+const HEAP_PER_CONTEXT: usize = 16 * 1024;
 
 /// Deepest chain of inlined calls that is reported; compilers stop far earlier, hostile DWARF does not.
 const DEEPEST_INLINING: usize = 256;
 
-struct Borrowed<'data>(addr2line::Context<Slice<'data>>);
+type Context<'data> = addr2line::Context<Slice<'data>>;
+
+/// addr2line's contexts parse every unit of what they are given, which takes a tenth of a second for 100 MiB. So units are
+/// found by an index of our own, and each is given to a context of its own when it is first needed. Only units that
+/// refer to others share one context over everything.
+struct Units<'data> {
+    index: UnitIndex,
+    contexts: HashMap<u32, Option<Context<'data>>>,
+    whole: Option<Option<Context<'data>>>,
+    heap_bytes: usize,
+}
 
 self_cell!(
-    struct ContextCell {
+    struct UnitsCell {
         owner: DwarfSections,
         #[not_covariant]
-        dependent: Borrowed,
+        dependent: Units,
     }
 );
 
 /// The DWARF of one object. Units are parsed when an address in them is asked for.
 pub(crate) struct DwarfLookup {
-    cell: ContextCell,
-    parsed_units: HashSet<usize>,
-    heap_bytes: usize,
+    cell: UnitsCell,
 }
 
 /// One frame as DWARF has it. The function may be missing where only the line table covers the address (assembly).
@@ -52,23 +68,18 @@ impl DwarfLookup {
         object: Arc<ObjectFile>,
         supplement: Option<Arc<ObjectFile>>,
     ) -> Option<Self> {
-        let path = object.path().to_owned();
         let sections = DwarfSections::load(object, supplement)?;
-        let heap_bytes = sections.heap_bytes();
-        let cell = ContextCell::try_new(sections, |sections| {
-            addr2line::Context::from_dwarf(sections.dwarf()).map(Borrowed)
-        });
-        match cell {
-            Ok(cell) => Some(Self {
-                cell,
-                parsed_units: HashSet::new(),
+        let cell = UnitsCell::new(sections, |sections| {
+            let index = UnitIndex::read(&sections.dwarf());
+            let heap_bytes = sections.heap_bytes() + index.heap_bytes();
+            Units {
+                index,
+                contexts: HashMap::new(),
+                whole: None,
                 heap_bytes,
-            }),
-            Err(error) => {
-                tracing::debug!(path = %path.display(), %error, "the debug information is not readable");
-                None
             }
-        }
+        });
+        Some(Self { cell })
     }
 
     /// Frames at `address` (as linked), innermost first; empty where DWARF says nothing or is damaged.
@@ -76,36 +87,47 @@ impl DwarfLookup {
         if address == u64::MAX {
             return Vec::new();
         }
-        let parsed_units = &mut self.parsed_units;
-        let heap_bytes = &mut self.heap_bytes;
-        self.cell.with_dependent(|_, Borrowed(context)| {
-            let unit = context.find_dwarf_and_unit(address).skip_all_loads();
-            if let Some(unit) = unit
-                && parsed_units.insert(unit.header.offset().0)
-            {
-                *heap_bytes += unit.header.length_including_self() * HEAP_PER_UNIT_BYTE;
-            }
-            let mut frames = Vec::new();
-            let Ok(mut found) = context.find_frames(address).skip_all_loads() else {
-                return frames;
-            };
-            while let Ok(Some(frame)) = found.next() {
-                if frames.len() == DEEPEST_INLINING {
-                    break;
+        self.cell.with_dependent_mut(|sections, units| {
+            let candidates: Vec<u32> = units.index.candidates(address).collect();
+            for unit in candidates {
+                let Some(context) = units.context(sections, unit) else {
+                    continue;
+                };
+                let frames = frames_in(context, address, names);
+                if !frames.is_empty() {
+                    return frames;
                 }
-                frames.push(convert(&frame, unit, names));
             }
-            // Every frame but the last was inlined into the next.
-            let inlined = frames.len().saturating_sub(1);
-            for frame in &mut frames[..inlined] {
-                frame.frame.inlined = true;
-            }
-            frames
+            Vec::new()
         })
     }
 
     pub(crate) fn heap_bytes(&self) -> usize {
-        self.heap_bytes
+        self.cell.with_dependent(|_, units| units.heap_bytes)
+    }
+}
+
+impl<'data> Units<'data> {
+    fn context(&mut self, sections: &'data DwarfSections, unit: u32) -> Option<&Context<'data>> {
+        if !self.contexts.contains_key(&unit) {
+            let span = self.index.unit(unit).span.clone();
+            self.heap_bytes += HEAP_PER_CONTEXT + span.len() * HEAP_PER_UNIT_BYTE;
+            let leaves_unit = self.index.unit(unit).leaves_unit(&sections.dwarf());
+            let context = match leaves_unit {
+                true => None,
+                false => addr2line::Context::from_dwarf(sections.dwarf_of_unit(span)).ok(),
+            };
+            self.contexts.insert(unit, context);
+        }
+        if let Some(Some(own)) = self.contexts.get(&unit) {
+            return Some(own);
+        }
+        let heap_bytes = &mut self.heap_bytes;
+        let whole = self.whole.get_or_insert_with(|| {
+            *heap_bytes += self.index.heap_bytes();
+            addr2line::Context::from_dwarf(sections.dwarf()).ok()
+        });
+        whole.as_ref()
     }
 }
 
@@ -113,9 +135,28 @@ impl fmt::Debug for DwarfLookup {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
             .debug_struct("DwarfLookup")
-            .field("parsed_units", &self.parsed_units.len())
             .finish_non_exhaustive()
     }
+}
+
+fn frames_in(context: &Context<'_>, address: u64, names: &mut NamePool) -> Vec<DwarfFrame> {
+    let unit = context.find_dwarf_and_unit(address).skip_all_loads();
+    let mut frames = Vec::new();
+    let Ok(mut found) = context.find_frames(address).skip_all_loads() else {
+        return frames;
+    };
+    while let Ok(Some(frame)) = found.next() {
+        if frames.len() == DEEPEST_INLINING {
+            break;
+        }
+        frames.push(convert(&frame, unit, names));
+    }
+    // Every frame but the last was inlined into the next.
+    let inlined = frames.len().saturating_sub(1);
+    for frame in &mut frames[..inlined] {
+        frame.frame.inlined = true;
+    }
+    frames
 }
 
 fn convert(

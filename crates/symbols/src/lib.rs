@@ -35,7 +35,6 @@ mod debug_files;
 pub mod debuginfod;
 pub mod demangle;
 mod dwarf;
-mod dwarf_sections;
 mod error;
 mod frame;
 mod generations;

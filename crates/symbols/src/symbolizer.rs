@@ -55,17 +55,28 @@ impl Symbolizer {
     /// Resolves `elf_address`, an address as linked (see [`ObjectFile::elf_address`]). For a return address pass the
     /// address minus one, so that the call and not what follows it is named.
     pub fn resolve(&self, elf_address: u64) -> Resolution {
+        self.answer(elf_address).resolution
+    }
+
+    /// As [`resolve`](Self::resolve), and whether to keep the answer.
+    pub(crate) fn answer(&self, elf_address: u64) -> Answer {
         let mut sources = self.sources.lock().unwrap_or_else(PoisonError::into_inner);
-        let resolution = sources.resolve(elf_address);
+        let answer = sources.resolve(elf_address);
         self.heap_bytes
             .store(sources.heap_bytes(), Ordering::Relaxed);
-        resolution
+        answer
     }
 
     /// Estimated heap in bytes of everything loaded so far.
     pub fn heap_bytes(&self) -> usize {
         self.heap_bytes.load(Ordering::Relaxed)
     }
+}
+
+/// An answer, and whether a later one may be better.
+pub(crate) struct Answer {
+    pub(crate) resolution: Resolution,
+    pub(crate) is_final: bool,
 }
 
 #[derive(Debug)]
@@ -124,40 +135,56 @@ impl Sources {
         }
     }
 
-    fn resolve(&mut self, address: u64) -> Resolution {
+    fn resolve(&mut self, address: u64) -> Answer {
         if !self
             .object
             .segments()
             .iter()
             .any(|segment| segment.contains_address(address))
         {
-            return Resolution::unknown(false);
+            return Answer {
+                resolution: Resolution::unknown(false),
+                is_final: true,
+            };
         }
         let mut local = self.resolve_locally(address);
-        let mut pending = false;
+        let mut asked = Asked::NothingNew;
         if matches!(local, Local::Nameless(_)) {
-            match self.ask_debuginfod() {
-                Asked::NewDebugFile => local = self.resolve_locally(address),
-                Asked::Pending => pending = true,
-                Asked::NothingNew => {}
-            }
+            asked = self.ask_debuginfod();
+        }
+        if matches!(asked, Asked::NewDebugFile) {
+            local = self.resolve_locally(address);
         }
         let position = match local {
-            Local::Known(resolution) => return resolution,
+            Local::Known(resolution) => {
+                return Answer {
+                    resolution,
+                    is_final: true,
+                };
+            }
             Local::Nameless(position) => position,
         };
+        let pending = matches!(asked, Asked::Pending);
+        let is_final = !pending && !matches!(asked, Asked::Unreachable);
         let object = &self.object;
         let dynsym = self
             .dynsym
             .get_or_init(|| NamedTable::read(Arc::clone(object), TableKind::Dynamic));
         let Some(name) = dynsym.as_ref().and_then(|table| table.find(address)) else {
-            return Resolution::unknown(pending);
+            return Answer {
+                resolution: Resolution::unknown(pending),
+                is_final,
+            };
         };
         let frame = named_frame(name, position, &mut self.names);
-        Resolution {
+        let resolution = Resolution {
             frames: Arc::from([frame]),
             source: SymbolSource::Dynsym,
             pending,
+        };
+        Answer {
+            resolution,
+            is_final,
         }
     }
 
@@ -281,7 +308,8 @@ impl Sources {
         let path = match client.debug_file(self.object.build_id()) {
             Lookup::Found(path) => path,
             Lookup::Pending => return Asked::Pending,
-            // Not final: the client remembers for how long, and answers at once until then.
+            Lookup::Unreachable => return Asked::Unreachable,
+            // Asked again when the client has forgotten; until then it answers at once.
             Lookup::Absent => return Asked::NothingNew,
         };
         self.debuginfod_answered = true;
@@ -313,6 +341,7 @@ impl Sources {
 enum Asked {
     NewDebugFile,
     Pending,
+    Unreachable,
     NothingNew,
 }
 

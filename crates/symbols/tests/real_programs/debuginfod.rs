@@ -19,6 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// A running server, ended with the test.
 struct Server {
     process: Child,
+    port: u16,
     url: String,
 }
 
@@ -26,35 +27,42 @@ impl Server {
     /// Starts a server over `directory` and waits until it has found one debug file there.
     fn start(shop: &Workshop, directory: &str) -> Self {
         let port = free_port();
-        let process = Command::new("debuginfod")
-            .args([
-                "-F",
-                directory,
-                "-p",
-                &port.to_string(),
-                "-d",
-                "index.sqlite",
-            ])
-            .current_dir(shop.root())
-            .env_remove("DEBUGINFOD_URLS")
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("the server starts");
         let server = Self {
-            process,
+            process: spawn(shop, directory, port),
+            port,
             url: format!("http://127.0.0.1:{port}"),
         };
+        server.wait_for_scan();
+        server
+    }
+
+    /// Starts it again after its end, on the same port.
+    fn restart(&mut self, shop: &Workshop, directory: &str) {
+        self.process = spawn(shop, directory, self.port);
+        self.wait_for_scan();
+    }
+
+    fn wait_for_scan(&self) {
         poll("the server's scan", || {
-            let metrics = ureq::get(format!("{}/metrics", server.url)).call().ok()?;
+            let metrics = ureq::get(format!("{}/metrics", self.url)).call().ok()?;
             let text = metrics.into_body().read_to_string().ok()?;
             let found = text
                 .lines()
                 .find(|line| line.starts_with("found_debuginfo_total"))?;
             (!found.ends_with(" 0")).then_some(())
         });
-        server
     }
+}
+
+fn spawn(shop: &Workshop, directory: &str, port: u16) -> Child {
+    Command::new("debuginfod")
+        .args(["-F", directory, "-p", &port.to_string(), "-d", ":memory:"])
+        .current_dir(shop.root())
+        .env_remove("DEBUGINFOD_URLS")
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("the server starts")
 }
 
 impl Drop for Server {
@@ -218,7 +226,7 @@ fn a_dead_server_is_left_alone_for_a_while() {
     assert!(client.wait_until_idle(PATIENCE));
     assert_eq!(
         (client.debug_file(&id), client.stats().failed),
-        (Lookup::Absent, 1)
+        (Lookup::Unreachable, 1)
     );
     SECONDS.fetch_add(options.retry_after.as_secs() + 1, Ordering::Relaxed);
     assert_eq!(
@@ -228,6 +236,51 @@ fn a_dead_server_is_left_alone_for_a_while() {
     );
     assert!(client.wait_until_idle(PATIENCE));
     assert_eq!(client.stats().failed, 2);
+}
+
+#[test]
+fn answers_given_while_a_server_was_away_are_not_kept() {
+    static SECONDS: AtomicU64 = AtomicU64::new(1_000_000);
+    let clock = || SystemTime::UNIX_EPOCH + Duration::from_secs(SECONDS.load(Ordering::Relaxed));
+    if !has_tools() {
+        return;
+    }
+    let shop = Workshop::new();
+    let outer = stripped_program(&shop);
+    let mut server = Server::start(&shop, "served");
+    let urls = vec![server.url.clone()];
+    drop(server.process.kill());
+    server.process.wait().expect("it was just ended");
+
+    let options = DebuginfodOptions {
+        clock,
+        ..DebuginfodOptions::new(urls, shop.path("cache"))
+    };
+    let client = Arc::new(Debuginfod::start(&options).expect("the directory is writable"));
+    let symbolizer = SymbolizerOptions {
+        debuginfod: Some(Arc::clone(&client)),
+        ..SymbolizerOptions::default()
+    };
+    let names = SymbolCache::new(SymbolCacheOptions {
+        symbolizer,
+        ..SymbolCacheOptions::default()
+    });
+    let object = names
+        .open_path(&shop.path("stripped"), Path::new("/"))
+        .expect("an ELF file");
+    assert!(names.resolve(&object, outer).pending);
+    assert!(client.wait_until_idle(PATIENCE));
+    let away = names.resolve(&object, outer);
+    assert_eq!((away.source, away.pending), (SymbolSource::None, false));
+
+    server.restart(&shop, "served");
+    SECONDS.fetch_add(options.retry_after.as_secs() + 1, Ordering::Relaxed);
+    assert!(
+        names.resolve(&object, outer).pending,
+        "the server is asked again"
+    );
+    assert!(client.wait_until_idle(PATIENCE));
+    assert_eq!(names.resolve(&object, outer).source, SymbolSource::Dwarf);
 }
 
 #[test]
