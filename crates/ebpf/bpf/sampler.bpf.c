@@ -39,9 +39,27 @@ static __always_inline bool region_at(__u32 index, struct region *out)
 	return true;
 }
 
-static __always_inline bool read_user(void *out, __u32 bytes, __u64 address)
+/* Frames are mostly small and ascend, and a read costs about the same for one word as for many. */
+static __always_inline bool read_word(struct walk *walk, __u64 address, __u64 *out)
 {
-	return bpf_probe_read_user(out, bytes, (void *)address) == 0;
+	__u64 index = (address - walk->window_base) / 8;
+
+	if (address & 7)
+		return bpf_probe_read_user(out, sizeof(*out), (void *)address) == 0;
+	if (address < walk->window_base || index >= walk->window_words) {
+		walk->window_base = address - WINDOW_BELOW * 8;
+		walk->window_words = 0;
+		if (bpf_probe_read_user(walk->window, sizeof(walk->window), (void *)walk->window_base))
+			/* The end of the stack, or no stack at all. */
+			return bpf_probe_read_user(out, sizeof(*out), (void *)address) == 0;
+		walk->window_words = WINDOW_WORDS;
+		index = WINDOW_BELOW;
+	}
+	barrier_var(index);
+	if (index >= WINDOW_WORDS)
+		return false;
+	*out = walk->window[index];
+	return true;
 }
 
 static __always_inline struct scratch *scratch_of(__u32 cpu)
@@ -133,6 +151,7 @@ static __always_inline void walk_user_stack(struct scratch *scratch, __u32 cpu, 
 	scratch->header.flags |= SAMPLE_PROCESS_KNOWN;
 	walk->first_region = process->first_region;
 	walk->region_count = process->region_count;
+	walk->window_words = 0;
 	walk->region.start = 0;
 	walk->region.end = 0;
 	__builtin_memcpy(walk->registers, scratch->entry_registers, sizeof(walk->registers));

@@ -66,6 +66,9 @@ struct region {
 };
 
 enum {
+	/* Words of stack kept by read_word, and how many of them lie below the one asked for. */
+	WINDOW_WORDS = 64,
+	WINDOW_BELOW = 8,
 	DWARF_RBP = 6,
 	DWARF_RSP = 7,
 	DWARF_REGISTERS = 16,
@@ -83,6 +86,10 @@ struct walk {
 	__u64 registers[DWARF_REGISTERS];
 	/* The region of the previous frame: most calls stay inside one object. */
 	struct region region;
+	/* Of read_word: one read of a piece of stack serves several frames. */
+	__u64 window_base;
+	__u64 window[WINDOW_WORDS];
+	__u32 window_words;
 	__u32 first_region;
 	__u32 region_count;
 	__u32 frames;
@@ -90,7 +97,7 @@ struct walk {
 	__u8 is_leaf;
 	/* pc is the interrupted instruction itself, not a return address. */
 	__u8 exact_pc;
-	__u8 reserved;
+	__u8 reserved[5];
 };
 
 #endif

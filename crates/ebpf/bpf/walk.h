@@ -9,7 +9,7 @@
  *   const struct table_element *table_element(table_handle table, __u32 index), 0 behind the end
  *   bool rule_at(__u32 index, struct unwind_rule *out)
  *   bool region_at(__u32 index, struct region *out)
- *   bool read_user(void *out, __u32 bytes, __u64 address)
+ *   bool read_word(struct walk *walk, __u64 address, __u64 *out)
  */
 #ifndef CANDELA_WALK_H
 #define CANDELA_WALK_H
@@ -167,13 +167,13 @@ static __always_inline int enter_caller(struct walk *walk, __u64 pc, __u64 rsp, 
  */
 static __always_inline int frame_pointer_step(struct walk *walk, bool must_grow)
 {
-	__u64 saved[2];
+	__u64 rbp, return_address;
 
 	if (must_grow && walk->rbp + 16 <= walk->rsp)
 		return stop(walk, WALK_NO_PROGRESS);
-	if (!read_user(saved, sizeof(saved), walk->rbp))
+	if (!read_word(walk, walk->rbp, &rbp) || !read_word(walk, walk->rbp + 8, &return_address))
 		return stop(walk, WALK_BAD_READ);
-	return enter_caller(walk, saved[1], walk->rbp + 16, saved[0], false);
+	return enter_caller(walk, return_address, walk->rbp + 16, rbp, false);
 }
 
 /* Offsets of the x86-64 struct ucontext: uc_mcontext at 40, in it rbp, rsp and rip. */
@@ -181,8 +181,8 @@ static __always_inline int signal_step(struct walk *walk)
 {
 	__u64 rbp, rsp, rip;
 
-	if (!read_user(&rbp, sizeof(rbp), walk->rsp + 0x78) || !read_user(&rsp, sizeof(rsp), walk->rsp + 0xa0) ||
-	    !read_user(&rip, sizeof(rip), walk->rsp + 0xa8))
+	if (!read_word(walk, walk->rsp + 0x78, &rbp) || !read_word(walk, walk->rsp + 0xa0, &rsp) ||
+	    !read_word(walk, walk->rsp + 0xa8, &rip))
 		return stop(walk, WALK_BAD_READ);
 	return enter_caller(walk, rip, rsp, rbp, true);
 }
@@ -230,11 +230,11 @@ static __always_inline int walk_step(struct walk *walk)
 		cfa = walk->rsp + 8 + ((__s32)(address & 15) >= rule.cfa_offset ? 8 : 0);
 		break;
 	case CFA_DEREF_RBP:
-		if (!read_user(&cfa, sizeof(cfa), walk->rbp + (__s64)rule.cfa_offset))
+		if (!read_word(walk, walk->rbp + (__s64)rule.cfa_offset, &cfa))
 			return stop(walk, WALK_BAD_READ);
 		break;
 	case CFA_DEREF_RSP:
-		if (!read_user(&cfa, sizeof(cfa), walk->rsp + (__s64)(__s16)(rule.cfa_offset & 0xffff)))
+		if (!read_word(walk, walk->rsp + (__s64)(__s16)(rule.cfa_offset & 0xffff), &cfa))
 			return stop(walk, WALK_BAD_READ);
 		cfa += (__s64)(rule.cfa_offset >> 16);
 		break;
@@ -257,7 +257,7 @@ static __always_inline int walk_step(struct walk *walk)
 
 	if (cfa <= walk->rsp)
 		return stop(walk, WALK_NO_PROGRESS);
-	if (!read_user(&return_address, sizeof(return_address), cfa - 8))
+	if (!read_word(walk, cfa - 8, &return_address))
 		return stop(walk, WALK_BAD_READ);
 
 	rbp = walk->rbp;
@@ -265,7 +265,7 @@ static __always_inline int walk_step(struct walk *walk)
 		rbp = 0;
 	} else if (rule.fp_kind != FP_SAME) {
 		__u64 base = rule.fp_kind == FP_CFA_OFFSET ? cfa : rbp;
-		if (!read_user(&rbp, sizeof(rbp), base + (__s64)rule.fp_offset))
+		if (!read_word(walk, base + (__s64)rule.fp_offset, &rbp))
 			return stop(walk, WALK_BAD_READ);
 	}
 	return enter_caller(walk, return_address, cfa, rbp, false);

@@ -2,9 +2,10 @@
 
 mod support;
 
-use candela_ebpf::{Error, Event, FileIdentity, Options, Target};
+use candela_ebpf::{Error, Event, FileIdentity, Options, Sampler, Target};
+use std::io::Read;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 use support::{Running, compile, skip, spawn, start, until};
 
@@ -124,7 +125,7 @@ fn only_targets_and_their_children_are_sampled() {
     let shell = Command::new("sh")
         .args(["-c", "read line; \"$0\" 5 300; true"])
         .arg(&program)
-        .stdin(std::process::Stdio::piped())
+        .stdin(Stdio::piped())
         .spawn()
         .expect("sh starts");
     let mut shell = Running(shell);
@@ -226,8 +227,88 @@ fn sample_cgroup(group: &Path, program: &Path) -> Option<(u32, u32, u64)> {
 }
 
 #[test]
+fn lost_side_band_records_are_told_and_counted() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let Some(program) = compile("many_maps", &[], directory.path()) else {
+        return;
+    };
+    let Some(mut sampler) = start(&Options::default()) else {
+        return;
+    };
+    // Nobody polls while it fills the side band of its CPU several times over.
+    let child = Command::new(&program)
+        .arg("5000")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn();
+    let mut running = Running(child.expect("a program that was just compiled starts"));
+    let pid = running.pid();
+    let mut line = [0; 5];
+    let mut stdout = running.0.stdout.take().expect("piped");
+    stdout
+        .read_exact(&mut line)
+        .expect("it tells when it is done");
+    let mut mapped = 0;
+    let mut lost = 0;
+    let mut count = |event: Event<'_>| match event {
+        Event::Mapped(event) => mapped += u64::from(event.pid == pid),
+        Event::SidebandLost { records } => lost += records,
+        _ => {}
+    };
+    sampler.poll(Duration::ZERO, &mut count).expect("polls");
+    // The kernel tells how many it dropped before the next record it writes.
+    drop(running.0.stdin.take());
+    running.0.wait().expect("ends by itself");
+    sampler.poll(TICK, &mut count).expect("polls");
+    assert!(mapped > 100, "{mapped} mapped");
+    assert!(mapped + lost >= 5000, "{mapped} mapped and {lost} lost");
+    assert_eq!(sampler.counters().expect("readable").sideband_lost, lost);
+}
+
+/// Set in the environment of a test process that has no capabilities.
+const WITHOUT_CAPABILITIES: &str = "CANDELA_TEST_WITHOUT_CAPABILITIES";
+
+#[test]
+fn without_capabilities_the_missing_one_is_named() {
+    if std::env::var_os(WITHOUT_CAPABILITIES).is_some() {
+        let error = Sampler::start(&Options::default()).expect_err("nothing is allowed");
+        assert!(
+            matches!(error, Error::MissingCapability { .. }),
+            "{error:?}"
+        );
+        assert!(error.to_string().contains("CAP_BPF"), "{error}");
+        assert!(error.is_permission_or_kernel());
+        let checks = candela_ebpf::capabilities();
+        let programs = checks.iter().find(|check| check.name == "bpf_programs");
+        assert!(
+            programs.is_some_and(|check| !check.ok && check.fix.is_some()),
+            "{checks:?}"
+        );
+        return;
+    }
+    // The capabilities of a root process are bounded by this set.
+    let status = Command::new("setpriv")
+        .args(["--bounding-set", "-all", "--inh-caps", "-all"])
+        .arg(std::env::current_exe().expect("known"))
+        .args(["--exact", "without_capabilities_the_missing_one_is_named"])
+        .env(WITHOUT_CAPABILITIES, "1")
+        .output();
+    match status {
+        Ok(output) if output.status.code() == Some(127) => {
+            skip("setpriv may not drop capabilities")
+        }
+        Ok(output) => assert!(
+            output.status.success(),
+            "{}",
+            String::from_utf8_lossy(&output.stdout)
+        ),
+        Err(error) => skip(&format!("no setpriv ({error})")),
+    }
+}
+
+#[test]
 fn impossible_wishes_are_refused_with_their_values() {
-    let rate = candela_ebpf::Sampler::start(&Options {
+    let rate = Sampler::start(&Options {
         rate_hz: 5000,
         ..Options::default()
     });
@@ -239,7 +320,7 @@ fn impossible_wishes_are_refused_with_their_values() {
         pids: vec![4_194_305],
         follow_forks: false,
     };
-    let error = candela_ebpf::Sampler::start(&Options {
+    let error = Sampler::start(&Options {
         target: gone,
         ..Options::default()
     });
@@ -249,7 +330,7 @@ fn impossible_wishes_are_refused_with_their_values() {
     ));
 
     let nowhere = Target::Cgroup("/nonexistent".into());
-    let error = candela_ebpf::Sampler::start(&Options {
+    let error = Sampler::start(&Options {
         target: nowhere,
         ..Options::default()
     });

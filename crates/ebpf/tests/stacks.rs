@@ -51,12 +51,15 @@ fn sample_recursion(
     let mut agent = Agent::new(&sampler);
     let running = spawn(&program, arguments);
     let pid = running.pid();
+    let mut executed = false;
     let mut seen: Vec<Seen> = Vec::new();
     until("samples of the recursion", || {
         sampler
             .poll(TICK, &mut |event| match event {
                 Event::Mapped(mapped) if mapped.pid == pid && learn_at_once => agent.learn(pid),
-                Event::Sample(sample) if sample.pid == pid => {
+                // Before that it is this test, forked.
+                Event::Exec { pid: executing, .. } => executed |= executing == pid,
+                Event::Sample(sample) if sample.pid == pid && executed => {
                     if !sample.process_known {
                         agent.learn(pid);
                     }
@@ -181,6 +184,36 @@ fn samples_in_the_kernel_have_both_stacks() {
             .iter()
             .all(|seen| seen.in_kernel == (seen.kernel_frames > 0))
     );
+}
+
+#[test]
+fn a_forked_process_is_walked_by_its_parents_mappings() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let Some(program) = compile("recurse", &[], directory.path()) else {
+        return;
+    };
+    let Some(mut sampler) = start(&fast()) else {
+        return;
+    };
+    let mut agent = Agent::new(&sampler);
+    // The parent's last mapping, libc, is made before main and its fork.
+    let running = spawn(&program, &["60", "5000", "fork"]);
+    let mut child = None;
+    let mut walked_in_kernel = 0;
+    until("samples of the forked process", || {
+        sampler
+            .poll(TICK, &mut |event| match event {
+                Event::Mapped(mapped) if mapped.pid == running.pid() => agent.learn(mapped.pid),
+                Event::Fork { pid, parent, .. } if parent == running.pid() => child = Some(pid),
+                Event::Sample(sample) if Some(sample.pid) == child => {
+                    let complete = sample.result == WalkResult::Complete;
+                    walked_in_kernel += usize::from(complete && sample.user_frames.len() > 60);
+                }
+                _ => {}
+            })
+            .expect("polls");
+        walked_in_kernel > 20
+    });
 }
 
 #[test]

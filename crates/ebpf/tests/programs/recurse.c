@@ -1,10 +1,12 @@
 /*
  * Burns CPU at a known depth of recursion without frame pointers. Arguments:
- * depth, milliseconds, and optionally "kernel" to burn them in system calls.
+ * depth, milliseconds, and optionally "kernel" to burn them in system calls or
+ * "fork" to burn them in a forked process.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -52,5 +54,7 @@ int main(int argc, char **argv)
 	double limit = argc > 2 ? atof(argv[2]) : 1000;
 	int in_kernel = argc > 3 && !strcmp(argv[3], "kernel");
 
+	if (argc > 3 && !strcmp(argv[3], "fork") && fork() > 0)
+		return wait(0) < 0;
 	return recurse(depth, limit, in_kernel) == 1234;
 }

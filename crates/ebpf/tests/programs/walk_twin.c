@@ -60,13 +60,14 @@ static bool region_at(__u32 index, struct region *out)
 	return true;
 }
 
-static bool read_user(void *out, __u32 bytes, __u64 address)
+static bool read_word(struct walk *walk, __u64 address, __u64 *out)
 {
 	__u64 offset = address - input.stack_base;
 
-	if (address < input.stack_base || offset > input.stack_bytes || bytes > input.stack_bytes - offset)
+	(void)walk;
+	if (address < input.stack_base || offset > input.stack_bytes || input.stack_bytes - offset < sizeof(*out))
 		return false;
-	memcpy(out, input.stack + offset, bytes);
+	memcpy(out, input.stack + offset, sizeof(*out));
 	return true;
 }
 
