@@ -1,1 +1,67 @@
-//! Selector and time range to sums by (block, stack), flame trees, series and tables.
+//! Selector and time range to sums by (block, stack), and from there to flame trees, merged
+//! profiles, series and lists of what there is.
+//!
+//! Every answer is made of one primitive, the sum of values by stack over row ranges of a block or
+//! over profiles of the head; the ranges come from the table of profiles, so samples of other
+//! series are never looked at.
+//!
+//! This crate never sees HTTP and no wire format.
+//!
+//! ```
+//! use candela_model::{FrameKind, Labels, Location, Profile, ProfileSeries, ProfileType, Sample};
+//! use candela_query::{Engine, Query};
+//! use candela_store::{Store, StoreOptions};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let directory = tempfile::tempdir()?;
+//! let store = Store::open(StoreOptions::new(directory.path()))?;
+//! let mut profile = Profile::default();
+//! let function = profile.symbols.intern_function("burn", "", "burn.c", 10);
+//! let location = Location::new(FrameKind::Native, 0);
+//! let location = profile.symbols.intern_location(&location, &[(function, 12, 0)]);
+//! let stack = profile.stacks.intern(&[location]);
+//! let mut series = ProfileSeries::new(
+//!     Labels::from_pairs([("service_name", "demo")]),
+//!     "process_cpu:cpu:nanoseconds:cpu:nanoseconds".parse::<ProfileType>()?,
+//! );
+//! series.samples.push(Sample::new(stack, 10_000_000));
+//! profile.series.push(series);
+//! store.append("anonymous", profile).await?;
+//!
+//! let engine = Engine::new(store);
+//! let mut query = Query::new("anonymous");
+//! query.selector = r#"{service_name="demo"}"#.parse()?;
+//! let answer = engine.flame_tree(&query)?;
+//! assert_eq!(answer.value.root_total(), 10_000_000);
+//! # Ok(())
+//! # }
+//! ```
+#![forbid(unsafe_code)]
+
+mod budget;
+mod engine;
+mod error;
+mod flame;
+mod hint;
+mod matching;
+mod merge;
+mod names;
+mod plan;
+mod query;
+mod series;
+mod services;
+mod sources;
+mod sums;
+
+pub use crate::engine::Engine;
+pub use crate::error::QueryError;
+pub use crate::query::Answer;
+pub use crate::query::Budget;
+pub use crate::query::Query;
+pub use crate::series::Aggregation;
+pub use crate::series::LabeledPoints;
+pub use crate::series::SeriesOptions;
+pub use crate::series::SeriesTable;
+pub use crate::services::SPARKLINE_BUCKETS;
+pub use crate::services::ServiceSummary;

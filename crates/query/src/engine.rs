@@ -1,0 +1,168 @@
+//! The engine: one handle for all questions.
+
+use candela_store::BlockError;
+use candela_store::Snapshot;
+use candela_store::Store;
+use candela_store::TimeRange;
+
+use crate::budget::Meter;
+use crate::error::Failure;
+use crate::error::QueryError;
+use crate::hint::hint;
+use crate::plan::Plan;
+use crate::plan::SourcePlan;
+use crate::plan::available_types;
+use crate::plan::plan;
+use crate::plan::resolve_type;
+use crate::query::Answer;
+use crate::query::Query;
+use crate::sources::Source;
+use crate::sources::sources;
+
+/// Answers queries over a store. Calls block for as long as they compute, so an async caller puts
+/// them on a thread for blocking work.
+#[derive(Clone, Debug)]
+pub struct Engine {
+    pub(crate) store: Store,
+}
+
+/// What a query reads: its sources, and what is wrong with the rest.
+#[derive(Debug)]
+pub(crate) struct Loaded {
+    pub(crate) sources: Vec<Source>,
+    pub(crate) meter: Meter,
+    /// Why blocks are left out.
+    pub(crate) left_out: Vec<String>,
+}
+
+impl Engine {
+    /// An engine over this store.
+    #[must_use]
+    pub fn new(store: Store) -> Self {
+        Self { store }
+    }
+
+    /// The sources of a range, and a meter that has started to run.
+    pub(crate) fn load(&self, query: &Query, range: TimeRange) -> Result<Loaded, QueryError> {
+        check_range(query.range)?;
+        let meter = Meter::start(query.budget, self.store.clock());
+        let snapshot: Snapshot = self.store.snapshot(&query.tenant, range)?;
+        let left_out = snapshot
+            .quarantined
+            .iter()
+            .map(|block| format!("block {}: {}", block.block_id, block.reason))
+            .collect();
+        let (sources, failed) = sources(snapshot);
+        let mut loaded = Loaded {
+            sources,
+            meter,
+            left_out,
+        };
+        for error in &failed {
+            self.leave_out(&mut loaded.left_out, error);
+        }
+        Ok(loaded)
+    }
+
+    /// The runs of the type that the query's pattern stands for.
+    pub(crate) fn plan(&self, query: &Query, loaded: &mut Loaded) -> Result<Plan, QueryError> {
+        let available = available_types(&loaded.sources, &query.selector, query.range);
+        let Some(profile_type) = resolve_type(&query.profile_type, &available)? else {
+            return Ok(Plan::default());
+        };
+        let planned = plan(&loaded.sources, &query.selector, &profile_type, query.range);
+        let plan = self.or_leave_out(planned, &mut loaded.left_out)?;
+        let plan = plan.unwrap_or_default();
+        for error in &plan.failed {
+            self.leave_out(&mut loaded.left_out, error);
+        }
+        Ok(plan)
+    }
+
+    /// Does `work` for each source of a plan; blocks that cannot be read are left out.
+    pub(crate) fn for_each_source(
+        &self,
+        plan: &Plan,
+        loaded: &mut Loaded,
+        mut work: impl FnMut(&Source, &SourcePlan, &Meter) -> Result<(), Failure>,
+    ) -> Result<(), QueryError> {
+        for part in &plan.sources {
+            let source = &loaded.sources[part.source];
+            let done = work(source, part, &loaded.meter);
+            self.or_leave_out(done, &mut loaded.left_out)?;
+        }
+        Ok(())
+    }
+
+    /// The answer with what is to be said beside the value.
+    pub(crate) fn answer<T>(
+        &self,
+        query: &Query,
+        loaded: &Loaded,
+        plan: &Plan,
+        value: T,
+    ) -> Answer<T> {
+        let samples = plan.samples();
+        Answer {
+            value,
+            profile_type: plan.profile_type.clone(),
+            matched_series: plan.series.len(),
+            samples,
+            partial: partial(&loaded.left_out),
+            hint: if samples == 0 {
+                Some(hint(query, &loaded.sources))
+            } else {
+                None
+            },
+        }
+    }
+
+    /// `None` when a block failed.
+    pub(crate) fn or_leave_out<T>(
+        &self,
+        result: Result<T, Failure>,
+        left_out: &mut Vec<String>,
+    ) -> Result<Option<T>, QueryError> {
+        match result {
+            Ok(value) => Ok(Some(value)),
+            Err(Failure::Query(error)) => Err(error),
+            Err(Failure::Block(error)) => {
+                self.leave_out(left_out, &error);
+                Ok(None)
+            }
+        }
+    }
+
+    fn leave_out(&self, left_out: &mut Vec<String>, error: &BlockError) {
+        if let Err(error) = self.store.quarantine(error) {
+            tracing::error!(%error, "a quarantined block could not be noted in the catalog");
+        }
+        left_out.push(error.to_string());
+    }
+}
+
+/// Why an answer is not complete.
+pub(crate) fn partial(left_out: &[String]) -> Option<String> {
+    (!left_out.is_empty()).then(|| {
+        format!(
+            "{} of the data cannot be read and is left out: {}",
+            if left_out.len() == 1 {
+                "a block"
+            } else {
+                "some blocks"
+            },
+            left_out.join("; ")
+        )
+    })
+}
+
+fn check_range(range: TimeRange) -> Result<(), QueryError> {
+    if range.from_ns <= range.to_ns {
+        return Ok(());
+    }
+    Err(QueryError::BadRequest(format!(
+        "from ({} ms) is after to ({} ms); exchange them",
+        range.from_ns / 1_000_000,
+        range.to_ns / 1_000_000
+    )))
+}

@@ -1,0 +1,123 @@
+//! Which series and samples a selector lets through.
+
+use candela_model::LabelMatcher;
+use candela_model::LabelSetId;
+use candela_model::LabelSetTable;
+use candela_model::LabelValue;
+use candela_model::Labels;
+use candela_model::MatchOperator;
+use candela_model::SampleLabel;
+use candela_model::Selector;
+use candela_model::StringTable;
+
+use crate::error::Failure;
+use crate::sources::Source;
+use crate::sources::SourceData;
+
+/// What a selector says about a series.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum SeriesMatch {
+    /// None of its samples.
+    No,
+    /// All of them.
+    All,
+    /// Those whose own labels pass the matchers at these positions.
+    BySample(Vec<usize>),
+}
+
+/// The labels of a source's samples, by the number of the set.
+pub(crate) struct SampleLabels<'a> {
+    pub(crate) strings: &'a StringTable,
+    pub(crate) sets: &'a LabelSetTable,
+}
+
+/// What a selector says about the series with these labels. A series label wins over sample labels
+/// of its name, so only matchers of absent labels are left to the samples.
+pub(crate) fn match_series(
+    selector: &Selector,
+    labels: &Labels,
+    has_sample_labels: bool,
+) -> SeriesMatch {
+    let mut left = Vec::new();
+    for (position, matcher) in selector.matchers().iter().enumerate() {
+        match labels.get(matcher.name()) {
+            Some(value) if matcher.matches(value) => {}
+            Some(_) => return SeriesMatch::No,
+            None if has_sample_labels => left.push(position),
+            None if matcher.matches("") => {}
+            None => return SeriesMatch::No,
+        }
+    }
+    if left.is_empty() {
+        SeriesMatch::All
+    } else {
+        SeriesMatch::BySample(left)
+    }
+}
+
+/// For each label set of a source whether it passes the matchers at these positions.
+pub(crate) fn matching_sets(
+    selector: &Selector,
+    positions: &[usize],
+    labels: &SampleLabels<'_>,
+) -> Vec<bool> {
+    (0..labels.sets.len())
+        .map(|index| {
+            let set = labels.sets.get(LabelSetId::from_index(index));
+            positions
+                .iter()
+                .all(|&position| set_matches(&selector.matchers()[position], set, labels.strings))
+        })
+        .collect()
+}
+
+/// A label may stand in a set more than once; one value that is wanted is enough, and one that is
+/// not wanted too.
+fn set_matches(matcher: &LabelMatcher, set: &[SampleLabel], strings: &StringTable) -> bool {
+    let values: Vec<String> = set
+        .iter()
+        .filter(|label| strings.get(label.key) == matcher.name())
+        .map(|label| value_text(label, strings))
+        .collect();
+    if values.is_empty() {
+        return matcher.matches("");
+    }
+    let mut values = values.iter();
+    match matcher.operator() {
+        MatchOperator::Equal | MatchOperator::Regex => values.any(|it| matcher.matches(it)),
+        MatchOperator::NotEqual | MatchOperator::NotRegex => values.all(|it| matcher.matches(it)),
+    }
+}
+
+/// A sample label's value as selectors see it.
+pub(crate) fn value_text(label: &SampleLabel, strings: &StringTable) -> String {
+    match label.value {
+        LabelValue::Text(text) => strings.get(text).to_owned(),
+        LabelValue::Number { value, .. } => value.to_string(),
+    }
+}
+
+impl Source {
+    /// Hands the labels of the source's samples to `work`.
+    pub(crate) fn with_sample_labels<T>(
+        &self,
+        work: impl FnOnce(&SampleLabels<'_>) -> T,
+    ) -> Result<T, Failure> {
+        match &self.data {
+            SourceData::Block(block) => {
+                let labels = block.labels()?;
+                Ok(work(&SampleLabels {
+                    strings: &labels.strings,
+                    sets: &labels.sets,
+                }))
+            }
+            SourceData::Head(view) => {
+                let tables = view.tables();
+                Ok(work(&SampleLabels {
+                    strings: &tables.locations().strings,
+                    sets: tables.label_sets(),
+                }))
+            }
+        }
+    }
+}

@@ -1,0 +1,269 @@
+//! All matching samples as one profile.
+
+use candela_model::FunctionId;
+use candela_model::LabelSetId;
+use candela_model::LabelValue;
+use candela_model::Labels;
+use candela_model::Location;
+use candela_model::LocationId;
+use candela_model::Mapping;
+use candela_model::Profile;
+use candela_model::ProfileSeries;
+use candela_model::Sample;
+use candela_model::SampleLabel;
+use candela_model::StackId;
+use candela_store::LocationTable;
+use hashbrown::HashMap;
+
+use crate::engine::Engine;
+use crate::error::Failure;
+use crate::error::QueryError;
+use crate::flame::weights;
+use crate::matching::SampleLabels;
+use crate::plan::Plan;
+use crate::query::Answer;
+use crate::query::Query;
+use crate::sources::Source;
+use crate::sources::SourceData;
+use crate::sums::StackSums;
+use crate::sums::sum_by_stack;
+
+/// The profile in the making, with fractions until all is added up.
+#[derive(Default)]
+struct Merge {
+    profile: Profile,
+    sums: HashMap<(StackId, LabelSetId), f64>,
+    exact: HashMap<(StackId, LabelSetId), i64>,
+}
+
+/// The stacks of a source, and what they are in the profile.
+struct Translation<'a> {
+    parents: &'a [u32],
+    locations: &'a [u32],
+    table: &'a LocationTable,
+    /// By the rows of a location, root side first.
+    known: HashMap<Vec<u32>, LocationId>,
+}
+
+impl Engine {
+    /// One profile with one series of everything that matches: mappings, build ids, lines and the
+    /// samples' labels are kept, times and trace links are not. Its labels are those that all
+    /// series share.
+    ///
+    /// # Errors
+    /// As [`Engine::flame_tree`].
+    pub fn profile(&self, query: &Query) -> Result<Answer<Profile>, QueryError> {
+        let mut loaded = self.load(query, query.range)?;
+        let plan = self.plan(query, &mut loaded)?;
+        let weights = weights(&plan);
+        let is_gauge = plan.is_gauge();
+        let mut merge = Merge::default();
+        self.for_each_source(&plan, &mut loaded, |source, part, meter| {
+            let before = merge.profile.symbols.locations().len();
+            if is_gauge {
+                let sums = sum_by_stack::<f64>(source, &part.runs, true, &weights, meter)?;
+                merge.add(source, &sums, |merge, key, sum| {
+                    *merge.sums.entry(key).or_default() += sum;
+                })?;
+            } else {
+                let sums = sum_by_stack::<i64>(source, &part.runs, true, &weights, meter)?;
+                merge.add(source, &sums, |merge, key, sum| {
+                    let total = merge.exact.entry(key).or_default();
+                    *total = total.saturating_add(sum);
+                })?;
+            }
+            let added = merge.profile.symbols.locations().len() - before;
+            meter.allocate(added * 200)?;
+            Ok(())
+        })?;
+        let profile = merge.finish(&plan);
+        Ok(self.answer(query, &loaded, &plan, profile))
+    }
+}
+
+impl Merge {
+    fn add<A: crate::sums::Amount>(
+        &mut self,
+        source: &Source,
+        sums: &StackSums<A>,
+        mut add: impl FnMut(&mut Self, (StackId, LabelSetId), A),
+    ) -> Result<(), Failure> {
+        let mut entries = Vec::new();
+        sums.for_each(|stack, set, sum| entries.push((stack, set, sum)));
+        let sets = source.with_sample_labels(|labels| self.label_sets(&entries, labels))?;
+        let stacks: Vec<StackId> = match &source.data {
+            SourceData::Block(block) => {
+                let (tree, table) = (block.stacks()?, block.locations()?);
+                let mut translation = Translation::new(&tree.parents, &tree.locations, &table);
+                let nodes = entries.iter().map(|&(stack, ..)| {
+                    tree.node_of_stack.get(stack as usize).copied().unwrap_or(0)
+                });
+                nodes
+                    .map(|node| translation.stack(&mut self.profile, node))
+                    .collect()
+            }
+            SourceData::Head(view) => {
+                let tables = view.tables();
+                let mut translation = Translation::new(
+                    tables.parents(),
+                    tables.node_locations(),
+                    tables.locations(),
+                );
+                let nodes = entries.iter().map(|&(node, ..)| node);
+                nodes
+                    .map(|node| translation.stack(&mut self.profile, node))
+                    .collect()
+            }
+        };
+        for (&(_, set, sum), stack) in entries.iter().zip(stacks) {
+            add(self, (stack, sets[&set]), sum);
+        }
+        Ok(())
+    }
+
+    fn label_sets<A>(
+        &mut self,
+        entries: &[(u32, u32, A)],
+        labels: &SampleLabels<'_>,
+    ) -> HashMap<u32, LabelSetId> {
+        let mut sets = HashMap::new();
+        for &(_, set, _) in entries {
+            sets.entry(set).or_insert_with(|| {
+                let strings = &mut self.profile.symbols.strings;
+                let mut text = |id| strings.intern(labels.strings.get(id));
+                let translated = labels.sets.get(LabelSetId(set)).iter().map(|label| {
+                    let value = match label.value {
+                        LabelValue::Text(value) => LabelValue::Text(text(value)),
+                        LabelValue::Number { value, unit } => LabelValue::Number {
+                            value,
+                            unit: text(unit),
+                        },
+                    };
+                    SampleLabel {
+                        key: text(label.key),
+                        value,
+                    }
+                });
+                let translated = translated.collect();
+                self.profile.label_sets.intern(translated)
+            });
+        }
+        sets
+    }
+
+    fn finish(mut self, plan: &Plan) -> Profile {
+        let Some(profile_type) = plan.profile_type.clone() else {
+            return self.profile;
+        };
+        let rounded = self
+            .sums
+            .into_iter()
+            .map(|(key, sum)| (key, sum.round() as i64));
+        let mut samples: Vec<Sample> = rounded
+            .chain(self.exact)
+            .filter(|&(_, value)| value != 0)
+            .map(|((stack, label_set), value)| Sample {
+                label_set,
+                ..Sample::new(stack, value)
+            })
+            .collect();
+        samples.sort_by_key(|sample| (sample.stack, sample.label_set));
+        let rows = || {
+            plan.sources
+                .iter()
+                .flat_map(|part| &part.runs)
+                .map(|run| run.row)
+        };
+        let start_ns = rows().map(|row| row.start_ns).min().unwrap_or(0);
+        let end_ns = rows()
+            .map(|row| row.start_ns.saturating_add(row.duration_ns))
+            .max();
+        let period = rows().map(|row| row.period).next().unwrap_or(0);
+        let mut series = ProfileSeries::new(shared_labels(plan), profile_type);
+        series.start_ns = start_ns;
+        series.duration_ns = end_ns.unwrap_or(start_ns).saturating_sub(start_ns);
+        series.period = if rows().all(|row| row.period == period) {
+            period
+        } else {
+            0
+        };
+        series.samples = samples;
+        self.profile.series.push(series);
+        self.profile
+    }
+}
+
+fn shared_labels(plan: &Plan) -> Labels {
+    let Some((first, rest)) = plan.series.split_first() else {
+        return Labels::default();
+    };
+    let shared = first
+        .iter()
+        .filter(|&(name, value)| rest.iter().all(|labels| labels.get(name) == Some(value)));
+    Labels::from_pairs(shared)
+}
+
+impl<'a> Translation<'a> {
+    fn new(parents: &'a [u32], locations: &'a [u32], table: &'a LocationTable) -> Self {
+        Self {
+            parents,
+            locations,
+            table,
+            known: HashMap::new(),
+        }
+    }
+
+    fn stack(&mut self, profile: &mut Profile, end: u32) -> StackId {
+        let mut leaf_first = Vec::new();
+        let mut rows: Vec<u32> = Vec::new();
+        let mut node = end;
+        while self.parents[node as usize] != node {
+            let row = self.locations[node as usize];
+            rows.push(row);
+            // What is inlined stands below the function that it is inlined into.
+            if !self.table.get(row).is_inlined {
+                leaf_first.push(self.location(profile, std::mem::take(&mut rows)));
+            }
+            node = self.parents[node as usize];
+        }
+        if !rows.is_empty() {
+            leaf_first.push(self.location(profile, rows));
+        }
+        profile.stacks.intern(&leaf_first)
+    }
+
+    /// The location of these rows, innermost first.
+    fn location(&mut self, profile: &mut Profile, rows: Vec<u32>) -> LocationId {
+        if let Some(&known) = self.known.get(&rows) {
+            return known;
+        }
+        let symbols = &mut profile.symbols;
+        let place = self.table.get(rows[rows.len() - 1]);
+        let mapping = Mapping {
+            memory_start: place.mapping_start,
+            memory_limit: place.mapping_limit,
+            file_offset: place.mapping_offset,
+            file: symbols.strings.intern(self.table.text(place.mapping_file)),
+            build_id: symbols.strings.intern(self.table.text(place.build_id)),
+        };
+        let mapping = symbols.intern_mapping(mapping);
+        let lines: Vec<(FunctionId, u32, u32)> = rows
+            .iter()
+            .map(|&row| self.table.get(row))
+            .filter(|row| row.is_symbolized)
+            .map(|row| {
+                let function = symbols.intern_function(
+                    self.table.text(row.function_name),
+                    self.table.text(row.system_name),
+                    self.table.text(row.file_name),
+                    row.start_line,
+                );
+                (function, row.line, row.column)
+            })
+            .collect();
+        let location = Location::new(place.kind, place.address).in_mapping(mapping);
+        let id = symbols.intern_location(&location, &lines);
+        self.known.insert(rows, id);
+        id
+    }
+}

@@ -1,0 +1,299 @@
+//! From a query to the runs of samples that answer it.
+
+use std::sync::Arc;
+
+use candela_model::Labels;
+use candela_model::ProfileType;
+use candela_model::Selector;
+use candela_model::Temporality;
+use candela_model::TypeResolutionError;
+use candela_model::resolve_profile_type;
+use candela_model::short_name;
+use candela_store::ProfileRow;
+use candela_store::TimeRange;
+use hashbrown::HashMap;
+use hashbrown::HashSet;
+
+use crate::error::Failure;
+use crate::error::QueryError;
+use crate::matching::SeriesMatch;
+use crate::matching::match_series;
+use crate::matching::matching_sets;
+use crate::sources::Source;
+
+/// Samples of one profile that a query takes.
+#[derive(Clone, Debug)]
+pub(crate) struct Run {
+    pub(crate) row: ProfileRow,
+    /// The series, numbered over all sources.
+    pub(crate) series: u32,
+    /// Values are divided by this: 1, or the period where a count is derived from a time.
+    pub(crate) divisor: i64,
+    /// By label set, whether its samples are taken; `None` takes all.
+    pub(crate) sets: Option<Arc<Vec<bool>>>,
+}
+
+/// The runs of one source, in the order of its rows.
+#[derive(Debug)]
+pub(crate) struct SourcePlan {
+    /// Position among the query's sources.
+    pub(crate) source: usize,
+    pub(crate) runs: Vec<Run>,
+}
+
+/// All runs of a query.
+#[derive(Debug, Default)]
+pub(crate) struct Plan {
+    pub(crate) profile_type: Option<ProfileType>,
+    pub(crate) sources: Vec<SourcePlan>,
+    /// The labels of each series.
+    pub(crate) series: Vec<Arc<Labels>>,
+    /// Blocks whose labels could not be read.
+    pub(crate) failed: Vec<candela_store::BlockError>,
+}
+
+/// The cpu time that every source stores, and the count that is derived from it.
+const CPU_TIME: &str = "process_cpu:cpu:nanoseconds:cpu:nanoseconds";
+const CPU_SAMPLES: &str = "process_cpu:samples:count:cpu:nanoseconds";
+
+/// The types of series that match in the range, those derived from them included.
+pub(crate) fn available_types(
+    sources: &[Source],
+    selector: &Selector,
+    range: TimeRange,
+) -> Vec<ProfileType> {
+    let mut found: HashSet<ProfileType> = HashSet::new();
+    for source in sources {
+        let table = &source.profiles;
+        let mut is_new = vec![true; table.types.len()];
+        let matches = series_matches(source, selector);
+        for row in &table.rows {
+            let is_match = range.contains(row.start_ns)
+                && is_new[row.profile_type as usize]
+                && matches[row.series as usize] != SeriesMatch::No;
+            if is_match {
+                is_new[row.profile_type as usize] = false;
+                found.insert(ProfileType::clone(&table.types[row.profile_type as usize]));
+            }
+        }
+    }
+    if found.iter().any(|it| it.to_string() == CPU_TIME) {
+        found.insert(cpu_samples());
+    }
+    let mut types: Vec<ProfileType> = found.into_iter().collect();
+    types.sort();
+    types
+}
+
+/// The type that a pattern stands for among those available; `None` when it stands for none of
+/// them but is a type that could be there.
+pub(crate) fn resolve_type(
+    pattern: &str,
+    available: &[ProfileType],
+) -> Result<Option<ProfileType>, QueryError> {
+    match resolve_profile_type(pattern, available) {
+        Ok(profile_type) => Ok(Some(profile_type.clone())),
+        Err(TypeResolutionError::NoMatch { .. }) if is_known_pattern(pattern) => Ok(None),
+        Err(error) => {
+            let mut message = error.to_string();
+            if matches!(error, TypeResolutionError::NoMatch { .. }) && !available.is_empty() {
+                message.push_str("; there are ");
+                message.push_str(&type_names(available));
+            }
+            Err(QueryError::BadRequest(message))
+        }
+    }
+}
+
+/// Types as people write them.
+pub(crate) fn type_names(types: &[ProfileType]) -> String {
+    let mut names: Vec<String> = types
+        .iter()
+        .map(|it| short_name(it).map_or_else(|| it.to_string(), str::to_owned))
+        .collect();
+    names.dedup();
+    names.join(", ")
+}
+
+/// Whether a pattern names a type that only happens not to be there: then nothing matches, which
+/// is an answer. Anything else is a mistake.
+fn is_known_pattern(pattern: &str) -> bool {
+    const SHORT_NAMES: [&str; 13] = [
+        "cpu",
+        "off_cpu",
+        "wall",
+        "lock",
+        "alloc",
+        "inuse",
+        "fault",
+        "growth",
+        "io",
+        "runq",
+        "goroutine",
+        "block",
+        "exception",
+    ];
+    SHORT_NAMES.contains(&pattern) || pattern.parse::<ProfileType>().is_ok()
+}
+
+/// The runs of one type.
+pub(crate) fn plan(
+    sources: &[Source],
+    selector: &Selector,
+    profile_type: &ProfileType,
+    range: TimeRange,
+) -> Result<Plan, Failure> {
+    let mut plan = Plan {
+        profile_type: Some(profile_type.clone()),
+        ..Plan::default()
+    };
+    let mut numbers: HashMap<Arc<Labels>, u32> = HashMap::new();
+    let counted = series_with_own_samples(sources, profile_type, range);
+    for (position, source) in sources.iter().enumerate() {
+        let matches = series_matches(source, selector);
+        let sets = match sets_of_matches(source, selector, &matches) {
+            Ok(sets) => sets,
+            Err(Failure::Block(error)) => {
+                plan.failed.push(error);
+                continue;
+            }
+            Err(error) => return Err(error),
+        };
+        let table = &source.profiles;
+        let divisors = divisors(&table.types, profile_type);
+        let mut known: Vec<Option<u32>> = vec![None; table.series.len()];
+        let mut runs = Vec::new();
+        for row in &table.rows {
+            let series = row.series as usize;
+            let Some(kind) = divisors[row.profile_type as usize] else {
+                continue;
+            };
+            if !range.contains(row.start_ns) || matches[series] == SeriesMatch::No {
+                continue;
+            }
+            let labels = &table.series[series];
+            let divisor = match kind {
+                Divisor::One => 1,
+                Divisor::Period if row.period > 0 && !counted.contains(labels) => row.period,
+                Divisor::Period => continue,
+            };
+            let number = *known[series].get_or_insert_with(|| {
+                *numbers.entry(Arc::clone(labels)).or_insert_with(|| {
+                    plan.series.push(Arc::clone(labels));
+                    plan.series.len() as u32 - 1
+                })
+            });
+            runs.push(Run {
+                row: *row,
+                series: number,
+                divisor,
+                sets: sets[series].clone(),
+            });
+        }
+        if !runs.is_empty() {
+            plan.sources.push(SourcePlan {
+                source: position,
+                runs,
+            });
+        }
+    }
+    Ok(plan)
+}
+
+impl Plan {
+    /// Whether values over time are averaged.
+    pub(crate) fn is_gauge(&self) -> bool {
+        let temporality = self.profile_type.as_ref().map(ProfileType::temporality);
+        temporality == Some(Temporality::Gauge)
+    }
+
+    /// Samples of all runs.
+    pub(crate) fn samples(&self) -> u64 {
+        let runs = self.sources.iter().flat_map(|source| &source.runs);
+        runs.map(|run| u64::from(run.row.sample_count)).sum()
+    }
+
+    /// For each series the number of its profiles.
+    pub(crate) fn profile_counts(&self) -> Vec<u32> {
+        let mut counts = vec![0; self.series.len()];
+        for run in self.sources.iter().flat_map(|source| &source.runs) {
+            counts[run.series as usize] += 1;
+        }
+        counts
+    }
+}
+
+/// How values of a stored type become those of the wanted one.
+#[derive(Clone, Copy, Debug)]
+enum Divisor {
+    One,
+    Period,
+}
+
+fn divisors(types: &[Arc<ProfileType>], wanted: &ProfileType) -> Vec<Option<Divisor>> {
+    let is_derivable = *wanted == cpu_samples();
+    types
+        .iter()
+        .map(|stored| {
+            if **stored == *wanted {
+                return Some(Divisor::One);
+            }
+            (is_derivable && stored.to_string() == CPU_TIME).then_some(Divisor::Period)
+        })
+        .collect()
+}
+
+/// Series that store the count which would else be derived.
+fn series_with_own_samples(
+    sources: &[Source],
+    wanted: &ProfileType,
+    range: TimeRange,
+) -> HashSet<Arc<Labels>> {
+    let mut counted = HashSet::new();
+    if *wanted != cpu_samples() {
+        return counted;
+    }
+    for source in sources {
+        let table = &source.profiles;
+        for row in table.rows.iter().filter(|row| range.contains(row.start_ns)) {
+            if *table.types[row.profile_type as usize] == *wanted {
+                counted.insert(Arc::clone(&table.series[row.series as usize]));
+            }
+        }
+    }
+    counted
+}
+
+pub(crate) fn series_matches(source: &Source, selector: &Selector) -> Vec<SeriesMatch> {
+    let series = source.profiles.series.iter();
+    series
+        .map(|labels| match_series(selector, labels, source.has_sample_labels))
+        .collect()
+}
+
+/// For each series the label sets whose samples are taken.
+fn sets_of_matches(
+    source: &Source,
+    selector: &Selector,
+    matches: &[SeriesMatch],
+) -> Result<Vec<Option<Arc<Vec<bool>>>>, Failure> {
+    let mut known: HashMap<&[usize], Arc<Vec<bool>>> = HashMap::new();
+    let mut all = Vec::with_capacity(matches.len());
+    for series in matches {
+        let SeriesMatch::BySample(positions) = series else {
+            all.push(None);
+            continue;
+        };
+        if !known.contains_key(positions.as_slice()) {
+            let sets =
+                source.with_sample_labels(|labels| matching_sets(selector, positions, labels))?;
+            known.insert(positions, Arc::new(sets));
+        }
+        all.push(known.get(positions.as_slice()).cloned());
+    }
+    Ok(all)
+}
+
+fn cpu_samples() -> ProfileType {
+    CPU_SAMPLES.parse().expect("five parts")
+}

@@ -1,0 +1,190 @@
+//! What each service costs.
+
+use std::collections::BTreeMap;
+use std::collections::BTreeSet;
+
+use candela_model::ProfileType;
+use candela_model::SERVICE_NAME_LABEL;
+use candela_store::TimeRange;
+use hashbrown::HashMap;
+
+use crate::engine::Engine;
+use crate::engine::partial;
+use crate::error::QueryError;
+use crate::matching::SeriesMatch;
+use crate::plan::available_types;
+use crate::plan::plan;
+use crate::plan::resolve_type;
+use crate::plan::series_matches;
+use crate::query::Answer;
+use crate::query::Query;
+use crate::sources::Source;
+
+/// Buckets of a sparkline.
+pub const SPARKLINE_BUCKETS: usize = 40;
+
+/// A service's cost in a range.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ServiceSummary {
+    /// Its name.
+    pub service: String,
+    /// Its cost; of a gauge the mean over each series' profiles, summed over series.
+    pub total: i64,
+    /// Its cost in the range of the same length before; 0 when there is nothing.
+    pub previous_total: i64,
+    /// The profile types that it has in the range, sorted.
+    pub types: Vec<ProfileType>,
+    /// The cost by equal parts of the range, [`SPARKLINE_BUCKETS`] of them.
+    pub sparkline: Vec<i64>,
+}
+
+/// Sums of one service, by series for the means of gauges.
+#[derive(Debug, Default)]
+struct Sums {
+    now: HashMap<u32, (i64, u32)>,
+    before: HashMap<u32, (i64, u32)>,
+    buckets: Vec<HashMap<u32, (i64, u32)>>,
+}
+
+impl Engine {
+    /// The services that have profiles in the range, the most expensive first. The totals are of
+    /// whole profiles: matchers of sample labels choose series only.
+    ///
+    /// # Errors
+    /// When the type is ambiguous or unknown, or the range is none.
+    pub fn services(&self, query: &Query) -> Result<Answer<Vec<ServiceSummary>>, QueryError> {
+        let previous = previous_range(query.range);
+        let both = TimeRange {
+            from_ns: previous.from_ns,
+            to_ns: query.range.to_ns,
+        };
+        let mut loaded = self.load(query, both)?;
+        let available = available_types(&loaded.sources, &query.selector, query.range);
+        let profile_type = resolve_type(&query.profile_type, &available)?;
+        let mut types = types_by_service(query, &loaded.sources);
+        let mut sums: BTreeMap<String, Sums> = BTreeMap::new();
+        let mut answer: Answer<()> = Answer::default();
+        let mut is_gauge = false;
+        if let Some(profile_type) = profile_type {
+            let planned = plan(&loaded.sources, &query.selector, &profile_type, both);
+            let planned = self.or_leave_out(planned, &mut loaded.left_out)?;
+            let planned = planned.unwrap_or_default();
+            is_gauge = planned.is_gauge();
+            for run in planned.sources.iter().flat_map(|part| &part.runs) {
+                let labels = &planned.series[run.series as usize];
+                let service = labels.get(SERVICE_NAME_LABEL).unwrap_or("");
+                let sums = sums.entry(service.to_owned()).or_default();
+                let value = crate::sums::divided(run.row.total, run.divisor);
+                sums.add(query.range, run.row.start_ns, run.series, value);
+                if query.range.contains(run.row.start_ns) {
+                    answer.samples += u64::from(run.row.sample_count);
+                }
+            }
+            answer.matched_series = planned.series.len();
+        }
+        for service in sums.keys() {
+            types.entry(service.clone()).or_default();
+        }
+        let mut services: Vec<ServiceSummary> = types
+            .into_iter()
+            .filter(|(_, types)| !types.is_empty())
+            .map(|(service, types)| {
+                let sums = sums.remove(&service).unwrap_or_default();
+                sums.summary(service, types, is_gauge)
+            })
+            .collect();
+        services.sort_by(|left, right| {
+            let by_total = right.total.cmp(&left.total);
+            by_total.then_with(|| left.service.cmp(&right.service))
+        });
+        answer.profile_type = resolve_type(&query.profile_type, &available)?;
+        answer.partial = partial(&loaded.left_out);
+        if services.is_empty() {
+            answer.hint = Some(crate::hint::hint(query, &loaded.sources));
+        }
+        Ok(answer.with(services))
+    }
+}
+
+impl Sums {
+    fn add(&mut self, range: TimeRange, start_ns: i64, series: u32, value: i64) {
+        if !range.contains(start_ns) {
+            add_to(&mut self.before, series, value);
+            return;
+        }
+        add_to(&mut self.now, series, value);
+        self.buckets.resize_with(SPARKLINE_BUCKETS, HashMap::new);
+        let length = i128::from(range.to_ns) - i128::from(range.from_ns);
+        let offset = i128::from(start_ns) - i128::from(range.from_ns);
+        let bucket = (offset * SPARKLINE_BUCKETS as i128 / length.max(1)) as usize;
+        add_to(
+            &mut self.buckets[bucket.min(SPARKLINE_BUCKETS - 1)],
+            series,
+            value,
+        );
+    }
+
+    fn summary(
+        self,
+        service: String,
+        types: BTreeSet<ProfileType>,
+        is_gauge: bool,
+    ) -> ServiceSummary {
+        let combined = |sums: &HashMap<u32, (i64, u32)>| {
+            if is_gauge {
+                let means = sums
+                    .values()
+                    .map(|&(sum, count)| sum as f64 / f64::from(count));
+                return means.sum::<f64>().round() as i64;
+            }
+            sums.values()
+                .fold(0, |total: i64, &(sum, _)| total.saturating_add(sum))
+        };
+        let mut sparkline: Vec<i64> = self.buckets.iter().map(combined).collect();
+        sparkline.resize(SPARKLINE_BUCKETS, 0);
+        ServiceSummary {
+            service,
+            total: combined(&self.now),
+            previous_total: combined(&self.before),
+            types: types.into_iter().collect(),
+            sparkline,
+        }
+    }
+}
+
+fn add_to(sums: &mut HashMap<u32, (i64, u32)>, series: u32, value: i64) {
+    let (sum, count) = sums.entry(series).or_default();
+    *sum = sum.saturating_add(value);
+    *count += 1;
+}
+
+/// The range of the same length that ends where this one starts.
+fn previous_range(range: TimeRange) -> TimeRange {
+    let length = range.to_ns.saturating_sub(range.from_ns);
+    TimeRange {
+        from_ns: range.from_ns.saturating_sub(length),
+        to_ns: range.from_ns,
+    }
+}
+
+fn types_by_service(query: &Query, sources: &[Source]) -> BTreeMap<String, BTreeSet<ProfileType>> {
+    let mut types: BTreeMap<String, BTreeSet<ProfileType>> = BTreeMap::new();
+    for source in sources {
+        let table = &source.profiles;
+        let matches = series_matches(source, &query.selector);
+        let mut seen: BTreeSet<(u32, u32)> = BTreeSet::new();
+        for row in &table.rows {
+            let is_new = query.range.contains(row.start_ns)
+                && matches[row.series as usize] != SeriesMatch::No
+                && seen.insert((row.series, row.profile_type));
+            if !is_new {
+                continue;
+            }
+            let labels = &table.series[row.series as usize];
+            let service = labels.get(SERVICE_NAME_LABEL).unwrap_or("");
+            let of_service = types.entry(service.to_owned()).or_default();
+            of_service.insert(ProfileType::clone(&table.types[row.profile_type as usize]));
+        }
+    }
+    types
+}
