@@ -63,6 +63,36 @@ fn go_and_c() {
     assert_go_is_complete("busy_cgo.go", &["-buildmode=pie"], "main.main");
 }
 
+/// Builds a native program with `flags`, watches it, and expects every stack to be complete.
+fn assert_native_is_complete(compiler: &str, name: &str, flags: &[&str]) {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let Some(program) = compile(compiler, name, flags, directory.path()) else {
+        return;
+    };
+    let Some(stacks) = Running::start(Command::new(program)).observe(150) else {
+        return;
+    };
+    let share = share_complete(&stacks);
+    assert!(share >= 0.995, "{name} {flags:?}: only {share} complete");
+}
+
+#[test]
+fn cpp_with_exceptions() {
+    let flags = ["-O2", "-fomit-frame-pointer", "-pthread"];
+    assert_native_is_complete("g++", "busy.cpp", &flags);
+    assert_native_is_complete("g++", "busy.cpp", &["-O3", "-pthread", "-static", "-s"]);
+}
+
+#[test]
+fn rust_with_panics() {
+    assert_native_is_complete("rustc", "busy.rs", &["-Copt-level=3", "-Cstrip=symbols"]);
+    assert_native_is_complete(
+        "rustc",
+        "busy.rs",
+        &["-Copt-level=3", "-Ctarget-feature=+crt-static"],
+    );
+}
+
 #[test]
 fn node() {
     if !has_tool("node") {
