@@ -10,6 +10,7 @@ use tokio::sync::Semaphore;
 
 use crate::agents::Agents;
 use crate::api_error::ApiError;
+use crate::ingest::room::BodyRoom;
 use crate::metrics::Metrics;
 use crate::options::Limits;
 use crate::options::ServerOptions;
@@ -31,6 +32,7 @@ pub(crate) struct App {
     /// One profile of this process at a time: two would measure each other.
     pub(crate) self_profile_slot: Arc<Semaphore>,
     pub(crate) query_slots: Arc<Semaphore>,
+    pub(crate) room: BodyRoom,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) started_ns: i64,
 }
@@ -48,6 +50,7 @@ impl App {
             status_source: options.status_source.clone(),
             self_profiler: options.self_profiler.clone(),
             self_profile_slot: Arc::new(Semaphore::new(1)),
+            room: BodyRoom::new(&options.limits),
             query_slots: Arc::new(Semaphore::new(options.limits.concurrent_queries.max(1))),
             started_ns: options.clock.now_ns(),
             clock: Arc::clone(&options.clock),

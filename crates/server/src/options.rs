@@ -56,6 +56,8 @@ pub struct OtlpListen {
 pub struct Limits {
     /// The largest body, bytes as sent.
     pub body_bytes: usize,
+    /// Bodies of all requests together that are in memory at a time, bytes; others wait.
+    pub bodies_bytes: usize,
     /// The largest profile, bytes after decompression.
     pub profile_bytes: usize,
     /// Samples of one request.
@@ -74,7 +76,7 @@ pub struct Limits {
     pub query_wait: Duration,
     /// How long a client may take to send its headers.
     pub header_timeout: Duration,
-    /// How long a client may take to send its body.
+    /// How long a client may take to send its body, and may wait for room for it.
     pub body_timeout: Duration,
     /// How long requests in flight may go on after the shutdown signal.
     pub shutdown_grace: Duration,
@@ -86,6 +88,7 @@ impl Default for Limits {
         let cores = std::thread::available_parallelism().map_or(2, usize::from);
         Self {
             body_bytes: 64 << 20,
+            bodies_bytes: 512 << 20,
             profile_bytes: 64 << 20,
             samples: 1_000_000,
             labels_per_series: 30,

@@ -123,7 +123,7 @@ pub(crate) const ROUTES: &[Route] = &[
             TO,
             optional(
                 "step",
-                "seconds per point; by default about 120 points fill the range",
+                "seconds per point; by default a round one that fits the range",
             ),
             repeatable(
                 "group_by",

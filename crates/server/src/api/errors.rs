@@ -9,10 +9,9 @@ use crate::api_error::ApiError;
 pub(crate) fn query_error(error: QueryError) -> ApiError {
     let message = error.to_string();
     match error {
-        QueryError::BadRequest { .. } => ApiError::bad_request("bad_query", message),
-        QueryError::OverBudget { .. } => {
+        QueryError::BadRequest(_) => ApiError::bad_request("bad_query", message),
+        QueryError::BudgetExceeded { .. } => {
             ApiError::new(StatusCode::UNPROCESSABLE_ENTITY, "over_budget", message)
-                .hint("ask for a shorter time range or fewer series")
         }
         QueryError::Store(_) => {
             tracing::error!("a query failed: {message}");

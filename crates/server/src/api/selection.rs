@@ -23,16 +23,16 @@ const NANOSECONDS_PER_SECOND: i64 = 1_000_000_000;
 /// # Errors
 /// 400 with the parameter and what is wrong with it.
 pub(crate) fn query_of(app: &App, parameters: &Parameters) -> Result<Query, ApiError> {
-    Ok(Query::new(
-        DEFAULT_TENANT,
-        selector_of(parameters)?,
-        parameters.one("type").unwrap_or(DEFAULT_TYPE),
-        range_of(parameters, app.clock.now_ns())?,
-    ))
+    Ok(Query {
+        selector: selector_of(parameters)?,
+        profile_type: parameters.one("type").unwrap_or(DEFAULT_TYPE).to_owned(),
+        range: range_of(parameters, app.clock.now_ns())?,
+        ..Query::new(DEFAULT_TENANT)
+    })
 }
 
 /// The `query` parameter; absent is every series.
-pub(crate) fn selector_of(parameters: &Parameters) -> Result<Selector, ApiError> {
+fn selector_of(parameters: &Parameters) -> Result<Selector, ApiError> {
     parameters.one("query").unwrap_or("{}").parse().map_err(
         |error: candela_model::SelectorError| {
             ApiError::bad_request("bad_selector", error.to_string())
@@ -42,7 +42,7 @@ pub(crate) fn selector_of(parameters: &Parameters) -> Result<Selector, ApiError>
 }
 
 /// The range of `from` and `to`.
-pub(crate) fn range_of(parameters: &Parameters, now_ns: i64) -> Result<TimeRange, ApiError> {
+fn range_of(parameters: &Parameters, now_ns: i64) -> Result<TimeRange, ApiError> {
     let time = |name: &str| -> Result<Option<i64>, ApiError> {
         let Some(text) = parameters.one(name) else {
             return Ok(None);

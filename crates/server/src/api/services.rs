@@ -14,9 +14,6 @@ use crate::reply::AcceptsGzip;
 use crate::reply::Reply;
 use crate::reply::answer;
 
-/// Values of a sparkline.
-const BUCKETS: usize = 40;
-
 pub(crate) async fn services(
     State(app): State<SharedApp>,
     parameters: Parameters,
@@ -24,7 +21,7 @@ pub(crate) async fn services(
 ) -> Result<Reply, ApiError> {
     let query = query_of(&app, &parameters)?;
     answer(&app, accepts, move |app| {
-        let answer = app.engine.services(&query, BUCKETS).map_err(query_error)?;
+        let answer = app.engine.services(&query).map_err(query_error)?;
         let mut value = answer_head(&query, &answer);
         let services = answer.value.iter().map(|service| {
             let types = service.types.iter().map(ToString::to_string);

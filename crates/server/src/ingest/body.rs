@@ -7,12 +7,12 @@ use axum::body::Body;
 use axum::http::HeaderMap;
 use axum::http::StatusCode;
 use axum::http::header::CONTENT_ENCODING;
-use axum::http::header::CONTENT_LENGTH;
 use bytes::Bytes;
 use flate2::read::MultiGzDecoder;
 use futures::StreamExt;
 
 use crate::api_error::ApiError;
+use crate::ingest::room::announced_bytes;
 use crate::options::Limits;
 
 /// A body as it was sent.
@@ -41,9 +41,7 @@ pub(crate) async fn read_body(
     body: Body,
 ) -> Result<SentBody, ApiError> {
     let encoding = Encoding::of(headers)?;
-    let announced = headers
-        .get(CONTENT_LENGTH)
-        .and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
+    let announced = announced_bytes(headers);
     if announced.is_some_and(|length| length > limits.body_bytes as u64) {
         return Err(too_large("the body", limits.body_bytes));
     }

@@ -7,4 +7,5 @@ mod otlp;
 pub(crate) mod otlp_grpc;
 pub(crate) mod otlp_http;
 mod read;
+pub(crate) mod room;
 pub(crate) mod upload;

@@ -27,6 +27,7 @@ pub(crate) async fn export(
     headers: HeaderMap,
     body: Body,
 ) -> Result<Reply, ApiError> {
+    let _room = app.room.reserve(&app.limits, &headers).await?;
     let received = receive(&app, &headers, body).await;
     let (request, bytes) =
         received.inspect_err(|error| app.metrics.count_refused(error.code, 1))?;

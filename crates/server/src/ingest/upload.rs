@@ -34,6 +34,7 @@ pub(crate) async fn upload(
     headers: HeaderMap,
     body: Body,
 ) -> Result<Reply, ApiError> {
+    let _room = app.room.reserve(&app.limits, &headers).await?;
     let result = receive(&app, &parameters, &headers, body).await;
     let (profile, report, bytes) = match result {
         Ok(received) => received,

@@ -4,7 +4,7 @@ use serde_json::Value;
 use serde_json::json;
 
 /// The header, and the nodes nested as `format=json` nests them.
-pub fn decode(bytes: &[u8]) -> (Value, Value) {
+pub(crate) fn decode(bytes: &[u8]) -> (Value, Value) {
     assert_eq!(&bytes[..4], b"CFG1");
     let length = u32::from_le_bytes(bytes[4..8].try_into().expect("4 bytes")) as usize;
     let header: Value = serde_json::from_slice(&bytes[8..8 + length]).expect("JSON");

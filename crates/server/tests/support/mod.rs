@@ -3,7 +3,7 @@
 
 #![expect(dead_code, reason = "each test binary uses its own part")]
 
-pub mod columns;
+pub(crate) mod columns;
 
 use std::io::Read;
 use std::io::Write;
@@ -31,21 +31,21 @@ use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
 
 /// The time of every test, nanoseconds: 2023-11-14T22:13:20Z.
-pub const NOW_NS: i64 = 1_700_000_000_000_000_000;
+pub(crate) const NOW_NS: i64 = 1_700_000_000_000_000_000;
 
 /// When the test profiles start: 20 s before.
-pub const START_NS: i64 = NOW_NS - 20_000_000_000;
+pub(crate) const START_NS: i64 = NOW_NS - 20_000_000_000;
 
 /// Long enough for a busy machine; nothing waits this long unless it fails.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A server that runs until the value is dropped.
-pub struct TestServer {
-    pub address: SocketAddr,
-    pub otlp_grpc: Option<SocketAddr>,
-    pub otlp_http: Option<SocketAddr>,
-    pub runtime: Runtime,
-    pub store: Store,
+pub(crate) struct TestServer {
+    pub(crate) address: SocketAddr,
+    pub(crate) otlp_grpc: Option<SocketAddr>,
+    pub(crate) otlp_http: Option<SocketAddr>,
+    pub(crate) runtime: Runtime,
+    pub(crate) store: Store,
     stop: Option<oneshot::Sender<()>>,
     running: Option<tokio::task::JoinHandle<()>>,
     _data_dir: tempfile::TempDir,
@@ -53,21 +53,21 @@ pub struct TestServer {
 
 /// An answer.
 #[derive(Debug)]
-pub struct Answer {
-    pub status: u16,
-    pub headers: Vec<(String, String)>,
-    pub body: Vec<u8>,
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) body: Vec<u8>,
 }
 
 /// Options for a free port and the tests' clock.
-pub fn options() -> ServerOptions {
+pub(crate) fn options() -> ServerOptions {
     ServerOptions {
         clock: Arc::new(ManualClock::at(NOW_NS)),
         ..ServerOptions::new("127.0.0.1:0".parse().expect("an address"))
     }
 }
 
-pub fn open_store(data_dir: &Path) -> Store {
+pub(crate) fn open_store(data_dir: &Path) -> Store {
     let options = StoreOptions {
         clock: Arc::new(ManualClock::at(NOW_NS)),
         ..StoreOptions::new(data_dir)
@@ -76,11 +76,11 @@ pub fn open_store(data_dir: &Path) -> Store {
 }
 
 impl TestServer {
-    pub fn start() -> Self {
+    pub(crate) fn start() -> Self {
         Self::start_with(options())
     }
 
-    pub fn start_with(options: ServerOptions) -> Self {
+    pub(crate) fn start_with(options: ServerOptions) -> Self {
         let runtime = Runtime::new().expect("a runtime");
         let data_dir = tempfile::tempdir().expect("a temporary directory");
         let (stop, stopped) = oneshot::channel();
@@ -114,7 +114,7 @@ impl TestServer {
     }
 
     /// A server that has [`demo_profile`], uploaded as pprof.
-    pub fn with_demo_profile() -> Self {
+    pub(crate) fn with_demo_profile() -> Self {
         let server = Self::start();
         let answer = server.post(
             "/api/v1/ingest?service=checkout",
@@ -125,7 +125,7 @@ impl TestServer {
     }
 
     /// The shutdown signal.
-    pub fn signal_shutdown(&mut self) {
+    pub(crate) fn signal_shutdown(&mut self) {
         self.stop
             .take()
             .expect("signalled once")
@@ -134,7 +134,7 @@ impl TestServer {
     }
 
     /// Waits until the server has ended.
-    pub fn wait_for_end(&mut self) {
+    pub(crate) fn wait_for_end(&mut self) {
         let running = self.running.take().expect("waited for once");
         let end = async { tokio::time::timeout(PATIENCE, running).await };
         self.runtime
@@ -143,16 +143,16 @@ impl TestServer {
             .expect("without a panic");
     }
 
-    pub fn get(&self, path: &str) -> Answer {
+    pub(crate) fn get(&self, path: &str) -> Answer {
         request(self.address, "GET", path, &[], b"")
     }
 
-    pub fn post(&self, path: &str, body: &[u8]) -> Answer {
+    pub(crate) fn post(&self, path: &str, body: &[u8]) -> Answer {
         request(self.address, "POST", path, &[], body)
     }
 
     /// The JSON of a GET that must succeed.
-    pub fn json(&self, path: &str) -> serde_json::Value {
+    pub(crate) fn json(&self, path: &str) -> serde_json::Value {
         let answer = self.get(path);
         assert_eq!(answer.status, 200, "{path}: {}", answer.text());
         answer.json()
@@ -179,7 +179,7 @@ impl Drop for TestServer {
 }
 
 impl Answer {
-    pub fn header(&self, name: &str) -> Option<&str> {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
         let found = self
             .headers
             .iter()
@@ -187,18 +187,18 @@ impl Answer {
         found.map(|(_, value)| value.as_str())
     }
 
-    pub fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         String::from_utf8_lossy(&self.body).into_owned()
     }
 
-    pub fn json(&self) -> serde_json::Value {
+    pub(crate) fn json(&self) -> serde_json::Value {
         serde_json::from_slice(&self.body)
             .unwrap_or_else(|error| panic!("{error}: {}", self.text()))
     }
 }
 
 /// Sends a request, with a Host unless `headers` has one, and reads the answer to its end.
-pub fn request(
+pub(crate) fn request(
     address: SocketAddr,
     method: &str,
     path: &str,
@@ -255,7 +255,7 @@ fn parse_answer(bytes: &[u8]) -> Answer {
 }
 
 /// `main` with `burn` (70 ns) and `rest` → `sleep` (30 ns), all of `/usr/bin/checkout`.
-pub fn demo_profile() -> Profile {
+pub(crate) fn demo_profile() -> Profile {
     let mut profile = Profile::default();
     let mapping = profile.symbols.strings.intern("/usr/bin/checkout");
     let mapping = profile.symbols.intern_mapping(candela_model::Mapping {
@@ -294,11 +294,11 @@ pub fn demo_profile() -> Profile {
     profile
 }
 
-pub fn cpu_type() -> ProfileType {
+pub(crate) fn cpu_type() -> ProfileType {
     ProfileType::new("process_cpu", "cpu", "nanoseconds", "cpu", "nanoseconds")
 }
 
-pub fn pprof_bytes(profile: &Profile) -> Vec<u8> {
+pub(crate) fn pprof_bytes(profile: &Profile) -> Vec<u8> {
     let mut bytes = Vec::new();
     let options = candela_formats::PprofOptions {
         compress: true,
@@ -309,6 +309,6 @@ pub fn pprof_bytes(profile: &Profile) -> Vec<u8> {
 }
 
 /// The checkout's root.
-pub fn root() -> PathBuf {
+pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
