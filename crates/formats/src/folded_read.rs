@@ -155,7 +155,7 @@ impl Count {
         let number = text.parse::<f64>().ok().filter(|_| is_decimal)?;
         let whole = number.trunc();
         // What is beyond 2^53 has no fraction to lose, beyond 2^63 no meaning.
-        (whole.abs() < 9.0e18).then(|| Self {
+        (whole.abs() < 9.0e18).then_some(Self {
             whole: whole as i64,
             fraction: number - whole,
         })

@@ -264,19 +264,19 @@ fn refused_profiles_do_not_take_others_with_them() {
     type Change = fn(&mut wire::Profile);
     let cases: [(&str, &str, Change); 8] = [
         ("dangling_index", "stack 9", |one| {
-            one.samples[0].stack_index = 9
+            one.samples[0].stack_index = 9;
         }),
         ("dangling_index", "stack -1", |one| {
-            one.samples[0].stack_index = -1
+            one.samples[0].stack_index = -1;
         }),
         ("dangling_index", "link 5", |one| {
-            one.samples[0].link_index = 5
+            one.samples[0].link_index = 5;
         }),
         ("dangling_index", "attribute 77", |one| {
-            one.samples[0].attribute_indices = vec![77]
+            one.samples[0].attribute_indices = vec![77];
         }),
         ("no_sample_type", "what its values are", |one| {
-            one.sample_type = None
+            one.sample_type = None;
         }),
         ("no_values", "neither values nor", |one| {
             one.samples[0] = wire::Sample {
@@ -285,10 +285,10 @@ fn refused_profiles_do_not_take_others_with_them() {
             };
         }),
         ("values_and_timestamps_differ", "1 values and 2", |one| {
-            one.samples[0].values = vec![1]
+            one.samples[0].values = vec![1];
         }),
         ("time_out_of_range", "start", |one| {
-            one.time_unix_nano = u64::MAX
+            one.time_unix_nano = u64::MAX;
         }),
     ];
     for (reason, part, change) in cases {

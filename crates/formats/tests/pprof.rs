@@ -299,30 +299,30 @@ fn faults_are_refused_with_the_reason() {
     type Change = fn(&mut proto::Profile);
     let cases: [(&str, Change); 11] = [
         ("sample refers to location 9", |profile| {
-            profile.sample[0].location_id = vec![9]
+            profile.sample[0].location_id = vec![9];
         }),
         ("2 values, the profile has 1", |profile| {
-            profile.sample[0].value = vec![1, 2]
+            profile.sample[0].value = vec![1, 2];
         }),
         ("line refers to function 8", |profile| {
-            profile.location[0].line[0].function_id = 8
+            profile.location[0].line[0].function_id = 8;
         }),
         ("reserved id 0", |profile| profile.location[0].id = 0),
         ("reserved id 0", |profile| profile.mapping[0].id = 0),
         ("two locations have the id 1", |profile| {
-            profile.location.push(profile.location[0].clone())
+            profile.location.push(profile.location[0].clone());
         }),
         ("two functions have the id 1", |profile| {
-            profile.function.push(profile.function[0])
+            profile.function.push(profile.function[0]);
         }),
         ("string 99 does not exist", |profile| {
-            profile.function[0].name = 99
+            profile.function[0].name = 99;
         }),
         ("string 0 must be empty", |profile| {
-            profile.string_table[0] = b"x".to_vec()
+            profile.string_table[0] = b"x".to_vec();
         }),
         ("string table is missing", |profile| {
-            profile.string_table.clear()
+            profile.string_table.clear();
         }),
         ("no sample types", |profile| profile.sample_type.clear()),
     ];
@@ -341,16 +341,16 @@ fn lesser_faults_are_repaired_and_noted() {
     type Change = fn(&mut proto::Profile);
     let cases: [(&str, Change); 6] = [
         ("mapping_unknown", |profile| {
-            profile.location[0].mapping_id = 5
+            profile.location[0].mapping_id = 5;
         }),
         ("lines_without_function", |profile| {
-            profile.location[0].line[0].function_id = 0
+            profile.location[0].line[0].function_id = 0;
         }),
         ("strings_repaired", |profile| {
-            profile.string_table[3] = vec![0xff, b'm']
+            profile.string_table[3] = vec![0xff, b'm'];
         }),
         ("labels_without_value", |profile| {
-            profile.sample[0].label[0].str = 0
+            profile.sample[0].label[0].str = 0;
         }),
         ("window_repaired", |profile| profile.duration_nanos = -4),
         ("function_id_zero", |profile| {

@@ -265,7 +265,7 @@ impl<'a> ScopeDecoder<'a> {
                 // `pprof.*` describe the file that a profile was converted from.
                 _ if attribute.key.starts_with("pprof.") => {}
                 value => {
-                    labels.set_default(series_label(attribute.key), &value.clone().into_text())
+                    labels.set_default(series_label(attribute.key), &value.clone().into_text());
                 }
             }
         }

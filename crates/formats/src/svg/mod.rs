@@ -107,10 +107,10 @@ impl<'a> Drawing<'a> {
     }
 
     fn lay_out(&mut self) {
-        if self.tree.len() == 0 {
-            return;
+        // The root has its place whatever it weighs.
+        if let Some(root) = self.is_drawn.first_mut() {
+            *root = true;
         }
-        self.is_drawn[0] = true;
         let mut deepest = 0;
         for node in 0..self.tree.len() {
             if !self.is_drawn[node] {

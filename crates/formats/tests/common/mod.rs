@@ -4,7 +4,8 @@
     missing_docs,
     unreachable_pub,
     clippy::allow_attributes,
-    reason = "every test binary uses its own part of this module"
+    clippy::print_stderr,
+    reason = "every test binary uses its own part of this module, and says what it skips"
 )]
 
 pub mod pprof_proto;
