@@ -44,6 +44,7 @@ mod error;
 mod event;
 mod host;
 mod kernel_tables;
+mod life;
 mod loader;
 mod mapping_store;
 mod memory_map;

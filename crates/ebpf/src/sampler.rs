@@ -4,15 +4,16 @@ use crate::bpf_map::BpfMap;
 use crate::clock::Clock;
 use crate::cost::{self, ProgramCost};
 use crate::counters::{Counters, RESULTS, index};
-use crate::event::{Event, FileIdentity, Mapped};
+use crate::event::Event;
 use crate::host;
 use crate::kernel_tables::{KernelTables, MemoryUse};
+use crate::life::{LifeEvent, LifeKeeper};
 use crate::loader::{self, Loaded};
 use crate::mapping_store::MappingStore;
 use crate::options::{Options, Target};
-use crate::record::{LifeRecord, decode_life, decode_sample};
+use crate::record::{decode_life, decode_sample};
 use crate::ring::Ring;
-use crate::sideband::{OwnedFileIdentity, Sideband, SidebandBody, SidebandRecord};
+use crate::sideband::Sideband;
 use crate::table_store::TableStore;
 use crate::{Error, Mapping, TableId, perf_event};
 use candela_unwind::{RuleSet, Table};
@@ -22,9 +23,11 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, IntoRawFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 use std::time::Duration;
+
+/// How long records gather after the first one woke us: short against the time between samples.
+const GATHERING: Duration = Duration::from_millis(2);
 
 /// Samples CPUs until it is dropped.
 ///
@@ -51,26 +54,6 @@ pub struct Sampler {
     sideband_lost: u64,
     undecodable: u64,
     possible_cpus: usize,
-}
-
-/// Something that happened to a process, before it is put into the order of time.
-#[derive(Debug)]
-enum LifeEvent {
-    Life(LifeRecord),
-    Sideband(SidebandRecord),
-}
-
-// === impl LifeEvent ===
-
-impl LifeEvent {
-    fn time_ns(&self) -> u64 {
-        match self {
-            LifeEvent::Life(
-                LifeRecord::Fork { time_ns, .. } | LifeRecord::Exit { time_ns, .. },
-            ) => *time_ns,
-            LifeEvent::Sideband(record) => record.time_ns,
-        }
-    }
 }
 
 // === impl Sampler ===
@@ -174,7 +157,7 @@ impl Sampler {
     ///
     /// Samples alone do not end the wait before a quarter of their ring buffer is full, so the
     /// timeout is the batching interval: 100 ms is fine. Process life, new mappings and samples of
-    /// unknown processes end it at once.
+    /// unknown processes end it within 2 ms.
     ///
     /// # Errors
     /// [`Error::System`] when the wait fails.
@@ -355,20 +338,11 @@ impl Sampler {
                 .iter()
                 .map(|sideband| readable(sideband.as_fd())),
         );
-        let timeout_ms = i32::try_from(timeout.as_millis()).unwrap_or(i32::MAX);
-        // SAFETY: `files` is a valid array of that many pollfds and outlives the call.
-        let code =
-            unsafe { libc::poll(files.as_mut_ptr(), files.len() as libc::nfds_t, timeout_ms) };
-        if code >= 0 {
-            return Ok(());
+        if poll_files(&mut files, timeout)? {
+            // An exec brings half a dozen records within a millisecond: one wake-up is enough.
+            poll_files(&mut [], timeout.min(GATHERING))?;
         }
-        match io::Error::last_os_error() {
-            error if error.kind() == io::ErrorKind::Interrupted => Ok(()),
-            source => Err(Error::System {
-                action: "wait for events",
-                source,
-            }),
-        }
+        Ok(())
     }
 
     /// Fills `pending` with what happened to processes, in the order of time.
@@ -393,116 +367,20 @@ impl Sampler {
     }
 }
 
-/// Keeps the kernel's mappings in step with the life of processes, and passes the events on.
-struct LifeKeeper<'a> {
-    kernel_tables: &'a KernelTables,
-    targets: &'a mut Option<HashSet<u32>>,
-    sideband_lost: &'a mut u64,
-}
-
-impl LifeKeeper<'_> {
-    fn deliver(&mut self, event: &LifeEvent, handler: &mut dyn FnMut(Event<'_>)) {
-        match event {
-            LifeEvent::Life(record) => self.deliver_life(*record, handler),
-            LifeEvent::Sideband(record) => self.deliver_sideband(record, handler),
-        }
+/// Waits for one of `files`; false when none was ready in time.
+fn poll_files(files: &mut [libc::pollfd], timeout: Duration) -> Result<bool, Error> {
+    let timeout_ms = i32::try_from(timeout.as_millis()).unwrap_or(i32::MAX);
+    // SAFETY: `files` is a valid array of that many pollfds and outlives the call.
+    let code = unsafe { libc::poll(files.as_mut_ptr(), files.len() as libc::nfds_t, timeout_ms) };
+    if code >= 0 {
+        return Ok(code > 0);
     }
-
-    fn deliver_life(&mut self, record: LifeRecord, handler: &mut dyn FnMut(Event<'_>)) {
-        match record {
-            LifeRecord::Fork {
-                pid,
-                parent,
-                time_ns,
-            } => {
-                if let Some(targets) = self.targets {
-                    targets.insert(pid);
-                }
-                self.note(
-                    pid,
-                    self.kernel_tables.inherit_mappings(parent, pid).map(|_| ()),
-                );
-                handler(Event::Fork {
-                    pid,
-                    parent,
-                    time_ns,
-                });
-            }
-            LifeRecord::Exit { pid, time_ns } => {
-                if let Some(targets) = self.targets {
-                    targets.remove(&pid);
-                }
-                self.note(pid, self.kernel_tables.remove_process(pid));
-                handler(Event::Exit { pid, time_ns });
-            }
-        }
-    }
-
-    fn deliver_sideband(&mut self, record: &SidebandRecord, handler: &mut dyn FnMut(Event<'_>)) {
-        let time_ns = record.time_ns;
-        match &record.body {
-            SidebandBody::Exec { pid, comm } if self.is_wanted(*pid) => {
-                self.note(*pid, self.kernel_tables.remove_process(*pid));
-                handler(Event::Exec {
-                    pid: *pid,
-                    time_ns,
-                    comm: OsStr::from_bytes(comm),
-                });
-            }
-            SidebandBody::Mapped {
-                pid,
-                start,
-                length,
-                file_offset,
-                file,
-                path,
-            } if self.is_wanted(*pid) => {
-                handler(Event::Mapped(Mapped {
-                    pid: *pid,
-                    time_ns,
-                    start: *start,
-                    length: *length,
-                    file_offset: *file_offset,
-                    file: borrow_identity(file),
-                    path: OsStr::from_bytes(path),
-                }));
-            }
-            SidebandBody::Lost { records } => {
-                *self.sideband_lost += records;
-                handler(Event::SidebandLost { records: *records });
-            }
-            SidebandBody::Exec { .. } | SidebandBody::Mapped { .. } => {}
-        }
-    }
-
-    fn is_wanted(&self, pid: u32) -> bool {
-        self.targets
-            .as_ref()
-            .is_none_or(|targets| targets.contains(&pid))
-    }
-
-    /// A process whose mappings could not be kept in step is walked by user space instead.
-    fn note(&self, pid: u32, result: Result<(), Error>) {
-        if let Err(error) = result {
-            tracing::debug!(pid, %error, "mappings not updated");
-        }
-    }
-}
-
-fn borrow_identity(file: &OwnedFileIdentity) -> FileIdentity<'_> {
-    match file {
-        OwnedFileIdentity::BuildId(id) => FileIdentity::BuildId(id),
-        &OwnedFileIdentity::Inode {
-            major,
-            minor,
-            inode,
-            generation,
-        } => FileIdentity::Inode {
-            major,
-            minor,
-            inode,
-            generation,
-        },
+    match io::Error::last_os_error() {
+        error if error.kind() == io::ErrorKind::Interrupted => Ok(false),
+        source => Err(Error::System {
+            action: "wait for events",
+            source,
+        }),
     }
 }
 

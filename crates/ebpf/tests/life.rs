@@ -295,7 +295,7 @@ fn without_capabilities_the_missing_one_is_named() {
         .output();
     match status {
         Ok(output) if output.status.code() == Some(127) => {
-            skip("setpriv may not drop capabilities")
+            skip("setpriv may not drop capabilities");
         }
         Ok(output) => assert!(
             output.status.success(),
