@@ -1,7 +1,7 @@
 // What is looked at: service, type, selector, range. And the few things about the page itself.
 
 import { useState } from "preact/hooks";
-import { typeTitle } from "../model/profile-type.ts";
+import { parseTypeId, typeTitle } from "../model/profile-type.ts";
 import { copyLink } from "./actions.ts";
 import { LinkIcon, Mark, MoonIcon, SunIcon } from "./icons.tsx";
 import { isHelpOpen } from "./help.tsx";
@@ -67,7 +67,7 @@ function TypeChooser() {
         data-testid="type-select"
         onChange={(event) => update({ type: event.currentTarget.value, zoom: "", pinned: "" })}
       >
-        {!chosen && <option value={view.value.type}>{view.value.type}</option>}
+        {!chosen && <option value={view.value.type}>{typeTitle(parseTypeId(view.value.type))}</option>}
         {known.map((type) => (
           <option key={type.id} value={type.id} title={type.id}>
             {typeTitle(type)}

@@ -1,6 +1,6 @@
 // The answer in one figure: what is looked at, what it costs, over what time, from how many samples.
 
-import { isCpuTime, isGauge, typeTitle } from "../model/profile-type.ts";
+import { isCpuTime, isGauge, parseTypeId, typeTitle } from "../model/profile-type.ts";
 import { coveredSeconds } from "../model/services.ts";
 import { formatCount, formatRate, formatSeconds, formatValue } from "../model/units.ts";
 import { DownloadIcon } from "./icons.tsx";
@@ -30,7 +30,7 @@ export function Headline() {
           : "–"}
       </p>
       <p class="muted">
-        {currentType.value ? typeTitle(currentType.value) : view.value.type}
+        {typeTitle(currentType.value ?? parseTypeId(view.value.type))}
         {hasData && !isGauge(type) && ` · ${formatValue(tree.rootTotal, unit)}`}
       </p>
       <p class="muted">
