@@ -102,6 +102,11 @@ impl KernelTables {
         self.mappings().remove(pid)
     }
 
+    /// The processes that have mappings, to find those whose end was missed.
+    pub fn known_processes(&self) -> Vec<u32> {
+        self.mappings().processes()
+    }
+
     /// Whether `pid` has mappings.
     pub fn knows_process(&self, pid: u32) -> bool {
         self.mappings().contains(pid)

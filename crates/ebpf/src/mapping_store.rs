@@ -101,6 +101,10 @@ impl MappingStore {
         (self.run_of.len() as u32, self.arena.used())
     }
 
+    pub(crate) fn processes(&self) -> Vec<u32> {
+        self.run_of.keys().copied().collect()
+    }
+
     pub(crate) fn contains(&self, pid: u32) -> bool {
         self.run_of.contains_key(&pid)
     }
