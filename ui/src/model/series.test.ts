@@ -1,60 +1,64 @@
-import { expect, it } from "vitest";
-import { OTHER_LAYER, stackSeries } from "./series.ts";
+import { describe, expect, it } from "vitest";
+import { OTHER_LAYER, stackSeries, type StackOptions } from "./series.ts";
 
-const answer = (series: [string, [number, number][]][]) => ({
+type Points = [number, number][];
+const answer = (...series: [string, Points][]) => ({
   type: "t",
   unit: "count",
   step_ms: 10_000,
   series: series.map(([name, points]) => ({ labels: { service_name: name }, points })),
 });
-
-it("stacks the heaviest at the bottom and sums the rest", () => {
-  const stacked = stackSeries(
-    answer([
-      [
-        "small",
-        [
-          [1000, 1],
-          [2000, 1],
-        ],
-      ],
-      [
-        "big",
-        [
-          [1000, 10],
-          [2000, 20],
-        ],
-      ],
-      ["tiny", [[2000, 0.5]]],
-      ["middle", [[1000, 5]]],
-    ]),
-    "service_name",
-    2,
-  );
-  expect(stacked.times).toEqual([1, 2]);
-  expect(stacked.layers.map(({ name }) => name)).toEqual(["big", "middle", OTHER_LAYER]);
-  expect(stacked.layers.map(({ own }) => own)).toEqual([
-    [10, 20],
-    [5, null],
-    [1, 1.5],
-  ]);
-  expect(stacked.layers.at(-1)?.stacked).toEqual([16, 21.5]);
+const options = (patch: Partial<StackOptions> = {}): StackOptions => ({
+  nameLabel: "service_name",
+  maximumLayers: 6,
+  range: { from: 0, to: 1_000_000 },
+  isLive: false,
+  isGauge: false,
+  ...patch,
 });
 
-it("leaves the gaps of a single series open", () => {
-  const stacked = stackSeries(
-    answer([
-      [
-        "only",
-        [
-          [1000, 1],
-          [3000, 2],
-        ],
-      ],
-    ]),
-    "service_name",
-    6,
-  );
-  expect(stacked.layers[0].stacked).toEqual([1, 2]);
-  expect(stackSeries(answer([]), "service_name", 6)).toEqual({ times: [], layers: [], stepSeconds: 10 });
+describe("stackSeries", () => {
+  it("stacks the heaviest at the bottom and sums the rest", () => {
+    const stacked = stackSeries(
+      answer(
+        ["small", [[10_000, 1], [20_000, 1]]],
+        ["big", [[10_000, 10], [20_000, 20]]],
+        ["tiny", [[20_000, 0.5]]],
+        ["middle", [[10_000, 5]]],
+      ),
+      options({ maximumLayers: 2 }),
+    );
+    expect(stacked.times).toEqual([10, 20, 30]);
+    expect(stacked.layers.map(({ name }) => name)).toEqual(["big", "middle", OTHER_LAYER]);
+    expect(stacked.layers.map(({ own }) => own.slice(0, 2))).toEqual([[10, 20], [5, null], [1, 1.5]]);
+    expect(stacked.layers.at(-1)?.stacked).toEqual([16, 21.5, 21.5]);
+  });
+
+  it("leaves a gap where nothing was recorded instead of drawing across it", () => {
+    const stacked = stackSeries(answer(["a", [[10_000, 1], [40_000, 2]]], ["b", [[10_000, 3]]]), options());
+    expect(stacked.times).toEqual([10, 20, 30, 40, 50]);
+    expect(stacked.layers[1].stacked).toEqual([4, null, null, 2, 2]);
+  });
+
+  it("leaves out the end that is still on its way", () => {
+    const points: Points = [[10_000, 5], [20_000, 5], [30_000, 5], [40_000, 1]];
+    const live = options({ range: { from: 0, to: 53_000 }, isLive: true });
+    expect(stackSeries(answer(["a", points]), live).times).toEqual([10, 20, 30, 40]);
+    expect(stackSeries(answer(["a", points]), options({ range: { from: 0, to: 53_000 } })).times).toEqual([10, 20, 30, 40, 50]);
+    // Right after the start an incomplete point is better than none.
+    expect(stackSeries(answer(["a", [[50_000, 1]]]), live).layers[0].own).toEqual([1, 1]);
+  });
+
+  it("does not take a step that the range cuts for a fall", () => {
+    const points: Points = [[0, 3], [10_000, 5], [20_000, 5], [30_000, 4], [40_000, 1]];
+    const stacked = stackSeries(answer(["a", points]), options({ range: { from: 6_000, to: 48_000 } }));
+    expect(stacked.times[0]).toBe(10);
+    expect(stacked.layers[0].own).toEqual([5, 5, 4, 1.25, 1.25]);
+    const gauge = stackSeries(answer(["a", points]), options({ range: { from: 6_000, to: 48_000 }, isGauge: true }));
+    expect(gauge.layers[0].own).toEqual([3, 5, 5, 4, 1, 1]);
+  });
+
+  it("of nothing is nothing", () => {
+    expect(stackSeries(answer(), options())).toEqual({ times: [], layers: [], stepSeconds: 10 });
+  });
 });

@@ -1,6 +1,8 @@
 // Series on one time axis, the heaviest first, the rest summed, stacked for drawing.
 
-/** The answer of `/api/v1/series`. */
+import type { TimeRange } from "./time-range.ts";
+
+/** The answer of `/api/v1/series`. A point is the start of its step and the sum in it; steps without a profile are absent. */
 export interface SeriesAnswer {
   type: string;
   unit: string;
@@ -8,51 +10,120 @@ export interface SeriesAnswer {
   series: { labels: Record<string, string>; points: [number, number][] }[];
 }
 
+export interface StackOptions {
+  /** The label that names a layer. */
+  nameLabel: string;
+  maximumLayers: number;
+  range: TimeRange;
+  /** The range ends at now: its last profiles are still on their way. */
+  isLive: boolean;
+  /** Values are levels, not sums: a step cut by the range is no smaller for it. */
+  isGauge: boolean;
+}
+
+export interface Layer {
+  name: string;
+  /** What the layer itself is worth. */
+  own: (number | null)[];
+  /** The sum with all layers below. */
+  stacked: (number | null)[];
+}
+
 export interface StackedSeries {
-  /** Unix seconds, as the chart wants them. */
+  /** Unix seconds, one a step without gaps, and the end of the last step. */
   times: number[];
-  /** From the bottom of the stack to its top; `own` is the layer's value, `stacked` the sum with all below. */
-  layers: { name: string; own: (number | null)[]; stacked: (number | null)[] }[];
+  /** From the bottom of the stack to its top. */
+  layers: Layer[];
   stepSeconds: number;
 }
 
 export const OTHER_LAYER = "other services";
 
-export function stackSeries(answer: SeriesAnswer, nameLabel: string, maximumLayers: number): StackedSeries {
-  const stepSeconds = answer.step_ms / 1e3;
-  const times = [...new Set(answer.series.flatMap(({ points }) => points.map(([time]) => time)))].toSorted(
-    (left, right) => left - right,
-  );
-  const positions = new Map(times.map((time, position) => [time, position]));
+/** The agent sends every 10 s what it saw in them: until then, and a moment for the way, a step is not whole. */
+const DELIVERY_MILLISECONDS = 12_000;
+/** Of a step that the range cuts, at least this part must be inside for its rate to mean something. */
+const SMALLEST_PART = 0.5;
+/** With fewer points than this an incomplete one is better than none. */
+const MINIMUM_POINTS = 3;
 
-  const dense = answer.series.map(({ labels, points }) => {
-    const own: (number | null)[] = Array.from({ length: times.length }, () => null);
-    let sum = 0;
+export function stackSeries(answer: SeriesAnswer, options: StackOptions): StackedSeries {
+  const step = answer.step_ms;
+  const steps = stepsOf(answer, options);
+  const positions = new Map(steps.map((time, position) => [time, position]));
+  const lines = answer.series.map(({ labels, points }) => {
+    const own = steps.map((): number | null => null);
     for (const [time, value] of points) {
-      own[positions.get(time) ?? 0] = value;
-      sum += value;
+      const position = positions.get(time);
+      if (position !== undefined) own[position] = value * completion(time, step, options);
     }
-    return { name: labels[nameLabel] ?? "", own, sum };
+    return { name: labels[options.nameLabel] ?? "", own };
   });
-  dense.sort((left, right) => right.sum - left.sum);
+  const layers = stack(mergeSmallest(lines, options.maximumLayers));
+  // The last step is as wide as the others: its value holds until its end.
+  const closed = <T>(values: T[]): T[] => (values.length === 0 ? values : [...values, values[values.length - 1]]);
+  const end = steps.length === 0 ? [] : [steps[steps.length - 1] + step];
+  return {
+    times: [...steps, ...end].map((time) => time / 1e3),
+    layers: layers.map(({ name, own, stacked }) => ({ name, own: closed(own), stacked: closed(stacked) })),
+    stepSeconds: step / 1e3,
+  };
+}
 
-  const shown = dense.slice(0, maximumLayers);
-  const rest = dense.slice(maximumLayers);
-  if (rest.length > 0) {
-    const own = times.map((_, position) => addAll(rest.map((series) => series.own[position])));
-    shown.push({ name: OTHER_LAYER, own, sum: 0 });
-  }
+/** Every step from the first point to the last, without those that are not whole yet or hardly in the range. */
+function stepsOf(answer: SeriesAnswer, { range, isLive, isGauge }: StackOptions): number[] {
+  const step = answer.step_ms;
+  const seen = answer.series.flatMap(({ points }) => points.map(([time]) => time));
+  const first = seen.reduce((least, time) => Math.min(least, time), Number.POSITIVE_INFINITY);
+  const last = seen.reduce((most, time) => Math.max(most, time), Number.NEGATIVE_INFINITY);
+  if (!Number.isFinite(first) || !(step > 0)) return [];
+  const steps = Array.from({ length: Math.round((last - first) / step) + 1 }, (_, index) => first + index * step);
+  if (isGauge) return steps;
+  const whole = steps.filter((time) => {
+    if (isLive && time + step > range.to - DELIVERY_MILLISECONDS) return false;
+    return partInside(time, step, range) >= SMALLEST_PART;
+  });
+  return whole.length >= MINIMUM_POINTS ? whole : steps;
+}
 
-  const below = Array.from({ length: times.length }, () => 0);
-  const layers = shown.map(({ name, own }) => ({
+function partInside(time: number, step: number, { from, to }: TimeRange): number {
+  return (Math.min(time + step, to) - Math.max(time, from)) / step;
+}
+
+/** What a step that the range cuts is multiplied with, so that a cut is not taken for a fall. */
+function completion(time: number, step: number, { range, isGauge, isLive }: StackOptions): number {
+  if (isGauge) return 1;
+  const part = partInside(time, step, isLive ? { from: range.from, to: Number.POSITIVE_INFINITY } : range);
+  return part >= SMALLEST_PART ? 1 / part : 1;
+}
+
+function mergeSmallest(lines: { name: string; own: (number | null)[] }[], maximum: number): { name: string; own: (number | null)[] }[] {
+  const sums = new Map(lines.map((line) => [line, line.own.reduce((sum: number, value) => sum + (value ?? 0), 0)]));
+  const sorted = lines.toSorted((left, right) => (sums.get(right) ?? 0) - (sums.get(left) ?? 0));
+  const rest = sorted.slice(maximum);
+  if (rest.length === 0) return sorted;
+  const own = rest[0].own.map((_, position) => addAll(rest.map((line) => line.own[position])));
+  return [...sorted.slice(0, maximum), { name: OTHER_LAYER, own }];
+}
+
+/** Where no layer has a value there is a gap; where one has, the others are zero. */
+function stack(lines: { name: string; own: (number | null)[] }[]): Layer[] {
+  const below: (number | null)[] = lines[0]?.own.map((_, position) => (lines.some(({ own }) => own[position] !== null) ? 0 : null)) ?? [];
+  return lines.map(({ name, own }) => ({
     name,
     own,
     stacked: own.map((value, position) => {
-      below[position] += value ?? 0;
-      return shown.length === 1 && value === null ? null : below[position];
+      const base = below[position];
+      if (base === null) return null;
+      below[position] = base + (value ?? 0);
+      return below[position];
     }),
   }));
-  return { times: times.map((time) => time / 1e3), layers, stepSeconds };
+}
+
+/** The earliest point of any series, unix milliseconds. */
+export function firstPoint({ series }: SeriesAnswer): number | undefined {
+  const first = series.reduce((least, { points }) => Math.min(least, points[0]?.[0] ?? least), Number.POSITIVE_INFINITY);
+  return Number.isFinite(first) ? first : undefined;
 }
 
 function addAll(values: readonly (number | null)[]): number | null {

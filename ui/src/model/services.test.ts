@@ -16,6 +16,13 @@ describe("coveredSeconds", () => {
     expect(coveredSeconds([entry("a", [1, 0, 0, 0])], HOUR)).toBe(3600);
   });
 
+  it("is as exact as the series where that begins in the first bucket", () => {
+    const started = [entry("a", [0, 0, 0, 1])];
+    expect(coveredSeconds(started, HOUR, 3_500_000)).toBe(100);
+    expect(coveredSeconds(started, HOUR, 3_599_900)).toBe(1);
+    expect(coveredSeconds([entry("a", [1, 0, 0, 1])], HOUR, 3_500_000)).toBe(3600);
+  });
+
   it("is the range where nothing is known", () => {
     expect(coveredSeconds([], HOUR)).toBe(3600);
     expect(coveredSeconds([entry("a", [0, 0])], HOUR)).toBe(3600);

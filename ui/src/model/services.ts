@@ -27,13 +27,19 @@ export function sumOfTotals(services: readonly ServiceEntry[]): number {
 /**
  * The seconds of the range in which anything was recorded. An agent that started ten minutes ago has not been idle for the
  * fifty before: averaging over the whole hour would show a sixth of the true load.
+ *
+ * The sparklines say it to a bucket; `firstPoint`, the start of a finer series (unix milliseconds), says it better where it lies in
+ * that bucket. A service that began long after the others was idle before, and its late first point is not taken.
  */
-export function coveredSeconds(services: readonly ServiceEntry[], range: TimeRange): number {
-  const rangeSeconds = Math.max(0.001, (range.to - range.from) / 1e3);
+export function coveredSeconds(services: readonly ServiceEntry[], range: TimeRange, firstPoint?: number): number {
+  const length = Math.max(1, range.to - range.from);
   const buckets = Math.max(0, ...services.map(({ sparkline }) => sparkline.length));
-  if (buckets === 0) return rangeSeconds;
   const first = Math.min(...services.map(({ sparkline }) => firstUsed(sparkline)));
-  return Number.isFinite(first) ? (rangeSeconds * (buckets - first)) / buckets : rangeSeconds;
+  if (buckets === 0 || !Number.isFinite(first)) return length / 1e3;
+  const bucketStart = range.from + (length * first) / buckets;
+  const bucketEnd = bucketStart + length / buckets;
+  const isFiner = firstPoint !== undefined && firstPoint > bucketStart && firstPoint < bucketEnd;
+  return Math.max(1, (range.to - (isFiner ? firstPoint : bucketStart)) / 1e3);
 }
 
 function firstUsed(sparkline: readonly number[]): number {

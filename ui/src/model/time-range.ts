@@ -66,7 +66,7 @@ export function describeRange(from: string, to: string, resolved: TimeRange): st
 
 const STEP_CHOICES_SECONDS = [10, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21600, 86400];
 /** The agent sends one profile every 10 s: a finer step would show holes. */
-const MAXIMUM_POINTS = 200;
+const MAXIMUM_POINTS = 400;
 
 /** Seconds a point of the series stands for. */
 export function seriesStep(range: TimeRange): number {

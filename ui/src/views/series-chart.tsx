@@ -5,8 +5,8 @@ import { useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import { isCpuTime, isGauge } from "../model/profile-type.ts";
-import { stackSeries, type StackedSeries } from "../model/series.ts";
-import { formatClock, type TimeRange } from "../model/time-range.ts";
+import { stackSeries, type SeriesAnswer, type StackedSeries } from "../model/series.ts";
+import { formatClock, isRelative, type TimeRange } from "../model/time-range.ts";
 import { formatRate, formatValue } from "../model/units.ts";
 import { chartOptions } from "./chart-options.ts";
 import { range, series, service, update, view } from "./store.ts";
@@ -22,16 +22,14 @@ export function SeriesChart() {
   // A refresh in the middle of a drag would take the selection away: the new chart waits for the end of it.
   const isDragging = useSignal(false);
 
-  const stacked = series.value.data ? stackSeries(series.value.data, "service_name", MAXIMUM_LAYERS) : undefined;
-  const stackedNow = useRef(stacked);
-  stackedNow.current = stacked;
+  const stacked = series.value.data ? stackedNow(series.value.data) : undefined;
 
   useSignalEffect(() => {
     const element = host.current;
     const answer = series.value.data;
     const theme = chartTheme.value;
     if (!element || !answer || isDragging.value) return;
-    const layers = stackSeries(answer, "service_name", MAXIMUM_LAYERS);
+    const layers = stackedNow(answer);
     // In the unit of the axis, so that its steps are round there: cores, not nanoseconds in 30 s.
     const divisor = isGauge(answer.type) ? 1 : layers.stepSeconds * (answer.unit === "nanoseconds" ? 1e9 : 1);
     chart.current?.destroy();
@@ -96,6 +94,16 @@ export function SeriesChart() {
       />
     </div>
   );
+}
+
+function stackedNow(answer: SeriesAnswer): StackedSeries {
+  return stackSeries(answer, {
+    nameLabel: "service_name",
+    maximumLayers: MAXIMUM_LAYERS,
+    range: range.peek(),
+    isLive: isRelative(view.peek().to),
+    isGauge: isGauge(answer.type),
+  });
 }
 
 function Legend({ stacked, index }: { stacked: StackedSeries; index: number | undefined }) {

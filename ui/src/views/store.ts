@@ -7,8 +7,8 @@ import { DecodeError } from "../model/columns.ts";
 import type { FlameTree } from "../model/flame-tree.ts";
 import { resolveType, type ProfileType } from "../model/profile-type.ts";
 import { serviceOf, withService } from "../model/selector.ts";
-import type { SeriesAnswer } from "../model/series.ts";
-import type { ServicesAnswer } from "../model/services.ts";
+import { firstPoint, type SeriesAnswer } from "../model/series.ts";
+import { coveredSeconds, type ServicesAnswer } from "../model/services.ts";
 import { isRelative, resolveTime, type TimeRange } from "../model/time-range.ts";
 import type { HistoryMode, ViewState } from "../state/schema.ts";
 import { historyModeOf, parseLink, printLink } from "../state/url.ts";
@@ -131,6 +131,12 @@ export const isLoading = computed(
 );
 /** Series per service make sense only while no service is chosen. */
 export const seriesGroup = computed(() => (service.value === undefined ? "service_name" : undefined));
+
+/** Seconds of the range in which anything was recorded: what rates are averages over. */
+export const observedSeconds = computed(() => {
+  const { data } = series.value;
+  return coveredSeconds(services.value.data?.services ?? [], range.value, data ? firstPoint(data) : undefined);
+});
 
 const requested = computed(() => JSON.stringify([view.value.query, view.value.type, view.value.from, view.value.to]));
 

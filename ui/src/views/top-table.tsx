@@ -70,6 +70,9 @@ export function TopTable() {
           <SortHeader column="self" label="Self" />
           <SortHeader column="total" label="Total" />
           <SortHeader column="name" label="Function" />
+          <div role="columnheader" class="top-place">
+            File and binary
+          </div>
         </div>
         <div class="top-rows" role="rowgroup" style={{ height: `${shown.length * ROW_HEIGHT}px` }}>
           {answer &&
@@ -155,6 +158,9 @@ function TopRow({ row, position, isActive, whole, unit }: TopRowProps) {
       <span class="top-name" role="gridcell">
         <FunctionName name={row.name} />
         {row.kind === "kernel" && <span class="kind">kernel</span>}
+      </span>
+      <span class="top-place muted truncated" role="gridcell">
+        {place}
       </span>
     </div>
   );
