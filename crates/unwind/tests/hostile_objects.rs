@@ -17,6 +17,18 @@ fn native_program() -> Option<&'static [u8]> {
     PROGRAM.get_or_init(build).as_deref()
 }
 
+/// A small Go program: its function table is its unwind information.
+fn go_program() -> Option<&'static [u8]> {
+    static PROGRAM: OnceLock<Option<Vec<u8>>> = OnceLock::new();
+    let build = || {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let flags = ["-buildmode=pie", "-ldflags=-s -w"];
+        let program = support::compile("go", "busy.go", &flags, directory.path())?;
+        std::fs::read(program).ok()
+    };
+    PROGRAM.get_or_init(build).as_deref()
+}
+
 /// Overwrites bytes at fractions of the file; half of them in its first KiB, where the headers are.
 fn mutate(
     original: &[u8],
@@ -74,6 +86,28 @@ proptest! {
             for (index, value) in &changes {
                 bytes[offset as usize + index.index(size as usize)] = *value;
             }
+        }
+        build(&bytes);
+    }
+
+    #[test]
+    fn damaged_function_tables_never_panic(
+        changes in prop::collection::vec((any::<bool>(), any::<prop::sample::Index>(), any::<u8>()), 1..20),
+        case in 0..10u8,
+    ) {
+        // A Go program is large; a tenth of the cases is enough.
+        let Some(original) = go_program().filter(|_| case == 0) else { return Ok(()) };
+        let mut bytes = original.to_vec();
+        let file = object::File::parse(original).expect("a sound program");
+        use object::{Object as _, ObjectSection as _};
+        let section = file.sections().find(|section| {
+            section.name().is_ok_and(|name| name.ends_with(".gopclntab"))
+        });
+        let range = section.and_then(|section| section.file_range());
+        let (offset, size) = range.expect("a Go program has a function table");
+        for (is_header, index, value) in &changes {
+            let size = if *is_header { 72 } else { size };
+            bytes[offset as usize + index.index(size as usize)] = *value;
         }
         build(&bytes);
     }

@@ -127,7 +127,7 @@ impl<'data> GoFunctions<'data> {
         if function.pcsp == 0 {
             return builder.push(start, rule_without_frame(role), rules);
         }
-        let heights = || self.table.stack_heights(function.pcsp, start);
+        let heights = || self.table.stack_heights(function.pcsp, &(start..limit));
         let has_frame = heights().any(|(_, height)| height > 0);
         if role == Role::SwitchesStacks && !has_frame {
             return builder.push(start, Rule::FRAME_POINTER, rules);

@@ -4,10 +4,14 @@
 //! `internal/abi/symtab.go`. Numbers are little-endian; pointers have 8 bytes.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 /// `pad1, pad2, minLC, ptrSize` after the magic number: x86-64 has instructions of one byte and
 /// pointers of eight.
 const AFTER_MAGIC: [u8; 4] = [0, 0, 1, 8];
+
+/// The functions that matter have shorter names, and damaged tables have endless ones.
+const MAX_NAME: usize = 64;
 
 /// Which layout a table has, by its magic number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -34,6 +38,7 @@ impl Layout {
 /// A function as the table describes it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Function<'data> {
+    /// Its first [`MAX_NAME`] bytes.
     pub(super) name: &'data [u8],
     /// Offset of its stack height table in pctab; 0 means it has none.
     pub(super) pcsp: u32,
@@ -151,7 +156,8 @@ impl<'data> Pclntab<'data> {
         let fields = self.data.get(record..)?.get(entry_size..)?;
         let name_offset = usize::try_from(u32_at(fields, 0)?).ok()?;
         let name = self.data.get(self.names.checked_add(name_offset)?..)?;
-        let name = &name[..name.iter().position(|byte| *byte == 0)?];
+        let name = &name[..name.len().min(MAX_NAME)];
+        let name = name.split(|byte| *byte == 0).next()?;
         let flags_at = if self.layout == Layout::Go120 { 37 } else { 33 };
         Some(Function {
             name,
@@ -160,9 +166,9 @@ impl<'data> Pclntab<'data> {
         })
     }
 
-    /// The stack heights of a function that starts at `entry`: pairs of the address up to which
-    /// a height holds and the height in bytes.
-    pub(super) fn stack_heights(&self, pcsp: u32, entry: u64) -> StackHeights<'_> {
+    /// The stack heights of a function that occupies `addresses`: pairs of the address up to
+    /// which a height holds and the height in bytes.
+    pub(super) fn stack_heights(&self, pcsp: u32, addresses: &Range<u64>) -> StackHeights<'_> {
         let start = self.pctab.saturating_add(pcsp as usize);
         let bytes = if pcsp == 0 {
             &[]
@@ -171,7 +177,8 @@ impl<'data> Pclntab<'data> {
         };
         StackHeights {
             bytes,
-            address: entry,
+            address: addresses.start,
+            end: addresses.end,
             height: -1,
             is_first: true,
         }
@@ -184,6 +191,7 @@ impl<'data> Pclntab<'data> {
 pub(super) struct StackHeights<'data> {
     bytes: &'data [u8],
     address: u64,
+    end: u64,
     height: i64,
     is_first: bool,
 }
@@ -192,6 +200,9 @@ impl Iterator for StackHeights<'_> {
     type Item = (u64, i64);
 
     fn next(&mut self) -> Option<(u64, i64)> {
+        if self.address >= self.end {
+            return None;
+        }
         let zigzag = self.varint()?;
         if zigzag == 0 && !self.is_first {
             return None;
@@ -244,6 +255,7 @@ mod tests {
         let heights = StackHeights {
             bytes: &bytes,
             address: 100,
+            end: 300,
             height: -1,
             is_first: true,
         };
@@ -259,6 +271,7 @@ mod tests {
         let mut heights = StackHeights {
             bytes: &bytes,
             address: 0,
+            end: 300,
             height: -1,
             is_first: true,
         };
