@@ -326,23 +326,28 @@ impl Sampler {
         found.expect("bpf/sampler.bpf.c defines each program that is asked for by name")
     }
 
-    fn wait(&self, timeout: Duration) -> Result<(), Error> {
+    fn wait(&mut self, timeout: Duration) -> Result<(), Error> {
         let readable = |file: BorrowedFd<'_>| libc::pollfd {
             fd: file.as_raw_fd(),
             events: libc::POLLIN,
             revents: 0,
         };
         let mut files = vec![readable(self.samples.as_fd()), readable(self.life.as_fd())];
+        let rings = files.len();
+        self.sidebands.retain(|sideband| !sideband.is_gone);
         files.extend(
             self.sidebands
                 .iter()
                 .map(|sideband| readable(sideband.as_fd())),
         );
-        if poll_files(&mut files, timeout)? {
-            // An exec brings half a dozen records within a millisecond: one wake-up is enough.
-            poll_files(&mut [], timeout.min(GATHERING))?;
+        if !poll_files(&mut files, timeout)? {
+            return Ok(());
         }
-        Ok(())
+        for (sideband, file) in self.sidebands.iter_mut().zip(&files[rings..]) {
+            sideband.is_gone = file.revents & (libc::POLLHUP | libc::POLLERR) != 0;
+        }
+        // An exec brings half a dozen records within a millisecond: one wake-up is enough.
+        poll_files(&mut [], timeout.min(GATHERING)).map(|_| ())
     }
 
     /// Fills `pending` with what happened to processes, in the order of time.

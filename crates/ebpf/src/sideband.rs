@@ -23,6 +23,8 @@ const TAIL_OFFSET: usize = 1032;
 pub(crate) struct Sideband {
     event: OwnedFd,
     memory: MemoryMap,
+    /// Its CPU went offline: it is always "ready" and never has records.
+    pub(crate) is_gone: bool,
 }
 
 /// One record, owned: records of several CPUs are put into order before they are handed on.
@@ -75,7 +77,11 @@ impl Sideband {
                     source,
                 }
             })?;
-        Ok(Sideband { event, memory })
+        Ok(Sideband {
+            event,
+            memory,
+            is_gone: false,
+        })
     }
 
     /// Appends the records that are there to `out`.
