@@ -59,8 +59,6 @@ export function stackSeries(answer: SeriesAnswer, options: StackOptions): Stacke
     return { name: labels[options.nameLabel] ?? "", own };
   });
   const layers = stack(mergeSmallest(lines, options.maximumLayers));
-  // The last step is as wide as the others: its value holds until its end.
-  const closed = <T>(values: T[]): T[] => (values.length === 0 ? values : [...values, values[values.length - 1]]);
   const end = steps.length === 0 ? [] : [steps[steps.length - 1] + step];
   return {
     times: [...steps, ...end].map((time) => time / 1e3),
@@ -118,6 +116,11 @@ function stack(lines: { name: string; own: (number | null)[] }[]): Layer[] {
       return below[position];
     }),
   }));
+}
+
+/** The last step is as wide as the others: its value holds until its end. */
+function closed<T>(values: T[]): T[] {
+  return values.length === 0 ? values : [...values, values[values.length - 1]];
 }
 
 /** The earliest point of any series, unix milliseconds. */

@@ -1,16 +1,13 @@
 // The answer in one figure: what is looked at, what it costs, over what time, from how many samples.
 
 import { isCpuTime, isGauge, parseTypeId, typeTitle } from "../model/profile-type.ts";
-import { coveredSeconds } from "../model/services.ts";
 import { formatCount, formatRate, formatSeconds, formatValue } from "../model/units.ts";
 import { DownloadIcon } from "./icons.tsx";
-import { api, currentType, flame, range, service, services, view } from "./store.ts";
+import { api, currentType, flame, observedSeconds, range, service, view } from "./store.ts";
 
 export function Headline() {
   const tree = flame.value.data;
-  const entries = services.value.data?.services ?? [];
-  const observed = entries.filter((entry) => service.value === undefined || entry.service === service.value);
-  const seconds = coveredSeconds(observed.length > 0 ? entries : [], range.value);
+  const seconds = observedSeconds.value;
   const rangeSeconds = (range.value.to - range.value.from) / 1e3;
   const unit = tree?.header.unit ?? "";
   const type = tree?.header.type ?? "";

@@ -3,7 +3,6 @@
 import { useState } from "preact/hooks";
 import { isCpuTime, isGauge } from "../model/profile-type.ts";
 import {
-  coveredSeconds,
   filterServices,
   hasPreviousPeriod,
   sumOfTotals,
@@ -12,7 +11,7 @@ import {
 import { formatChange, formatRate, formatShare, formatValue } from "../model/units.ts";
 import { NoServices } from "./empty-state.tsx";
 import { Sparkline } from "./sparkline.tsx";
-import { range, selectService, service, services } from "./store.ts";
+import { observedSeconds, selectService, service, services } from "./store.ts";
 import { chartTheme } from "./theme.ts";
 
 /** Changes below this are noise of sampling for most services: shown without emphasis. */
@@ -24,7 +23,7 @@ export function Services() {
   const entries = answer?.services ?? [];
   const whole = sumOfTotals(entries);
   const shown = filterServices(entries, filter);
-  const seconds = coveredSeconds(entries, range.value);
+  const seconds = observedSeconds.value;
   const cost = (value: number): string =>
     answer && isGauge(answer.type)
       ? formatValue(value, answer.unit)

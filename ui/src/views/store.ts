@@ -135,7 +135,9 @@ export const seriesGroup = computed(() => (service.value === undefined ? "servic
 /** Seconds of the range in which anything was recorded: what rates are averages over. */
 export const observedSeconds = computed(() => {
   const { data } = series.value;
-  return coveredSeconds(services.value.data?.services ?? [], range.value, data ? firstPoint(data) : undefined);
+  // The answer's own range: that of the page is ahead of it while a new one loads.
+  const answer = services.value.data;
+  return coveredSeconds(answer?.services ?? [], answer ?? range.value, data ? firstPoint(data) : undefined);
 });
 
 const requested = computed(() => JSON.stringify([view.value.query, view.value.type, view.value.from, view.value.to]));
