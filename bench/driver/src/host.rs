@@ -17,9 +17,16 @@ pub(crate) struct Bench {
 impl Bench {
     pub(crate) fn new(peer: Option<String>) -> Result<Self, String> {
         let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
-        let root = manifest.ancestors().nth(2).ok_or("bench/driver is not in a checkout")?;
+        let root = manifest
+            .ancestors()
+            .nth(2)
+            .ok_or("bench/driver is not in a checkout")?;
         let scratch = tempfile::tempdir().map_err(|error| error.to_string())?;
-        Ok(Self { root: root.to_owned(), scratch, peer })
+        Ok(Self {
+            root: root.to_owned(),
+            scratch,
+            peer,
+        })
     }
 
     pub(crate) fn root(&self) -> &Path {
@@ -55,7 +62,8 @@ impl Bench {
             .ok()
             .and_then(|bytes| serde_json::from_slice(&bytes).ok())
             .unwrap_or_default();
-        let mut rows: Vec<serde_json::Value> = previous["rows"].as_array().cloned().unwrap_or_default();
+        let mut rows: Vec<serde_json::Value> =
+            previous["rows"].as_array().cloned().unwrap_or_default();
         rows.retain(|row| results.iter().all(|result| result["id"] != row["id"]));
         rows.extend(results.iter().cloned());
         rows.sort_by_key(|row| row["id"].as_str().unwrap_or_default().to_owned());
@@ -66,9 +74,12 @@ impl Bench {
 
 fn machine() -> serde_json::Value {
     let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
-    let model = read("/proc/cpuinfo")
-        .lines()
-        .find_map(|line| line.strip_prefix("model name")?.split(": ").nth(1).map(str::to_owned));
+    let model = read("/proc/cpuinfo").lines().find_map(|line| {
+        line.strip_prefix("model name")?
+            .split(": ")
+            .nth(1)
+            .map(str::to_owned)
+    });
     json!({
         "cores": std::thread::available_parallelism().map_or(0, usize::from),
         "cpu": model,

@@ -34,16 +34,66 @@ pub(crate) struct Figure {
 }
 
 const ROWS: &[Row] = &[
-    Row { id: "S1", what: "stored bytes per sample", target: "samples ≤ 1.2, block ≤ 2.3 / 3.2", measure: rows::store::size },
-    Row { id: "S3", what: "merge of 5 M samples to a flame tree", target: "≤ 10 ns/sample of one core", measure: rows::store::merge },
-    Row { id: "A1", what: "agent CPU, both cores busy, 99 Hz", target: "≤ 0.5 % of one core", measure: rows::cost::cpu },
-    Row { id: "A3", what: "agent memory, 50 processes, 200 binaries", target: "≤ 80 MiB", measure: rows::cost::memory },
-    Row { id: "A5", what: "stacks that reach the thread's entry", target: "≥ 99.5 %", measure: rows::truth::completeness },
-    Row { id: "A6", what: "100 programs of 200 ms, one after another", target: "100 of 100 named", measure: rows::truth::short_programs },
-    Row { id: "A7", what: "shares of a 50/30/20 program", target: "within 3 standard errors", measure: rows::truth::shares },
-    Row { id: "N1", what: "candela up to the first flame graph in the browser", target: "≤ 15 s", measure: rows::start::first_graph },
-    Row { id: "N2", what: "cold `make up` from a clean checkout", target: "≤ 15 min, warm ≤ 3 min", measure: rows::start::make_up },
-    Row { id: "N3", what: "stripped binaries: agent static, default", target: "≤ 20 MiB, ≤ 60 MiB", measure: rows::start::binary_size },
+    Row {
+        id: "S1",
+        what: "stored bytes per sample",
+        target: "samples ≤ 1.2, block ≤ 2.3 / 3.2",
+        measure: rows::store::size,
+    },
+    Row {
+        id: "S3",
+        what: "merge of 5 M samples to a flame tree",
+        target: "≤ 10 ns/sample of one core",
+        measure: rows::store::merge,
+    },
+    Row {
+        id: "A1",
+        what: "agent CPU, both cores busy, 99 Hz",
+        target: "≤ 0.5 % of one core",
+        measure: rows::cost::cpu,
+    },
+    Row {
+        id: "A3",
+        what: "agent memory, 50 processes, 200 binaries",
+        target: "≤ 80 MiB",
+        measure: rows::cost::memory,
+    },
+    Row {
+        id: "A5",
+        what: "stacks that reach the thread's entry",
+        target: "≥ 99.5 %",
+        measure: rows::truth::completeness,
+    },
+    Row {
+        id: "A6",
+        what: "100 programs of 200 ms, one after another",
+        target: "100 of 100 named",
+        measure: rows::truth::short_programs,
+    },
+    Row {
+        id: "A7",
+        what: "shares of a 50/30/20 program",
+        target: "within 3 standard errors",
+        measure: rows::truth::shares,
+    },
+    Row {
+        id: "N1",
+        what: "candela up to the first flame graph in the browser",
+        target: "≤ 15 s",
+        measure: rows::start::first_graph,
+    },
+    Row {
+        id: "N2",
+        what: "cold `make up` from a clean checkout",
+        target: "≤ 15 min, warm ≤ 3 min",
+        measure: rows::start::make_up,
+    },
+    Row {
+        id: "N3",
+        what: "stripped binaries: agent static, default",
+        target: "≤ 20 MiB, ≤ 60 MiB",
+        measure: rows::start::binary_size,
+    },
 ];
 
 fn main() -> ExitCode {
@@ -56,7 +106,9 @@ fn main() -> ExitCode {
             row => wanted.push(row.to_uppercase()),
         }
     }
-    let unknown = wanted.iter().find(|id| ROWS.iter().all(|row| row.id != id.as_str()));
+    let unknown = wanted
+        .iter()
+        .find(|id| ROWS.iter().all(|row| row.id != id.as_str()));
     if let Some(id) = unknown {
         let known: Vec<&str> = ROWS.iter().map(|row| row.id).collect();
         println!("no row {id}; there are {}", known.join(" "));
@@ -73,7 +125,8 @@ fn main() -> ExitCode {
     println!("| id | what | target | figure |\n|---|---|---|---|");
     for row in ROWS {
         // N2 builds everything anew and takes as long as it says: only when asked for.
-        let is_wanted = wanted.iter().any(|id| id == row.id) || (wanted.is_empty() && row.id != "N2");
+        let is_wanted =
+            wanted.iter().any(|id| id == row.id) || (wanted.is_empty() && row.id != "N2");
         if !is_wanted {
             continue;
         }
@@ -86,7 +139,10 @@ fn main() -> ExitCode {
             Some(false) => " ✗ MISSED",
             None => "",
         };
-        println!("| {} | {} | {} | {text}{verdict} |", row.id, row.what, row.target);
+        println!(
+            "| {} | {} | {} | {text}{verdict} |",
+            row.id, row.what, row.target
+        );
         results.push(json!({
             "id": row.id, "what": row.what, "target": row.target, "figure": text, "met": is_met,
             "command": format!("cargo xtask bench {}", row.id),

@@ -61,7 +61,11 @@ impl Program {
         let stat = fs::read_to_string(&path).map_err(|error| format!("{path}: {error}"))?;
         let after_name = stat.rsplit(") ").next().unwrap_or_default();
         let fields: Vec<&str> = after_name.split(' ').collect();
-        let ticks = |index: usize| fields.get(index).and_then(|field| field.parse::<f64>().ok());
+        let ticks = |index: usize| {
+            fields
+                .get(index)
+                .and_then(|field| field.parse::<f64>().ok())
+        };
         let user = ticks(11).ok_or("no utime")?;
         let system = ticks(12).ok_or("no stime")?;
         Ok((user + system) / TICKS_PER_SECOND)
@@ -71,8 +75,15 @@ impl Program {
     pub(crate) fn resident_bytes(&self) -> Result<u64, String> {
         let path = format!("/proc/{}/status", self.pid());
         let status = fs::read_to_string(&path).map_err(|error| format!("{path}: {error}"))?;
-        let line = status.lines().find(|line| line.starts_with("VmRSS:")).ok_or("no VmRSS")?;
-        let kib: u64 = line.split_whitespace().nth(1).and_then(|kib| kib.parse().ok()).ok_or("no number")?;
+        let line = status
+            .lines()
+            .find(|line| line.starts_with("VmRSS:"))
+            .ok_or("no VmRSS")?;
+        let kib: u64 = line
+            .split_whitespace()
+            .nth(1)
+            .and_then(|kib| kib.parse().ok())
+            .ok_or("no number")?;
         Ok(kib * 1024)
     }
 
@@ -86,7 +97,9 @@ impl Program {
         for entry in entries.filter_map(Result::ok) {
             let text = fs::read_to_string(entry.path()).unwrap_or_default();
             let value_of = |name: &str| {
-                let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+                let line = text
+                    .lines()
+                    .find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
                 line.and_then(|value| value.trim().parse::<u64>().ok())
             };
             // Several descriptors may be of one object.
@@ -108,9 +121,15 @@ impl Drop for Program {
 
 /// Runs a program to its end; its standard output.
 pub(crate) fn output(command: &mut Command) -> Result<String, String> {
-    let output = command.stdin(Stdio::null()).output().map_err(|error| format!("{command:?}: {error}"))?;
+    let output = command
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|error| format!("{command:?}: {error}"))?;
     if !output.status.success() {
-        return Err(format!("{command:?}: {}", String::from_utf8_lossy(&output.stderr).trim()));
+        return Err(format!(
+            "{command:?}: {}",
+            String::from_utf8_lossy(&output.stderr).trim()
+        ));
     }
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
@@ -124,11 +143,21 @@ pub(crate) fn measure_for(duration: Duration) {
 }
 
 /// Compiles a program of `bench/driver/programs` into `folder`.
-pub(crate) fn compile(root: &Path, folder: &Path, name: &str, compiler: &[&str]) -> Result<PathBuf, String> {
+pub(crate) fn compile(
+    root: &Path,
+    folder: &Path,
+    name: &str,
+    compiler: &[&str],
+) -> Result<PathBuf, String> {
     let source = root.join("bench/driver/programs").join(name);
     let program = folder.join(name.replace('.', "_"));
     let mut command = Command::new(compiler[0]);
-    command.args(&compiler[1..]).arg("-o").arg(&program).arg(&source).current_dir(folder);
+    command
+        .args(&compiler[1..])
+        .arg("-o")
+        .arg(&program)
+        .arg(&source)
+        .current_dir(folder);
     output(&mut command)?;
     Ok(program)
 }

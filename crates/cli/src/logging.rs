@@ -16,7 +16,9 @@ pub(crate) fn start(global: &GlobalArgs) {
         (true, _) => "error",
         (false, 0) => "warn,candela=info",
         (false, 1) => "info",
-        (false, 2) => "info,candela=debug,candela_agent=debug,candela_store=debug,candela_server=debug",
+        (false, 2) => {
+            "info,candela=debug,candela_agent=debug,candela_store=debug,candela_server=debug"
+        }
         (false, _) => "debug",
     };
     let filter = EnvFilter::try_from_env("CANDELA_LOG").unwrap_or_else(|_| EnvFilter::new(level));

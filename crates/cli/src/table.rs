@@ -9,7 +9,10 @@ pub(crate) struct Table {
 
 impl Table {
     pub(crate) fn new(headings: &[&'static str]) -> Self {
-        Self { headings: headings.to_vec(), rows: Vec::new() }
+        Self {
+            headings: headings.to_vec(),
+            rows: Vec::new(),
+        }
     }
 
     pub(crate) fn push(&mut self, row: Vec<String>) {
@@ -33,7 +36,10 @@ impl Table {
     pub(crate) fn to_text(&self) -> String {
         let width = |column: usize| {
             let cells = self.rows.iter().map(|row| row[column].chars().count());
-            cells.chain([self.headings[column].chars().count()]).max().unwrap_or(0)
+            cells
+                .chain([self.headings[column].chars().count()])
+                .max()
+                .unwrap_or(0)
         };
         let widths: Vec<usize> = (0..self.headings.len()).map(width).collect();
         let line = |cells: &[String]| {
@@ -44,7 +50,11 @@ impl Table {
                 .collect();
             format!("{}\n", padded.join("  ").trim_end())
         };
-        let headings: Vec<String> = self.headings.iter().map(|heading| heading.to_uppercase()).collect();
+        let headings: Vec<String> = self
+            .headings
+            .iter()
+            .map(|heading| heading.to_uppercase())
+            .collect();
         let mut text = line(&headings);
         for row in &self.rows {
             text.push_str(&line(row));
@@ -91,6 +101,9 @@ mod tests {
         table.push(vec!["a,b".to_owned(), "x|y".to_owned()]);
         assert_eq!(table.to_text(), "NAME  NOTE\na,b   x|y\n");
         assert_eq!(table.to_csv(), "name,note\r\n\"a,b\",x|y\r\n");
-        assert_eq!(table.to_markdown(), "| name | note |\n|---|---|\n| a,b | x\\|y |\n");
+        assert_eq!(
+            table.to_markdown(),
+            "| name | note |\n|---|---|\n| a,b | x\\|y |\n"
+        );
     }
 }

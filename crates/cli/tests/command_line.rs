@@ -12,15 +12,30 @@ fn wrong_usage_exits_with_2_and_one_clear_line() {
     let cases: [(&[&str], &str); 6] = [
         (&["frobnicate"], "unrecognized subcommand"),
         (&["query", "top", "--from"], "a value is required"),
-        (&["config", "check", "--config", "/nonexistent.yaml"], "there is no such file"),
+        (
+            &["config", "check", "--config", "/nonexistent.yaml"],
+            "there is no such file",
+        ),
         (&["record", "-F", "5000", "-a"], "5000 is not in 1..=1000"),
-        (&["query", "top", "--server", "localhost:4040"], "is no URL such as http://127.0.0.1:4040"),
+        (
+            &["query", "top", "--server", "localhost:4040"],
+            "is no URL such as http://127.0.0.1:4040",
+        ),
         (&["record", "-a", "-d", "soon"], "is no duration such as"),
     ];
     for (arguments, part) in cases {
         let output = run(arguments);
-        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {}", stderr(&output));
-        assert!(stderr(&output).contains(part), "{arguments:?}: {}", stderr(&output));
+        assert_eq!(
+            output.status.code(),
+            Some(2),
+            "{arguments:?}: {}",
+            stderr(&output)
+        );
+        assert!(
+            stderr(&output).contains(part),
+            "{arguments:?}: {}",
+            stderr(&output)
+        );
         assert_eq!(stdout(&output), "", "{arguments:?}");
     }
 }
@@ -30,7 +45,11 @@ fn an_absent_server_exits_with_7_and_says_how_to_start_one() {
     let server = format!("http://127.0.0.1:{}", support::free_port());
     let output = run(&["query", "types", "--server", &server]);
     assert_eq!(output.status.code(), Some(7), "{}", stderr(&output));
-    assert!(stderr(&output).contains("start one with `candela up`"), "{}", stderr(&output));
+    assert!(
+        stderr(&output).contains("start one with `candela up`"),
+        "{}",
+        stderr(&output)
+    );
 }
 
 #[test]
@@ -49,10 +68,22 @@ fn config_show_names_the_origin_of_each_value() {
     let of = |key: &str| {
         let keys = shown["keys"].as_array().unwrap();
         let entry = keys.iter().find(|entry| entry["key"] == key).unwrap();
-        (entry["value"].as_str().unwrap().to_owned(), entry["origin"].as_str().unwrap().to_owned())
+        (
+            entry["value"].as_str().unwrap().to_owned(),
+            entry["origin"].as_str().unwrap().to_owned(),
+        )
     };
-    assert_eq!(of("agent.rate"), ("49".to_owned(), format!("file {}", file.display())));
-    assert_eq!(of("store.sync"), ("os".to_owned(), "environment CANDELA_STORE__SYNC".to_owned()));
+    assert_eq!(
+        of("agent.rate"),
+        ("49".to_owned(), format!("file {}", file.display()))
+    );
+    assert_eq!(
+        of("store.sync"),
+        (
+            "os".to_owned(),
+            "environment CANDELA_STORE__SYNC".to_owned()
+        )
+    );
     assert_eq!(of("server.listen").1, "default");
 }
 
@@ -73,7 +104,10 @@ fn what_config_show_prints_is_a_valid_file() {
 #[test]
 fn completions_and_manual_pages_are_made() {
     for shell in ["bash", "zsh", "fish"] {
-        assert!(stdout(&run(&["completions", shell])).contains("candela"), "{shell}");
+        assert!(
+            stdout(&run(&["completions", shell])).contains("candela"),
+            "{shell}"
+        );
     }
     let folder = tempfile::tempdir().unwrap();
     let output = run(&["man", folder.path().to_str().unwrap()]);
@@ -99,6 +133,9 @@ fn doctor_reports_every_check_with_a_fix_for_what_fails() {
     assert!(checks.len() >= 5, "{checks:?}");
     for check in checks {
         let is_ok = check["ok"].as_bool().unwrap();
-        assert!(is_ok || !check["fix"].as_str().unwrap().is_empty(), "{check}");
+        assert!(
+            is_ok || !check["fix"].as_str().unwrap().is_empty(),
+            "{check}"
+        );
     }
 }

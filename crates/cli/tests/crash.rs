@@ -6,8 +6,8 @@ mod support;
 use std::io::Write;
 use std::process::Command;
 use std::process::Stdio;
-use std::sync::atomic::AtomicI64;
 use std::sync::atomic::AtomicBool;
+use std::sync::atomic::AtomicI64;
 use std::sync::atomic::Ordering;
 
 use support::Running;
@@ -34,14 +34,19 @@ fn what_was_acknowledged_survives_kill_9() {
     let mut acknowledged_before = 0;
     for round in 0..3 {
         let candela = Running::start(&arguments);
-        assert_eq!(total(&candela), acknowledged_before, "round {round}: totals are exact after kill -9");
+        assert_eq!(
+            total(&candela),
+            acknowledged_before,
+            "round {round}: totals are exact after kill -9"
+        );
         let acknowledged = AtomicI64::new(0);
         let unanswered = AtomicI64::new(0);
         let is_over = AtomicBool::new(false);
         let url = candela.url("/api/v1/ingest?service=crash");
         std::thread::scope(|scope| {
             for pusher in 0..4 {
-                let (url, acknowledged, unanswered, is_over) = (&url, &acknowledged, &unanswered, &is_over);
+                let (url, acknowledged, unanswered, is_over) =
+                    (&url, &acknowledged, &unanswered, &is_over);
                 scope.spawn(move || {
                     for push in 0.. {
                         if is_over.load(Ordering::SeqCst) {
@@ -70,7 +75,10 @@ fn what_was_acknowledged_survives_kill_9() {
         let candela = Running::start(&arguments);
         let found = total(&candela);
         let most = acknowledged + unanswered.load(Ordering::SeqCst);
-        assert!((acknowledged..=most).contains(&found), "{acknowledged} <= {found} <= {most}");
+        assert!(
+            (acknowledged..=most).contains(&found),
+            "{acknowledged} <= {found} <= {most}"
+        );
         acknowledged_before = found;
         candela.kill();
     }
@@ -84,7 +92,11 @@ fn a_second_server_on_the_same_directory_is_refused() {
     let _first = Running::start(&arguments);
     let output = support::run(&arguments);
     assert_eq!(output.status.code(), Some(1));
-    assert!(support::stderr(&output).contains("is in use by another server"), "{}", support::stderr(&output));
+    assert!(
+        support::stderr(&output).contains("is in use by another server"),
+        "{}",
+        support::stderr(&output)
+    );
 }
 
 #[test]
@@ -92,9 +104,21 @@ fn a_taken_port_names_its_holder() {
     let folder = tempfile::tempdir().unwrap();
     let first_dir = folder.path().join("first");
     let second_dir = folder.path().join("second");
-    let first = Running::start(&["server", "--listen", "127.0.0.1:0", "--data-dir", first_dir.to_str().unwrap()]);
+    let first = Running::start(&[
+        "server",
+        "--listen",
+        "127.0.0.1:0",
+        "--data-dir",
+        first_dir.to_str().unwrap(),
+    ]);
     let address = first.url("").replace("http://", "");
-    let output = support::run(&["server", "--listen", &address, "--data-dir", second_dir.to_str().unwrap()]);
+    let output = support::run(&[
+        "server",
+        "--listen",
+        &address,
+        "--data-dir",
+        second_dir.to_str().unwrap(),
+    ]);
     assert_eq!(output.status.code(), Some(1));
     let message = support::stderr(&output);
     assert!(message.contains(&format!("{}", first.pid())), "{message}");
@@ -103,9 +127,19 @@ fn a_taken_port_names_its_holder() {
 
 #[test]
 fn an_unwritable_data_directory_is_a_clear_error() {
-    let output = support::run(&["server", "--listen", "127.0.0.1:0", "--data-dir", "/proc/candela"]);
+    let output = support::run(&[
+        "server",
+        "--listen",
+        "127.0.0.1:0",
+        "--data-dir",
+        "/proc/candela",
+    ]);
     assert_eq!(output.status.code(), Some(1));
-    assert!(support::stderr(&output).contains("/proc/candela"), "{}", support::stderr(&output));
+    assert!(
+        support::stderr(&output).contains("/proc/candela"),
+        "{}",
+        support::stderr(&output)
+    );
 }
 
 #[test]
@@ -126,15 +160,27 @@ fn a_full_disk_refuses_pushes_and_answers_queries() {
     }
     let _unmount = Unmount(folder.path().to_owned());
     let data_dir = folder.path().join("data");
-    let candela = Running::start(&["server", "--listen", "127.0.0.1:0", "--data-dir", data_dir.to_str().unwrap()]);
+    let candela = Running::start(&[
+        "server",
+        "--listen",
+        "127.0.0.1:0",
+        "--data-dir",
+        data_dir.to_str().unwrap(),
+    ]);
     let url = candela.url("/api/v1/ingest?service=crash");
     assert_eq!(support::try_post(&url, &folded(7)).unwrap().0, 200);
     // The log may have its segment allocated, so fill it too.
-    std::fs::write(folder.path().join("filler"), vec![1_u8; 32 << 20]).expect_err("the disk is full now");
+    std::fs::write(folder.path().join("filler"), vec![1_u8; 32 << 20])
+        .expect_err("the disk is full now");
     let status = support::eventually("a push is refused", || {
         let mut text = Vec::new();
         for line in 0..20_000 {
-            writeln!(text, "main;work_{line};leaf_{:x} 1", line * 2_654_435_761_u64).unwrap();
+            writeln!(
+                text,
+                "main;work_{line};leaf_{:x} 1",
+                line * 2_654_435_761_u64
+            )
+            .unwrap();
         }
         let (status, _) = support::try_post(&url, &text).expect("the server lives");
         (status != 200).then_some(status)

@@ -35,7 +35,10 @@ cd work
 "#;
 
 fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../..")
+        .canonicalize()
+        .unwrap()
 }
 
 fn documents() -> Vec<PathBuf> {
@@ -80,14 +83,22 @@ fn every_command_block_runs() {
             if block.contains("go tool") && !support::has_tool(test, "go") {
                 continue;
             }
-            writeln!(script, "echo '>>> a block of {name}'\nset -x\n{block}\n{{ set +x; }} 2>/dev/null").unwrap();
+            writeln!(
+                script,
+                "echo '>>> a block of {name}'\nset -x\n{block}\n{{ set +x; }} 2>/dev/null"
+            )
+            .unwrap();
             count += 1;
         }
     }
     assert!(count >= 4, "{count} blocks");
     let folder = tempfile::tempdir().unwrap();
     let own_folder = Path::new(env!("CARGO_BIN_EXE_candela")).parent().unwrap();
-    let path = format!("{}:{}", own_folder.display(), std::env::var("PATH").unwrap());
+    let path = format!(
+        "{}:{}",
+        own_folder.display(),
+        std::env::var("PATH").unwrap()
+    );
     let output = Command::new("unshare")
         .args(["--net", "bash", "-c", &script])
         .current_dir(folder.path())
@@ -132,9 +143,15 @@ fn make_up_serves_the_window() {
     });
     let (status, page) = support::get(&format!("http://127.0.0.1:{port}/"));
     assert_eq!(status, 200);
-    assert!(String::from_utf8_lossy(&page).contains("<script"), "the window, not the page that explains");
+    assert!(
+        String::from_utf8_lossy(&page).contains("<script"),
+        "the window, not the page that explains"
+    );
     // What a person's Ctrl-C does: the whole foreground group gets it, so make's child does.
-    let children = Command::new("pgrep").args(["-P", &make.id().to_string()]).output().unwrap();
+    let children = Command::new("pgrep")
+        .args(["-P", &make.id().to_string()])
+        .output()
+        .unwrap();
     let child: u32 = support::stdout(&children).trim().parse().unwrap();
     support::signal(child, "INT");
     support::eventually("make up ends after Ctrl-C", || make.try_wait().unwrap());
@@ -150,10 +167,18 @@ fn the_configuration_page_lists_every_key() {
     for key in shown["keys"].as_array().unwrap() {
         let text = |name: &str| key[name].as_str().unwrap();
         let (name, value) = (text("key"), text("value"));
-        writeln!(table, "| `{name}` | {value} | `{}` | {} |", text("variable"), text("summary")).unwrap();
+        writeln!(
+            table,
+            "| `{name}` | {value} | `{}` | {} |",
+            text("variable"),
+            text("summary")
+        )
+        .unwrap();
     }
     let start = page.find("| key |").expect("the page has the table");
-    let end = page[start..].find("\n\n").map_or(page.len(), |length| start + length + 1);
+    let end = page[start..]
+        .find("\n\n")
+        .map_or(page.len(), |length| start + length + 1);
     if page[start..end] == table {
         return;
     }

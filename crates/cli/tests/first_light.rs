@@ -27,20 +27,35 @@ fn history_survives_a_restart_and_pprof_reads_it() {
     let folder = tempfile::tempdir().unwrap();
     let program = support::compile(&support::source("burner.c"), folder.path(), &[]);
     let data_dir = folder.path().join("data");
-    let arguments = ["up", "--listen", "127.0.0.1:0", "--data-dir", data_dir.to_str().unwrap(), "--rate", "99"];
+    let arguments = [
+        "up",
+        "--listen",
+        "127.0.0.1:0",
+        "--data-dir",
+        data_dir.to_str().unwrap(),
+        "--rate",
+        "99",
+    ];
 
     let burner = Program::start(&mut Command::new(&program));
     let candela = Running::start(&arguments);
-    support::eventually("the burner's hot function is in the table", || self_value(&candela, "burn_half"));
+    support::eventually("the burner's hot function is in the table", || {
+        self_value(&candela, "burn_half")
+    });
     drop(burner);
     assert_eq!(candela.terminate(), Some(0));
 
     let candela = Running::start(&arguments);
-    let after = support::eventually("the history is there after a restart", || self_value(&candela, "burn_half"));
+    let after = support::eventually("the history is there after a restart", || {
+        self_value(&candela, "burn_half")
+    });
     assert!(after > 0);
     check_go_tool_pprof(test, &candela);
     let status = support::get_json(&candela.url("/api/v1/status"));
-    assert!(status["storage"]["blocks"].as_u64().unwrap() >= 1, "{status:#}");
+    assert!(
+        status["storage"]["blocks"].as_u64().unwrap() >= 1,
+        "{status:#}"
+    );
 }
 
 fn check_go_tool_pprof(test: &str, candela: &Running) {
@@ -48,12 +63,21 @@ fn check_go_tool_pprof(test: &str, candela: &Running) {
         return;
     }
     let output = Command::new("go")
-        .args(["tool", "pprof", "-top", &candela.url(&format!("/api/v1/pprof?{BURNER}"))])
+        .args([
+            "tool",
+            "pprof",
+            "-top",
+            &candela.url(&format!("/api/v1/pprof?{BURNER}")),
+        ])
         .env("PPROF_TMPDIR", env!("CARGO_TARGET_TMPDIR"))
         .output()
         .unwrap();
     let text = support::stdout(&output);
-    assert!(text.contains("burn_half"), "{text}\n{}", support::stderr(&output));
+    assert!(
+        text.contains("burn_half"),
+        "{text}\n{}",
+        support::stderr(&output)
+    );
 }
 
 #[test]
@@ -63,7 +87,13 @@ fn the_process_profiles_itself() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    let candela = Running::start(&["up", "--listen", "127.0.0.1:0", "--data-dir", folder.path().to_str().unwrap()]);
+    let candela = Running::start(&[
+        "up",
+        "--listen",
+        "127.0.0.1:0",
+        "--data-dir",
+        folder.path().to_str().unwrap(),
+    ]);
     let stop = std::sync::atomic::AtomicBool::new(false);
     std::thread::scope(|scope| {
         // A process that does nothing has an empty profile: keep it busy with questions.
@@ -79,6 +109,10 @@ fn the_process_profiles_itself() {
         let file = folder.path().join("self.pb.gz");
         std::fs::write(&file, &body).unwrap();
         let output = support::run(&["query", "top", file.to_str().unwrap()]);
-        assert!(support::stdout(&output).contains("tokio"), "{}", support::stdout(&output));
+        assert!(
+            support::stdout(&output).contains("tokio"),
+            "{}",
+            support::stdout(&output)
+        );
     });
 }

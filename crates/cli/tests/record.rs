@@ -18,26 +18,56 @@ fn a_recorded_process_is_read_back_with_its_shares() {
     let burner = Program::start(&mut Command::new(&program));
     let file = folder.path().join("burner.pb.gz");
     let output = support::run(&[
-        "record", "-p", &burner.pid().to_string(), "-d", "3s", "-F", "199", "-o", file.to_str().unwrap(),
+        "record",
+        "-p",
+        &burner.pid().to_string(),
+        "-d",
+        "3s",
+        "-F",
+        "199",
+        "-o",
+        file.to_str().unwrap(),
     ]);
-    assert_eq!(output.status.code(), Some(0), "{}", support::stderr(&output));
+    assert_eq!(
+        output.status.code(),
+        Some(0),
+        "{}",
+        support::stderr(&output)
+    );
     assert_eq!(support::stdout(&output), "", "data goes to the file alone");
 
-    let output = support::run(&["query", "top", file.to_str().unwrap(), "--format", "json", "--limit", "0"]);
+    let output = support::run(&[
+        "query",
+        "top",
+        file.to_str().unwrap(),
+        "--format",
+        "json",
+        "--limit",
+        "0",
+    ]);
     let top: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     let share = |name: &str| {
         let rows = top["functions"].as_array().unwrap();
-        let row = rows.iter().find(|row| row["name"] == name).unwrap_or_else(|| panic!("{name} in {top:#}"));
+        let row = rows
+            .iter()
+            .find(|row| row["name"] == name)
+            .unwrap_or_else(|| panic!("{name} in {top:#}"));
         row["self"].as_f64().unwrap() / top["total"].as_f64().unwrap()
     };
     let samples = top["total"].as_f64().unwrap() / (1e9 / 199.0);
     for (name, expected) in [("burn_half", 0.5), ("burn_third", 0.3), ("burn_fifth", 0.2)] {
         let standard_error = (expected * (1.0 - expected) / samples).sqrt();
         let found = share(name);
-        assert!((found - expected).abs() <= 3.0 * standard_error + 0.01, "{name}: {found} of {samples} samples");
+        assert!(
+            (found - expected).abs() <= 3.0 * standard_error + 0.01,
+            "{name}: {found} of {samples} samples"
+        );
     }
     let tree = support::stdout(&support::run(&["query", "tree", file.to_str().unwrap()]));
-    assert!(tree.contains("_start") && tree.contains("descend"), "{tree}");
+    assert!(
+        tree.contains("_start") && tree.contains("descend"),
+        "{tree}"
+    );
 }
 
 #[test]
@@ -58,15 +88,28 @@ fn each_format_is_written_by_its_extension() {
     for (name, magic) in expectations {
         let file = folder.path().join(name);
         let output = support::run(&["record", "-a", "-d", "1s", "-o", file.to_str().unwrap()]);
-        assert_eq!(output.status.code(), Some(0), "{}", support::stderr(&output));
+        assert_eq!(
+            output.status.code(),
+            Some(0),
+            "{}",
+            support::stderr(&output)
+        );
         let bytes = std::fs::read(&file).unwrap();
         assert!(bytes.len() > 100 && bytes.starts_with(magic), "{name}");
         if name != "a.pb.gz" {
-            assert!(String::from_utf8_lossy(&bytes).contains("burn_half"), "{name}");
+            assert!(
+                String::from_utf8_lossy(&bytes).contains("burn_half"),
+                "{name}"
+            );
         }
     }
     let output = support::run(&["record", "-a", "-d", "1s", "-o", "/tmp/x.nonsense"]);
-    assert_eq!(output.status.code(), Some(2), "{}", support::stderr(&output));
+    assert_eq!(
+        output.status.code(),
+        Some(2),
+        "{}",
+        support::stderr(&output)
+    );
 }
 
 #[test]
@@ -78,15 +121,39 @@ fn a_command_keeps_its_exit_status_and_its_output() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("command.pb.gz");
     let script = "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done; echo done; exit 7";
-    let output = support::run(&["record", "-F", "499", "-o", file.to_str().unwrap(), "--", "sh", "-c", script]);
-    assert_eq!(output.status.code(), Some(7), "{}", support::stderr(&output));
+    let output = support::run(&[
+        "record",
+        "-F",
+        "499",
+        "-o",
+        file.to_str().unwrap(),
+        "--",
+        "sh",
+        "-c",
+        script,
+    ]);
+    assert_eq!(
+        output.status.code(),
+        Some(7),
+        "{}",
+        support::stderr(&output)
+    );
     assert_eq!(support::stdout(&output), "done\n");
     assert!(std::fs::metadata(&file).unwrap().len() > 100);
     let output = support::run(&["record", "--", "sh", "-c", "kill -TERM $$"]);
-    assert_eq!(output.status.code(), Some(128 + 15), "{}", support::stderr(&output));
+    assert_eq!(
+        output.status.code(),
+        Some(128 + 15),
+        "{}",
+        support::stderr(&output)
+    );
     let output = support::run(&["record", "--", "/no/such/program"]);
     assert_ne!(output.status.code(), Some(0));
-    assert!(support::stderr(&output).contains("/no/such/program"), "{}", support::stderr(&output));
+    assert!(
+        support::stderr(&output).contains("/no/such/program"),
+        "{}",
+        support::stderr(&output)
+    );
 }
 
 #[test]
@@ -97,5 +164,9 @@ fn a_process_that_is_gone_is_a_clear_error() {
     }
     let output = support::run(&["record", "-p", "4194000", "-d", "1s"]);
     assert_ne!(output.status.code(), Some(0));
-    assert!(support::stderr(&output).contains("4194000"), "{}", support::stderr(&output));
+    assert!(
+        support::stderr(&output).contains("4194000"),
+        "{}",
+        support::stderr(&output)
+    );
 }

@@ -20,7 +20,9 @@ fn screenshot_folder() -> std::path::PathBuf {
 #[test]
 fn the_browser_shows_the_hot_function_within_15_seconds() {
     let test = "the_browser_shows_the_hot_function_within_15_seconds";
-    let can_run = support::is_root(test) && support::has_tool(test, "chromium") && support::has_tool(test, "node");
+    let can_run = support::is_root(test)
+        && support::has_tool(test, "chromium")
+        && support::has_tool(test, "node");
     if !can_run {
         return;
     }
@@ -29,7 +31,13 @@ fn the_browser_shows_the_hot_function_within_15_seconds() {
     let _burner = Program::start(&mut Command::new(&program));
     let data_dir = folder.path().join("data");
     let candela = Running::start(&[
-        "up", "--listen", "127.0.0.1:0", "--data-dir", data_dir.to_str().unwrap(), "--rate", "99",
+        "up",
+        "--listen",
+        "127.0.0.1:0",
+        "--data-dir",
+        data_dir.to_str().unwrap(),
+        "--rate",
+        "99",
     ]);
 
     let screenshots = screenshot_folder();
@@ -40,12 +48,20 @@ fn the_browser_shows_the_hot_function_within_15_seconds() {
         .arg(&screenshots)
         .output()
         .unwrap();
-    assert!(output.status.success(), "{}\n{}", support::stderr(&output), candela.messages());
+    assert!(
+        output.status.success(),
+        "{}\n{}",
+        support::stderr(&output),
+        candela.messages()
+    );
     let seen: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     println!("{seen:#}\nscreenshots in {}", screenshots.display());
     assert_eq!(seen["problems"].as_array().unwrap().len(), 0, "{seen:#}");
     let seconds = seen["secondsToFunction"].as_f64().unwrap();
     assert!(seconds <= 15.0, "{seconds} s");
     let state = seen["stateInUrl"].as_str().unwrap();
-    assert!(state.contains("burner"), "the whole state is in the URL: {state}");
+    assert!(
+        state.contains("burner"),
+        "the whole state is in the URL: {state}"
+    );
 }

@@ -19,7 +19,12 @@ pub(crate) fn cpu(bench: &Bench) -> Result<Figure, String> {
     const WARM_UP: Duration = Duration::from_secs(20);
     const PERIOD: Duration = Duration::from_secs(60);
     let folder = bench.folder("a1")?;
-    let burner = compile(bench.root(), &folder, "shares.c", &["gcc", "-O2", "-fomit-frame-pointer"])?;
+    let burner = compile(
+        bench.root(),
+        &folder,
+        "shares.c",
+        &["gcc", "-O2", "-fomit-frame-pointer"],
+    )?;
     let cores = std::thread::available_parallelism().map_or(2, usize::from);
     let _burners: Vec<Program> = (0..cores)
         .map(|_| Program::start(&mut Command::new(&burner)))
@@ -43,10 +48,18 @@ pub(crate) fn cpu(bench: &Bench) -> Result<Figure, String> {
 /// 200 different shared libraries of this system.
 pub(crate) fn memory(bench: &Bench) -> Result<Figure, String> {
     let folder = bench.folder("a3")?;
-    let loader = compile(bench.root(), &folder, "loader.c", &["gcc", "-O2", "-fomit-frame-pointer"])?;
+    let loader = compile(
+        bench.root(),
+        &folder,
+        "loader.c",
+        &["gcc", "-O2", "-fomit-frame-pointer"],
+    )?;
     let libraries = shared_libraries(200);
     if libraries.len() < 200 {
-        return Err(format!("only {} shared libraries on this system", libraries.len()));
+        return Err(format!(
+            "only {} shared libraries on this system",
+            libraries.len()
+        ));
     }
     let (_server, agent) = start_pair(bench, &folder, "99")?;
     // Each process loads a window of the list, so that all 200 are mapped and most of them by several.
@@ -67,7 +80,11 @@ pub(crate) fn memory(bench: &Bench) -> Result<Figure, String> {
 }
 
 /// A server and an agent that sends to it, as two processes.
-fn start_pair(bench: &Bench, folder: &std::path::Path, rate: &str) -> Result<(Program, Program), String> {
+fn start_pair(
+    bench: &Bench,
+    folder: &std::path::Path,
+    rate: &str,
+) -> Result<(Program, Program), String> {
     let candela = bench.binary("candela")?;
     let (server, url) = Program::start_candela(
         Command::new(&candela)
@@ -84,13 +101,18 @@ fn start_pair(bench: &Bench, folder: &std::path::Path, rate: &str) -> Result<(Pr
 
 /// Libraries of this system, the largest first left out of none: whatever a host has is the load.
 fn shared_libraries(count: usize) -> Vec<PathBuf> {
-    let entries = fs::read_dir("/usr/lib/x86_64-linux-gnu").into_iter().flatten();
+    let entries = fs::read_dir("/usr/lib/x86_64-linux-gnu")
+        .into_iter()
+        .flatten();
     let mut libraries: Vec<PathBuf> = entries
         .filter_map(Result::ok)
         .map(|entry| entry.path())
         .filter(|path| path.to_string_lossy().contains(".so"))
         // One path a file: versions are symbolic links to it.
-        .filter(|path| path.symlink_metadata().is_ok_and(|metadata| metadata.is_file()))
+        .filter(|path| {
+            path.symlink_metadata()
+                .is_ok_and(|metadata| metadata.is_file())
+        })
         .collect();
     libraries.sort();
     libraries.truncate(count);

@@ -19,7 +19,12 @@ const MIB: f64 = 1024.0 * 1024.0;
 /// is drawn.
 pub(crate) fn first_graph(bench: &Bench) -> Result<Figure, String> {
     let folder = bench.folder("n1")?;
-    let burner = compile(bench.root(), &folder, "shares.c", &["gcc", "-O2", "-g", "-fomit-frame-pointer"])?;
+    let burner = compile(
+        bench.root(),
+        &folder,
+        "shares.c",
+        &["gcc", "-O2", "-g", "-fomit-frame-pointer"],
+    )?;
     let _burner = Program::start(&mut Command::new(burner))?;
     let start = Instant::now();
     let (_candela, url) = Program::start_candela(
@@ -35,14 +40,22 @@ pub(crate) fn first_graph(bench: &Bench) -> Result<Figure, String> {
             .env("STOP_AT_FIRST_GRAPH", "1"),
     )?;
     let seconds = start.elapsed().as_secs_f64();
-    Ok(Figure { text: format!("{seconds:.1} s, start of the browser included"), is_met: Some(seconds <= 15.0) })
+    Ok(Figure {
+        text: format!("{seconds:.1} s, start of the browser included"),
+        is_met: Some(seconds <= 15.0),
+    })
 }
 
 /// N2: a fresh clone and an empty target directory; then the same again, warm.
 pub(crate) fn make_up(bench: &Bench) -> Result<Figure, String> {
     let folder = bench.folder("n2")?;
     let clone = folder.join("checkout");
-    output(Command::new("git").args(["clone", "--quiet"]).arg(bench.root()).arg(&clone))?;
+    output(
+        Command::new("git")
+            .args(["clone", "--quiet"])
+            .arg(bench.root())
+            .arg(&clone),
+    )?;
     let cold = seconds_until_served(&clone, &folder)?;
     let warm = seconds_until_served(&clone, &folder)?;
     Ok(Figure {
@@ -78,14 +91,19 @@ fn seconds_until_served(clone: &Path, folder: &Path) -> Result<f64, String> {
         std::thread::park_timeout(Duration::from_millis(200));
     };
     // make passes an interrupt on to the program that it runs.
-    let _ = Command::new("pkill").args(["-INT", "-P", &make.id().to_string()]).status();
+    let _ = Command::new("pkill")
+        .args(["-INT", "-P", &make.id().to_string()])
+        .status();
     let _ = make.wait();
     result
 }
 
 fn free_port() -> Result<u16, String> {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").map_err(|error| error.to_string())?;
-    Ok(listener.local_addr().map_err(|error| error.to_string())?.port())
+    Ok(listener
+        .local_addr()
+        .map_err(|error| error.to_string())?
+        .port())
 }
 
 /// N3: both builds in release mode, stripped.
@@ -94,16 +112,31 @@ pub(crate) fn binary_size(bench: &Bench) -> Result<Figure, String> {
     let target = folder.join("target");
     output(
         Command::new("cargo")
-            .args(["build", "--release", "--package", "candela", "--no-default-features", "--features", "agent"])
+            .args([
+                "build",
+                "--release",
+                "--package",
+                "candela",
+                "--no-default-features",
+                "--features",
+                "agent",
+            ])
             .args(["--target", "x86_64-unknown-linux-gnu"])
             .current_dir(bench.root())
             .env("RUSTFLAGS", "-C target-feature=+crt-static")
             .env("CARGO_TARGET_DIR", &target),
     )?;
-    let agent = stripped_size(&target.join("x86_64-unknown-linux-gnu/release/candela"), &folder.join("agent"))?;
+    let agent = stripped_size(
+        &target.join("x86_64-unknown-linux-gnu/release/candela"),
+        &folder.join("agent"),
+    )?;
     let default = stripped_size(&bench.binary("candela")?, &folder.join("default"))?;
     Ok(Figure {
-        text: format!("agent {:.1} MiB, default {:.1} MiB", agent / MIB, default / MIB),
+        text: format!(
+            "agent {:.1} MiB, default {:.1} MiB",
+            agent / MIB,
+            default / MIB
+        ),
         is_met: Some(agent <= 20.0 * MIB && default <= 60.0 * MIB),
     })
 }

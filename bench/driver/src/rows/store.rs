@@ -20,7 +20,12 @@ pub(crate) fn merge(bench: &Bench) -> Result<Figure, String> {
 fn run(bench: &Bench, row: &str) -> Result<Figure, String> {
     let program = bench.binary("candela-bench-store")?;
     let folder = bench.folder("store")?;
-    let text = output(Command::new(program).arg(row).arg("--json").env("TMPDIR", folder))?;
+    let text = output(
+        Command::new(program)
+            .arg(row)
+            .arg("--json")
+            .env("TMPDIR", folder),
+    )?;
     let result: serde_json::Value = text
         .lines()
         .filter_map(|line| serde_json::from_str(line).ok())

@@ -19,17 +19,38 @@ use crate::process::output;
 
 /// Outermost frames of threads: C programs, C libraries' threads, Go's goroutines and threads.
 const ENTRIES: [&str; 11] = [
-    "_start", "clone3", "__clone3", "clone", "__clone", "__GI___clone3", "thread_start",
-    "runtime.goexit", "runtime.goexit.abi0", "runtime.mstart", "runtime.rt0_go",
+    "_start",
+    "clone3",
+    "__clone3",
+    "clone",
+    "__clone",
+    "__GI___clone3",
+    "thread_start",
+    "runtime.goexit",
+    "runtime.goexit.abi0",
+    "runtime.mstart",
+    "runtime.rt0_go",
 ];
 
 /// A5: by language, the share of user stacks whose outermost frame is a thread's entry.
 pub(crate) fn completeness(bench: &Bench) -> Result<Figure, String> {
     let folder = bench.folder("a5")?;
     let languages: [(&str, &str, &[&str]); 4] = [
-        ("C", "shares.c", &["gcc", "-O2", "-g", "-fomit-frame-pointer"]),
-        ("C++", "unwind.cc", &["g++", "-O2", "-g", "-fomit-frame-pointer"]),
-        ("Rust", "unwind.rs", &["rustc", "-O", "-g", "--edition", "2024"]),
+        (
+            "C",
+            "shares.c",
+            &["gcc", "-O2", "-g", "-fomit-frame-pointer"],
+        ),
+        (
+            "C++",
+            "unwind.cc",
+            &["g++", "-O2", "-g", "-fomit-frame-pointer"],
+        ),
+        (
+            "Rust",
+            "unwind.rs",
+            &["rustc", "-O", "-g", "--edition", "2024"],
+        ),
         ("Go", "unwind.go", &["go", "build"]),
     ];
     let mut parts = Vec::new();
@@ -38,13 +59,20 @@ pub(crate) fn completeness(bench: &Bench) -> Result<Figure, String> {
         let program = match compile(bench.root(), &folder, source, compiler) {
             Ok(program) => program,
             Err(reason) => {
-                parts.push(format!("{language} not run ({})", reason.lines().next().unwrap_or_default()));
+                parts.push(format!(
+                    "{language} not run ({})",
+                    reason.lines().next().unwrap_or_default()
+                ));
                 continue;
             }
         };
         let running = Program::start(&mut Command::new(&program))?;
         let file = folder.join(format!("{language}.pb.gz"));
-        record(bench, &["-p", &running.pid().to_string(), "-F", "997", "-d", "10s"], &file)?;
+        record(
+            bench,
+            &["-p", &running.pid().to_string(), "-F", "997", "-d", "10s"],
+            &file,
+        )?;
         let tree = tree_of(&file)?;
         let complete: i64 = tree
             .children(0)
@@ -56,7 +84,10 @@ pub(crate) fn completeness(bench: &Bench) -> Result<Figure, String> {
         worst = worst.min(share);
         parts.push(format!("{language} {share:.2} % of {samples:.0}"));
     }
-    Ok(Figure { text: parts.join(", "), is_met: Some(worst >= 99.5) })
+    Ok(Figure {
+        text: parts.join(", "),
+        is_met: Some(worst >= 99.5),
+    })
 }
 
 /// A6: one hundred programs, each with a function name of its own.
@@ -68,12 +99,21 @@ pub(crate) fn short_programs(bench: &Bench) -> Result<Figure, String> {
             let name = format!("burn_{number:03}");
             let program = folder.join(format!("short_{number:03}"));
             let mut compiler = Command::new("gcc");
-            compiler.args(["-O2", "-g", "-fomit-frame-pointer", &format!("-DNAME={name}"), "-o"]);
+            compiler.args([
+                "-O2",
+                "-g",
+                "-fomit-frame-pointer",
+                &format!("-DNAME={name}"),
+                "-o",
+            ]);
             output(compiler.arg(&program).arg(&source))?;
             Ok((name, program))
         })
         .collect::<Result<_, String>>()?;
-    let script: String = programs.iter().map(|(_, program)| format!("{}\n", program.display())).collect();
+    let script: String = programs
+        .iter()
+        .map(|(_, program)| format!("{}\n", program.display()))
+        .collect();
     let script_file = folder.join("run-all");
     std::fs::write(&script_file, script).map_err(|error| error.to_string())?;
     let file = folder.join("all.pb.gz");
@@ -93,16 +133,28 @@ pub(crate) fn short_programs(bench: &Bench) -> Result<Figure, String> {
         .iter()
         .filter(|(name, _)| rows.iter().any(|row| tree.frames.name(row.frame) == name))
         .count();
-    Ok(Figure { text: format!("{found} of 100"), is_met: Some(found == 100) })
+    Ok(Figure {
+        text: format!("{found} of 100"),
+        is_met: Some(found == 100),
+    })
 }
 
 /// A7: the distance of each share from the truth, in standard errors.
 pub(crate) fn shares(bench: &Bench) -> Result<Figure, String> {
     let folder = bench.folder("a7")?;
-    let program = compile(bench.root(), &folder, "shares.c", &["gcc", "-O2", "-g", "-fomit-frame-pointer"])?;
+    let program = compile(
+        bench.root(),
+        &folder,
+        "shares.c",
+        &["gcc", "-O2", "-g", "-fomit-frame-pointer"],
+    )?;
     let running = Program::start(&mut Command::new(&program))?;
     let file = folder.join("shares.pb.gz");
-    record(bench, &["-p", &running.pid().to_string(), "-F", "499", "-d", "30s"], &file)?;
+    record(
+        bench,
+        &["-p", &running.pid().to_string(), "-F", "499", "-d", "30s"],
+        &file,
+    )?;
     let tree = tree_of(&file)?;
     let samples = tree.root_total() as f64 / (1e9 / 499.0);
     let rows = tree.function_table();
@@ -120,20 +172,31 @@ pub(crate) fn shares(bench: &Bench) -> Result<Figure, String> {
         parts.push(format!("{:.2} %", share * 100.0));
     }
     Ok(Figure {
-        text: format!("{} of {samples:.0} samples: {worst:.1} standard errors", parts.join(" / ")),
+        text: format!(
+            "{} of {samples:.0} samples: {worst:.1} standard errors",
+            parts.join(" / ")
+        ),
         is_met: Some(worst <= 3.0),
     })
 }
 
 fn record(bench: &Bench, arguments: &[&str], file: &Path) -> Result<(), String> {
     let candela = bench.binary("candela")?;
-    output(Command::new(candela).arg("record").args(arguments).arg("-q").arg("-o").arg(file)).map(drop)
+    output(
+        Command::new(candela)
+            .arg("record")
+            .args(arguments)
+            .arg("-q")
+            .arg("-o")
+            .arg(file),
+    )
+    .map(drop)
 }
 
 fn tree_of(file: &Path) -> Result<FlameTree, String> {
     let reader = BufReader::new(File::open(file).map_err(|error| error.to_string())?);
-    let (profile, _): (Profile, _) =
-        candela_formats::read_pprof(reader, &ReadOptions::default()).map_err(|error| error.to_string())?;
+    let (profile, _): (Profile, _) = candela_formats::read_pprof(reader, &ReadOptions::default())
+        .map_err(|error| error.to_string())?;
     let mut builder = FlameTreeBuilder::new();
     for position in 0..profile.series.len() {
         if profile.series[position].profile_type.sample_unit == "nanoseconds" {

@@ -14,7 +14,12 @@ use clap::ValueEnum;
 
 /// Always-on profiling for every process you run.
 #[derive(Debug, Parser)]
-#[command(name = "candela", version, max_term_width = 100, disable_help_subcommand = true)]
+#[command(
+    name = "candela",
+    version,
+    max_term_width = 100,
+    disable_help_subcommand = true
+)]
 pub(crate) struct CommandLine {
     #[command(flatten)]
     pub(crate) global: GlobalArgs,
@@ -102,9 +107,7 @@ pub(crate) enum Command {
         json: bool,
     },
     /// Print the completion script of a shell
-    Completions {
-        shell: clap_complete::Shell,
-    },
+    Completions { shell: clap_complete::Shell },
     /// Write the manual pages into a folder
     Man {
         #[arg(value_name = "DIR")]

@@ -25,7 +25,13 @@ pub(crate) struct RecordArgs {
     #[arg(short, long, value_name = "DURATION", value_parser = parse_duration)]
     pub(crate) duration: Option<Duration>,
     /// Kinds of profile
-    #[arg(short = 'e', long = "event", value_name = "KIND", value_delimiter = ',', default_value = "cpu")]
+    #[arg(
+        short = 'e',
+        long = "event",
+        value_name = "KIND",
+        value_delimiter = ',',
+        default_value = "cpu"
+    )]
     pub(crate) kinds: Vec<String>,
     /// Result file, its format by extension: .pb.gz .pb .folded .svg .txt
     #[arg(short, long, value_name = "FILE")]

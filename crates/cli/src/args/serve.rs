@@ -58,7 +58,11 @@ impl ServerArgs {
     pub(crate) fn overrides(&self) -> Vec<(&'static str, &'static str, String)> {
         let mut overrides = Vec::new();
         if let Some(data_dir) = &self.data_dir {
-            overrides.push(("store.data_dir", "--data-dir", data_dir.display().to_string()));
+            overrides.push((
+                "store.data_dir",
+                "--data-dir",
+                data_dir.display().to_string(),
+            ));
         }
         if let Some(listen) = &self.listen {
             overrides.push(("server.listen", "--listen", listen.clone()));
@@ -71,7 +75,10 @@ impl ServerArgs {
 impl SamplingArgs {
     /// The configuration keys that these flags set.
     pub(crate) fn overrides(&self) -> Vec<(&'static str, &'static str, String)> {
-        let rate = self.rate.iter().map(|rate| ("agent.rate", "--rate", rate.clone()));
+        let rate = self
+            .rate
+            .iter()
+            .map(|rate| ("agent.rate", "--rate", rate.clone()));
         rate.collect()
     }
 }
@@ -79,10 +86,17 @@ impl SamplingArgs {
 #[cfg(feature = "agent")]
 impl AgentArgs {
     /// The configuration keys that these flags and the global `--server` set.
-    pub(crate) fn overrides(&self, server: Option<&str>) -> Vec<(&'static str, &'static str, String)> {
+    pub(crate) fn overrides(
+        &self,
+        server: Option<&str>,
+    ) -> Vec<(&'static str, &'static str, String)> {
         let mut overrides = self.sampling.overrides();
         if let Some(data_dir) = &self.data_dir {
-            overrides.push(("store.data_dir", "--data-dir", data_dir.display().to_string()));
+            overrides.push((
+                "store.data_dir",
+                "--data-dir",
+                data_dir.display().to_string(),
+            ));
         }
         if let Some(server) = server {
             overrides.push(("agent.server", "--server", server.to_owned()));

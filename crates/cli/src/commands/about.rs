@@ -52,7 +52,9 @@ pub(crate) fn manual(folder: &Path) -> Result<ExitCode, CliError> {
     let what = folder.display().to_string();
     fs::create_dir_all(folder).or_exit(ExitStatus::Failed, &what)?;
     clap_mangen::generate_to(CommandLine::command(), folder).or_exit(ExitStatus::Failed, &what)?;
-    output::note(&format!("wrote the manual pages to {what}; read one with `man -l {what}/candela.1`"));
+    output::note(&format!(
+        "wrote the manual pages to {what}; read one with `man -l {what}/candela.1`"
+    ));
     Ok(ExitCode::SUCCESS)
 }
 

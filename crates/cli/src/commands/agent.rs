@@ -4,7 +4,6 @@ use std::process::ExitCode;
 
 use candela_agent::Agent;
 use candela_agent::AgentOptions;
-use candela_agent::OtlpGrpc;
 
 use super::sampling;
 use crate::args::GlobalArgs;
@@ -16,17 +15,22 @@ use crate::output;
 
 pub(crate) fn run(global: &GlobalArgs, arguments: &AgentArgs) -> Result<ExitCode, CliError> {
     let settings = super::settings(global, arguments.overrides(global.server.as_deref()))?;
-    let server = settings.text("agent.server").expect("the key has a default").to_owned();
-    let token = super::client::token(global)?;
-    let exporter = OtlpGrpc::new(&server, token.as_deref()).map_err(|error| CliError::usage(error.to_string()))?;
+    let server = settings
+        .text("agent.server")
+        .expect("the key has a default")
+        .to_owned();
+    let exporter = sampling::exporter(global, &server)?;
     let options = AgentOptions {
         spool: Some(sampling::spool(&settings)),
         ..sampling::options(&settings)?
     };
     let rate = options.rate_hz;
     let stop = super::signals::stop_signal()?;
-    let agent = Agent::start(options, Box::new(exporter)).map_err(|error| sampling::failure(&error))?;
-    output::note(&format!("sampling this host at {rate} Hz, sending to {server}"));
+    let agent =
+        Agent::start(options, Box::new(exporter)).map_err(|error| sampling::failure(&error))?;
+    output::note(&format!(
+        "sampling this host at {rate} Hz, sending to {server}"
+    ));
     stop.wait();
     let status = agent.stop().or_exit(ExitStatus::Failed, "agent")?;
     if status.delivery.spooled_profiles > 0 {

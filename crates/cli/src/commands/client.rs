@@ -96,7 +96,9 @@ impl Client {
 /// The token of `--token-file`, else of the environment.
 pub(crate) fn token(global: &GlobalArgs) -> Result<Option<String>, CliError> {
     let Some(path) = &global.token_file else {
-        return Ok(std::env::var("CANDELA_TOKEN").ok().filter(|token| !token.is_empty()));
+        return Ok(std::env::var("CANDELA_TOKEN")
+            .ok()
+            .filter(|token| !token.is_empty()));
     };
     let what = format!("token file {}", path.display());
     let token = fs::read_to_string(path).or_exit(ExitStatus::Usage, &what)?;
@@ -116,6 +118,8 @@ fn refusal(base: &str, status: u16, body: &[u8]) -> CliError {
         (!text.is_empty()).then(|| text.to_owned())
     };
     let message = field("message").unwrap_or_else(|| format!("status {status}"));
-    let hint = field("hint").map(|hint| format!("; {hint}")).unwrap_or_default();
+    let hint = field("hint")
+        .map(|hint| format!("; {hint}"))
+        .unwrap_or_default();
     CliError::new(exit, format!("server {base} refused: {message}{hint}"))
 }

@@ -33,7 +33,10 @@ fn as_text(settings: &Settings) -> String {
         let setting = settings.get(key.path);
         let name = &key.path[section.len() + 1..];
         let entry = format!("  {name}: {}", setting.value);
-        text.push_str(&format!("{entry:<44} # {} ({})\n", key.summary, setting.origin));
+        text.push_str(&format!(
+            "{entry:<44} # {} ({})\n",
+            key.summary, setting.origin
+        ));
     }
     text
 }

@@ -113,7 +113,11 @@ fn port(settings: &Settings) -> Check {
 
 fn debuginfod(settings: &Settings) -> Check {
     let mut urls = settings.list("symbols.debuginfod_urls");
-    urls.extend(super::environment().remove("DEBUGINFOD_URLS").filter(|urls| !urls.is_empty()));
+    urls.extend(
+        super::environment()
+            .remove("DEBUGINFOD_URLS")
+            .filter(|urls| !urls.is_empty()),
+    );
     let detail = if urls.is_empty() {
         "no server: binaries without symbols of their own show the names they export".to_owned()
     } else {

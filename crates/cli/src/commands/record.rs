@@ -57,10 +57,15 @@ pub(crate) fn run(global: &GlobalArgs, arguments: &RecordArgs) -> Result<ExitCod
 
     let is_empty = recording.profile.sample_count() == 0;
     if is_empty && was_interrupted && !is_command {
-        return Err(CliError::new(ExitStatus::Interrupted, "interrupted before there was a sample"));
+        return Err(CliError::new(
+            ExitStatus::Interrupted,
+            "interrupted before there was a sample",
+        ));
     }
     if is_empty && !is_command {
-        return Err(CliError::no_data("no samples: nothing of this ran on a CPU while recording"));
+        return Err(CliError::no_data(
+            "no samples: nothing of this ran on a CPU while recording",
+        ));
     }
     if !is_empty {
         deliver(global, arguments, format, &recording, exporter)?;
@@ -73,20 +78,23 @@ pub(crate) fn run(global: &GlobalArgs, arguments: &RecordArgs) -> Result<ExitCod
 /// The format of the result; nothing when it is a table on standard output.
 fn output_format(arguments: &RecordArgs) -> Result<Option<Format>, CliError> {
     let known = || {
-        let names = Format::ALL.into_iter().filter(|format| format.is_writable()).map(Format::name);
+        let names = Format::ALL
+            .into_iter()
+            .filter(|format| format.is_writable())
+            .map(Format::name);
         names.collect::<Vec<_>>().join(", ")
     };
     if let Some(name) = &arguments.format {
         let format = Format::from_name(name).filter(|format| format.is_writable());
-        let format = format.ok_or_else(|| {
-            CliError::usage(format!("--to {name:?} is none of {}", known()))
-        })?;
+        let format = format
+            .ok_or_else(|| CliError::usage(format!("--to {name:?} is none of {}", known())))?;
         return Ok(Some(format));
     }
     let Some(path) = &arguments.output else {
         return Ok(None);
     };
-    let by_name = Format::from_file_name(&path.to_string_lossy()).filter(|format| format.is_writable());
+    let by_name =
+        Format::from_file_name(&path.to_string_lossy()).filter(|format| format.is_writable());
     by_name.map(Some).ok_or_else(|| {
         CliError::usage(format!(
             "the name {:?} tells no format; add --to with one of {}",
@@ -100,7 +108,9 @@ fn check_kinds(kinds: &[String]) -> Result<(), CliError> {
     let unknown = kinds.iter().find(|kind| kind.as_str() != "cpu");
     match unknown {
         None => Ok(()),
-        Some(kind) => Err(CliError::usage(format!("-e {kind}: this version records cpu only"))),
+        Some(kind) => Err(CliError::usage(format!(
+            "-e {kind}: this version records cpu only"
+        ))),
     }
 }
 
@@ -128,10 +138,7 @@ fn server_exporter(global: &GlobalArgs) -> Result<Option<OtlpGrpc>, CliError> {
     let Some(server) = &global.server else {
         return Ok(None);
     };
-    let token = super::client::token(global)?;
-    OtlpGrpc::new(server, token.as_deref())
-        .map(Some)
-        .map_err(|error| CliError::usage(error.to_string()))
+    sampling::exporter(global, server).map(Some)
 }
 
 fn deliver(
@@ -141,10 +148,18 @@ fn deliver(
     recording: &Recording,
     exporter: Option<OtlpGrpc>,
 ) -> Result<(), CliError> {
-    let options = WriteOptions { limit: global.limit, ..WriteOptions::default() };
+    let options = WriteOptions {
+        limit: global.limit,
+        ..WriteOptions::default()
+    };
     let mut bytes = Vec::new();
-    let report = candela_formats::write(format.unwrap_or(Format::Text), &recording.profile, &mut bytes, &options)
-        .or_exit(ExitStatus::Failed, "result")?;
+    let report = candela_formats::write(
+        format.unwrap_or(Format::Text),
+        &recording.profile,
+        &mut bytes,
+        &options,
+    )
+    .or_exit(ExitStatus::Failed, "result")?;
     for note in report.notes.iter().filter(|_| !global.quiet) {
         output::note(&format!("note: {note}"));
     }
@@ -168,9 +183,10 @@ fn deliver(
         }
     }
     if let Some(mut exporter) = exporter {
-        exporter
-            .export(&recording.profile)
-            .or_exit(ExitStatus::Unreachable, &format!("server {}", exporter.name()))?;
+        exporter.export(&recording.profile).or_exit(
+            ExitStatus::Unreachable,
+            &format!("server {}", exporter.name()),
+        )?;
     }
     Ok(())
 }
@@ -183,8 +199,14 @@ fn summarize(global: &GlobalArgs, recording: &Recording, path: Option<&Path>) {
     let report = &recording.report;
     let seconds = report.duration_ns as f64 / 1e9;
     let dropped: u64 = report.drops.values().sum();
-    let losses = if dropped == 0 { String::new() } else { format!(", {dropped} dropped") };
-    let place = path.map(|path| format!(" in {}", path.display())).unwrap_or_default();
+    let losses = if dropped == 0 {
+        String::new()
+    } else {
+        format!(", {dropped} dropped")
+    };
+    let place = path
+        .map(|path| format!(" in {}", path.display()))
+        .unwrap_or_default();
     output::note(&format!(
         "{} samples in {seconds:.1} s, {:.1} % of stacks complete{losses}{place}",
         report.quality.samples,
@@ -213,7 +235,9 @@ impl Progress {
         }
         let seconds = duration.map_or(0, |duration| duration.as_secs());
         let bar = ProgressBar::new_spinner();
-        let style = ProgressStyle::with_template("{spinner} recording, {elapsed} of {msg}, Ctrl-C ends early");
+        let style = ProgressStyle::with_template(
+            "{spinner} recording, {elapsed} of {msg}, Ctrl-C ends early",
+        );
         if let Ok(style) = style {
             bar.set_style(style);
         }

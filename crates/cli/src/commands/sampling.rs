@@ -2,10 +2,13 @@
 
 use candela_agent::AgentError;
 use candela_agent::AgentOptions;
+use candela_agent::OtlpGrpc;
+use candela_agent::OtlpGrpcOptions;
 use candela_agent::ServiceRule;
 use candela_agent::SpoolOptions;
 use candela_model::Labels;
 
+use crate::args::GlobalArgs;
 use crate::config::Settings;
 use crate::errors::CliError;
 use crate::errors::ExitStatus;
@@ -15,7 +18,10 @@ pub(crate) fn options(settings: &Settings) -> Result<AgentOptions, CliError> {
     let environment = super::environment();
     let mut debuginfod_urls = settings.list("symbols.debuginfod_urls");
     if debuginfod_urls.is_empty() {
-        let urls = environment.get("DEBUGINFOD_URLS").map(String::as_str).unwrap_or_default();
+        let urls = environment
+            .get("DEBUGINFOD_URLS")
+            .map(String::as_str)
+            .unwrap_or_default();
         debuginfod_urls = urls.split_whitespace().map(str::to_owned).collect();
     }
     let service_rules = settings
@@ -25,12 +31,16 @@ pub(crate) fn options(settings: &Settings) -> Result<AgentOptions, CliError> {
         .collect::<Result<Vec<_>, AgentError>>()
         .map_err(|error| CliError::usage(format!("agent.service_rules: {error}")))?;
     Ok(AgentOptions {
-        rate_hz: u32::try_from(settings.integer("agent.rate")).expect("the key's range is 1 to 1000"),
+        rate_hz: u32::try_from(settings.integer("agent.rate"))
+            .expect("the key's range is 1 to 1000"),
         window: settings.duration("agent.interval"),
-        first_window: settings.duration("agent.interval").min(AgentOptions::default().first_window),
+        first_window: settings
+            .duration("agent.interval")
+            .min(AgentOptions::default().first_window),
         timestamps: settings.boolean("agent.timestamps"),
         table_budget_bytes: settings.bytes("agent.table_budget"),
-        symbol_cache_bytes: usize::try_from(settings.bytes("agent.symbol_cache")).unwrap_or(usize::MAX),
+        symbol_cache_bytes: usize::try_from(settings.bytes("agent.symbol_cache"))
+            .unwrap_or(usize::MAX),
         extra_labels: Labels::from_pairs(settings.map("agent.labels")),
         service_rules,
         debuginfod_urls,
@@ -45,6 +55,16 @@ pub(crate) fn spool(settings: &Settings) -> SpoolOptions {
         directory: settings.data_dir(&super::environment()).join("spool"),
         max_bytes: settings.bytes("agent.spool_size"),
     }
+}
+
+/// A sender to a server, with the token and tenant of the global flags.
+pub(crate) fn exporter(global: &GlobalArgs, server: &str) -> Result<OtlpGrpc, CliError> {
+    let options = OtlpGrpcOptions {
+        bearer_token: super::client::token(global)?,
+        tenant: global.tenant.clone(),
+        ..OtlpGrpcOptions::new(server)
+    };
+    OtlpGrpc::new(&options).map_err(|error| CliError::usage(error.to_string()))
 }
 
 /// The agent's own sentence, with the exit code that it deserves.

@@ -30,8 +30,12 @@ impl SelfProfiler for OwnRecorder {
         };
         let recording = candela_agent::record(options).map_err(|error| error.to_string())?;
         let mut bytes = Vec::new();
-        candela_formats::write_pprof(&recording.profile, &mut bytes, &candela_formats::PprofOptions::default())
-            .map_err(|error| error.to_string())?;
+        candela_formats::write_pprof(
+            &recording.profile,
+            &mut bytes,
+            &candela_formats::PprofOptions::default(),
+        )
+        .map_err(|error| error.to_string())?;
         Ok(bytes)
     }
 }

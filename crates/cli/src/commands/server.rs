@@ -41,7 +41,10 @@ pub(crate) fn run(global: &GlobalArgs, arguments: &ServerArgs) -> Result<ExitCod
         };
         let server = bind(&settings, &store, companions).await?;
         output::note(&format!("candela is at http://{}", server.local_address()));
-        server.run(stopped).await.or_exit(ExitStatus::Failed, "server")?;
+        server
+            .run(stopped)
+            .await
+            .or_exit(ExitStatus::Failed, "server")?;
         close(store).await
     })?;
     Ok(ExitCode::SUCCESS)
@@ -98,5 +101,8 @@ pub(crate) async fn bind(
 
 /// Writes everything to blocks, so that the next start replays nothing.
 pub(crate) async fn close(store: Store) -> Result<(), CliError> {
-    store.shutdown().await.or_exit(ExitStatus::Failed, "cannot write the last profiles to blocks (they stay in the log)")
+    store.shutdown().await.or_exit(
+        ExitStatus::Failed,
+        "cannot write the last profiles to blocks (they stay in the log)",
+    )
 }

@@ -54,7 +54,11 @@ pub(crate) fn stop_signal() -> Result<StopSignal, CliError> {
         // Nobody may be waiting: `record` looks at the flag.
         let _ = sender.send(());
     });
-    Ok(StopSignal { runtime, stopped: stopped_receiver, flag })
+    Ok(StopSignal {
+        runtime,
+        stopped: stopped_receiver,
+        flag,
+    })
 }
 
 #[cfg(feature = "agent")]

@@ -73,7 +73,9 @@ fn start_agent(settings: &Settings, store: &Store) -> Option<AgentHandle> {
         Ok(agent) => Some(agent),
         Err(error) => {
             output::print_error(&error);
-            output::note("going on without the agent: nothing of this host is sampled; `candela doctor` tells more");
+            output::note(
+                "going on without the agent: nothing of this host is sampled; `candela doctor` tells more",
+            );
             None
         }
     }
@@ -86,9 +88,9 @@ fn store_exporter(store: Store, runtime: Handle) -> InProcess {
         appended.map_err(|error| {
             let reason = error.to_string();
             match error {
-                AppendError::DiskFull { .. } | AppendError::Overloaded { .. } | AppendError::Log { .. } => {
-                    ExportError::Unavailable { reason }
-                }
+                AppendError::DiskFull { .. }
+                | AppendError::Overloaded { .. }
+                | AppendError::Log { .. } => ExportError::Unavailable { reason },
                 _ => ExportError::Rejected { reason },
             }
         })
@@ -147,6 +149,8 @@ impl StatusSource for AgentFigures {
 fn open_browser(url: &str) {
     let browser = std::env::var("BROWSER").unwrap_or_else(|_| "xdg-open".to_owned());
     if let Err(error) = Command::new(&browser).arg(url).spawn() {
-        output::note(&format!("cannot start {browser}: {error}; open {url} yourself"));
+        output::note(&format!(
+            "cannot start {browser}: {error}; open {url} yourself"
+        ));
     }
 }

@@ -44,28 +44,138 @@ pub(crate) const RESERVED_SECTIONS: [&str; 2] = ["auth", "insight"];
 
 /// All keys, by section.
 pub(crate) const KEYS: &[Key] = &[
-    key("server.listen", Kind::Address, "127.0.0.1:4040", "address of everything over HTTP and gRPC"),
-    key("server.otlp_grpc_listen", Kind::Address, "127.0.0.1:4317", "address of OTLP over gRPC alone"),
-    key("server.otlp_http_listen", Kind::Address, "127.0.0.1:4318", "address of OTLP over HTTP alone"),
-    key("server.http_prefix", Kind::List, "", "further path prefixes under which all routes answer"),
-    key("server.allowed_hosts", Kind::List, "", "further host names that requests may carry in Host"),
-    key("store.backend", Kind::Choice(&["filesystem"]), "filesystem", "where blocks are kept"),
-    key("store.data_dir", Kind::Path, "", "folder of blocks, log, symbols, spool and catalog"),
-    key("store.sync", Kind::Choice(&["fsync", "os"]), "fsync", "acknowledge after fdatasync, or after write"),
-    key("store.flush_interval", Kind::Duration, "60s", "longest time a profile stays in memory only"),
-    key("store.flush_size", Kind::Size, "64MiB", "size of the memory part that starts a flush"),
-    key("store.retention", Kind::Duration, "14d", "age at which profiles are deleted"),
-    key("store.max_size", Kind::Size, "50GB", "size of all blocks above which the oldest are deleted"),
-    key("agent.server", Kind::Url, "http://127.0.0.1:4040", "server that `candela agent` sends to"),
-    key("agent.rate", Kind::Integer(1, 1000), "19", "samples a second and processor"),
-    key("agent.interval", Kind::Duration, "10s", "length of one profile"),
-    key("agent.timestamps", Kind::Boolean, "false", "keep the time of every sample"),
-    key("agent.table_budget", Kind::Size, "48MiB", "most kernel memory of unwind tables"),
-    key("agent.symbol_cache", Kind::Size, "96MiB", "most memory of symbols"),
-    key("agent.spool_size", Kind::Size, "256MiB", "most disk space while the server is away"),
-    key("agent.labels", Kind::Map, "", "labels added to every series of this host"),
-    key("agent.service_rules", Kind::Map, "", "service name by regex over the command line: name=regex"),
-    key("symbols.debuginfod_urls", Kind::List, "", "debuginfod servers; default $DEBUGINFOD_URLS"),
+    key(
+        "server.listen",
+        Kind::Address,
+        "127.0.0.1:4040",
+        "address of everything over HTTP and gRPC",
+    ),
+    key(
+        "server.otlp_grpc_listen",
+        Kind::Address,
+        "127.0.0.1:4317",
+        "address of OTLP over gRPC alone",
+    ),
+    key(
+        "server.otlp_http_listen",
+        Kind::Address,
+        "127.0.0.1:4318",
+        "address of OTLP over HTTP alone",
+    ),
+    key(
+        "server.http_prefix",
+        Kind::List,
+        "",
+        "further path prefixes under which all routes answer",
+    ),
+    key(
+        "server.allowed_hosts",
+        Kind::List,
+        "",
+        "further host names that requests may carry in Host",
+    ),
+    key(
+        "store.backend",
+        Kind::Choice(&["filesystem"]),
+        "filesystem",
+        "where blocks are kept",
+    ),
+    key(
+        "store.data_dir",
+        Kind::Path,
+        "",
+        "folder of blocks, log, symbols, spool and catalog",
+    ),
+    key(
+        "store.sync",
+        Kind::Choice(&["fsync", "os"]),
+        "fsync",
+        "acknowledge after fdatasync, or after write",
+    ),
+    key(
+        "store.flush_interval",
+        Kind::Duration,
+        "60s",
+        "longest time a profile stays in memory only",
+    ),
+    key(
+        "store.flush_size",
+        Kind::Size,
+        "64MiB",
+        "size of the memory part that starts a flush",
+    ),
+    key(
+        "store.retention",
+        Kind::Duration,
+        "14d",
+        "age at which profiles are deleted",
+    ),
+    key(
+        "store.max_size",
+        Kind::Size,
+        "50GB",
+        "size of all blocks above which the oldest are deleted",
+    ),
+    key(
+        "agent.server",
+        Kind::Url,
+        "http://127.0.0.1:4040",
+        "server that `candela agent` sends to",
+    ),
+    key(
+        "agent.rate",
+        Kind::Integer(1, 1000),
+        "19",
+        "samples a second and processor",
+    ),
+    key(
+        "agent.interval",
+        Kind::Duration,
+        "10s",
+        "length of one profile",
+    ),
+    key(
+        "agent.timestamps",
+        Kind::Boolean,
+        "false",
+        "keep the time of every sample",
+    ),
+    key(
+        "agent.table_budget",
+        Kind::Size,
+        "48MiB",
+        "most kernel memory of unwind tables",
+    ),
+    key(
+        "agent.symbol_cache",
+        Kind::Size,
+        "96MiB",
+        "most memory of symbols",
+    ),
+    key(
+        "agent.spool_size",
+        Kind::Size,
+        "256MiB",
+        "most disk space while the server is away",
+    ),
+    key(
+        "agent.labels",
+        Kind::Map,
+        "",
+        "labels added to every series of this host",
+    ),
+    key(
+        "agent.service_rules",
+        Kind::Map,
+        "",
+        "service name by regex over the command line: name=regex",
+    ),
+    key(
+        "symbols.debuginfod_urls",
+        Kind::List,
+        "",
+        "debuginfod servers; default $DEBUGINFOD_URLS",
+    ),
 ];
 
 const fn key(path: &'static str, kind: Kind, default: &'static str, summary: &'static str) -> Key {
@@ -137,6 +247,9 @@ mod tests {
     #[test]
     fn the_old_section_name_works() {
         assert_eq!(find("storage.sync").map(|key| key.path), Some("store.sync"));
-        assert_eq!(find("store.sync").map(Key::variable).as_deref(), Some("CANDELA_STORE__SYNC"));
+        assert_eq!(
+            find("store.sync").map(Key::variable).as_deref(),
+            Some("CANDELA_STORE__SYNC")
+        );
     }
 }

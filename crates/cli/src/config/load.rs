@@ -48,7 +48,13 @@ pub(crate) fn load(inputs: &Inputs) -> Result<Settings, CliError> {
         let key = keys::find(path).expect("flags name keys of the table");
         let value = Value::parse(key.kind, text)
             .map_err(|error| CliError::usage(format!("{flag}: {error}")))?;
-        settings.insert(key.path, Setting { value, origin: Origin::Flag(flag) });
+        settings.insert(
+            key.path,
+            Setting {
+                value,
+                origin: Origin::Flag(flag),
+            },
+        );
     }
     Ok(Settings { settings })
 }
@@ -57,7 +63,13 @@ fn defaults() -> BTreeMap<&'static str, Setting> {
     KEYS.iter()
         .map(|key| {
             let value = Value::parse(key.kind, key.default).expect("a test parses all defaults");
-            (key.path, Setting { value, origin: Origin::Default })
+            (
+                key.path,
+                Setting {
+                    value,
+                    origin: Origin::Default,
+                },
+            )
         })
         .collect()
 }
@@ -67,7 +79,12 @@ fn find_file(inputs: &Inputs) -> Result<Option<PathBuf>, CliError> {
     if let Some(path) = &inputs.config_flag {
         return Ok(Some(path.clone()));
     }
-    let variable = |name: &str| inputs.environment.get(name).filter(|value| !value.is_empty());
+    let variable = |name: &str| {
+        inputs
+            .environment
+            .get(name)
+            .filter(|value| !value.is_empty())
+    };
     if let Some(path) = variable("CANDELA_CONFIG") {
         return Ok(Some(PathBuf::from(path)));
     }
@@ -94,9 +111,8 @@ fn apply_file(
     settings: &mut BTreeMap<&'static str, Setting>,
     path: &PathBuf,
 ) -> Result<(), CliError> {
-    let in_file = |message: String| {
-        CliError::usage(format!("configuration {}: {message}", path.display()))
-    };
+    let in_file =
+        |message: String| CliError::usage(format!("configuration {}: {message}", path.display()));
     let text = fs::read_to_string(path).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => in_file("there is no such file".to_owned()),
         _ => in_file(error.to_string()),
@@ -116,7 +132,13 @@ fn apply_file(
         };
         match Value::from_node(key.kind, node) {
             Ok(value) => {
-                settings.insert(key.path, Setting { value, origin: Origin::File(path.clone()) });
+                settings.insert(
+                    key.path,
+                    Setting {
+                        value,
+                        origin: Origin::File(path.clone()),
+                    },
+                );
             }
             Err(error) => problems.push(format!("{key_path}: {error}")),
         }
@@ -144,7 +166,11 @@ fn flatten<'a>(
         return Ok(());
     };
     for (name, child) in entries {
-        let path = if prefix.is_empty() { name.clone() } else { format!("{prefix}.{name}") };
+        let path = if prefix.is_empty() {
+            name.clone()
+        } else {
+            format!("{prefix}.{name}")
+        };
         if keys::find(&path).is_some() {
             leaves.push((path, child));
         } else {
@@ -160,7 +186,13 @@ fn apply_environment(
 ) -> Result<(), CliError> {
     if let Some(data_dir) = environment.get("CANDELA_DATA_DIR") {
         let origin = Origin::Environment("CANDELA_DATA_DIR".to_owned());
-        settings.insert("store.data_dir", Setting { value: Value::Text(data_dir.clone()), origin });
+        settings.insert(
+            "store.data_dir",
+            Setting {
+                value: Value::Text(data_dir.clone()),
+                origin,
+            },
+        );
     }
     for (name, text) in environment {
         let is_ours = name.starts_with("CANDELA_") && name.contains("__");
@@ -169,11 +201,20 @@ fn apply_environment(
         }
         let path = name["CANDELA_".len()..].replace("__", ".").to_lowercase();
         let Some(key) = keys::find(&path) else {
-            return Err(CliError::usage(format!("environment {name}: {}", unknown_key(&path))));
+            return Err(CliError::usage(format!(
+                "environment {name}: {}",
+                unknown_key(&path)
+            )));
         };
         let value = Value::parse(key.kind, text)
             .map_err(|error| CliError::usage(format!("environment {name}: {error}")))?;
-        settings.insert(key.path, Setting { value, origin: Origin::Environment(name.clone()) });
+        settings.insert(
+            key.path,
+            Setting {
+                value,
+                origin: Origin::Environment(name.clone()),
+            },
+        );
     }
     Ok(())
 }
@@ -202,7 +243,10 @@ mod tests {
     fn load_file(text: &str) -> Result<Settings, CliError> {
         let mut file = tempfile::NamedTempFile::new().expect("a temporary file");
         file.write_all(text.as_bytes()).expect("written");
-        load(&Inputs { config_flag: Some(file.path().to_owned()), ..Inputs::default() })
+        load(&Inputs {
+            config_flag: Some(file.path().to_owned()),
+            ..Inputs::default()
+        })
     }
 
     #[test]
@@ -215,7 +259,8 @@ mod tests {
     #[test]
     fn flag_wins_over_environment_over_file() {
         let mut file = tempfile::NamedTempFile::new().expect("a temporary file");
-        file.write_all(b"agent:\n  rate: 49\n  interval: 5s\nstore:\n  sync: os\n").expect("written");
+        file.write_all(b"agent:\n  rate: 49\n  interval: 5s\nstore:\n  sync: os\n")
+            .expect("written");
         let settings = load(&Inputs {
             config_flag: Some(file.path().to_owned()),
             environment: BTreeMap::from([
@@ -236,8 +281,14 @@ mod tests {
         let error = load_file("server:\n  lisen: 127.0.0.1:1\nagent:\n  rate: fast\n")
             .expect_err("two problems")
             .to_string();
-        assert!(error.contains("server.lisen: no such key, did you mean server.listen?"), "{error}");
-        assert!(error.contains("agent.rate: \"fast\" is no whole number"), "{error}");
+        assert!(
+            error.contains("server.lisen: no such key, did you mean server.listen?"),
+            "{error}"
+        );
+        assert!(
+            error.contains("agent.rate: \"fast\" is no whole number"),
+            "{error}"
+        );
     }
 
     #[test]
@@ -251,9 +302,15 @@ mod tests {
 
     #[test]
     fn a_file_that_was_asked_for_must_be_there() {
-        let inputs = Inputs { config_flag: Some(PathBuf::from("/nonexistent.yaml")), ..Inputs::default() };
+        let inputs = Inputs {
+            config_flag: Some(PathBuf::from("/nonexistent.yaml")),
+            ..Inputs::default()
+        };
         let error = load(&inputs).expect_err("no file").to_string();
-        assert_eq!(error, "configuration /nonexistent.yaml: there is no such file");
+        assert_eq!(
+            error,
+            "configuration /nonexistent.yaml: there is no such file"
+        );
     }
 
     #[test]

@@ -10,8 +10,8 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-pub(crate) use self::load::load;
 pub(crate) use self::load::Inputs;
+pub(crate) use self::load::load;
 pub(crate) use self::value::Value;
 
 /// Where a value comes from.

@@ -71,9 +71,11 @@ impl Value {
         use serde_json::Value as Node;
         match (kind, node) {
             (_, Node::Null) => Ok(Self::Unset),
-            (Kind::List, Node::Array(items)) => {
-                items.iter().map(scalar).collect::<Result<_, _>>().map(Self::List)
-            }
+            (Kind::List, Node::Array(items)) => items
+                .iter()
+                .map(scalar)
+                .collect::<Result<_, _>>()
+                .map(Self::List),
             (Kind::Map, Node::Object(entries)) => entries
                 .iter()
                 .map(|(name, value)| Ok((name.clone(), scalar(value)?)))
@@ -100,8 +102,10 @@ impl fmt::Display for Value {
             Self::Bytes(bytes) => write!(formatter, "{}", bytesize::ByteSize(*bytes)),
             Self::List(items) => formatter.write_str(&items.join(",")),
             Self::Map(entries) => {
-                let entries: Vec<String> =
-                    entries.iter().map(|(name, value)| format!("{name}={value}")).collect();
+                let entries: Vec<String> = entries
+                    .iter()
+                    .map(|(name, value)| format!("{name}={value}"))
+                    .collect();
                 formatter.write_str(&entries.join(","))
             }
         }
@@ -118,11 +122,15 @@ fn scalar(node: &serde_json::Value) -> Result<String, String> {
 }
 
 fn split_list(text: &str) -> impl Iterator<Item = &str> {
-    text.split(',').map(str::trim).filter(|entry| !entry.is_empty())
+    text.split(',')
+        .map(str::trim)
+        .filter(|entry| !entry.is_empty())
 }
 
 fn parse_integer(text: &str, least: i64, most: i64) -> Result<Value, String> {
-    let number: i64 = text.parse().map_err(|_| format!("{text:?} is no whole number"))?;
+    let number: i64 = text
+        .parse()
+        .map_err(|_| format!("{text:?} is no whole number"))?;
     if !(least..=most).contains(&number) {
         return Err(format!("{number} is not between {least} and {most}"));
     }
@@ -135,14 +143,19 @@ fn parse_address(text: &str) -> Result<Value, String> {
         Some(port) => format!("0.0.0.0:{port}"),
         None => text.to_owned(),
     };
-    let resolved = full.to_socket_addrs().ok().and_then(|mut addresses| addresses.next());
+    let resolved = full
+        .to_socket_addrs()
+        .ok()
+        .and_then(|mut addresses| addresses.next());
     resolved
         .map(Value::Address)
         .ok_or_else(|| format!("{text:?} is no address such as 127.0.0.1:4040"))
 }
 
 fn parse_url(text: &str) -> Result<Value, String> {
-    let host = text.strip_prefix("http://").or_else(|| text.strip_prefix("https://"));
+    let host = text
+        .strip_prefix("http://")
+        .or_else(|| text.strip_prefix("https://"));
     if host.is_none_or(str::is_empty) {
         return Err(format!("{text:?} is no URL such as http://127.0.0.1:4040"));
     }

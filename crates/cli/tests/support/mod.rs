@@ -104,10 +104,20 @@ pub fn get(url: &str) -> (u16, Vec<u8>) {
         .timeout_global(Some(PATIENCE))
         .build()
         .into();
-    let mut response = agent.get(url).call().unwrap_or_else(|error| panic!("{url}: {error}"));
+    let mut response = agent
+        .get(url)
+        .call()
+        .unwrap_or_else(|error| panic!("{url}: {error}"));
     let status = response.status().as_u16();
-    let body = response.body_mut().with_config().limit(1 << 30).read_to_vec();
-    (status, body.unwrap_or_else(|error| panic!("{url}: {error}")))
+    let body = response
+        .body_mut()
+        .with_config()
+        .limit(1 << 30)
+        .read_to_vec();
+    (
+        status,
+        body.unwrap_or_else(|error| panic!("{url}: {error}")),
+    )
 }
 
 /// The JSON answer of a GET request that must succeed.
@@ -147,7 +157,9 @@ pub fn compile(source: &Path, folder: &Path, flags: &[&str]) -> PathBuf {
 
 /// A source file beside the tests.
 pub fn source(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(name)
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/programs")
+        .join(name)
 }
 
 /// A free port of the loopback interface. Somebody else could take it before we do; with port 0 in
@@ -186,7 +198,11 @@ impl Running {
             let rest = &text[position? + "candela is at ".len()..];
             Some(rest.split_whitespace().next()?.to_owned())
         });
-        Self { child, url, messages }
+        Self {
+            child,
+            url,
+            messages,
+        }
     }
 
     /// `http://127.0.0.1:PORT` and a path.
@@ -206,7 +222,10 @@ impl Running {
     /// Sends SIGTERM and waits for the end; the exit code.
     pub fn terminate(mut self) -> Option<i32> {
         signal(self.child.id(), "TERM");
-        eventually("candela ends after SIGTERM", || self.child.try_wait().expect("a child")).code()
+        eventually("candela ends after SIGTERM", || {
+            self.child.try_wait().expect("a child")
+        })
+        .code()
     }
 
     /// Sends SIGKILL and waits for the end.
@@ -218,7 +237,13 @@ impl Running {
 
 impl Program {
     pub fn start(command: &mut Command) -> Self {
-        Self(command.stdin(Stdio::null()).stdout(Stdio::null()).spawn().expect("program starts"))
+        Self(
+            command
+                .stdin(Stdio::null())
+                .stdout(Stdio::null())
+                .spawn()
+                .expect("program starts"),
+        )
     }
 
     pub fn pid(&self) -> u32 {
@@ -243,6 +268,9 @@ impl Drop for Program {
 
 /// Sends a signal by name.
 pub fn signal(pid: u32, name: &str) {
-    let status = Command::new("kill").arg(format!("-{name}")).arg(pid.to_string()).status();
+    let status = Command::new("kill")
+        .arg(format!("-{name}"))
+        .arg(pid.to_string())
+        .status();
     assert!(status.expect("kill starts").success());
 }

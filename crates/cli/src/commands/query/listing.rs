@@ -18,7 +18,11 @@ pub(crate) fn types(global: &GlobalArgs, range: &RangeArgs) -> Result<ExitCode, 
     let answer = Client::new(global)?.get_json("/api/v1/types", &parameters(range))?;
     let mut table = Table::new(&["type", "short", "unit"]);
     for entry in list(&answer, "types") {
-        table.push(vec![text(&entry["id"]), text(&entry["short"]), text(&entry["sample_unit"])]);
+        table.push(vec![
+            text(&entry["id"]),
+            text(&entry["short"]),
+            text(&entry["sample_unit"]),
+        ]);
     }
     finish(global, range.format, &answer, table)
 }
@@ -27,10 +31,18 @@ pub(crate) fn labels(global: &GlobalArgs, arguments: &LabelsArgs) -> Result<Exit
     let client = Client::new(global)?;
     let mut pairs = parameters(&arguments.range);
     let (answer, heading, field) = match &arguments.label {
-        None => (client.get_json("/api/v1/labels", &pairs)?, "label", "labels"),
+        None => (
+            client.get_json("/api/v1/labels", &pairs)?,
+            "label",
+            "labels",
+        ),
         Some(label) => {
             pairs.push(("label", label));
-            (client.get_json("/api/v1/label-values", &pairs)?, "value", "values")
+            (
+                client.get_json("/api/v1/label-values", &pairs)?,
+                "value",
+                "values",
+            )
         }
     };
     let mut table = Table::new(&[heading]);
@@ -45,7 +57,12 @@ pub(crate) fn series(global: &GlobalArgs, arguments: &SeriesArgs) -> Result<Exit
     let mut pairs = parameters(&arguments.range);
     pairs.push(("type", &arguments.profile_type));
     pairs.extend(step.iter().map(|step| ("step", step.as_str())));
-    pairs.extend(arguments.group_by.iter().map(|label| ("group_by", label.as_str())));
+    pairs.extend(
+        arguments
+            .group_by
+            .iter()
+            .map(|label| ("group_by", label.as_str())),
+    );
     let answer = Client::new(global)?.get_json("/api/v1/series", &pairs)?;
     let mut table = Table::new(&["time", "value", "labels"]);
     for series in list(&answer, "series") {
@@ -59,7 +76,11 @@ pub(crate) fn series(global: &GlobalArgs, arguments: &SeriesArgs) -> Result<Exit
 }
 
 fn parameters(range: &RangeArgs) -> Vec<(&str, &str)> {
-    vec![("query", &range.query), ("from", &range.from), ("to", &range.to)]
+    vec![
+        ("query", &range.query),
+        ("from", &range.from),
+        ("to", &range.to),
+    ]
 }
 
 /// Prints an answer in the form that was asked for; nothing found has an exit code of its own.
@@ -70,7 +91,9 @@ fn finish(
     mut table: Table,
 ) -> Result<ExitCode, CliError> {
     if table.len() == 0 && format != OutputFormat::Json {
-        let hint = answer["hint"].as_str().unwrap_or("nothing is stored in this range");
+        let hint = answer["hint"]
+            .as_str()
+            .unwrap_or("nothing is stored in this range");
         return Err(CliError::no_data(format!("no data: {hint}")));
     }
     let found = table.truncate(global.limit);
@@ -80,11 +103,16 @@ fn finish(
         OutputFormat::Markdown => output::print_text(&table.to_markdown())?,
         OutputFormat::Text => output::print_text(&table.to_text())?,
         OutputFormat::Pprof | OutputFormat::Folded | OutputFormat::Svg => {
-            return Err(CliError::usage("this answer has the formats text, json, csv, markdown"));
+            return Err(CliError::usage(
+                "this answer has the formats text, json, csv, markdown",
+            ));
         }
     }
     if found > table.len() && format != OutputFormat::Json {
-        output::note(&format!("{} of {found} rows; --limit 0 prints all", table.len()));
+        output::note(&format!(
+            "{} of {found} rows; --limit 0 prints all",
+            table.len()
+        ));
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -55,7 +55,10 @@ pub(crate) fn tree(global: &GlobalArgs, selection: &SelectionArgs) -> Result<Exi
     emit(selection, &text)
 }
 
-pub(crate) fn profile(global: &GlobalArgs, selection: &SelectionArgs) -> Result<ExitCode, CliError> {
+pub(crate) fn profile(
+    global: &GlobalArgs,
+    selection: &SelectionArgs,
+) -> Result<ExitCode, CliError> {
     let by_name = selection
         .output
         .as_ref()
@@ -68,7 +71,9 @@ pub(crate) fn profile(global: &GlobalArgs, selection: &SelectionArgs) -> Result<
         OutputFormat::Folded => Format::Folded,
         OutputFormat::Svg => Format::Svg,
         OutputFormat::Json => {
-            return Err(CliError::usage("a profile has the formats text, csv, markdown, pprof, folded, svg"));
+            return Err(CliError::usage(
+                "a profile has the formats text, csv, markdown, pprof, folded, svg",
+            ));
         }
     };
     if format == Format::Pprof && selection.output.is_none() {
@@ -141,7 +146,9 @@ fn ask_server(global: &GlobalArgs, selection: &SelectionArgs) -> Result<Profile,
     let mut parameters = parameters.to_vec();
     parameters.push(("limit", "1"));
     let table = client.get_json("/api/v1/top", &parameters)?;
-    let hint = table["hint"].as_str().unwrap_or("nothing is stored in this range");
+    let hint = table["hint"]
+        .as_str()
+        .unwrap_or("nothing is stored in this range");
     Err(CliError::no_data(format!("no data: {hint}")))
 }
 
