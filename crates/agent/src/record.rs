@@ -71,6 +71,9 @@ pub fn record(options: RecordOptions) -> Result<Recording, AgentError> {
     let mut window = Window::new(true);
     let start_ns = monotonic_ns();
     let mut child = command.as_mut().map(start_command).transpose()?;
+    if let Some(child) = &child {
+        source.only_family_of(child.id());
+    }
     let deadline_ns = duration.map(|duration| {
         let duration_ns = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
         start_ns.saturating_add(duration_ns)

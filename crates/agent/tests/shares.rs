@@ -26,6 +26,7 @@ fn stripped_c_without_frame_pointers() {
     if support::cannot_sample() || support::lacks("gcc") || support::lacks("objcopy") {
         return;
     }
+    let _turn = support::turn();
     let directory = tempfile::tempdir().expect("a temporary directory");
     let program = directory.path().join("shares");
     let source = support::source("shares.c");

@@ -65,6 +65,12 @@ impl CpuCollector {
         })
     }
 
+    /// Keeps only samples of a process and of those that it will fork. The kernel follows forks of
+    /// this process, which may have children that nobody asked for.
+    pub(crate) fn only_family_of(&mut self, pid: u32) {
+        self.state.only_family_of(pid);
+    }
+
     fn counters(&mut self) -> Counters {
         let counters = self.sampler.counters().unwrap_or_else(|error| {
             tracing::warn!(%error, "the kernel's counters cannot be read");

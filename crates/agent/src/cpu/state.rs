@@ -10,6 +10,7 @@ use candela_ebpf::Sample;
 use candela_ebpf::monotonic_ns;
 use candela_model::Labels;
 use candela_unwind::WalkResult;
+use hashbrown::HashSet;
 
 use crate::cpu::pending::PendingSample;
 use crate::cpu::pending::walk_copy;
@@ -51,6 +52,8 @@ pub(crate) struct CpuState {
     pending_bytes: usize,
     /// Processes whose mappings the kernel should get as soon as their objects are described.
     unregistered: Vec<u32>,
+    /// Whose samples are wanted of those that come; `None` is all.
+    family: Option<HashSet<u32>>,
     frames: Vec<u64>,
     ledger: Arc<Ledger>,
 }
@@ -74,10 +77,16 @@ impl CpuState {
             pending: Vec::new(),
             pending_bytes: 0,
             unregistered: Vec::new(),
+            family: None,
             frames: Vec::new(),
             ledger,
         };
         Ok(state)
+    }
+
+    /// Keeps only samples of a process and of those that it will fork.
+    pub(crate) fn only_family_of(&mut self, pid: u32) {
+        self.family = Some(HashSet::from([pid]));
     }
 
     pub(crate) fn has_pending(&self) -> bool {
@@ -89,7 +98,14 @@ impl CpuState {
         match event {
             Event::Sample(sample) => self.sample(sample, window),
             Event::Exec { pid, comm, .. } => self.processes.exec(*pid, &comm.to_string_lossy()),
-            Event::Fork { pid, parent, .. } => self.processes.fork(*pid, *parent),
+            Event::Fork { pid, parent, .. } => {
+                if let Some(family) = &mut self.family
+                    && family.contains(parent)
+                {
+                    family.insert(*pid);
+                }
+                self.processes.fork(*pid, *parent);
+            }
             Event::Exit { pid, time_ns } => self.processes.exit(*pid, *time_ns),
             Event::Mapped(mapped) => {
                 if self.processes.mapped(mapped) {
@@ -149,6 +165,10 @@ impl CpuState {
     }
 
     fn sample(&mut self, sample: &Sample<'_>, window: &mut Window) {
+        let is_wanted = self.family.as_ref().is_none_or(|family| family.contains(&sample.pid));
+        if !is_wanted {
+            return;
+        }
         if sample.result == WalkResult::KernelOnly {
             let view = self.kernel_thread(sample.pid);
             add(window, &view, sample, sample.user_frames, sample.result);

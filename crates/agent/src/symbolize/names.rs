@@ -76,7 +76,15 @@ impl Symbols {
 
     /// The functions at an address of an object, innermost first; empty when nothing names it.
     pub(crate) fn resolve(&self, object: &Arc<ObjectFile>, elf_address: u64) -> Arc<[SourceFrame]> {
-        self.cache.resolve(object, elf_address).frames
+        let frames = self.cache.resolve(object, elf_address).frames;
+        if !frames.is_empty() {
+            return frames;
+        }
+        // The handler of a signal returns to the first byte of the trampoline, which nothing calls:
+        // one byte before it, where a call would be, is in no function.
+        let behind = self.cache.resolve(object, elf_address.wrapping_add(1)).frames;
+        let is_trampoline = behind.first().is_some_and(|frame| frame.function.ends_with("restore_rt"));
+        if is_trampoline { behind } else { frames }
     }
 
     /// Waits for debug files that are being fetched; true when names may be better now.

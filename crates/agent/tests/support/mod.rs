@@ -9,6 +9,9 @@ use std::ffi::OsStr;
 use std::path::Path;
 use std::path::PathBuf;
 use std::process::Command;
+use std::sync::Mutex;
+use std::sync::MutexGuard;
+use std::sync::PoisonError;
 use std::time::Duration;
 
 use candela_agent::AgentError;
@@ -125,9 +128,25 @@ impl Stacks {
         rows.dedup_by(|left, right| left.0 == right.0);
         rows.iter()
             .take(12)
-            .map(|(names, count)| format!("{count:6}  {}\n", names.join(" < ")))
+            .map(|(names, count)| format!("{count:6}  {}\n", abridged(names)))
             .collect()
     }
+}
+
+/// Both ends of a long stack; the middle is recursion.
+fn abridged(names: &[String]) -> String {
+    const KEPT: usize = 6;
+    if names.len() <= 2 * KEPT {
+        return names.join(" < ");
+    }
+    let (leaf, root) = (&names[..KEPT], &names[names.len() - KEPT..]);
+    format!("{} < … {} … < {}", leaf.join(" < "), names.len() - 2 * KEPT, root.join(" < "))
+}
+
+/// Tests that measure shares of CPU time take turns: two at once would get half the samples each.
+pub(crate) fn turn() -> MutexGuard<'static, ()> {
+    static TURN: Mutex<()> = Mutex::new(());
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The names at a location, innermost first; binary and address where it has none.

@@ -1,0 +1,132 @@
+//! Processes that come, change and go while they are sampled.
+
+mod support;
+
+use std::path::Path;
+use std::path::PathBuf;
+use std::process::Command;
+use std::process::Stdio;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering;
+
+use candela_agent::RecordOptions;
+use candela_agent::RecordTargets;
+
+use crate::support::Stacks;
+
+fn gcc(directory: &Path, flags: &[&str], source: &str, name: &str) -> PathBuf {
+    let program = directory.join(name);
+    let paths = [PathBuf::from("-o"), program.clone(), support::source(source)];
+    let flags = flags.iter().map(PathBuf::from);
+    support::run("gcc", [PathBuf::from("-O2"), PathBuf::from("-fomit-frame-pointer")].into_iter().chain(flags).chain(paths));
+    program
+}
+
+#[test]
+fn a_library_loaded_later() {
+    if support::cannot_sample() || support::lacks("gcc") {
+        return;
+    }
+    let _turn = support::turn();
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let plugin = gcc(directory.path(), &["-shared", "-fPIC"], "plugin.c", "plugin.so");
+    let loader = gcc(directory.path(), &[], "loader.c", "loader");
+    let mut command = Command::new(loader);
+    command.arg(plugin).arg("1.5");
+    let recording = support::record_command(command);
+    assert!(recording.exit_status.is_some_and(|status| status.success()));
+    let stacks = Stacks::all(&recording.profile);
+    for function in ["burn_before", "burn_in_plugin"] {
+        let samples = stacks.with(function);
+        let complete = stacks.count(|names| {
+            names.iter().any(|name| name == function) && names.last().is_some_and(|name| name == "_start")
+        });
+        assert!(samples > 150, "{function}: {samples}\n{}", stacks.sketch());
+        assert!(complete as f64 >= 0.995 * samples as f64, "{function}: {complete} of {samples}");
+    }
+}
+
+#[test]
+fn a_binary_deleted_while_it_runs() {
+    if support::cannot_sample() || support::lacks("gcc") {
+        return;
+    }
+    let _turn = support::turn();
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let program = gcc(directory.path(), &[], "shares.c", "deleted");
+    let mut command = Command::new("/bin/sh");
+    command.arg("-c").arg(format!("{0} 1.5 & rm {0}; wait", program.display()));
+    command.stdout(Stdio::null());
+    let recording = support::record_command(command);
+    let stacks = Stacks::of(&recording.profile, |series| {
+        series.labels.get("process_executable_name") == Some("deleted")
+    });
+    let burned = stacks.count(|names| names[0].starts_with("burn_"));
+    assert!(burned > 300, "{burned} of {} samples have names\n{}", stacks.total(), stacks.sketch());
+}
+
+#[test]
+fn stacks_through_signal_frames() {
+    if support::cannot_sample() || support::lacks("gcc") {
+        return;
+    }
+    let _turn = support::turn();
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let program = gcc(directory.path(), &[], "signals.c", "signals");
+    let recording = support::record_command(Command::new(program));
+    let stacks = Stacks::all(&recording.profile);
+    let in_handler = stacks.with("burn_in_handler");
+    let complete = stacks.count(|names| {
+        names.iter().any(|name| name == "burn_in_handler")
+            && names.iter().filter(|name| *name == "descend").count() == 20
+            && names.last().is_some_and(|name| name == "_start")
+    });
+    assert!(in_handler > 50, "{in_handler}\n{}", stacks.sketch());
+    assert!(complete as f64 >= 0.995 * in_handler as f64, "{complete} of {in_handler}\n{}", stacks.sketch());
+}
+
+/// Target A6: what lives for 200 ms is seen, by name, every single one.
+#[test]
+fn a_hundred_short_programs() {
+    if support::cannot_sample() || support::lacks("gcc") {
+        return;
+    }
+    let _turn = support::turn();
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let original = gcc(directory.path(), &[], "short.c", "short");
+    // Different files, so that each needs a table of its own.
+    let programs: Vec<PathBuf> = (0..100)
+        .map(|number| {
+            let path = directory.path().join(format!("short-{number}"));
+            std::fs::copy(&original, &path).expect("room for a copy");
+            path
+        })
+        .collect();
+    let stop = Arc::new(AtomicBool::new(false));
+    let options = RecordOptions {
+        stop: Arc::clone(&stop),
+        ..RecordOptions::new(RecordTargets::All)
+    };
+    let recorder = std::thread::spawn(move || candela_agent::record(options));
+    // Two at a time: there are two ways of being in the middle of something.
+    for pair in programs.chunks(2) {
+        let children: Vec<_> = pair.iter().map(|path| Command::new(path).spawn()).collect();
+        for child in children {
+            let status = child.expect("it starts").wait().expect("it ends");
+            assert!(status.success());
+        }
+    }
+    stop.store(true, Ordering::Relaxed);
+    let recording = recorder.join().expect("no panic").expect("a recording");
+    let missing: Vec<String> = (0..100)
+        .map(|number| format!("short-{number}"))
+        .filter(|name| {
+            let stacks = Stacks::of(&recording.profile, |series| {
+                series.labels.get("process_executable_name") == Some(name)
+            });
+            stacks.count(|names| names.iter().any(|name| name == "burn_shortly")) < 10
+        })
+        .collect();
+    assert!(missing.is_empty(), "not seen: {missing:?}; {:?}", recording.report);
+}
