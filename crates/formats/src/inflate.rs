@@ -19,7 +19,7 @@ pub(crate) fn read_inflated(
     mut input: impl BufRead,
     max_bytes: usize,
 ) -> Result<Vec<u8>, ReadError> {
-    let mut bytes = read_capped(&mut input, max_bytes)?;
+    let mut bytes = read_capped(&mut input, 0, max_bytes)?;
     for _ in 0..MAX_LAYERS {
         let Some(inflated) = inflate_layer(&bytes, max_bytes)? else {
             break;
@@ -51,22 +51,34 @@ pub(crate) fn inflate_prefix(prefix: &[u8]) -> Cow<'_, [u8]> {
 
 fn inflate_layer(bytes: &[u8], max_bytes: usize) -> Result<Option<Vec<u8>>, ReadError> {
     if bytes.starts_with(&GZIP_MAGIC) {
-        return named(
-            "gzip",
-            read_capped(&mut MultiGzDecoder::new(bytes), max_bytes),
-        )
-        .map(Some);
+        let decoder = &mut MultiGzDecoder::new(bytes);
+        return named("gzip", read_capped(decoder, gzip_size(bytes), max_bytes)).map(Some);
     }
     if bytes.starts_with(&ZSTD_MAGIC) {
         let decoder = zstd::stream::read::Decoder::with_buffer(bytes);
         let mut decoder = named("zstd", decoder.map_err(ReadError::Io))?;
-        return named("zstd", read_capped(&mut decoder, max_bytes)).map(Some);
+        return named("zstd", read_capped(&mut decoder, 0, max_bytes)).map(Some);
     }
     Ok(None)
 }
 
-fn read_capped(input: &mut impl Read, max_bytes: usize) -> Result<Vec<u8>, ReadError> {
-    let mut bytes = Vec::new();
+/// What the trailer says of the inflated size (RFC 1952, ISIZE). It may lie, so that it is only
+/// believed as far as is usual for profiles.
+fn gzip_size(bytes: &[u8]) -> usize {
+    const USUAL_RATIO: usize = 12;
+    let size = bytes
+        .last_chunk()
+        .map_or(0, |trailer| u32::from_le_bytes(*trailer));
+    (size as usize).min(bytes.len() * USUAL_RATIO)
+}
+
+fn read_capped(
+    input: &mut impl Read,
+    expected: usize,
+    max_bytes: usize,
+) -> Result<Vec<u8>, ReadError> {
+    // Some bytes more, so that the end is found without growing.
+    let mut bytes = Vec::with_capacity(expected.min(max_bytes) + 64);
     input.take(max_bytes as u64 + 1).read_to_end(&mut bytes)?;
     if bytes.len() > max_bytes {
         return Err(ReadError::TooLarge {

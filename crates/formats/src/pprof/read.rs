@@ -51,12 +51,12 @@ pub fn read_pprof(
     if data.is_empty() {
         return Err(invalid("the input is empty".to_owned()));
     }
-    let raw = scan(&data, &options.limits)?;
+    let mut raw = scan(&data, &options.limits)?;
     if raw.sample_types.is_empty() {
         return Err(invalid("the profile has no sample types".to_owned()));
     }
     let mut builder = Builder {
-        strings: Strings::new(&data, &raw.strings),
+        strings: Strings::new(&data, std::mem::take(&mut raw.strings)),
         functions: IdMap::new(raw.functions.len()),
         mappings: IdMap::new(raw.mappings.len()),
         locations: IdMap::new(raw.locations.len()),
@@ -95,12 +95,12 @@ struct Builder<'a> {
 }
 
 impl<'a> Strings<'a> {
-    fn new(data: &'a [u8], spans: &[Span]) -> Self {
+    fn new(data: &'a [u8], spans: Vec<Span>) -> Self {
         let mut ids = vec![NOT_INTERNED; spans.len()];
         ids[0] = StringId(0);
         Self {
             data,
-            spans: spans.to_vec(),
+            spans,
             ids,
             repaired: 0,
         }

@@ -108,7 +108,10 @@ impl<'a> Reader<'a> {
     }
 
     /// The next field's number and value; `None` at the end of the message.
-    #[inline]
+    ///
+    /// Inlined everywhere: the loops over samples and locations live from the compiler seeing
+    /// which values they use.
+    #[inline(always)]
     pub(crate) fn field(&mut self) -> Result<Option<(u32, Value)>, WireError> {
         if self.at_end() {
             return Ok(None);
@@ -138,7 +141,7 @@ impl<'a> Reader<'a> {
         Ok(Some((number, value)))
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn varint(&mut self) -> Result<u64, WireError> {
         match self.data.get(self.position) {
             Some(&byte) if byte < 0x80 => {
@@ -151,7 +154,6 @@ impl<'a> Reader<'a> {
 
     /// The usual case has ten bytes to read from, so that the bounds are checked once and the
     /// loop has a constant length for the compiler to unroll.
-    #[inline]
     fn long_varint(&mut self) -> Result<u64, WireError> {
         let rest = &self.data[self.position.min(self.data.len())..];
         let Some(bytes) = rest.first_chunk::<10>() else {
@@ -187,7 +189,7 @@ impl<'a> Reader<'a> {
         Err(error(Problem::CutVarint, self.position))
     }
 
-    #[inline]
+    #[inline(always)]
     fn take(&mut self, length: u64) -> Result<Span, WireError> {
         let left = (self.data.len() - self.position) as u64;
         if length > left {
