@@ -127,3 +127,23 @@ fn the_vdso_has_a_table() {
         Table::build(&support::vdso(), &mut RuleSet::new()).expect("the vDSO has .eh_frame");
     assert!(table.statistics().fdes > 3);
 }
+
+/// Stacks end where programs start, even where no compiler said so.
+#[test]
+fn entries_end_stacks() {
+    let mut rules = RuleSet::new();
+    for path in [
+        "/proc/self/exe",
+        "/lib64/ld-linux-x86-64.so.2",
+        "/usr/lib/x86_64-linux-musl/libc.so",
+        "/usr/local/go/bin/go",
+    ] {
+        let Ok(bytes) = std::fs::read(path) else {
+            eprintln!("skipped: {path} is not here");
+            continue;
+        };
+        let table = Table::build(&bytes, &mut rules).expect("a program has a table");
+        let entry = object::File::parse(&*bytes).expect("ELF").entry();
+        assert_eq!(table.lookup(entry, &rules), Rule::END, "{path}");
+    }
+}
