@@ -38,6 +38,8 @@ pub enum Format {
     Svg,
     /// OTLP profiles, protobuf.
     Otlp,
+    /// OTLP profiles, JSON.
+    OtlpJson,
     /// The table of functions as comma-separated values.
     Csv,
     /// The table of functions in Markdown.
@@ -66,10 +68,11 @@ pub struct WriteOptions {
 
 impl Format {
     /// All formats, those that can be read first.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Pprof,
         Self::Folded,
         Self::Otlp,
+        Self::OtlpJson,
         Self::Svg,
         Self::Text,
         Self::Csv,
@@ -84,6 +87,7 @@ impl Format {
             Self::Folded => "folded",
             Self::Svg => "svg",
             Self::Otlp => "otlp",
+            Self::OtlpJson => "otlp-json",
             Self::Csv => "csv",
             Self::Markdown => "markdown",
             Self::Text => "text",
@@ -98,6 +102,7 @@ impl Format {
             Self::Folded => &["folded", "collapsed"],
             Self::Svg => &["svg"],
             Self::Otlp => &["otlp"],
+            Self::OtlpJson => &["otlp.json"],
             Self::Csv => &["csv"],
             Self::Markdown => &["md"],
             Self::Text => &["txt"],
@@ -112,6 +117,7 @@ impl Format {
             Self::Folded => "folded stacks, one sample type",
             Self::Svg => "interactive flame graph, one sample type",
             Self::Otlp => "OpenTelemetry profiles (OTLP 1.10) protobuf, all sample types",
+            Self::OtlpJson => "OpenTelemetry profiles (OTLP 1.10) JSON, all sample types",
             Self::Csv => "table of functions, comma-separated",
             Self::Markdown => "table of functions, Markdown",
             Self::Text => "table of functions, text",
@@ -121,7 +127,10 @@ impl Format {
     /// Whether [`read`] reads it.
     #[must_use]
     pub const fn is_readable(self) -> bool {
-        matches!(self, Self::Pprof | Self::Folded | Self::Otlp)
+        matches!(
+            self,
+            Self::Pprof | Self::Folded | Self::Otlp | Self::OtlpJson
+        )
     }
 
     /// Whether [`write()`] writes it.
@@ -170,7 +179,10 @@ pub fn detect(first_bytes: &[u8]) -> Option<Format> {
     if pprof::looks_like_pprof(&prefix) {
         return Some(Format::Pprof);
     }
-    otlp::looks_like_otlp(&prefix).then_some(Format::Otlp)
+    if otlp::looks_like_otlp(&prefix) {
+        return Some(Format::Otlp);
+    }
+    otlp::looks_like_otlp_json(&prefix).then_some(Format::OtlpJson)
 }
 
 /// Reads any readable format.
@@ -188,6 +200,10 @@ pub fn read(
         Format::Otlp => {
             let bytes = read_inflated(input, options.limits.inflated_bytes())?;
             otlp::decode_otlp_bytes(&bytes, options)
+        }
+        Format::OtlpJson => {
+            let bytes = read_inflated(input, options.limits.inflated_bytes())?;
+            otlp::decode_otlp(&otlp::otlp_request_from_json(&bytes)?, options)
         }
         other => Err(ReadError::NotReadable {
             format: other.name(),
@@ -218,6 +234,13 @@ pub fn write(
         output.flush()?;
         return Ok(Report::default());
     }
+    if format == Format::OtlpJson {
+        let request = otlp::encode_otlp(profile, &options.otlp);
+        let json = otlp::otlp_request_to_json(&request);
+        serde_json::to_writer(&mut output, &json).map_err(std::io::Error::from)?;
+        output.flush()?;
+        return Ok(Report::default());
+    }
     let selection = Selection::of(profile, options.sample_type.as_deref())?;
     let mut report = Report::default();
     report.note_many(
@@ -234,7 +257,7 @@ pub fn write(
         Format::Text => table(TableFormat::Text)?,
         Format::Folded => write_folded(&tree, output, &options.folded)?,
         Format::Svg => write_svg(&tree, shown, output, &options.svg)?,
-        Format::Pprof | Format::Otlp => {}
+        Format::Pprof | Format::Otlp | Format::OtlpJson => {}
     }
     Ok(report)
 }
@@ -281,7 +304,7 @@ mod tests {
         let error = read(Format::Svg, &b""[..], &ReadOptions::default()).expect_err("svg");
         let message = error.to_string();
         assert!(
-            message.ends_with("readable are pprof, folded, otlp"),
+            message.ends_with("readable are pprof, folded, otlp, otlp-json"),
             "{message}"
         );
     }

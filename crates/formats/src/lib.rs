@@ -59,6 +59,8 @@ pub use crate::otlp::decode_otlp;
 pub use crate::otlp::decode_otlp_bytes;
 pub use crate::otlp::encode_otlp;
 pub use crate::otlp::encode_otlp_bytes;
+pub use crate::otlp::otlp_request_from_json;
+pub use crate::otlp::otlp_request_to_json;
 pub use crate::pprof::PprofOptions;
 pub use crate::pprof::read_pprof;
 pub use crate::pprof::write_pprof;

@@ -12,6 +12,8 @@ use candela_formats::decode_otlp;
 use candela_formats::decode_otlp_bytes;
 use candela_formats::encode_otlp;
 use candela_formats::encode_otlp_bytes;
+use candela_formats::otlp_request_from_json;
+use candela_formats::otlp_request_to_json;
 use candela_formats::read_pprof;
 use candela_model::FrameKind;
 use candela_model::LabelValue;
@@ -621,7 +623,67 @@ fn without_zeros(profile: &Profile) -> std::collections::BTreeMap<String, i64> {
     content
 }
 
+#[test]
+fn json_leaves_nothing_out() {
+    let request = ebpf_request();
+    let json = otlp_request_to_json(&request);
+    let samples = &json["resourceProfiles"][0]["scopeProfiles"][0]["profiles"][0]["samples"];
+    assert_eq!(
+        samples[0]["timestampsUnixNano"][0], "1100000000",
+        "64-bit numbers are strings"
+    );
+    assert_eq!(
+        json["dictionary"]["linkTable"][1]["spanId"],
+        "0808080808080808"
+    );
+    let again = otlp_request_from_json(json.to_string().as_bytes()).unwrap();
+    let (expected, _) = decode(&request);
+    common::assert_same_content(&decode(&again).0, &expected, "json");
+    assert_eq!(again.dictionary, request.dictionary);
+}
+
+#[test]
+fn json_takes_numbers_either_way_and_defaults() {
+    let text = r#"{"dictionary":{"stringTable":["","cpu","nanoseconds","f"],
+        "functionTable":[{},{"nameStrindex":3}],"locationTable":[{},{"lines":[{"functionIndex":1}]}],
+        "stackTable":[{},{"locationIndices":[1]}]},
+        "resourceProfiles":[{"scopeProfiles":[{"profiles":[{"sampleType":{"typeStrindex":1,"unitStrindex":2},
+        "timeUnixNano":"1700000000000000000","unknownField":true,
+        "samples":[{"stackIndex":1,"values":["5"]},{"stackIndex":1,"values":[7]}]}]}]}]}"#;
+    let (profile, report) = decode(&otlp_request_from_json(text.as_bytes()).unwrap());
+    assert_eq!(report, Report::default());
+    assert_eq!(profile.series[0].total(), 12);
+    assert_eq!(profile.series[0].start_ns, 1_700_000_000_000_000_000);
+    let cases = [
+        ("[]", "the request must be an object"),
+        ("{", "no JSON"),
+        (
+            r#"{"resourceProfiles":{}}"#,
+            "resourceProfiles must be an array",
+        ),
+        (
+            r#"{"dictionary":{"linkTable":[{"traceId":"xyz"}]}}"#,
+            "traceId must be hexadecimal",
+        ),
+        (
+            r#"{"dictionary":{"stackTable":[{"locationIndices":[9999999999]}]}}"#,
+            "in the range",
+        ),
+    ];
+    for (text, part) in cases {
+        let message = otlp_request_from_json(text.as_bytes())
+            .unwrap_err()
+            .to_string();
+        assert!(message.contains(part), "{text}: {message}");
+    }
+}
+
 proptest! {
+    #[test]
+    fn any_json_text_is_survived(text in "[\\[\\]{}:,\"a-z0-9]{0,60}") {
+        let _ = otlp_request_from_json(text.as_bytes());
+    }
+
     #[test]
     fn what_is_encoded_is_decoded(drawn in drawn_samples()) {
         let profile = build(&drawn);

@@ -9,6 +9,8 @@ mod decode;
 mod dictionary;
 mod dictionary_writer;
 mod encode;
+mod json_read;
+mod json_write;
 mod names;
 mod profile_type;
 mod wire_version;
@@ -21,6 +23,9 @@ pub use crate::otlp::decode::decode_otlp_bytes;
 pub use crate::otlp::encode::OtlpOptions;
 pub use crate::otlp::encode::encode_otlp;
 pub use crate::otlp::encode::encode_otlp_bytes;
+pub(crate) use crate::otlp::json_read::looks_like_otlp_json;
+pub use crate::otlp::json_read::otlp_request_from_json;
+pub use crate::otlp::json_write::otlp_request_to_json;
 pub(crate) use crate::otlp::wire_version::looks_like_otlp;
 
 /// The format's name in messages.
