@@ -49,6 +49,7 @@ mod merge;
 mod names;
 mod plan;
 mod query;
+mod run_sums;
 mod series;
 mod services;
 mod sources;

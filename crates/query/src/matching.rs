@@ -31,19 +31,31 @@ pub(crate) struct SampleLabels<'a> {
     pub(crate) sets: &'a LabelSetTable,
 }
 
+impl SampleLabels<'_> {
+    /// The value of a label in a set; the first one where it stands more than once.
+    pub(crate) fn value(&self, set: u32, name: &str) -> Option<String> {
+        if set as usize >= self.sets.len() {
+            return None;
+        }
+        let mut labels = self.sets.get(LabelSetId(set)).iter();
+        let label = labels.find(|label| self.strings.get(label.key) == name)?;
+        Some(value_text(label, self.strings))
+    }
+}
+
 /// What a selector says about the series with these labels. A series label wins over sample labels
 /// of its name, so only matchers of absent labels are left to the samples.
 pub(crate) fn match_series(
     selector: &Selector,
     labels: &Labels,
-    has_sample_labels: bool,
+    sample_labels: &[String],
 ) -> SeriesMatch {
     let mut left = Vec::new();
     for (position, matcher) in selector.matchers().iter().enumerate() {
         match labels.get(matcher.name()) {
             Some(value) if matcher.matches(value) => {}
             Some(_) => return SeriesMatch::No,
-            None if has_sample_labels => left.push(position),
+            None if sample_labels.iter().any(|name| name == matcher.name()) => left.push(position),
             None if matcher.matches("") => {}
             None => return SeriesMatch::No,
         }

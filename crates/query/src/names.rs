@@ -66,7 +66,7 @@ impl Engine {
                 let labels = source.profiles.series[series].iter();
                 found.extend(labels.filter_map(|(name, value)| pick(name, value)));
             }
-            if series.is_empty() || !source.has_sample_labels {
+            if series.is_empty() || source.sample_labels.is_empty() {
                 continue;
             }
             // Of which series a sample's labels are is not looked up: that would read all samples

@@ -33,6 +33,15 @@ pub(crate) struct Run {
     pub(crate) sets: Option<Arc<Vec<bool>>>,
 }
 
+impl Run {
+    /// Whether samples with this label set are taken.
+    #[inline]
+    pub(crate) fn takes(&self, set: u32) -> bool {
+        let sets = self.sets.as_ref();
+        sets.is_none_or(|sets| sets.get(set as usize) == Some(&true))
+    }
+}
+
 /// The runs of one source, in the order of its rows.
 #[derive(Debug)]
 pub(crate) struct SourcePlan {
@@ -267,7 +276,7 @@ fn series_with_own_samples(
 pub(crate) fn series_matches(source: &Source, selector: &Selector) -> Vec<SeriesMatch> {
     let series = source.profiles.series.iter();
     series
-        .map(|labels| match_series(selector, labels, source.has_sample_labels))
+        .map(|labels| match_series(selector, labels, &source.sample_labels))
         .collect()
 }
 

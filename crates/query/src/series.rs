@@ -3,23 +3,19 @@
 use std::collections::BTreeMap;
 
 use candela_model::Labels;
-use candela_store::LabelTable;
-use candela_store::SampleColumns;
 use hashbrown::HashMap;
 
 use crate::budget::Meter;
 use crate::engine::Engine;
 use crate::error::Failure;
 use crate::error::QueryError;
-use crate::matching::value_text;
+use crate::matching::SampleLabels;
 use crate::plan::Plan;
 use crate::plan::Run;
 use crate::query::Answer;
 use crate::query::Query;
+use crate::run_sums::sums_of_runs;
 use crate::sources::Source;
-use crate::sources::SourceData;
-use crate::sums::divided;
-use crate::sums::for_each_chunk;
 
 /// Steps that read well, seconds.
 const NICE_STEPS_S: [i64; 14] = [
@@ -156,58 +152,20 @@ impl Context<'_> {
             return Ok(());
         }
         let by_sample: Vec<Run> = by_sample.into_iter().cloned().collect();
-        match &source.data {
-            SourceData::Head(view) => {
-                let sums = by_sample.iter().map(|run| {
-                    let profile = &view.profiles[run.row.first_row as usize];
-                    let samples = profile.values.iter().enumerate();
-                    let rows = samples.map(|(index, &value)| (profile.label_set(index), value));
-                    sums_by_set(run, rows)
-                });
-                let sums: Vec<_> = sums.collect();
-                let tables = view.tables();
-                for (run, sums) in by_sample.iter().zip(sums) {
-                    self.add_sets(cells, groups, run, &sums, &|set, name| {
-                        let set = tables.label_sets().get(candela_model::LabelSetId(set));
-                        let strings = &tables.locations().strings;
-                        let label = set.iter().find(|label| strings.get(label.key) == name);
-                        label.map(|label| value_text(label, strings))
-                    });
-                }
+        let sums = sums_of_runs(source, &by_sample, meter)?;
+        source.with_sample_labels(|labels| {
+            for (run, sums) in by_sample.iter().zip(&sums) {
+                self.add_sets(cells, groups, run, sums, labels);
             }
-            SourceData::Block(block) => {
-                let columns = SampleColumns { label_sets: true };
-                meter.read(block.scan_bytes(columns)?)?;
-                let labels = block.labels()?;
-                // Chunks come in the order of the runs, and several may be of one run.
-                let mut sums: BTreeMap<u64, HashMap<u32, i64>> = BTreeMap::new();
-                for_each_chunk(block, &by_sample, columns, meter, |run, chunk| {
-                    let rows = chunk.label_sets.iter().copied();
-                    let of_chunk = sums_by_set(run, rows.zip(chunk.values.iter().copied()));
-                    let of_run = sums.entry(run.row.first_row).or_default();
-                    for (set, sum) in of_chunk {
-                        let total = of_run.entry(set).or_default();
-                        *total = total.saturating_add(sum);
-                    }
-                })?;
-                for run in &by_sample {
-                    let Some(sums) = sums.get(&run.row.first_row) else {
-                        continue;
-                    };
-                    self.add_sets(cells, groups, run, sums, &|set, name| {
-                        block_label(&labels, set, name)
-                    });
-                }
-            }
-        }
-        Ok(())
+        })
     }
 
     /// Whether the total of the profile is not enough.
     fn needs_samples(&self, source: &Source, run: &Run) -> bool {
         let labels = &self.plan.series[run.series as usize];
-        let groups_by_sample =
-            source.has_sample_labels && self.group_by.iter().any(|name| labels.get(name).is_none());
+        let is_of_samples =
+            |name: &String| labels.get(name).is_none() && source.sample_labels.contains(name);
+        let groups_by_sample = self.group_by.iter().any(is_of_samples);
         // A derived count is rounded sample by sample.
         run.sets.is_some() || groups_by_sample || run.divisor != 1
     }
@@ -218,14 +176,14 @@ impl Context<'_> {
         groups: &mut Groups,
         run: &Run,
         sums: &HashMap<u32, i64>,
-        sample_label: &dyn Fn(u32, &str) -> Option<String>,
+        sample_labels: &SampleLabels<'_>,
     ) {
         let labels = &self.plan.series[run.series as usize];
         let mut by_group: BTreeMap<u32, i64> = BTreeMap::new();
         for (&set, &sum) in sums {
             let group = groups.number(self.group_by, |name| {
                 let of_series = labels.get(name).map(str::to_owned);
-                of_series.or_else(|| sample_label(set, name))
+                of_series.or_else(|| sample_labels.value(set, name))
             });
             let total = by_group.entry(group).or_default();
             *total = total.saturating_add(sum);
@@ -259,31 +217,6 @@ impl Groups {
         let next = self.by_labels.len() as u32;
         *self.by_labels.entry(labels).or_insert(next)
     }
-}
-
-/// Sums of the taken samples of a run by label set.
-fn sums_by_set(run: &Run, rows: impl Iterator<Item = (u32, i64)>) -> HashMap<u32, i64> {
-    let mut sums: HashMap<u32, i64> = HashMap::new();
-    for (set, value) in rows {
-        let is_taken = run
-            .sets
-            .as_ref()
-            .is_none_or(|sets| sets.get(set as usize) == Some(&true));
-        if is_taken {
-            let sum = sums.entry(set).or_default();
-            *sum = sum.saturating_add(divided(value, run.divisor));
-        }
-    }
-    sums
-}
-
-fn block_label(labels: &LabelTable, set: u32, name: &str) -> Option<String> {
-    if set as usize >= labels.sets.len() {
-        return None;
-    }
-    let mut set = labels.sets.get(candela_model::LabelSetId(set)).iter();
-    let label = set.find(|label| labels.strings.get(label.key) == name)?;
-    Some(value_text(label, &labels.strings))
 }
 
 fn lines(groups: Groups, cells: &Cells, aggregation: Aggregation) -> Vec<LabeledPoints> {

@@ -18,6 +18,7 @@ use crate::plan::resolve_type;
 use crate::plan::series_matches;
 use crate::query::Answer;
 use crate::query::Query;
+use crate::run_sums::totals_of_runs;
 use crate::sources::Source;
 
 /// Buckets of a sparkline.
@@ -47,8 +48,7 @@ struct Sums {
 }
 
 impl Engine {
-    /// The services that have profiles in the range, the most expensive first. The totals are of
-    /// whole profiles: matchers of sample labels choose series only.
+    /// The services that have profiles in the range, the most expensive first.
     ///
     /// # Errors
     /// When the type is ambiguous or unknown, or the range is none.
@@ -59,7 +59,7 @@ impl Engine {
             to_ns: query.range.to_ns,
         };
         let mut loaded = self.load(query, both)?;
-        let available = available_types(&loaded.sources, &query.selector, query.range);
+        let available = available_types(&loaded.sources, &query.selector, both);
         let profile_type = resolve_type(&query.profile_type, &available)?;
         let mut types = types_by_service(query, &loaded.sources);
         let mut sums: BTreeMap<String, Sums> = BTreeMap::new();
@@ -70,16 +70,19 @@ impl Engine {
             let planned = self.or_leave_out(planned, &mut loaded.left_out)?;
             let planned = planned.unwrap_or_default();
             is_gauge = planned.is_gauge();
-            for run in planned.sources.iter().flat_map(|part| &part.runs) {
-                let labels = &planned.series[run.series as usize];
-                let service = labels.get(SERVICE_NAME_LABEL).unwrap_or("");
-                let sums = sums.entry(service.to_owned()).or_default();
-                let value = crate::sums::divided(run.row.total, run.divisor);
-                sums.add(query.range, run.row.start_ns, run.series, value);
-                if query.range.contains(run.row.start_ns) {
-                    answer.samples += u64::from(run.row.sample_count);
+            self.for_each_source(&planned, &mut loaded, |source, part, meter| {
+                let totals = totals_of_runs(source, &part.runs, meter)?;
+                for (run, value) in part.runs.iter().zip(totals) {
+                    let labels = &planned.series[run.series as usize];
+                    let service = labels.get(SERVICE_NAME_LABEL).unwrap_or("");
+                    let sums = sums.entry(service.to_owned()).or_default();
+                    sums.add(query.range, run.row.start_ns, run.series, value);
+                    if query.range.contains(run.row.start_ns) {
+                        answer.samples += u64::from(run.row.sample_count);
+                    }
                 }
-            }
+                Ok(())
+            })?;
             answer.matched_series = planned.series.len();
         }
         for service in sums.keys() {

@@ -1,5 +1,6 @@
 //! Blocks and heads in one shape.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use candela_model::Labels;
@@ -19,8 +20,8 @@ pub(crate) struct Source {
     /// For a head, `first_row` is the position of the profile in its list.
     pub(crate) profiles: Arc<ProfileTable>,
     pub(crate) data: SourceData,
-    /// Whether any sample has labels of its own.
-    pub(crate) has_sample_labels: bool,
+    /// Names of the labels that single samples have.
+    pub(crate) sample_labels: Vec<String>,
 }
 
 #[derive(Debug)]
@@ -37,7 +38,7 @@ pub(crate) fn sources(snapshot: Snapshot) -> (Vec<Source>, Vec<BlockError>) {
         match block.profiles() {
             Ok(profiles) => sources.push(Source {
                 profiles,
-                has_sample_labels: !block.meta().sample_labels.is_empty(),
+                sample_labels: block.meta().sample_labels.clone(),
                 data: SourceData::Block(block),
             }),
             Err(error) => failed.push(error),
@@ -46,16 +47,22 @@ pub(crate) fn sources(snapshot: Snapshot) -> (Vec<Source>, Vec<BlockError>) {
     for view in snapshot.heads {
         sources.push(Source {
             profiles: Arc::new(head_table(&view.profiles)),
-            has_sample_labels: view.profiles.iter().any(|profile| has_labels(profile)),
+            sample_labels: head_sample_labels(&view),
             data: SourceData::Head(view),
         });
     }
     (sources, failed)
 }
 
-fn has_labels(profile: &HeadProfile) -> bool {
-    let details = profile.details.as_ref();
-    details.is_some_and(|details| details.label_sets.iter().any(|&set| set != 0))
+/// The head's tables may know more sets than the profiles in the range have, which costs a query
+/// that asks for them a look at each sample and nothing else.
+fn head_sample_labels(view: &HeadView) -> Vec<String> {
+    let tables = view.tables();
+    let labels = tables.label_sets().iter().flatten();
+    let names: BTreeSet<&str> = labels
+        .map(|label| tables.locations().text(label.key))
+        .collect();
+    names.into_iter().map(str::to_owned).collect()
 }
 
 fn head_table(profiles: &[Arc<HeadProfile>]) -> ProfileTable {

@@ -108,7 +108,7 @@ pub(crate) fn sum_by_stack<A: Amount>(
     meter: &Meter,
 ) -> Result<StackSums<A>, Failure> {
     meter.check_time()?;
-    let by_labels = by_labels && source.has_sample_labels;
+    let by_labels = by_labels && !source.sample_labels.is_empty();
     match &source.data {
         SourceData::Head(view) => sum_head(view, runs, by_labels, weights, meter),
         SourceData::Block(block) => sum_block(block, runs, by_labels, weights, meter),
@@ -134,8 +134,7 @@ fn sum_head<A: Amount>(
         let weight = weights[run.series as usize];
         for (index, (&node, &value)) in profile.nodes.iter().zip(&profile.values).enumerate() {
             let set = profile.label_set(index);
-            let is_taken = run.sets.as_ref().is_none_or(|sets| sets[set as usize]);
-            if !is_taken {
+            if !run.takes(set) {
                 continue;
             }
             match &mut sums {
@@ -320,11 +319,7 @@ fn scan_runs<A: Amount>(
         let weight = weights[run.series as usize];
         for (index, (&stack, &value)) in chunk.stack_ids.iter().zip(chunk.values).enumerate() {
             let set = chunk.label_sets.get(index).copied().unwrap_or(0);
-            let is_taken = run
-                .sets
-                .as_ref()
-                .is_none_or(|sets| sets.get(set as usize) == Some(&true));
-            if !is_taken {
+            if !run.takes(set) {
                 continue;
             }
             match sums {

@@ -18,8 +18,7 @@ const MAX_TENANT_BYTES: usize = 150;
 #[derive(Debug)]
 pub(crate) struct DataDir {
     root: PathBuf,
-    /// The lock lives as long as this handle.
-    _lock: File,
+    lock: File,
 }
 
 impl DataDir {
@@ -53,7 +52,7 @@ impl DataDir {
             .map_err(StoreError::io("write", &path))?;
         Ok(Self {
             root: root.to_owned(),
-            _lock: lock,
+            lock,
         })
     }
 
@@ -67,6 +66,16 @@ impl DataDir {
 
     pub(crate) fn catalog(&self) -> PathBuf {
         self.root.join("catalog.sqlite")
+    }
+}
+
+impl Drop for DataDir {
+    fn drop(&mut self) {
+        // Closing would do, were it not for a child that is being started just now: it shares the
+        // lock until it runs its program.
+        if let Err(error) = self.lock.unlock() {
+            tracing::warn!(directory = %self.root.display(), %error, "cannot unlock");
+        }
     }
 }
 

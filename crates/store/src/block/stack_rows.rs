@@ -53,7 +53,7 @@ fn piece(
     let has_location = |node: &&TreeNode| node.location != NO_LOCATION;
     let parents: UInt32Array = nodes
         .iter()
-        .map(|node| has_location(&node).then_some(base + node.parent))
+        .map(|node| has_location(&node).then(|| base + node.parent))
         .collect();
     let locations: UInt32Array = nodes
         .iter()
@@ -61,7 +61,7 @@ fn piece(
         .collect();
     let stacks: UInt32Array = nodes
         .iter()
-        .map(|node| (node.stack != NO_STACK).then_some(service.first_stack + node.stack))
+        .map(|node| (node.stack != NO_STACK).then(|| service.first_stack + node.stack))
         .collect();
     let is_recursive: Vec<bool> = nodes.iter().map(|node| node.is_recursive).collect();
     let columns: Vec<(ArrayRef, bool)> = vec![

@@ -1,0 +1,242 @@
+//! Whatever is appended, flushed and reopened in whatever order, each query equals what a naive
+//! pass over the profiles gives.
+#![expect(clippy::expect_used, reason = "a test says what went wrong by failing")]
+
+mod naive;
+
+use std::collections::BTreeMap;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use candela_model::FlameTree;
+use candela_model::Labels;
+use candela_model::Profile;
+use candela_query::Aggregation;
+use candela_query::Engine;
+use candela_query::Query;
+use candela_query::SeriesOptions;
+use candela_store::ManualClock;
+use candela_store::Store;
+use candela_store::StoreOptions;
+use candela_store::SyncMode;
+use candela_store::TimeRange;
+use naive::Naive;
+use naive::StackText;
+use proptest::prelude::*;
+
+/// What a test does to the store.
+#[derive(Clone, Debug)]
+enum Step {
+    Append(Box<naive::Plain>),
+    Flush,
+    Reopen,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        8 => naive::plain_profile().prop_map(|plain| Step::Append(Box::new(plain))),
+        1 => Just(Step::Flush),
+        1 => Just(Step::Reopen),
+    ]
+}
+
+fn options(directory: &std::path::Path) -> StoreOptions {
+    StoreOptions {
+        sync: SyncMode::Os,
+        segment_bytes: 1 << 20,
+        max_age: None,
+        clock: Arc::new(ManualClock::at(naive::START_NS)),
+        ..StoreOptions::new(directory)
+    }
+}
+
+fn query(selector: &str, profile_type: &str, range: TimeRange) -> Query {
+    Query {
+        selector: selector.parse().expect("a selector"),
+        profile_type: profile_type.to_owned(),
+        range,
+        ..Query::new("tenant")
+    }
+}
+
+fn stacks_of_tree(tree: &FlameTree) -> BTreeMap<StackText, i64> {
+    let mut stacks = BTreeMap::new();
+    tree.for_each_stack(|path, value| {
+        let names = path.iter().map(|&frame| tree.frames.name(frame).to_owned());
+        *stacks.entry(names.collect()).or_insert(0) += value;
+    });
+    let own = tree.self_value.first().copied().unwrap_or(0);
+    if own != 0 {
+        stacks.insert(Vec::new(), own);
+    }
+    stacks
+}
+
+fn stacks_of_profile(profile: &Profile) -> BTreeMap<StackText, i64> {
+    let mut stacks = BTreeMap::new();
+    for series in &profile.series {
+        for sample in &series.samples {
+            *stacks
+                .entry(naive::stack_text(profile, sample.stack))
+                .or_insert(0) += sample.value;
+        }
+    }
+    stacks.retain(|_, value| *value != 0);
+    stacks
+}
+
+/// Whole numbers must be equal, means rounded to the nearest. What is zero may be there or not.
+fn assert_close<K: Ord + Clone + std::fmt::Debug>(
+    found: &BTreeMap<K, i64>,
+    expected: &BTreeMap<K, f64>,
+    context: &str,
+) {
+    let keys: BTreeSet<&K> = found.keys().chain(expected.keys()).collect();
+    for key in keys {
+        let (found, expected) = (found.get(key), expected.get(key));
+        let difference = found.map_or(0.0, |&it| it as f64) - expected.copied().unwrap_or(0.0);
+        assert!(
+            difference.abs() <= 0.500_001,
+            "{context} {key:?}: {found:?} is not {expected:?}"
+        );
+    }
+}
+
+const SELECTORS: [&str; 7] = [
+    "{}",
+    r#"{service_name="api"}"#,
+    r#"{service_name!="api", pod=~"p-.*"}"#,
+    r#"{thread_name="worker"}"#,
+    r#"{thread_name!="worker"}"#,
+    r#"{service_name=~"api|web", thread_name=~".*"}"#,
+    r#"{pod="worker"}"#,
+];
+
+fn ranges() -> Vec<TimeRange> {
+    let day = naive::START_NS;
+    vec![
+        TimeRange::ALL,
+        TimeRange {
+            from_ns: day + 10 * naive::STEP_NS,
+            to_ns: day + 40 * naive::STEP_NS,
+        },
+        TimeRange {
+            from_ns: day,
+            to_ns: day + 1,
+        },
+    ]
+}
+
+fn check_all(engine: &Engine, naive: &Naive) {
+    for selector in SELECTORS {
+        for range in ranges() {
+            for profile_type in naive::TYPES {
+                check(engine, naive, &query(selector, profile_type, range));
+            }
+        }
+    }
+}
+
+fn check(engine: &Engine, naive: &Naive, query: &Query) {
+    let context = || {
+        format!(
+            "{} {} {:?}",
+            query.selector, query.profile_type, query.range
+        )
+    };
+    let is_gauge = query.profile_type.contains("inuse");
+    let expected = naive.stacks(query);
+    let tree = engine.flame_tree(query).expect("a tree");
+    assert_eq!(tree.partial, None, "{}", context());
+    assert_close(&stacks_of_tree(&tree.value), &expected, &context());
+    if expected.is_empty() {
+        assert!(tree.value.is_empty(), "{}", context());
+        assert_eq!(tree.hint.is_some(), tree.samples == 0, "{}", context());
+    }
+    let profile = engine.profile(query).expect("a profile");
+    if !is_gauge {
+        // Means are rounded by stack and label set there and by stack alone here.
+        assert_close(&stacks_of_profile(&profile.value), &expected, &context());
+    }
+    assert_eq!(profile.value.validate(), Ok(()), "{}", context());
+    for group_by in [
+        vec![],
+        vec!["service_name"],
+        vec!["thread_name"],
+        vec!["pod", "thread_name"],
+    ] {
+        let group_by: Vec<String> = group_by.into_iter().map(str::to_owned).collect();
+        for aggregation in [None, Some(Aggregation::Sum), Some(Aggregation::Average)] {
+            let options = SeriesOptions {
+                step_ns: Some(7 * naive::STEP_NS),
+                group_by: group_by.clone(),
+                aggregation,
+            };
+            let answer = engine.series(query, &options).expect("series");
+            let found: BTreeMap<(Labels, i64), i64> = answer
+                .value
+                .series
+                .into_iter()
+                .flat_map(|line| {
+                    let points = line.points.into_iter();
+                    points.map(move |(step, value)| ((line.labels.clone(), step), value))
+                })
+                .collect();
+            let expected = naive.series(query, &options);
+            assert_close(&found, &expected, &format!("{} {options:?}", context()));
+        }
+    }
+    let labels = engine.labels(query).expect("labels").value;
+    for name in naive.series_label_names(query) {
+        assert!(labels.contains(&name), "{name} {}", context());
+    }
+    let services = engine.services(query);
+    if query.range != TimeRange::ALL {
+        let services = services.expect("services").value;
+        for service in services {
+            let (total, previous) = naive.service_totals(query, &service.service);
+            let found = [("total", service.total), ("before", service.previous_total)];
+            let expected = [("total", total), ("before", previous)];
+            let context = format!("{} {}", service.service, context());
+            assert_close(&found.into(), &expected.into(), &context);
+            if !is_gauge {
+                assert_eq!(service.sparkline.iter().sum::<i64>(), service.total);
+            }
+        }
+    }
+}
+
+async fn run(steps: Vec<Step>) {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let mut store = Store::open(options(directory.path())).expect("opens");
+    let mut naive = Naive::default();
+    for step in steps {
+        match step {
+            Step::Append(plain) => {
+                let profile = plain.profile();
+                naive.add(&profile);
+                store.append("tenant", profile).await.expect("appends");
+            }
+            Step::Flush => store.flush().await.expect("flushes"),
+            Step::Reopen => {
+                drop(store);
+                store = Store::open(options(directory.path())).expect("reopens");
+            }
+        }
+    }
+    check_all(&Engine::new(store.clone()), &naive);
+    store.flush().await.expect("flushes");
+    check_all(&Engine::new(store.clone()), &naive);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 16, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn queries_equal_a_naive_model(steps in prop::collection::vec(step(), 1..24)) {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .build()
+            .expect("a runtime");
+        runtime.block_on(run(steps));
+    }
+}

@@ -1,0 +1,390 @@
+//! The same answers by the most obvious means.
+
+use std::collections::BTreeMap;
+use std::collections::BTreeSet;
+
+use candela_model::FrameKind;
+use candela_model::LabelSetId;
+use candela_model::LabelValue;
+use candela_model::Labels;
+use candela_model::Location;
+use candela_model::Mapping;
+use candela_model::Profile;
+use candela_model::ProfileSeries;
+use candela_model::Sample;
+use candela_model::SampleLabel;
+use candela_model::StackId;
+use candela_model::Temporality;
+use candela_query::Aggregation;
+use candela_query::Query;
+use candela_query::SeriesOptions;
+use candela_store::TimeRange;
+use proptest::prelude::*;
+
+/// An hour before a midnight, so that some profiles are of the next day.
+pub(crate) const START_NS: i64 = 1_732_143_600_000_000_000;
+pub(crate) const STEP_NS: i64 = 100_000_000_000;
+pub(crate) const TYPES: [&str; 3] = [
+    "process_cpu:cpu:nanoseconds:cpu:nanoseconds",
+    "process_cpu:samples:count:cpu:nanoseconds",
+    "memory:inuse_space:bytes:space:bytes",
+];
+const CPU: &str = TYPES[0];
+const SAMPLES: &str = TYPES[1];
+
+/// The names of a stack's frames, root first.
+pub(crate) type StackText = Vec<String>;
+
+/// A profile as a test chooses it.
+#[derive(Clone, Debug)]
+pub(crate) struct Plain {
+    series: Vec<PlainSeries>,
+}
+
+#[derive(Clone, Debug)]
+struct PlainSeries {
+    service: usize,
+    pod: Option<usize>,
+    profile_type: usize,
+    step: i64,
+    period: i64,
+    /// Functions from the leaf up, thread, value.
+    samples: Vec<(Vec<usize>, Option<usize>, i64)>,
+}
+
+const SERVICES: [&str; 3] = ["api", "web", "db"];
+const PODS: [&str; 3] = ["p-1", "p-2", "worker"];
+const THREADS: [&str; 3] = ["worker", "main", "7"];
+
+pub(crate) fn plain_profile() -> impl Strategy<Value = Plain> {
+    let sample = (
+        prop::collection::vec(0_usize..9, 0..6),
+        prop::option::weighted(0.3, 0..THREADS.len()),
+        prop_oneof![9 => -50_i64..1000, 1 => Just(0)],
+    );
+    let series = (
+        0..SERVICES.len(),
+        prop::option::of(0..PODS.len()),
+        0..TYPES.len(),
+        0_i64..60,
+        prop_oneof![Just(0_i64), Just(10), Just(7)],
+        prop::collection::vec(sample, 0..12),
+    );
+    let series =
+        series.prop_map(
+            |(service, pod, profile_type, step, period, samples)| PlainSeries {
+                service,
+                pod,
+                profile_type,
+                step,
+                period,
+                samples,
+            },
+        );
+    prop::collection::vec(series, 1..4).prop_map(|series| Plain { series })
+}
+
+impl Plain {
+    pub(crate) fn profile(&self) -> Profile {
+        let mut profile = Profile::default();
+        for plain in &self.series {
+            let mut labels = Labels::from_pairs([("service_name", SERVICES[plain.service])]);
+            if let Some(pod) = plain.pod {
+                labels.set("pod", PODS[pod]);
+            }
+            let profile_type = TYPES[plain.profile_type].parse().expect("a type");
+            let mut series = ProfileSeries::new(labels, profile_type);
+            series.start_ns = START_NS + plain.step * STEP_NS;
+            series.duration_ns = STEP_NS;
+            series.period = plain.period;
+            for (functions, thread, value) in &plain.samples {
+                let stack: Vec<_> = functions
+                    .iter()
+                    .map(|&function| location(&mut profile, function))
+                    .collect();
+                let stack = profile.stacks.intern(&stack);
+                let label_set = thread.map_or(LabelSetId(0), |thread| {
+                    let key = profile.symbols.strings.intern("thread_name");
+                    let value = profile.symbols.strings.intern(THREADS[thread]);
+                    let label = SampleLabel::text(key, value);
+                    profile.label_sets.intern(vec![label])
+                });
+                series.samples.push(Sample {
+                    label_set,
+                    ..Sample::new(stack, *value)
+                });
+            }
+            profile.series.push(series);
+        }
+        profile
+    }
+}
+
+/// Plain functions, one with another inlined into it, and an address without symbols.
+fn location(profile: &mut Profile, number: usize) -> candela_model::LocationId {
+    let symbols = &mut profile.symbols;
+    let file = symbols.strings.intern("/usr/lib/libdemo.so");
+    let build_id = symbols.strings.intern("ab12");
+    let mapping = symbols.intern_mapping(Mapping {
+        memory_start: 0x1000,
+        memory_limit: 0x9000,
+        file_offset: 0,
+        file,
+        build_id,
+    });
+    let place = Location::new(FrameKind::Native, 0x1000 + number as u64).in_mapping(mapping);
+    match number {
+        8 => symbols.intern_location(&place, &[]),
+        7 => {
+            let inner = symbols.intern_function("inner", "", "demo.c", 3);
+            let outer = symbols.intern_function("outer", "", "demo.c", 30);
+            symbols.intern_location(&place, &[(inner, 4, 0), (outer, 33, 0)])
+        }
+        _ => {
+            let name = format!("function_{number}");
+            let function = symbols.intern_function(&name, "", "demo.c", number as u32 * 10);
+            symbols.intern_location(&place, &[(function, number as u32 * 10 + 1, 2)])
+        }
+    }
+}
+
+pub(crate) fn stack_text(profile: &Profile, stack: StackId) -> StackText {
+    let mut names = Vec::new();
+    for &location in profile.stacks.get(stack).iter().rev() {
+        let lines = profile.symbols.lines(location);
+        if lines.is_empty() {
+            names.push(profile.symbols.address_name(location));
+        }
+        for line in lines.iter().rev() {
+            let function = profile.symbols.function(line.function);
+            names.push(profile.symbols.strings.get(function.name).to_owned());
+        }
+    }
+    names
+}
+
+/// A sample with everything that a query may ask about it.
+#[derive(Clone, Debug)]
+struct FlatSample {
+    profile: usize,
+    stack: StackText,
+    labels: Labels,
+    value: i64,
+}
+
+#[derive(Clone, Debug)]
+struct FlatProfile {
+    labels: Labels,
+    profile_type: String,
+    start_ns: i64,
+    period: i64,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Naive {
+    profiles: Vec<FlatProfile>,
+    samples: Vec<FlatSample>,
+}
+
+impl Naive {
+    pub(crate) fn add(&mut self, profile: &Profile) {
+        for series in &profile.series {
+            let number = self.profiles.len();
+            self.profiles.push(FlatProfile {
+                labels: series.labels.clone(),
+                profile_type: series.profile_type.to_string(),
+                start_ns: series.start_ns,
+                period: series.period,
+            });
+            // Equal samples of a profile are one sample.
+            let mut merged: BTreeMap<(StackText, Labels), i64> = BTreeMap::new();
+            for sample in &series.samples {
+                let mut labels = series.labels.clone();
+                for label in profile.label_sets.get(sample.label_set) {
+                    let LabelValue::Text(value) = label.value else {
+                        continue;
+                    };
+                    let strings = &profile.symbols.strings;
+                    labels.set_default(strings.get(label.key), strings.get(value));
+                }
+                let key = (stack_text(profile, sample.stack), labels);
+                *merged.entry(key).or_default() += sample.value;
+            }
+            for ((stack, labels), value) in merged {
+                self.samples.push(FlatSample {
+                    profile: number,
+                    stack,
+                    labels,
+                    value,
+                });
+            }
+        }
+    }
+
+    /// Divisors of the profiles that are of the query's type and time: the selector aside.
+    fn of_type(&self, query: &Query, range: TimeRange) -> BTreeMap<usize, i64> {
+        let own: BTreeSet<&Labels> = self
+            .profiles
+            .iter()
+            .filter(|profile| profile.profile_type == SAMPLES && range.contains(profile.start_ns))
+            .map(|profile| &profile.labels)
+            .collect();
+        let mut found = BTreeMap::new();
+        for (number, profile) in self.profiles.iter().enumerate() {
+            if !range.contains(profile.start_ns) {
+                continue;
+            }
+            if profile.profile_type == query.profile_type {
+                found.insert(number, 1);
+            }
+            let is_derived = query.profile_type == SAMPLES
+                && profile.profile_type == CPU
+                && profile.period > 0
+                && !own.contains(&profile.labels);
+            if is_derived {
+                found.insert(number, profile.period);
+            }
+        }
+        found
+    }
+
+    fn is_gauge(query: &Query) -> bool {
+        let profile_type: candela_model::ProfileType = query.profile_type.parse().expect("a type");
+        profile_type.temporality() == Temporality::Gauge
+    }
+
+    /// The samples that match, with divided values, and the divisors of the profiles.
+    fn matching(&self, query: &Query) -> Vec<(&FlatSample, i64)> {
+        let profiles = self.of_type(query, query.range);
+        let samples = self.samples.iter();
+        samples
+            .filter(|sample| {
+                query
+                    .selector
+                    .matches(|name| sample.labels.get(name).unwrap_or(""))
+            })
+            .filter_map(|sample| {
+                let divisor = *profiles.get(&sample.profile)?;
+                Some((sample, rounded(sample.value, divisor)))
+            })
+            .collect()
+    }
+
+    /// Profiles whose series might match, by series: what a mean is over.
+    fn counts(&self, query: &Query, step_ns: Option<i64>) -> BTreeMap<(i64, &Labels), i64> {
+        let mut counts = BTreeMap::new();
+        for number in self.of_type(query, query.range).into_keys() {
+            let profile = &self.profiles[number];
+            let step = step_ns.map_or(0, |step| profile.start_ns.div_euclid(step) * step);
+            *counts.entry((step, &profile.labels)).or_default() += 1;
+        }
+        counts
+    }
+
+    pub(crate) fn stacks(&self, query: &Query) -> BTreeMap<StackText, f64> {
+        let counts = self.counts(query, None);
+        let mut sums: BTreeMap<StackText, f64> = BTreeMap::new();
+        for (sample, value) in self.matching(query) {
+            let labels = &self.profiles[sample.profile].labels;
+            let count = if Self::is_gauge(query) {
+                counts[&(0, labels)]
+            } else {
+                1
+            };
+            *sums.entry(sample.stack.clone()).or_default() += value as f64 / count as f64;
+        }
+        sums
+    }
+
+    pub(crate) fn series(
+        &self,
+        query: &Query,
+        options: &SeriesOptions,
+    ) -> BTreeMap<(Labels, i64), f64> {
+        let step_ns = options.step_ns.expect("a step");
+        let default = if Self::is_gauge(query) {
+            Aggregation::Average
+        } else {
+            Aggregation::Sum
+        };
+        let is_average = options.aggregation.unwrap_or(default) == Aggregation::Average;
+        let counts = self.counts(query, Some(step_ns));
+        let mut sums: BTreeMap<(Labels, i64), f64> = BTreeMap::new();
+        for (sample, value) in self.matching(query) {
+            let profile = &self.profiles[sample.profile];
+            let step = profile.start_ns.div_euclid(step_ns) * step_ns;
+            let count = if is_average {
+                counts[&(step, &profile.labels)]
+            } else {
+                1
+            };
+            let group = options
+                .group_by
+                .iter()
+                .filter_map(|name| Some((name.as_str(), sample.labels.get(name)?)));
+            let sum = sums.entry((Labels::from_pairs(group), step)).or_default();
+            *sum += value as f64 / count as f64;
+        }
+        sums
+    }
+
+    /// The totals of a service in the range and in the one before, which is as long.
+    pub(crate) fn service_totals(&self, query: &Query, service: &str) -> (f64, f64) {
+        let length = query.range.to_ns - query.range.from_ns;
+        let before = TimeRange {
+            from_ns: query.range.from_ns - length,
+            to_ns: query.range.from_ns,
+        };
+        let both = TimeRange {
+            from_ns: before.from_ns,
+            to_ns: query.range.to_ns,
+        };
+        // Which series derive their count is decided over all that is read.
+        let divisors = self.of_type(query, both);
+        let total = |range: TimeRange| -> f64 {
+            let counts_query = Query {
+                range,
+                ..query.clone()
+            };
+            let counts = self.counts(&counts_query, None);
+            let samples = self.samples.iter().filter(|sample| {
+                let profile = &self.profiles[sample.profile];
+                range.contains(profile.start_ns)
+                    && profile.labels.get("service_name") == Some(service)
+                    && query
+                        .selector
+                        .matches(|name| sample.labels.get(name).unwrap_or(""))
+            });
+            let values = samples.filter_map(|sample| {
+                let divisor = *divisors.get(&sample.profile)?;
+                let labels = &self.profiles[sample.profile].labels;
+                let count = if Self::is_gauge(query) {
+                    counts[&(0, labels)]
+                } else {
+                    1
+                };
+                Some(rounded(sample.value, divisor) as f64 / count as f64)
+            });
+            values.sum()
+        };
+        (total(query.range), total(before))
+    }
+
+    pub(crate) fn series_label_names(&self, query: &Query) -> BTreeSet<String> {
+        let mut names = BTreeSet::new();
+        for profile in &self.profiles {
+            let is_match = query.range.contains(profile.start_ns)
+                && query
+                    .selector
+                    .matches(|name| profile.labels.get(name).unwrap_or(""));
+            if is_match {
+                names.extend(profile.labels.iter().map(|(name, _)| name.to_owned()));
+            }
+        }
+        names
+    }
+}
+
+fn rounded(value: i64, divisor: i64) -> i64 {
+    (value as f64 / divisor as f64).round() as i64
+}

@@ -1,0 +1,278 @@
+//! What is acknowledged is there after a crash at any moment.
+
+mod common;
+
+use std::fs;
+use std::io::BufRead;
+use std::io::BufReader;
+use std::io::Write;
+use std::path::Path;
+use std::path::PathBuf;
+use std::process::Command;
+use std::process::Stdio;
+use std::sync::Arc;
+
+use candela_store::ManualClock;
+use candela_store::Store;
+use candela_store::StoreError;
+use candela_store::StoreOptions;
+use candela_store::SyncMode;
+use common::NOON_NS;
+use common::block_on;
+use common::options;
+use common::profile;
+use common::totals;
+
+fn segments(directory: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(directory.join("wal")).expect("the log's directory");
+    let mut paths: Vec<PathBuf> = entries
+        .map(|entry| entry.expect("an entry").path())
+        .collect();
+    paths.sort();
+    paths
+}
+
+/// Appends profiles with the values 1 to `count` and closes the store.
+fn fill(directory: &Path, count: i64) {
+    let store = Store::open(options(directory)).expect("opens");
+    block_on(async {
+        for value in 1..=count {
+            store.append("t", profile(value)).await.expect("appends");
+        }
+    });
+}
+
+#[test]
+fn a_torn_tail_is_cut_at_every_offset() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    fill(directory.path(), 2);
+    let path = segments(directory.path()).remove(0);
+    let with_two = fs::read(&path).expect("the segment");
+    let third = tempfile::tempdir().expect("a temporary directory");
+    fill(third.path(), 3);
+    let with_three = fs::read(segments(third.path()).remove(0)).expect("the segment");
+    assert!(with_three.len() > with_two.len());
+    for length in with_two.len()..=with_three.len() {
+        for is_padded in [false, true] {
+            let torn = tempfile::tempdir().expect("a temporary directory");
+            fill(torn.path(), 2);
+            let mut content = [&with_two[..], &with_three[with_two.len()..length]].concat();
+            if is_padded {
+                content.resize(1 << 20, 0);
+            }
+            fs::write(segments(torn.path()).remove(0), content).expect("writes");
+            let is_whole = length == with_three.len();
+            let is_torn = length > with_two.len() && !is_whole;
+            let store = Store::open(options(torn.path())).expect("opens");
+            let expected = if is_whole { vec![1, 2, 3] } else { vec![1, 2] };
+            assert_eq!(totals(&store, "t"), expected, "{length}");
+            assert_eq!(store.status().torn_tails, u64::from(is_torn), "{length}");
+            drop(store);
+            let store = Store::open(options(torn.path())).expect("opens again");
+            assert_eq!(store.status().torn_tails, 0, "the tail was cut off");
+            assert_eq!(totals(&store, "t"), expected, "{length}");
+        }
+    }
+}
+
+#[test]
+fn a_record_that_goes_bad_takes_no_other_with_it() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    fill(directory.path(), 3);
+    let path = segments(directory.path()).remove(0);
+    let mut content = fs::read(&path).expect("the segment");
+    // Behind the header and inside the first record.
+    content[60] ^= 1;
+    fs::write(&path, content).expect("writes");
+    let store = Store::open(options(directory.path())).expect("opens");
+    assert_eq!(totals(&store, "t"), [2, 3]);
+    assert_eq!(store.status().damaged_records, 1);
+    assert_eq!(store.status().torn_tails, 0);
+}
+
+#[test]
+fn flush_and_reopen_keep_each_profile_once() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    fill(directory.path(), 3);
+    let store = Store::open(options(directory.path())).expect("opens");
+    assert_eq!(store.status().replayed, 3);
+    block_on(async {
+        store.flush().await.expect("flushes");
+        assert_eq!(totals(&store, "t"), [1, 2, 3]);
+        store.append("t", profile(4)).await.expect("appends");
+        store.append("t", profile(5)).await.expect("appends");
+    });
+    assert_eq!(store.status().head_samples, 2);
+    assert_eq!(segments(directory.path()).len(), 2);
+    drop(store);
+    let store = Store::open(options(directory.path())).expect("opens");
+    assert_eq!(store.status().replayed, 2);
+    assert_eq!(totals(&store, "t"), [1, 2, 3, 4, 5]);
+    block_on(store.clone().shutdown()).expect("shuts down");
+    assert_eq!(
+        segments(directory.path()).len(),
+        1,
+        "all but the newest are gone"
+    );
+    assert_eq!(store.status().head_samples, 0);
+    assert_eq!(totals(&store, "t"), [1, 2, 3, 4, 5]);
+}
+
+#[test]
+fn a_flush_that_did_not_reach_the_catalog_is_taken_back() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    fill(directory.path(), 3);
+    let saved = tempfile::tempdir().expect("a temporary directory");
+    let log = segments(directory.path()).remove(0);
+    fs::copy(
+        directory.path().join("catalog.sqlite"),
+        saved.path().join("catalog"),
+    )
+    .expect("copies");
+    fs::copy(&log, saved.path().join("log")).expect("copies");
+    let store = Store::open(options(directory.path())).expect("opens");
+    block_on(store.shutdown()).expect("flushes");
+    // As if the process had died between the files of the block and the catalog.
+    for suffix in ["-wal", "-shm"] {
+        let _ = fs::remove_file(directory.path().join(format!("catalog.sqlite{suffix}")));
+    }
+    fs::copy(
+        saved.path().join("catalog"),
+        directory.path().join("catalog.sqlite"),
+    )
+    .expect("copies");
+    fs::copy(saved.path().join("log"), &log).expect("copies");
+    let store = Store::open(options(directory.path())).expect("opens");
+    assert_eq!(store.status().blocks, 0);
+    assert_eq!(totals(&store, "t"), [1, 2, 3]);
+    block_on(store.shutdown()).expect("flushes again");
+    let store = Store::open(options(directory.path())).expect("opens");
+    assert_eq!(totals(&store, "t"), [1, 2, 3]);
+}
+
+#[test]
+fn a_lost_catalog_is_made_again_from_the_blocks() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    fill(directory.path(), 3);
+    let store = Store::open(options(directory.path())).expect("opens");
+    block_on(async {
+        store.flush().await.expect("flushes");
+        store.append("t", profile(4)).await.expect("appends");
+        store.flush().await.expect("flushes");
+        store.append("t", profile(5)).await.expect("appends");
+    });
+    drop(store);
+    for name in ["catalog.sqlite", "catalog.sqlite-wal", "catalog.sqlite-shm"] {
+        let _ = fs::remove_file(directory.path().join(name));
+    }
+    let store = Store::open(options(directory.path())).expect("opens");
+    assert_eq!(totals(&store, "t"), [1, 2, 3, 4, 5]);
+}
+
+#[test]
+fn a_newer_log_is_refused() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    fill(directory.path(), 1);
+    let path = segments(directory.path()).remove(0);
+    let mut content = fs::read(&path).expect("the segment");
+    content[8] = 9;
+    fs::write(&path, content).expect("writes");
+    let error = Store::open(options(directory.path())).expect_err("a newer log");
+    assert!(
+        matches!(
+            error,
+            StoreError::Newer {
+                what: "log",
+                found: 9,
+                ..
+            }
+        ),
+        "{error}"
+    );
+}
+
+/// Not a test of its own: what [`kill_nine_loses_nothing_acknowledged`] runs and kills.
+#[test]
+fn child_that_appends() {
+    let Some(directory) = std::env::var_os("CANDELA_TEST_CHILD") else {
+        return;
+    };
+    let first: i64 = std::env::var("CANDELA_TEST_FIRST")
+        .expect("set by the parent")
+        .parse()
+        .expect("a number");
+    let store = Store::open(crash_options(Path::new(&directory))).expect("opens");
+    let flushing = store.clone();
+    block_on(async {
+        tokio::spawn(async move {
+            loop {
+                flushing.flush().await.expect("flushes");
+            }
+        });
+        for value in first.. {
+            store.append("t", profile(value)).await.expect("appends");
+            println!("ack {value}");
+            std::io::stdout().flush().expect("the parent reads");
+        }
+    });
+}
+
+fn crash_options(directory: &Path) -> StoreOptions {
+    StoreOptions {
+        sync: SyncMode::Os,
+        segment_bytes: 64 << 10,
+        clock: Arc::new(ManualClock::at(NOON_NS)),
+        ..StoreOptions::new(directory)
+    }
+}
+
+#[test]
+fn kill_nine_loses_nothing_acknowledged() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let mut acknowledged: Vec<i64> = Vec::new();
+    let mut next = 1;
+    // Each round dies after another number of acknowledgements, so at another point of a flush.
+    for round in 0..20 {
+        let program = std::env::current_exe().expect("this test");
+        let mut child = Command::new(program)
+            .args(["child_that_appends", "--exact", "--nocapture"])
+            .env("CANDELA_TEST_CHILD", directory.path())
+            .env("CANDELA_TEST_FIRST", next.to_string())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("starts");
+        let output = child.stdout.take().expect("piped");
+        let wanted = 1 + (round * 37) % 50;
+        let mut seen = 0;
+        let mut is_killed = false;
+        for line in BufReader::new(output).lines() {
+            let line = line.expect("text");
+            let Some(value) = line.strip_prefix("ack ") else {
+                continue;
+            };
+            acknowledged.push(value.parse().expect("a number"));
+            seen += 1;
+            if seen >= wanted && !is_killed {
+                child.kill().expect("kills");
+                is_killed = true;
+            }
+        }
+        child.wait().expect("ends");
+        assert!(is_killed, "round {round}: the child ended by itself");
+        let store = Store::open(crash_options(directory.path())).expect("opens");
+        let readable = totals(&store, "t");
+        let mut unique = readable.clone();
+        unique.dedup();
+        assert_eq!(readable, unique, "round {round}: a profile is there twice");
+        for value in &acknowledged {
+            assert!(
+                readable.binary_search(value).is_ok(),
+                "round {round}: {value} was acknowledged and is gone"
+            );
+        }
+        // At most the one that was on its way is there without having been acknowledged.
+        assert!(readable.len() <= acknowledged.len() + round as usize + 1);
+        next = readable.last().copied().unwrap_or(0) + 1;
+    }
+}
