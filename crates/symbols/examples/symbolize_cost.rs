@@ -1,8 +1,10 @@
-//! What naming addresses costs, beside blazesym, on any ELF file: `symbolize_cost FILE [ADDRESSES] [ROUNDS]`.
+//! What naming addresses costs, beside blazesym, on any ELF file: `symbolize_cost FILE [ADDRESSES]
+//! [ROUNDS]`.
 //!
-//! Cold is a new symbolizer, from opening the file to the last of ADDRESSES names (spread evenly over the file's code);
-//! warm is the same addresses again, per address. Rounds of both libraries alternate and medians are compared, so that a
-//! noisy machine hurts both alike. Run it with `--release`.
+//! Cold is a new symbolizer, from opening the file to the last of ADDRESSES names (spread evenly
+//! over the file's code); warm is the same addresses again, per address. Rounds of both libraries
+//! alternate and medians are compared, so that a noisy machine hurts both alike. Run it with
+//! `--release`.
 
 #![expect(clippy::print_stdout, reason = "printing figures is what it is for")]
 
@@ -66,7 +68,8 @@ fn main() {
     print_row("named", &ours, &theirs, |round| round.named as f64);
 }
 
-/// Addresses spread evenly over the executable segments, as a sampler would not have them: the worst case for caches.
+/// Addresses spread evenly over the executable segments, as a sampler would not have them: the
+/// worst case for caches.
 fn code_addresses(file: &Path, count: u64) -> Vec<u64> {
     let object = ObjectFile::open(file).expect("the file is a readable ELF file");
     let code: Vec<_> = object

@@ -6,7 +6,8 @@ use sha2::{Digest, Sha256};
 use std::fmt;
 use std::fmt::Write as _;
 
-/// Bytes taken from each end of a file for the hash of OpenTelemetry's `process.executable.build_id.htlhash`.
+/// Bytes taken from each end of a file for the hash of OpenTelemetry's
+/// `process.executable.build_id.htlhash`.
 const HASHED_END: usize = 4096;
 
 /// Longest build id accepted, in bytes; linkers write 16 to 32, Go about 83.
@@ -19,7 +20,8 @@ pub enum BuildId {
     Gnu(Box<[u8]>),
     /// The build id that Go's linker writes into `.note.go.buildid`.
     Go(Box<str>),
-    /// SHA-256 of first 4 KiB, last 4 KiB and length (big-endian u64), cut to 16 bytes: OpenTelemetry's `htlhash`.
+    /// SHA-256 of first 4 KiB, last 4 KiB and length (big-endian u64), cut to 16 bytes:
+    /// OpenTelemetry's `htlhash`.
     Hash([u8; 16]),
 }
 
@@ -41,7 +43,8 @@ impl BuildId {
         }
     }
 
-    /// The `htlhash` of a file's bytes (OpenTelemetry semantic conventions, `process.executable.build_id.htlhash`).
+    /// The `htlhash` of a file's bytes (OpenTelemetry semantic conventions,
+    /// `process.executable.build_id.htlhash`).
     pub fn hash_of(data: &[u8]) -> Self {
         let end = data.len().min(HASHED_END);
         let mut hasher = Sha256::new();
@@ -53,7 +56,8 @@ impl BuildId {
         Self::Hash(id)
     }
 
-    /// The lower-case hexadecimal digits of a GNU build id, as debuginfod and `.build-id` directories use them.
+    /// The lower-case hexadecimal digits of a GNU build id, as debuginfod and `.build-id`
+    /// directories use them.
     pub fn gnu_hex(&self) -> Option<String> {
         match self {
             Self::Gnu(bytes) => Some(hex(bytes)),
@@ -98,7 +102,8 @@ fn gnu_note(notes: &[u8]) -> Option<&[u8]> {
     }
 }
 
-/// `.note.go.buildid`: name `Go\0\0`, type 4, description the id as text (`cmd/internal/buildid` of Go).
+/// `.note.go.buildid`: name `Go\0\0`, type 4, description the id as text (`cmd/internal/buildid` of
+/// Go).
 fn go_build_id<'data, Header: FileHeader>(elf: &ElfFile<'data, Header>) -> Option<&'data str> {
     let note = elf
         .section_by_name_bytes(b".note.go.buildid")?

@@ -12,16 +12,19 @@ use std::fs::File;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Files whose identity is remembered, so that the same library in a thousand processes is opened once.
+/// Files whose identity is remembered, so that the same library in a thousand processes is opened
+/// once.
 const REMEMBERED_FILES: usize = 16 * 1024;
 
-/// Objects that are remembered at all. What is kept of one without symbolizer is about a hundred bytes.
+/// Objects that are remembered at all. What is kept of one without symbolizer is about a hundred
+/// bytes.
 const REMEMBERED_OBJECTS: usize = 8 * 1024;
 
 /// Bounds of a [`SymbolCache`], and where its symbolizers look.
 #[derive(Debug, Clone)]
 pub struct SymbolCacheOptions {
-    /// Bound for parsed symbols in bytes of heap. The object used last is always kept, even when it alone is larger.
+    /// Bound for parsed symbols in bytes of heap. The object used last is always kept, even when it
+    /// alone is larger.
     pub max_symbol_bytes: usize,
     /// Bound for remembered answers in bytes of heap.
     pub max_answer_bytes: usize,
@@ -68,8 +71,8 @@ pub struct SymbolCacheStats {
 
 /// Symbolizers by build id, answers by address.
 ///
-/// Callers keep no object longer than they need it: an [`ObjectFile`] pins its file, and with it a container's file
-/// system.
+/// Callers keep no object longer than they need it: an [`ObjectFile`] pins its file, and with it a
+/// container's file system.
 #[derive(Debug)]
 pub struct SymbolCache {
     options: SymbolCacheOptions,
@@ -117,8 +120,9 @@ impl SymbolCache {
         }
     }
 
-    /// The object in `file`, mapped once however many processes and paths lead to it. `path` is the path as the process
-    /// knows it and `root` the process's root directory (`/proc/PID/root`); both serve the search for debug files.
+    /// The object in `file`, mapped once however many processes and paths lead to it. `path` is the
+    /// path as the process knows it and `root` the process's root directory (`/proc/PID/root`);
+    /// both serve the search for debug files.
     ///
     /// # Errors
     /// As [`ObjectFile::from_file`]. That a file is no ELF file is remembered until it changes.
@@ -150,7 +154,8 @@ impl SymbolCache {
         }
     }
 
-    /// Opens `path` as seen from `root` (`/` for this mount namespace), then as [`open`](Self::open).
+    /// Opens `path` as seen from `root` (`/` for this mount namespace), then as
+    /// [`open`](Self::open).
     ///
     /// # Errors
     /// As [`ObjectFile::open`].
@@ -159,7 +164,8 @@ impl SymbolCache {
         self.open(&file, path, root)
     }
 
-    /// Resolves an address of `object` as [`Symbolizer::resolve`] does, from memory where the answer is known.
+    /// Resolves an address of `object` as [`Symbolizer::resolve`] does, from memory where the
+    /// answer is known.
     pub fn resolve(&self, object: &Arc<ObjectFile>, elf_address: u64) -> Resolution {
         let (number, symbolizer) = {
             let mut state = self.lock();
@@ -270,8 +276,8 @@ impl State {
         held.map(|symbolizer| symbolizer.heap_bytes()).sum()
     }
 
-    /// Drops symbolizers, least recently used first, until the rest fits. Runs after a miss only, where a walk over
-    /// some hundred objects is lost in the cost of the lookup.
+    /// Drops symbolizers, least recently used first, until the rest fits. Runs after a miss only,
+    /// where a walk over some hundred objects is lost in the cost of the lookup.
     fn evict(&mut self, options: &SymbolCacheOptions) {
         let mut bytes = self.symbol_bytes();
         while bytes > options.max_symbol_bytes {
@@ -306,7 +312,8 @@ impl State {
     }
 }
 
-/// Heap of one answer: its frames, the reference counts and the map's slot. Names belong to the symbolizer's pool.
+/// Heap of one answer: its frames, the reference counts and the map's slot. Names belong to the
+/// symbolizer's pool.
 fn weight(answer: &Resolution) -> usize {
     answer.frames.len() * size_of::<SourceFrame>() + 96
 }

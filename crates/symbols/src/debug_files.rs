@@ -1,4 +1,5 @@
-//! Finding the separate debug file of a stripped object: by build id, by `.gnu_debuglink`, and its `dwz` supplement.
+//! Finding the separate debug file of a stripped object: by build id, by `.gnu_debuglink`, and its
+//! `dwz` supplement.
 
 use crate::build_id::BuildId;
 use crate::object_file::ObjectFile;
@@ -25,9 +26,9 @@ impl Default for DebugFileSearch {
 }
 
 impl DebugFileSearch {
-    /// The separate debug file of `object`: first in its own root directory, then on the host; in each by debuglink,
-    /// then by build id. A file is only taken when its build id equals the object's, or, where one of the two has
-    /// none, when its CRC equals that of the debuglink.
+    /// The separate debug file of `object`: first in its own root directory, then on the host; in
+    /// each by debuglink, then by build id. A file is only taken when its build id equals the
+    /// object's, or, where one of the two has none, when its CRC equals that of the debuglink.
     pub fn find(&self, object: &ObjectFile) -> Option<Arc<ObjectFile>> {
         let roots = object.root().into_iter().chain([Path::new("/")]);
         roots.into_iter().find_map(|root| {
@@ -36,7 +37,8 @@ impl DebugFileSearch {
         })
     }
 
-    /// The file that `dwz` moved shared debug information to, named in `.gnu_debugaltlink` with its build id.
+    /// The file that `dwz` moved shared debug information to, named in `.gnu_debugaltlink` with its
+    /// build id.
     pub fn find_supplement(&self, debug_file: &ObjectFile) -> Option<Arc<ObjectFile>> {
         let elf = debug_file.elf()?;
         let (name, build_id) = elf.gnu_debugaltlink().ok()??;
@@ -72,7 +74,8 @@ impl DebugFileSearch {
     fn by_debuglink(&self, object: &ObjectFile, root: &Path) -> Option<Arc<ObjectFile>> {
         let elf = object.elf()?;
         let (name, crc) = elf.gnu_debuglink().ok()??;
-        // The link is a bare file name; anything with a directory in it was not written by a linker.
+        // The link is a bare file name; anything with a directory in it was not written by a
+        // linker.
         let name = Path::new(OsStr::from_bytes(name));
         if name.components().count() != 1
             || !matches!(name.components().next(), Some(Component::Normal(_)))
@@ -107,7 +110,8 @@ fn build_id_path(directory: &Path, id: &BuildId) -> Option<PathBuf> {
     )
 }
 
-/// Equal build ids say more than a CRC and cost nothing; only without them the whole file is summed.
+/// Equal build ids say more than a CRC and cost nothing; only without them the whole file is
+/// summed.
 fn matches_link(object: &ObjectFile, found: &ObjectFile, crc: u32) -> bool {
     match (object.build_id(), found.build_id()) {
         (BuildId::Gnu(wanted), BuildId::Gnu(given)) => wanted == given,

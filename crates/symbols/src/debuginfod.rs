@@ -1,7 +1,8 @@
 //! Debug files by build id from debuginfod servers, fetched by threads of their own.
 //!
-//! Protocol and cache layout are those of elfutils (`debuginfod(8)`, `debuginfod_find_debuginfo(3)`), so that a cache
-//! directory can be shared with gdb and its kin: `DIRECTORY/BUILDID/debuginfo`, empty when the servers had none.
+//! Protocol and cache layout are those of elfutils (`debuginfod(8)`,
+//! `debuginfod_find_debuginfo(3)`), so that a cache directory can be shared with gdb and its kin:
+//! `DIRECTORY/BUILDID/debuginfo`, empty when the servers had none.
 
 mod disk;
 mod fetch;
@@ -107,14 +108,15 @@ impl Debuginfod {
         for number in 0..WORKERS {
             let shared = Arc::clone(&shared);
             let thread = std::thread::Builder::new().name(format!("debuginfod-{number}"));
-            // Not joined at the end: a transfer may hang for as long as its timeout, and no caller should.
+            // Not joined at the end: a transfer may hang for as long as its timeout, and no caller
+            // should.
             thread.spawn(move || shared.work())?;
         }
         Ok(Self { shared })
     }
 
-    /// What is known of the debug file with this build id; asks the servers in the background when nothing is. Only GNU
-    /// build ids are known to servers.
+    /// What is known of the debug file with this build id; asks the servers in the background when
+    /// nothing is. Only GNU build ids are known to servers.
     pub fn debug_file(&self, id: &BuildId) -> Lookup {
         let Some(digits) = id.gnu_hex() else {
             return Lookup::Absent;
@@ -122,7 +124,8 @@ impl Debuginfod {
         self.shared.lookup(&digits)
     }
 
-    /// Waits until nothing is queued or under way, at most `patience`; returns whether that came true.
+    /// Waits until nothing is queued or under way, at most `patience`; returns whether that came
+    /// true.
     pub fn wait_until_idle(&self, patience: Duration) -> bool {
         let state = self.shared.lock();
         let busy = |state: &mut State| !state.queue.is_empty() || state.running > 0;

@@ -3,8 +3,9 @@
 use crate::frame::FrameLanguage;
 use std::borrow::Cow;
 
-/// Longest name that is demangled, in bytes. Demangling may grow a name by orders of magnitude, and hostile
-/// names are made for that; real ones beyond this length are template noise that nobody reads.
+/// Longest name that is demangled, in bytes. Demangling may grow a name by orders of magnitude, and
+/// hostile names are made for that; real ones beyond this length are template noise that nobody
+/// reads.
 const LONGEST_NAME: usize = 16 * 1024;
 
 /// A name for readers and the language its mangling gives away.
@@ -16,7 +17,8 @@ pub struct Demangled<'a> {
     pub language: FrameLanguage,
 }
 
-/// Demangles `raw`: Rust without its hash suffix, C++ with template and function arguments as `c++filt` prints them.
+/// Demangles `raw`: Rust without its hash suffix, C++ with template and function arguments as
+/// `c++filt` prints them.
 ///
 /// ```
 /// use candela_symbols::demangle::demangle;
@@ -53,8 +55,9 @@ pub fn demangle(raw: &str) -> Demangled<'_> {
     }
 }
 
-/// Cuts what linkers and compilers append to a mangled name: `@@VERSION`, `@plt`, `.cold`, `.part.0`, `.llvm.123`.
-/// The version says nothing to a reader; a clone suffix does and is returned.
+/// Cuts what linkers and compilers append to a mangled name: `@@VERSION`, `@plt`, `.cold`,
+/// `.part.0`, `.llvm.123`. The version says nothing to a reader; a clone suffix does and is
+/// returned.
 fn split_suffix(raw: &str) -> (&str, &str) {
     let mangled = raw.starts_with("_Z") || raw.starts_with("_R");
     if !mangled {
@@ -64,7 +67,8 @@ fn split_suffix(raw: &str) -> (&str, &str) {
     let clone_at = unversioned
         .char_indices()
         .find_map(|(at, character)| (character == '.').then_some(at));
-    // Legacy Rust names have dots inside (`..` for `::` in impl paths), always before the closing `E`.
+    // Legacy Rust names have dots inside (`..` for `::` in impl paths), always before the closing
+    // `E`.
     let clone_at = match clone_at {
         Some(_) if raw.starts_with("_ZN") => unversioned
             .rfind('E')
@@ -80,7 +84,8 @@ fn split_suffix(raw: &str) -> (&str, &str) {
 
 fn demangle_rust(symbol: &str) -> Option<String> {
     let demangled = rustc_demangle::try_demangle(symbol).ok()?;
-    // A C++ name such as `_ZN3foo3barE` satisfies the legacy Rust grammar too; only the hash tells them apart.
+    // A C++ name such as `_ZN3foo3barE` satisfies the legacy Rust grammar too; only the hash tells
+    // them apart.
     let is_legacy = symbol.starts_with("_ZN");
     if is_legacy && !has_legacy_hash(symbol) {
         return None;

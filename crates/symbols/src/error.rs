@@ -29,18 +29,6 @@ pub enum Error {
         /// What the parser stumbled over.
         reason: String,
     },
-    /// The file is larger than the caller's bound.
-    #[error(
-        "{path} has {size} bytes, more than the limit of {limit}; raise the limit or remove the file"
-    )]
-    TooLarge {
-        /// The file as the caller named it.
-        path: PathBuf,
-        /// Its size in bytes.
-        size: u64,
-        /// The bound in bytes.
-        limit: u64,
-    },
     /// `/proc/kallsyms` shows zero for every address.
     #[error(
         "the kernel hides its symbol addresses (kptr_restrict is {kptr_restrict}); run as root or with \

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-/// The language (or rather the kind of code) of a frame, as far as names and debug information tell.
+/// The language (or rather the kind of code) of a frame, as far as names and debug information
+/// tell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum FrameLanguage {
     /// Compiled code of no language told apart here: C, C++, assembly, Fortran, Zig, …

@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 use std::hash::Hash;
 
-/// Two generations: entries are added to the young one, and a hit in the old one moves its entry to the young. When the
-/// young reaches half of the bound, the old is dropped and the young takes its place. That approximates
-/// least-recently-used within a factor of two and costs no list, no links and no scan.
+/// Two generations: entries are added to the young one, and a hit in the old one moves its entry to
+/// the young. When the young reaches half of the bound, the old is dropped and the young takes its
+/// place. That approximates least-recently-used within a factor of two and costs no list, no links
+/// and no scan.
 #[derive(Debug)]
 pub(crate) struct Generations<Key, Value> {
     young: HashMap<Key, (Value, usize)>,

@@ -1,7 +1,9 @@
-//! Go's own function and line tables, which no `strip` removes: functions, files, lines and inlined calls.
+//! Go's own function and line tables, which no `strip` removes: functions, files, lines and inlined
+//! calls.
 //!
-//! Format: `runtime/symtab.go`, `runtime/symtabinl.go` and `internal/abi/symtab.go` of Go 1.16 to 1.26, whose headers
-//! bear four magic numbers (1.2, 1.16, 1.18 and 1.20). Tables of Go 1.2 to 1.15 are left to the symbol table.
+//! Format: `runtime/symtab.go`, `runtime/symtabinl.go` and `internal/abi/symtab.go` of Go 1.16 to
+//! 1.26, whose headers bear four magic numbers (1.2, 1.16, 1.18 and 1.20). Tables of Go 1.2 to 1.15
+//! are left to the symbol table.
 
 mod bytes;
 mod layout;
@@ -16,7 +18,8 @@ use module_data::ModuleData;
 use object::{Object, ObjectSection};
 use std::ops::Range;
 
-/// Deepest chain of inlined calls that is followed; Go's inliner stops far earlier, a hostile table does not.
+/// Deepest chain of inlined calls that is followed; Go's inliner stops far earlier, a hostile table
+/// does not.
 const DEEPEST_INLINING: usize = 256;
 
 /// `PCDATA_InlTreeIndex` of `internal/abi/symtab.go`.
@@ -101,7 +104,8 @@ impl GoTable {
         (frames.len() == calls.len()).then_some(frames)
     }
 
-    /// Binary search in `ftab`: pairs of entry and record offset, ended by the end of the last function.
+    /// Binary search in `ftab`: pairs of entry and record offset, ended by the end of the last
+    /// function.
     fn find_function(&self, data: Bytes<'_>, address: u64) -> Option<Function> {
         let count = self.layout.function_count;
         let (mut low, mut high) = (0, count);
@@ -133,7 +137,8 @@ impl GoTable {
         let record_at = self.layout.functions.checked_add(record_offset)?;
         // From here on sums of it and small numbers cannot overflow.
         let record_at = Some(record_at).filter(|at| *at < data.0.len())?;
-        // Behind the entry come name, args, deferreturn, pcsp, pcfile, pcln, npcdata and cuOffset, four bytes each.
+        // Behind the entry come name, args, deferreturn, pcsp, pcfile, pcln, npcdata and cuOffset,
+        // four bytes each.
         let field = |index: usize| data.u32(record_at + self.layout.entry_size() + index * 4);
         let record_end = record_at + self.layout.record_size();
         Some(Function {
@@ -153,8 +158,9 @@ impl GoTable {
         })
     }
 
-    /// The inlined calls at `address` and the function itself, innermost first. Each inlined call names the instruction in
-    /// the function that stands for its call site, and that instruction may be inlined again.
+    /// The inlined calls at `address` and the function itself, innermost first. Each inlined call
+    /// names the instruction in the function that stands for its call site, and that instruction
+    /// may be inlined again.
     fn calls(
         &self,
         object: &ObjectFile,
@@ -244,7 +250,8 @@ impl GoTable {
             + (function.pc_data_count as usize).checked_mul(4)?;
         let index = FUNCDATA_INLINE_TREE as usize;
         let address = match self.layout.version {
-            // Pointers, aligned; in position-independent executables the linker leaves them to relocations.
+            // Pointers, aligned; in position-independent executables the linker leaves them to
+            // relocations.
             Version::Go116 => {
                 let size = self.layout.pointer_size;
                 data.pointer(
@@ -274,8 +281,9 @@ impl GoTable {
         data.u32(at).filter(|offset| *offset != 0)
     }
 
-    /// The value at `address` in a table of alternating value and address steps, both variable-length; values are
-    /// zigzag-encoded and start at -1. A negative value says that there is none.
+    /// The value at `address` in a table of alternating value and address steps, both
+    /// variable-length; values are zigzag-encoded and start at -1. A negative value says that there
+    /// is none.
     fn pc_value(
         &self,
         data: Bytes<'_>,

@@ -9,11 +9,12 @@ use std::path::Path;
 
 const KALLSYMS: &str = "/proc/kallsyms";
 
-/// Kernel addresses have their top bit set on every 64-bit architecture; per-CPU offsets and constants do not.
+/// Kernel addresses have their top bit set on every 64-bit architecture; per-CPU offsets and
+/// constants do not.
 const LOWEST_KERNEL_ADDRESS: u64 = 1 << 63;
 
-/// How far a symbol may reach when no other follows it closely, in bytes. `kallsyms` has no sizes, and an address far
-/// behind the last symbol of a module belongs to nobody.
+/// How far a symbol may reach when no other follows it closely, in bytes. `kallsyms` has no sizes,
+/// and an address far behind the last symbol of a module belongs to nobody.
 const LONGEST_FUNCTION: u64 = 1 << 20;
 
 /// Marks an address where named code ends, e.g. the first data symbol after it.
@@ -40,8 +41,8 @@ impl KernelSymbol<'_> {
     }
 }
 
-/// All function symbols of the running kernel at one moment, 14 bytes each and their names in one string. Modules and BPF
-/// programs that are loaded later are found after reading again.
+/// All function symbols of the running kernel at one moment, 14 bytes each and their names in one
+/// string. Modules and BPF programs that are loaded later are found after reading again.
 #[derive(Debug, Default)]
 pub struct KernelSymbols {
     /// Ascending and distinct.
@@ -59,7 +60,8 @@ impl KernelSymbols {
     /// Reads `/proc/kallsyms`.
     ///
     /// # Errors
-    /// [`Error::Io`], or [`Error::KernelAddressesHidden`] when the kernel shows zeros to this process.
+    /// [`Error::Io`], or [`Error::KernelAddressesHidden`] when the kernel shows zeros to this
+    /// process.
     pub fn load() -> Result<Self, Error> {
         let file = File::open(KALLSYMS).map_err(|error| Error::io(KALLSYMS, error))?;
         Self::read(BufReader::with_capacity(1 << 16, file), Path::new(KALLSYMS))
@@ -200,8 +202,8 @@ struct Found {
     module: u16,
 }
 
-/// Of several symbols at one address the highest wins: code before data, strong before weak, exported before local,
-/// names without underscores before internal ones.
+/// Of several symbols at one address the highest wins: code before data, strong before weak,
+/// exported before local, names without underscores before internal ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Rank {
     is_code: bool,
@@ -333,7 +335,8 @@ ffffffffc0002000 t bpf_prog_1234_count\t[bpf]
                 return;
             }
         };
-        // Every code symbol of the file must be found at its own address under one of the names it has there.
+        // Every code symbol of the file must be found at its own address under one of the names it
+        // has there.
         let text = std::fs::read_to_string(KALLSYMS).expect("it was just read");
         let mut expected: HashMap<u64, Vec<&str>> = HashMap::new();
         for line in text.lines().filter_map(Line::parse).filter(Line::is_code) {

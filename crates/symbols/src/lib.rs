@@ -1,12 +1,13 @@
 //! Object files to names.
 //!
-//! An address of a program becomes functions, files and lines, calls that were inlined included: from DWARF, ELF symbol
-//! tables, MiniDebugInfo, Go's pclntab, debuginfod servers, the perf maps of JIT compilers, `/proc/kallsyms` and the vDSO.
-//! Rust and C++ names are demangled. [`SymbolCache`] shares all that between threads and keeps it within a byte budget.
+//! An address of a program becomes functions, files and lines, calls that were inlined included:
+//! from DWARF, ELF symbol tables, MiniDebugInfo, Go's pclntab, debuginfod servers, the perf maps of
+//! JIT compilers, `/proc/kallsyms` and the vDSO. Rust and C++ names are demangled. [`SymbolCache`]
+//! shares all that between threads and keeps it within a byte budget.
 //!
-//! This crate never sees profiles or labels. It knows nothing of processes either but their mount namespace
-//! (`/proc/PID/root`): translating an address of a process to one of an object is its caller's business, with
-//! [`ObjectFile::elf_address`].
+//! This crate never sees profiles or labels. It knows nothing of processes either but their mount
+//! namespace (`/proc/PID/root`): translating an address of a process to one of an object is its
+//! caller's business, with [`ObjectFile::elf_address`].
 //!
 //! ```
 //! use candela_symbols::{SymbolCache, SymbolCacheOptions, SymbolSource};
@@ -17,12 +18,15 @@
 //! let program = std::env::current_exe().expect("/proc is mounted");
 //! let object = cache.open_path(&program, Path::new("/"))?;
 //!
-//! // What a sampler has: a file offset, which the mapping's start and offset in /proc/PID/maps lead to.
-//! let code = object.segments().iter().find(|segment| segment.executable).expect("a program has code");
-//! let address = object.elf_address(code.file_offset + code.file_size / 2).expect("the segment covers it");
+//! // What a sampler has: a file offset, from the mapping's start and offset in /proc/PID/maps.
+//! let mut code = object.segments().iter().filter(|segment| segment.executable);
+//! let code = code.next().expect("a program has code");
+//! let offset = code.file_offset + code.file_size / 2;
+//! let address = object.elf_address(offset).expect("the segment covers it");
 //! let resolution = cache.resolve(&object, address);
 //! for frame in resolution.frames.iter() {
-//!     println!("{} at {}:{}", frame.function, frame.file.as_deref().unwrap_or("?"), frame.line);
+//!     let file = frame.file.as_deref().unwrap_or("?");
+//!     println!("{} at {file}:{}", frame.function, frame.line);
 //! }
 //! assert_ne!(resolution.source, SymbolSource::None);
 //! # Ok(())

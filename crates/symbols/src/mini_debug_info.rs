@@ -1,4 +1,5 @@
-//! MiniDebugInfo: a whole ELF file with a symbol table, xz-compressed in `.gnu_debugdata` (Fedora and its kin).
+//! MiniDebugInfo: a whole ELF file with a symbol table, xz-compressed in `.gnu_debugdata` (Fedora
+//! and its kin).
 
 use crate::object_file::ObjectFile;
 use object::{Object, ObjectSection};

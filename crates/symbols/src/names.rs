@@ -5,8 +5,8 @@ use crate::frame::FrameLanguage;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-/// Interned strings of one object. Frames share them, so that a function with a thousand sampled addresses costs
-/// its name once.
+/// Interned strings of one object. Frames share them, so that a function with a thousand sampled
+/// addresses costs its name once.
 #[derive(Debug, Default)]
 pub(crate) struct NamePool {
     functions: HashMap<Arc<str>, Function>,

@@ -12,8 +12,8 @@ use std::fs::{File, Metadata};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Largest size of one section after decompression, in bytes. A profiler does not spend more memory on one file's
-/// names; the largest debug sections in the field are below it.
+/// Largest size of one section after decompression, in bytes. A profiler does not spend more memory
+/// on one file's names; the largest debug sections in the field are below it.
 const LARGEST_DECOMPRESSED_SECTION: u64 = 2 << 30;
 
 /// Identity of a file's contents before its build id is known.
@@ -81,8 +81,9 @@ impl ObjectFile {
         Self::from_file(&file, path)
     }
 
-    /// Maps an ELF file that is already open, e.g. from `/proc/PID/map_files` for a deleted binary. `path` is the
-    /// path as the process knows it: it names the object in errors and leads to its separate debug file.
+    /// Maps an ELF file that is already open, e.g. from `/proc/PID/map_files` for a deleted binary.
+    /// `path` is the path as the process knows it: it names the object in errors and leads to its
+    /// separate debug file.
     ///
     /// # Errors
     /// [`Error::Io`], [`Error::NotRegularFile`] or [`Error::NotElf`].
@@ -94,15 +95,17 @@ impl ObjectFile {
         if metadata.len() == 0 {
             return Err(Error::not_elf(path, &"it is empty"));
         }
-        // SAFETY: the mapping is private and read-only, and nothing here relies on its bytes staying equal between two
-        // reads: every read is bounds-checked against the mapped length. What remains is a file truncated while
-        // mapped, which raises SIGBUS. The kernel refuses that for running executables (ETXTBSY), and package
-        // managers and linkers replace libraries and debug files by rename, which leaves the mapped inode alone.
+        // SAFETY: the mapping is private and read-only, and nothing here relies on its bytes
+        // staying equal between two reads: every read is bounds-checked against the mapped length.
+        // What remains is a file truncated while mapped, which raises SIGBUS. The kernel refuses
+        // that for running executables (ETXTBSY), and package managers and linkers replace
+        // libraries and debug files by rename, which leaves the mapped inode alone.
         let mapped = unsafe { Mmap::map(file) }.map_err(|error| Error::io(path, error))?;
         Self::from_object_bytes(ObjectBytes::Mapped(mapped), path)
     }
 
-    /// Takes an ELF image from memory, e.g. the vDSO or a decompressed section. `name` stands in for the path.
+    /// Takes an ELF image from memory, e.g. the vDSO or a decompressed section. `name` stands in
+    /// for the path.
     ///
     /// # Errors
     /// [`Error::NotElf`].
@@ -125,8 +128,8 @@ impl ObjectFile {
         })
     }
 
-    /// Says that [`path`](Self::path) is meant inside `root`, usually `/proc/PID/root`: separate debug files are
-    /// then searched there before they are searched on the host.
+    /// Says that [`path`](Self::path) is meant inside `root`, usually `/proc/PID/root`: separate
+    /// debug files are then searched there before they are searched on the host.
     #[must_use]
     pub fn with_root(mut self, root: PathBuf) -> Self {
         self.root = (root != Path::new("/")).then_some(root);
@@ -163,12 +166,14 @@ impl ObjectFile {
         &self.segments
     }
 
-    /// The address (as linked, before any load bias) of the byte at `file_offset`; `None` outside of all segments.
+    /// The address (as linked, before any load bias) of the byte at `file_offset`; `None` outside
+    /// of all segments.
     pub fn elf_address(&self, file_offset: u64) -> Option<u64> {
         segments::address_of(&self.segments, file_offset)
     }
 
-    /// Where the byte at `elf_address` lies in the file; `None` outside of all segments and in zero-filled memory.
+    /// Where the byte at `elf_address` lies in the file; `None` outside of all segments and in
+    /// zero-filled memory.
     pub fn file_offset(&self, elf_address: u64) -> Option<u64> {
         segments::file_offset_of(&self.segments, elf_address)
     }
@@ -214,8 +219,8 @@ impl ObjectBytes {
     }
 }
 
-/// The contents of a section, decompressed where they are compressed; `None` when the section is absent, empty
-/// or unreasonable.
+/// The contents of a section, decompressed where they are compressed; `None` when the section is
+/// absent, empty or unreasonable.
 pub(crate) fn section_data<'data>(
     elf: &object::File<'data>,
     name: &str,
@@ -253,7 +258,8 @@ impl Basics {
             let Ok(name) = section.name_bytes() else {
                 continue;
             };
-            // A debug file keeps the headers of the sections it does not carry; those have no bytes in the file.
+            // A debug file keeps the headers of the sections it does not carry; those have no bytes
+            // in the file.
             let present = section.file_range().is_some_and(|(_, size)| size > 0);
             match name {
                 b".debug_info" | b".zdebug_info" => contents.dwarf |= present,

@@ -1,4 +1,5 @@
-//! Names of JIT-compiled code from `/tmp/perf-PID.map`, which V8, the JVM, CPython and others append to as they compile.
+//! Names of JIT-compiled code from `/tmp/perf-PID.map`, which V8, the JVM, CPython and others
+//! append to as they compile.
 
 mod intervals;
 mod reader;

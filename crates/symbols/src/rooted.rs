@@ -5,11 +5,11 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 
-/// Opens `path` for reading as if `root` were the root directory, so that an absolute symlink inside a
-/// container leads to the container's file and not to ours.
+/// Opens `path` for reading as if `root` were the root directory, so that an absolute symlink
+/// inside a container leads to the container's file and not to ours.
 ///
-/// Pipes are opened without waiting for a writer: a hostile container must not be able to block the caller,
-/// who finds out by the file's type.
+/// Pipes are opened without waiting for a writer: a hostile container must not be able to block the
+/// caller, who finds out by the file's type.
 ///
 /// # Errors
 /// The system's reason, `NotFound` above all.

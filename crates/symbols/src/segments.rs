@@ -1,4 +1,5 @@
-//! Loadable segments: the translation between file offsets and the addresses an ELF file is linked at.
+//! Loadable segments: the translation between file offsets and the addresses an ELF file is linked
+//! at.
 
 use object::elf::{PF_X, PT_LOAD};
 use object::read::elf::{ElfFile, FileHeader, ProgramHeader};
@@ -59,8 +60,9 @@ pub(crate) fn load_segments<Header: FileHeader>(elf: &ElfFile<'_, Header>) -> Bo
         .collect()
 }
 
-/// The linked address of the byte at `file_offset`. Executable segments are asked first: where a read-only
-/// and an executable segment share a page of the file, a sampled instruction belongs to the latter.
+/// The linked address of the byte at `file_offset`. Executable segments are asked first: where a
+/// read-only and an executable segment share a page of the file, a sampled instruction belongs to
+/// the latter.
 pub(crate) fn address_of(segments: &[LoadSegment], file_offset: u64) -> Option<u64> {
     let executable = segments.iter().filter(|segment| segment.executable);
     let others = segments.iter().filter(|segment| !segment.executable);

@@ -16,7 +16,8 @@ pub(crate) enum TableKind {
     Dynamic,
 }
 
-/// Function symbols of one object. Names stay in the (usually mapped) file; the table itself costs 16 bytes a range.
+/// Function symbols of one object. Names stay in the (usually mapped) file; the table itself costs
+/// 16 bytes a range.
 #[derive(Debug, Default)]
 pub(crate) struct SymbolTable {
     ranges: Vec<NamedRange>,
@@ -116,9 +117,11 @@ impl SymbolTable {
                 binding,
             });
         }
-        let underscores = |name| {
-            let name = name_at(data, names_start, name).unwrap_or_default();
-            name.iter().take_while(|byte| **byte == b'_').count()
+        let underscores = |name: u32| {
+            let bytes = data
+                .get(names_start.saturating_add(name as usize)..)
+                .unwrap_or_default();
+            bytes.iter().take_while(|byte| **byte == b'_').count()
         };
         Some(Self {
             ranges: flatten(candidates, underscores),

@@ -23,11 +23,12 @@ pub struct SymbolizerOptions {
     pub debuginfod: Option<Arc<Debuginfod>>,
 }
 
-/// Resolves addresses of one object. Everything is loaded when first needed, and nothing blocks on the network.
+/// Resolves addresses of one object. Everything is loaded when first needed, and nothing blocks on
+/// the network.
 ///
-/// Order of the sources: DWARF (own, by debuglink, by build id) with inlined calls, `.symtab`, `.gnu_debugdata`, Go's
-/// pclntab, debuginfod, `.dynsym`. In a Go object the pclntab is asked before `.symtab`, because it has the same
-/// names and lines and inlined calls besides.
+/// Order of the sources: DWARF (own, by debuglink, by build id) with inlined calls, `.symtab`,
+/// `.gnu_debugdata`, Go's pclntab, debuginfod, `.dynsym`. In a Go object the pclntab is asked
+/// before `.symtab`, because it has the same names and lines and inlined calls besides.
 #[derive(Debug)]
 pub struct Symbolizer {
     object: Arc<ObjectFile>,
@@ -52,8 +53,8 @@ impl Symbolizer {
         &self.object
     }
 
-    /// Resolves `elf_address`, an address as linked (see [`ObjectFile::elf_address`]). For a return address pass the
-    /// address minus one, so that the call and not what follows it is named.
+    /// Resolves `elf_address`, an address as linked (see [`ObjectFile::elf_address`]). For a return
+    /// address pass the address minus one, so that the call and not what follows it is named.
     pub fn resolve(&self, elf_address: u64) -> Resolution {
         self.answer(elf_address).resolution
     }
@@ -166,17 +167,14 @@ impl Sources {
         };
         let pending = matches!(asked, Asked::Pending);
         let is_final = !pending && !matches!(asked, Asked::Unreachable);
-        let object = &self.object;
-        let dynsym = self
-            .dynsym
-            .get_or_init(|| NamedTable::read(Arc::clone(object), TableKind::Dynamic));
-        let Some(name) = dynsym.as_ref().and_then(|table| table.find(address)) else {
+        let Some(name) = self.dynsym_name(address) else {
+            let resolution = Resolution::unknown(pending);
             return Answer {
-                resolution: Resolution::unknown(pending),
+                resolution,
                 is_final,
             };
         };
-        let frame = named_frame(name, position, &mut self.names);
+        let frame = named_frame(&name, position, &mut self.names);
         let resolution = Resolution {
             frames: Arc::from([frame]),
             source: SymbolSource::Dynsym,
@@ -200,7 +198,8 @@ impl Sources {
                     (function.name, function.system_name);
             }
         }
-        // Only the line table covers assembly: the position is kept and the name comes from a symbol table.
+        // Only the line table covers assembly: the position is kept and the name comes from a
+        // symbol table.
         let position = match frames.last() {
             Some(outermost) if !outermost.has_name => frames.pop().map(|nameless| nameless.frame),
             Some(_) => {
@@ -271,6 +270,17 @@ impl Sources {
 
     fn symtab_name(&self, address: u64) -> Option<String> {
         Some(self.symtab()?.find(address)?.to_owned())
+    }
+
+    /// Only of objects without a full symbol table: what is in `.dynsym` is in `.symtab` too.
+    fn dynsym_name(&self, address: u64) -> Option<String> {
+        if self.symtab().is_some() {
+            return None;
+        }
+        let table = self
+            .dynsym
+            .get_or_init(|| NamedTable::read(Arc::clone(&self.object), TableKind::Dynamic));
+        Some(table.as_ref()?.find(address)?.to_owned())
     }
 
     fn mini_debug_info_name(&self, address: u64) -> Option<String> {

@@ -13,16 +13,19 @@ pub const VDSO_NAME: &str = "[vdso]";
 /// Largest image accepted, in bytes; real ones have two to four pages.
 const LARGEST: u64 = 1 << 20;
 
-/// The vDSO of this process, which is that of every 64-bit process on the host. An address in another process's vDSO is
-/// translated by its distance from the start of that process's `[vdso]` mapping, taken as a file offset.
+/// The vDSO of this process, which is that of every 64-bit process on the host. An address in
+/// another process's vDSO is translated by its distance from the start of that process's `[vdso]`
+/// mapping, taken as a file offset.
 ///
 /// # Errors
-/// [`Error::Io`] when `/proc/self` cannot be read or maps no vDSO, [`Error::NotElf`] when the image is damaged.
+/// [`Error::Io`] when `/proc/self` cannot be read or maps no vDSO, [`Error::NotElf`] when the image
+/// is damaged.
 pub fn own_vdso() -> Result<ObjectFile, Error> {
     read_vdso(Path::new("/proc/self"))
 }
 
-/// The vDSO of the process whose directory in `/proc` is given, e.g. of a 32-bit one. Needs the right to read its memory.
+/// The vDSO of the process whose directory in `/proc` is given, e.g. of a 32-bit one. Needs the
+/// right to read its memory.
 ///
 /// # Errors
 /// As [`own_vdso`].

@@ -56,8 +56,8 @@ impl DiskCache {
         }
     }
 
-    /// Writes down that no server knows the build id, and says for how long that holds. Failing to write costs only
-    /// another question after a restart.
+    /// Writes down that no server knows the build id, and says for how long that holds. Failing to
+    /// write costs only another question after a restart.
     pub(super) fn remember_absent(&self, digits: &str) -> Duration {
         let path = self.path(digits);
         if let Err(error) = self

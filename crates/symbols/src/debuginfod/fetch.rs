@@ -7,7 +7,8 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
-/// How long a connection may take to come about; a server that is further away than this is not there.
+/// How long a connection may take to come about; a server that is further away than this is not
+/// there.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How long one file may take in all.
@@ -25,7 +26,8 @@ pub(super) struct Servers {
 struct Server {
     /// Base address without the slash at its end.
     base: String,
-    /// Set when the server failed: asking it for each of a thousand files would take as many timeouts.
+    /// Set when the server failed: asking it for each of a thousand files would take as many
+    /// timeouts.
     resting_until: Mutex<Option<SystemTime>>,
 }
 

@@ -42,9 +42,10 @@ impl DebuginfodOptions {
         }
     }
 
-    /// Settings from `DEBUGINFOD_URLS`, `DEBUGINFOD_CACHE_PATH`, `DEBUGINFOD_TIMEOUT` (seconds) and `DEBUGINFOD_MAXSIZE`
-    /// (bytes), read through `variable`; `None` without a usable server. The cache is that of elfutils:
-    /// `$XDG_CACHE_HOME/debuginfod_client`, else `~/.cache/debuginfod_client`.
+    /// Settings from `DEBUGINFOD_URLS`, `DEBUGINFOD_CACHE_PATH`, `DEBUGINFOD_TIMEOUT` (seconds) and
+    /// `DEBUGINFOD_MAXSIZE` (bytes), read through `variable`; `None` without a usable server. The
+    /// cache is that of elfutils: `$XDG_CACHE_HOME/debuginfod_client`, else
+    /// `~/.cache/debuginfod_client`.
     pub fn from_environment(variable: impl Fn(&str) -> Option<String>) -> Option<Self> {
         let servers: Vec<String> = variable("DEBUGINFOD_URLS")?
             .split_whitespace()

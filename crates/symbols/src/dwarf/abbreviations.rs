@@ -1,29 +1,20 @@
-//! The little that finding units needs of an abbreviation table (DWARF 5, 7.5.3), read without building the table: a unit
-//! has hundreds of declarations, and the unit's own range needs only the first.
+//! The little that finding units needs of an abbreviation table (DWARF 5, 7.5.3), read without
+//! building the table: a unit has hundreds of declarations, and the unit's own range needs only the
+//! first.
 
 use std::ops::Range;
 
-const DW_AT_ABSTRACT_ORIGIN: u64 = 0x31;
-const DW_AT_SPECIFICATION: u64 = 0x47;
-const DW_FORM_REF_ADDR: u64 = 0x10;
-const DW_FORM_INDIRECT: u64 = 0x16;
-const DW_FORM_REF_SUP4: u64 = 0x1c;
-const DW_FORM_STRP_SUP: u64 = 0x1d;
 const DW_FORM_IMPLICIT_CONST: u64 = 0x21;
-const DW_FORM_REF_SUP8: u64 = 0x24;
-const DW_FORM_GNU_REF_ALT: u64 = 0x1f20;
-const DW_FORM_GNU_STRP_ALT: u64 = 0x1f21;
 
 /// A table of abbreviations, from its first declaration on; it ends with a zero code.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct AbbreviationTable<'data>(pub(super) &'data [u8]);
 
-/// Where a declaration lies in the table, and what it tells.
+/// Where a declaration lies in the table.
 #[derive(Debug)]
 struct Declaration {
     code: u64,
     range: Range<usize>,
-    leaves_unit: bool,
 }
 
 impl AbbreviationTable<'_> {
@@ -35,13 +26,6 @@ impl AbbreviationTable<'_> {
         let mut table = self.0[declaration.range].to_vec();
         table.push(0);
         Some(table)
-    }
-
-    /// Whether names of the unit may have to be looked up in another unit or file, as after link-time optimization or
-    /// `dwz`. References by `DW_AT_type` and others do not matter: they lead to no function.
-    pub(super) fn leaves_unit(self) -> bool {
-        self.declarations()
-            .any(|declaration| declaration.leaves_unit)
     }
 
     fn declarations(self) -> impl Iterator<Item = Declaration> {
@@ -61,7 +45,6 @@ impl AbbreviationTable<'_> {
         let (_tag, after_tag) = self.number(after_code)?;
         // One byte says whether there are children.
         let mut at = after_tag + 1;
-        let mut leaves_unit = false;
         loop {
             let (attribute, after_attribute) = self.number(at)?;
             let (form, after_form) = self.number(after_attribute)?;
@@ -73,16 +56,8 @@ impl AbbreviationTable<'_> {
                 return Some(Declaration {
                     code,
                     range: start..at,
-                    leaves_unit,
                 });
             }
-            leaves_unit |= match form {
-                DW_FORM_REF_ADDR | DW_FORM_REF_SUP4 | DW_FORM_REF_SUP8 | DW_FORM_GNU_REF_ALT => {
-                    matches!(attribute, DW_AT_ABSTRACT_ORIGIN | DW_AT_SPECIFICATION)
-                }
-                DW_FORM_STRP_SUP | DW_FORM_GNU_STRP_ALT | DW_FORM_INDIRECT => true,
-                _ => false,
-            };
         }
     }
 
@@ -105,7 +80,8 @@ impl AbbreviationTable<'_> {
 mod tests {
     use super::*;
 
-    /// Code 1: compile unit with name (string) and an implicit constant; code 2: subprogram with `origin` as `form`.
+    /// Code 1: compile unit with name (string) and an implicit constant; code 2: subprogram with
+    /// `origin` as `form`.
     fn table(attribute: u8, form: &[u8]) -> Vec<u8> {
         let mut table = vec![1, 0x11, 1, 0x03, 0x08, 0x13, 0x21, 0x7f, 0, 0];
         table.extend([2, 0x2e, 0, attribute]);
@@ -130,32 +106,10 @@ mod tests {
     }
 
     #[test]
-    fn references_to_elsewhere_are_seen() {
-        assert!(
-            !AbbreviationTable(&table(0x31, &[0x13])).leaves_unit(),
-            "ref4 stays inside"
-        );
-        assert!(AbbreviationTable(&table(0x31, &[0x10])).leaves_unit());
-        assert!(
-            !AbbreviationTable(&table(0x49, &[0x10])).leaves_unit(),
-            "a type names no function"
-        );
-        assert!(
-            AbbreviationTable(&table(0x47, &[0xa0, 0x3e])).leaves_unit(),
-            "GNU_ref_alt"
-        );
-        assert!(
-            AbbreviationTable(&table(0x03, &[0xa1, 0x3e])).leaves_unit(),
-            "GNU_strp_alt"
-        );
-    }
-
-    #[test]
     fn cut_tables_are_no_panic() {
         let table = table(0x47, &[0xa0, 0x3e]);
         for end in 0..table.len() {
             let cut = AbbreviationTable(&table[..end]);
-            cut.leaves_unit();
             cut.only(2);
         }
     }

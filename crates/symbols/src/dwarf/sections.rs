@@ -5,7 +5,6 @@ use gimli::{Dwarf, EndianSlice, RunTimeEndian, SectionId};
 use object::Object;
 use std::borrow::Cow;
 use std::convert::Infallible;
-use std::ops::Range;
 use std::sync::Arc;
 
 pub(crate) type Slice<'data> = EndianSlice<'data, RunTimeEndian>;
@@ -46,16 +45,16 @@ impl DwarfSections {
 
     /// The sections as gimli wants them; absent ones are empty.
     pub(super) fn dwarf(&self) -> Dwarf<Slice<'_>> {
-        let mut dwarf = self.main.dwarf(None);
-        if let Some(supplement) = &self.supplement {
-            dwarf.set_sup(supplement.dwarf(None));
+        let mut dwarf = self.main.dwarf();
+        if let Some(supplement) = self.supplement() {
+            dwarf.set_sup(supplement);
         }
         dwarf
     }
 
-    /// The sections with one unit alone in `.debug_info`, for a unit without references to others.
-    pub(super) fn dwarf_of_unit(&self, span: Range<usize>) -> Dwarf<Slice<'_>> {
-        self.main.dwarf(Some(span))
+    /// The sections of the supplementary file.
+    pub(super) fn supplement(&self) -> Option<Dwarf<Slice<'_>>> {
+        self.supplement.as_ref().map(FileSections::dwarf)
     }
 
     /// Copies of compressed sections, in bytes.
@@ -108,20 +107,8 @@ impl FileSections {
             .any(|(id, _)| *id == SectionId::DebugInfo)
     }
 
-    fn dwarf(&self, only_unit: Option<Range<usize>>) -> Dwarf<Slice<'_>> {
-        let load = |id| {
-            let section = self.slice(id);
-            let slice = match (&only_unit, id) {
-                (Some(unit), SectionId::DebugInfo) => {
-                    section.slice().get(unit.clone()).unwrap_or_default()
-                }
-                // The unit's own attributes tell its range as well.
-                (Some(_), SectionId::DebugAranges) => &[],
-                _ => section.slice(),
-            };
-            Ok::<_, Infallible>(EndianSlice::new(slice, self.endian))
-        };
-        Dwarf::load(load).unwrap_or_else(|never| match never {})
+    fn dwarf(&self) -> Dwarf<Slice<'_>> {
+        Dwarf::load(|id| Ok::<_, Infallible>(self.slice(id))).unwrap_or_else(|never| match never {})
     }
 
     fn slice(&self, wanted: SectionId) -> Slice<'_> {

@@ -9,20 +9,14 @@ use gimli::{
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
-/// Units and the addresses they cover. Units that say nothing of their addresses are left out: the symbol table names
-/// what little code there is in them.
-#[derive(Debug)]
+/// Units and the addresses they cover. Units that say nothing of their addresses are left out: the
+/// symbol table names what little code there is in them.
+#[derive(Debug, Default)]
 pub(super) struct UnitIndex {
-    units: Vec<Unit>,
+    /// Where each unit lies in `.debug_info`, ascending.
+    spans: Vec<Range<usize>>,
     /// By start.
     ranges: Vec<UnitRange>,
-}
-
-/// Where a unit lies in `.debug_info`.
-#[derive(Debug, Clone)]
-pub(super) struct Unit {
-    pub(super) span: Range<usize>,
-    abbreviations: usize,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -35,12 +29,10 @@ struct UnitRange {
 }
 
 impl UnitIndex {
-    /// Reads the headers of all units, `.debug_aranges`, and the first entry of units that are not in there.
+    /// Reads the headers of all units, `.debug_aranges`, and the first entry of units that are not
+    /// in there.
     pub(super) fn read(dwarf: &Dwarf<Slice<'_>>) -> Self {
-        let mut index = Self {
-            units: Vec::new(),
-            ranges: Vec::new(),
-        };
+        let mut index = Self::default();
         let mut headers = Vec::new();
         let mut by_offset = HashMap::new();
         let mut units = dwarf.units();
@@ -49,25 +41,23 @@ impl UnitIndex {
             let Some(start) = header.debug_info_offset().map(|offset| offset.0) else {
                 continue;
             };
-            if !matches!(
+            if matches!(
                 header.type_(),
-                UnitType::Compilation | UnitType::Skeleton(_)
+                UnitType::Type { .. } | UnitType::SplitType { .. }
             ) {
                 continue;
             }
-            by_offset.insert(start, index.units.len() as u32);
+            by_offset.insert(start, index.spans.len() as u32);
             let span = start..start + header.length_including_self();
-            index.units.push(Unit {
-                span,
-                abbreviations: header.debug_abbrev_offset().0,
-            });
+            index.spans.push(span);
             headers.push(header);
         }
         let listed = index.add_aranges(dwarf, &by_offset);
         for (header, unit) in headers.iter().zip(0..) {
             if !listed.contains(&unit) {
-                let found = unit_ranges(dwarf, header).unwrap_or_default();
-                index.add(unit, found);
+                unit_ranges(dwarf, header, |range| {
+                    index.add(unit, range.begin, range.end);
+                });
             }
         }
         index.finish();
@@ -83,12 +73,23 @@ impl UnitIndex {
             .map(|range| range.unit)
     }
 
-    pub(super) fn unit(&self, unit: u32) -> &Unit {
-        &self.units[unit as usize]
+    /// Where `unit` starts in `.debug_info`.
+    pub(super) fn start(&self, unit: u32) -> usize {
+        self.spans[unit as usize].start
+    }
+
+    /// The unit that holds the entry at `offset` of `.debug_info`.
+    pub(super) fn holding(&self, offset: usize) -> Option<u32> {
+        let index = self
+            .spans
+            .partition_point(|span| span.start <= offset)
+            .checked_sub(1)?;
+        self.spans[index].contains(&offset).then_some(index as u32)
     }
 
     pub(super) fn heap_bytes(&self) -> usize {
-        self.units.capacity() * size_of::<Unit>() + self.ranges.capacity() * size_of::<UnitRange>()
+        self.spans.capacity() * size_of::<Range<usize>>()
+            + self.ranges.capacity() * size_of::<UnitRange>()
     }
 
     /// Adds what `.debug_aranges` has and returns the units in it.
@@ -105,12 +106,13 @@ impl UnitIndex {
             };
             let mut entries = header.entries();
             while let Some(entry) = entries.next().transpose() {
-                // An entry whose end overflows is skipped; rustc has written such for units with one variable.
+                // An entry whose end overflows is skipped; rustc has written such for units with
+                // one variable.
                 let Ok(entry) = entry else {
                     continue;
                 };
                 let range = entry.range();
-                if self.add(*unit, [range.begin..range.end]) {
+                if self.add(*unit, range.begin, range.end) {
                     listed.insert(*unit);
                 }
             }
@@ -118,24 +120,23 @@ impl UnitIndex {
         listed
     }
 
-    fn add(&mut self, unit: u32, ranges: impl IntoIterator<Item = Range<u64>>) -> bool {
-        let before = self.ranges.len();
-        for range in ranges {
-            // The linker leaves ranges of removed functions at address zero or at the end of the address space.
-            if range.start == 0 || range.start >= range.end {
-                continue;
-            }
-            match self.ranges.last_mut() {
-                Some(last) if last.unit == unit && last.end == range.start => last.end = range.end,
-                _ => self.ranges.push(UnitRange {
-                    start: range.start,
-                    end: range.end,
-                    reach: 0,
-                    unit,
-                }),
-            }
+    /// Adds a range, unless there is nothing in it; returns whether it was added.
+    fn add(&mut self, unit: u32, start: u64, end: u64) -> bool {
+        // The linker leaves ranges of removed functions at address zero or at the end of the
+        // address space.
+        if start == 0 || start >= end {
+            return false;
         }
-        self.ranges.len() > before
+        match self.ranges.last_mut() {
+            Some(last) if last.unit == unit && last.end == start => last.end = end,
+            _ => self.ranges.push(UnitRange {
+                start,
+                end,
+                reach: 0,
+                unit,
+            }),
+        }
+        true
     }
 
     fn finish(&mut self) {
@@ -147,14 +148,7 @@ impl UnitIndex {
             range.reach = reach;
         }
         self.ranges.shrink_to_fit();
-        self.units.shrink_to_fit();
-    }
-}
-
-impl Unit {
-    /// Whether the unit's functions may be named in another unit or file.
-    pub(super) fn leaves_unit(&self, dwarf: &Dwarf<Slice<'_>>) -> bool {
-        abbreviation_table(dwarf, self.abbreviations).leaves_unit()
+        self.spans.shrink_to_fit();
     }
 }
 
@@ -191,10 +185,12 @@ enum Ranges {
     Index(gimli::DebugRngListsIndex<usize>),
 }
 
+/// Calls `each` with the ranges in a unit's first entry; `None` when it cannot be read.
 fn unit_ranges(
     dwarf: &Dwarf<Slice<'_>>,
     header: &UnitHeader<Slice<'_>>,
-) -> Option<Vec<Range<u64>>> {
+    each: impl FnMut(gimli::Range),
+) -> Option<()> {
     let table = abbreviation_table(dwarf, header.debug_abbrev_offset().0);
     let root = header
         .range_from(header.root_offset()..)
@@ -207,7 +203,7 @@ fn unit_ranges(
         .abbreviations(DebugAbbrevOffset(0))
         .ok()?;
     let attributes = RootAttributes::read(header, &abbreviations)?;
-    attributes.resolve(dwarf, header.encoding())
+    attributes.resolve(dwarf, header.encoding(), each)
 }
 
 impl RootAttributes {
@@ -251,7 +247,12 @@ impl RootAttributes {
         Some(found)
     }
 
-    fn resolve(&self, dwarf: &Dwarf<Slice<'_>>, encoding: Encoding) -> Option<Vec<Range<u64>>> {
+    fn resolve(
+        &self,
+        dwarf: &Dwarf<Slice<'_>>,
+        encoding: Encoding,
+        mut each: impl FnMut(gimli::Range),
+    ) -> Option<()> {
         let address = |address| match address {
             Address::Value(value) => Some(value),
             Address::Index(index) => dwarf
@@ -266,7 +267,11 @@ impl RootAttributes {
                 High::Address(high) => address(*high)?,
                 High::Size(size) => low.checked_add(*size)?,
             };
-            return Some(vec![low..high]);
+            each(gimli::Range {
+                begin: low,
+                end: high,
+            });
+            return Some(());
         };
         let offset = match ranges {
             Ranges::Offset(offset) => *offset,
@@ -285,11 +290,10 @@ impl RootAttributes {
                 self.address_base,
             )
             .ok()?;
-        let mut found = Vec::new();
         while let Ok(Some(range)) = list.next() {
-            found.push(range.begin..range.end);
+            each(range);
         }
-        Some(found)
+        Some(())
     }
 }
 
@@ -303,9 +307,9 @@ mod tests {
         fn candidates_are_all_units_that_cover_an_address(
             ranges in prop::collection::vec((0_u32..6, 1_u64..100, 1_u64..40), 0..30)
         ) {
-            let mut index = UnitIndex { units: Vec::new(), ranges: Vec::new() };
+            let mut index = UnitIndex::default();
             for (unit, start, size) in &ranges {
-                index.add(*unit, [*start..start + size]);
+                index.add(*unit, *start, start + size);
             }
             index.finish();
             for address in 0..160 {

@@ -2,7 +2,8 @@
 
 use super::bytes::Bytes;
 
-/// The layout's generation, by the Go version that brought it. They are `Go116PCLnTabMagic` and so on.
+/// The layout's generation, by the Go version that brought it. They are `Go116PCLnTabMagic` and so
+/// on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Version {
     /// Go 1.16 and 1.17: addresses of pointer size.
@@ -51,8 +52,8 @@ impl Layout {
                 .ok()
                 .filter(|value| *value <= data.0.len())
         };
-        // Words 0 and 1 count functions and files; since 1.18 word 2 is the start of the text, which a
-        // position-independent executable leaves zero and Go 1.26 does not write any more.
+        // Words 0 and 1 count functions and files; since 1.18 word 2 is the start of the text,
+        // which a position-independent executable leaves zero and Go 1.26 does not write any more.
         let parts = if version == Version::Go116 { 2 } else { 3 };
         Some(Self {
             version,
@@ -76,7 +77,8 @@ impl Layout {
         }
     }
 
-    /// Bytes of a function's record up to its `PCDATA` offsets; the last byte counts its `FUNCDATA`.
+    /// Bytes of a function's record up to its `PCDATA` offsets; the last byte counts its
+    /// `FUNCDATA`.
     pub(super) fn record_size(&self) -> usize {
         let fields = if self.version == Version::Go120 { 9 } else { 8 };
         self.entry_size() + fields * 4 + 4

@@ -1,4 +1,5 @@
-//! `runtime.moduledata`: the only place that says where Go's text and inline trees start in a stripped object.
+//! `runtime.moduledata`: the only place that says where Go's text and inline trees start in a
+//! stripped object.
 
 use super::bytes::Bytes;
 use super::layout::Version;
@@ -26,7 +27,8 @@ pub(super) struct ModuleData {
 }
 
 impl ModuleData {
-    /// Searches the object's data for the structure: it starts with the address of the pclntab. Only 64-bit objects.
+    /// Searches the object's data for the structure: it starts with the address of the pclntab.
+    /// Only 64-bit objects.
     pub(super) fn find(
         object: &ObjectFile,
         elf: &object::File<'_>,
@@ -95,7 +97,8 @@ impl ModuleData {
         None
     }
 
-    /// Takes the words of a candidate when they make sense: text in an executable segment, `go:func.*` in another.
+    /// Takes the words of a candidate when they make sense: text in an executable segment,
+    /// `go:func.*` in another.
     fn accept(
         object: &ObjectFile,
         version: Version,

@@ -51,8 +51,8 @@ impl Code {
 }
 
 impl PerfMap {
-    /// Takes over one line: start and size in hexadecimal, then the name, which may hold spaces. A line of another form
-    /// is counted and skipped.
+    /// Takes over one line: start and size in hexadecimal, then the name, which may hold spaces. A
+    /// line of another form is counted and skipped.
     pub fn add_line(&mut self, line: &str) {
         let Some((start, end, name)) = parse_line(line) else {
             self.malformed_lines += 1;
@@ -142,7 +142,8 @@ impl PerfMap {
         }
     }
 
-    /// Drops the names of code that was replaced: runtimes recompile and reuse memory for as long as they live.
+    /// Drops the names of code that was replaced: runtimes recompile and reuse memory for as long
+    /// as they live.
     fn compact_names(&mut self) {
         let mut names = String::with_capacity(self.live_name_bytes);
         for code in self.by_start.values_mut() {
@@ -171,8 +172,9 @@ fn parse_line(line: &str) -> Option<(u64, u64, &str)> {
     Some((start, end, &name[..cut]))
 }
 
-/// Guesses the runtime from how it writes names: CPython's trampoline `py::function:file`, V8's `JS:`, `LazyCompile:` and
-/// its kin, the JVM's `Lpackage/Class;::method` (perf-map-agent) or `package.Class::method`.
+/// Guesses the runtime from how it writes names: CPython's trampoline `py::function:file`, V8's
+/// `JS:`, `LazyCompile:` and its kin, the JVM's `Lpackage/Class;::method` (perf-map-agent) or
+/// `package.Class::method`.
 fn runtime_of(name: &str) -> FrameLanguage {
     const V8_PREFIXES: [&str; 14] = [
         "JS:",

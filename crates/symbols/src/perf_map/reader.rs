@@ -29,7 +29,8 @@ pub enum Refresh {
     Full,
 }
 
-/// Reads `/tmp/perf-PID.map` of one process, with the pid and the `/tmp` that the process itself sees.
+/// Reads `/tmp/perf-PID.map` of one process, with the pid and the `/tmp` that the process itself
+/// sees.
 #[derive(Debug)]
 pub struct PerfMapReader {
     process: PathBuf,
@@ -42,7 +43,8 @@ pub struct PerfMapReader {
 }
 
 impl PerfMapReader {
-    /// A reader for the process whose directory in `/proc` is given, e.g. `/proc/123`. Reads nothing yet.
+    /// A reader for the process whose directory in `/proc` is given, e.g. `/proc/123`. Reads
+    /// nothing yet.
     pub fn new(process: &Path) -> Self {
         Self {
             process: process.into(),
@@ -61,8 +63,9 @@ impl PerfMapReader {
     /// Reads what was appended since the last call; starts over when the file was replaced or cut.
     ///
     /// # Errors
-    /// [`Error::Io`], also when the process is gone; [`Error::ForeignPerfMap`] when the file belongs to neither the
-    /// process's user nor root: `/tmp` is open to everybody, and names decide what a reader believes.
+    /// [`Error::Io`], also when the process is gone; [`Error::ForeignPerfMap`] when the file
+    /// belongs to neither the process's user nor root: `/tmp` is open to everybody, and names
+    /// decide what a reader believes.
     pub fn refresh(&mut self) -> Result<Refresh, Error> {
         let status = ProcessStatus::read(&self.process)?;
         let path = PathBuf::from(format!("/tmp/perf-{}.map", status.innermost_pid));
@@ -123,12 +126,14 @@ impl PerfMapReader {
         for line in &mut lines {
             self.partial_line.extend_from_slice(line);
             if line.ends_with(b"\n") {
-                // A runtime may cut a name in the middle of a character; the rest of it still tells something.
+                // A runtime may cut a name in the middle of a character; the rest of it still tells
+                // something.
                 self.map
                     .add_line(&String::from_utf8_lossy(&self.partial_line));
                 self.partial_line.clear();
             } else if self.partial_line.len() > CHUNK {
-                // No line is that long: what is kept of it makes one malformed line when its end comes.
+                // No line is that long: what is kept of it makes one malformed line when its end
+                // comes.
                 self.partial_line.clear();
             }
         }

@@ -30,8 +30,9 @@ pub(super) struct NamedRange {
 }
 
 impl Candidate {
-    /// Of several symbols at one address the highest wins: functions before labels, sizes before guesses, names that users
-    /// write (`puts`) before internal aliases (`_IO_puts`), exported before local.
+    /// Of several symbols at one address the highest wins: functions before labels, sizes before
+    /// guesses, names that users write (`puts`) before internal aliases (`_IO_puts`), exported
+    /// before local.
     fn rank(&self, underscores: impl Fn(u32) -> usize) -> impl Ord {
         let few_underscores = std::cmp::Reverse(underscores(self.name));
         (
@@ -44,9 +45,10 @@ impl Candidate {
     }
 }
 
-/// Turns overlapping symbols into ranges in ascending order, where the innermost symbol owns an address. A symbol
-/// without size reaches to the next symbol, and owns nothing inside a sized one. `underscores` counts those that a name
-/// starts with; it is asked for symbols that share an address only, because reading names pages in the string table.
+/// Turns overlapping symbols into ranges in ascending order, where the innermost symbol owns an
+/// address. A symbol without size reaches to the next symbol, and owns nothing inside a sized one.
+/// `underscores` counts those that a name starts with; it is asked for symbols that share an
+/// address only, because reading names pages in the string table.
 pub(super) fn flatten(
     mut candidates: Vec<Candidate>,
     underscores: impl Fn(u32) -> usize,
@@ -103,7 +105,8 @@ impl Ranges {
         let Some(size) = end.checked_sub(self.covered_to).filter(|size| *size > 0) else {
             return;
         };
-        // One function of 4 GiB does not occur; a hostile size is cut, which only leaves its tail unnamed.
+        // One function of 4 GiB does not occur; a hostile size is cut, which only leaves its tail
+        // unnamed.
         let size = u32::try_from(size).unwrap_or(u32::MAX);
         self.list.push(NamedRange {
             start: self.covered_to,
@@ -211,7 +214,8 @@ mod tests {
     }
 
     proptest! {
-        /// Against the definition: of the sized symbols that cover an address the one that starts last owns it.
+        /// Against the definition: of the sized symbols that cover an address the one that starts
+        /// last owns it.
         #[test]
         fn flattening_equals_its_definition(sizes in prop::collection::vec((0_u64..300, 1_u64..80), 0..20)) {
             let mut symbols: Vec<_> =

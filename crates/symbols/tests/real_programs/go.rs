@@ -1,4 +1,5 @@
-//! Go programs without DWARF and without symbols, compared with what DWARF and `go tool addr2line` say of the full ones.
+//! Go programs without DWARF and without symbols, compared with what DWARF and `go tool addr2line`
+//! say of the full ones.
 
 use crate::workshop::{Workshop, addr2line, has_tool};
 use candela_symbols::{FrameLanguage, ObjectFile, SymbolSource, Symbolizer, SymbolizerOptions};
@@ -41,7 +42,8 @@ fn symbolizer(path: &Path) -> Symbolizer {
     Symbolizer::new(Arc::new(object), SymbolizerOptions::default())
 }
 
-/// Addresses of functions whose name starts with one of `prefixes`, as `go tool nm -size` prints them.
+/// Addresses of functions whose name starts with one of `prefixes`, as `go tool nm -size` prints
+/// them.
 fn go_functions(shop: &Workshop, program: &str, prefixes: &[&str]) -> Vec<(u64, u64)> {
     let text = shop.run("go", &["tool", "nm", "-size", program]);
     let lines = text.lines().filter_map(|line| {
@@ -229,7 +231,8 @@ fn damaged_tables_are_no_panic() {
     let mut named = 0;
     for round in 0..200 {
         let mut damaged = bytes.clone();
-        // The header once in four rounds, always much of the rest: one byte in a megabyte hits nothing.
+        // The header once in four rounds, always much of the rest: one byte in a megabyte hits
+        // nothing.
         for _ in 0..5000 {
             damaged[offset + 80 + next(size - 80)] = next(256) as u8;
         }

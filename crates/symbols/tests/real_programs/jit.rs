@@ -53,7 +53,8 @@ fn functions_of_node_are_found_in_its_map() {
         let start = u64::from_str_radix(start.trim_start_matches("0x"), 16).ok()?;
         Some((start, rest.split_once(' ')?.1.to_owned()))
     });
-    // Node may have compiled and moved more since; what the map says now of that address is asked until both agree.
+    // Node may have compiled and moved more since; what the map says now of that address is asked
+    // until both agree.
     let frame = poll("the reader's agreement", || {
         reader.refresh().expect("node runs and its map is ours");
         let symbol = reader.map().find(address)?;

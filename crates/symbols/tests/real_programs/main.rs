@@ -1,9 +1,11 @@
-//! Real programs, compiled while the test runs, symbolized and compared with what other tools say about them.
+//! Real programs, compiled while the test runs, symbolized and compared with what other tools say
+//! about them.
 
 #![expect(clippy::print_stderr, reason = "a skipped test says why")]
 
 mod cache;
 mod debuginfod;
+mod equivalence;
 mod go;
 mod jit;
 mod native;

@@ -68,7 +68,8 @@ fn names(resolution: &Resolution) -> Vec<&str> {
         .collect()
 }
 
-/// Compares functions, files and lines at every fourth address of `wanted` functions; returns how many were compared.
+/// Compares functions, files and lines at every fourth address of `wanted` functions; returns how
+/// many were compared.
 fn compare_with_addr2line(
     program: &Path,
     reference: &Path,
@@ -115,7 +116,8 @@ fn compare_with_addr2line(
     compared
 }
 
-/// cpp_demangle 0.5 takes the first argument of a constructor template for a return type and drops it.
+/// cpp_demangle 0.5 takes the first argument of a constructor template for a return type and drops
+/// it.
 fn is_constructor_template(name: &str) -> bool {
     let path = without_arguments(name);
     path.ends_with('>')
@@ -567,7 +569,8 @@ fn rust_with_line_tables_shows_inlined_frames() {
             assert_eq!(outermost.language, FrameLanguage::Rust);
             seen.extend(names(&found).into_iter().map(str::to_owned));
         }
-        // Line tables have short names of inlined functions; the outermost got its full one from the symbol table.
+        // Line tables have short names of inlined functions; the outermost got its full one from
+        // the symbol table.
         assert!(seen.iter().any(|name| name == "squared"), "{mangling}");
     }
 }
