@@ -19,6 +19,10 @@ use std::time::SystemTime;
 use std::time::UNIX_EPOCH;
 
 use candela_ebpf::monotonic_ns;
+use rustix::process::Resource;
+use rustix::process::Rlimit;
+use rustix::process::getrlimit;
+use rustix::process::setrlimit;
 
 use crate::collector::Collector;
 use crate::error::AgentError;
@@ -80,6 +84,7 @@ impl Agent {
         exporter: Box<dyn Exporter>,
     ) -> Result<AgentHandle, AgentError> {
         options.check()?;
+        allow_many_files();
         let board = Arc::new(StatusBoard::default());
         let spool = options
             .spool
@@ -100,14 +105,25 @@ impl Agent {
             threads: Vec::new(),
         };
         let target = options.targets.to_kernel();
-        let source = start_cpu(&options, options.rate_hz, target, options.exclude_self, &board)?;
+        let source = start_cpu(
+            &options,
+            options.rate_hz,
+            target,
+            options.exclude_self,
+            &board,
+        )?;
         handle.spawn(EXPORT, move || delivery.run())?;
         let symbol_options = options.clone();
         let symbol_board = Arc::clone(&board);
         handle.spawn(SYMBOLS, move || {
             run_symbols(&symbol_options, &window_receiver, &profiles, &symbol_board);
         })?;
-        let sampling = Sampling { options, windows, board, stop };
+        let sampling = Sampling {
+            options,
+            windows,
+            board,
+            stop,
+        };
         handle.spawn(SAMPLER, move || sampling.run(source))?;
         Ok(handle)
     }
@@ -229,13 +245,7 @@ impl Sampling {
         self.flush(&mut source, &mut window, start_ns, monotonic_ns());
     }
 
-    fn flush(
-        &self,
-        source: &mut impl Collector,
-        window: &mut Window,
-        start_ns: u64,
-        end_ns: u64,
-    ) {
+    fn flush(&self, source: &mut impl Collector, window: &mut Window, start_ns: u64, end_ns: u64) {
         let finished = finish_window(source, window, start_ns, end_ns, &self.board);
         self.board.parts().source = source.status();
         let samples = finished.window.samples();
@@ -258,7 +268,22 @@ fn run_symbols(
     }
 }
 
+/// Every binary in use stays open. The soft limit is 1024 on most systems, for programs that use
+/// `select`, which this one does not.
+fn allow_many_files() {
+    let limits = getrlimit(Resource::Nofile);
+    let raised = Rlimit {
+        current: limits.maximum,
+        ..limits
+    };
+    if let Err(error) = setrlimit(Resource::Nofile, raised) {
+        tracing::debug!(%error, "the limit of open files stays as it is");
+    }
+}
+
 fn unix_ms() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let since = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }

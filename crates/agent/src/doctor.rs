@@ -1,7 +1,6 @@
 //! What works on this host, for `candela doctor`.
 
 use std::fs;
-use std::path::Path;
 
 use candela_ebpf::Check;
 use candela_symbols::kallsyms::KernelSymbols;
@@ -25,7 +24,9 @@ fn kernel_symbols() -> Check {
             Ok(symbols) => format!("{} functions", symbols.len()),
             Err(error) => error.to_string(),
         },
-        fix: loaded.is_err().then_some("run as root or with cap_syslog, or: sysctl kernel.kptr_restrict=0"),
+        fix: loaded
+            .is_err()
+            .then_some("run as root or with cap_syslog, or: sysctl kernel.kptr_restrict=0"),
     }
 }
 
@@ -35,7 +36,7 @@ fn mapped_files() -> Check {
         .ok()
         .and_then(|mut entries| entries.next()?.ok())
         .is_some_and(|entry| fs::File::open(entry.path()).is_ok());
-    let is_there = Path::new("/proc/self/map_files").exists();
+    let is_there = fs::metadata("/proc/self/map_files").is_ok();
     Check {
         name: "map_files",
         ok: readable,
@@ -43,7 +44,9 @@ fn mapped_files() -> Check {
         detail: match (readable, is_there) {
             (true, _) => "deleted binaries can be read".to_owned(),
             (false, true) => "deleted binaries cannot be read: no permission".to_owned(),
-            (false, false) => "deleted binaries cannot be read: the kernel has no map_files".to_owned(),
+            (false, false) => {
+                "deleted binaries cannot be read: the kernel has no map_files".to_owned()
+            }
         },
         fix: (!readable).then_some("run as root or with cap_checkpoint_restore"),
     }
@@ -57,7 +60,12 @@ mod tests {
     fn what_fails_says_what_to_do() {
         for check in capabilities() {
             assert!(!check.detail.is_empty(), "{}", check.name);
-            assert!(check.ok || check.fix.is_some(), "{}: {}", check.name, check.detail);
+            assert!(
+                check.ok || check.fix.is_some(),
+                "{}: {}",
+                check.name,
+                check.detail
+            );
         }
     }
 }

@@ -32,7 +32,9 @@ pub enum AgentError {
         range: &'static str,
     },
     /// The server's address is no URL.
-    #[error("server address {given:?} is not usable: {reason}; give one like http://127.0.0.1:4040")]
+    #[error(
+        "server address {given:?} is not usable: {reason}; give one like http://127.0.0.1:4040"
+    )]
     Endpoint {
         /// The address as given.
         given: String,

@@ -123,6 +123,9 @@ mod tests {
             ledger.add(reason, position as u64);
         }
         assert_eq!(ledger.snapshot().len(), DropReason::ALL.len());
-        assert_eq!(ledger.get(DropReason::SpoolFailed), DropReason::ALL.len() as u64 - 1);
+        assert_eq!(
+            ledger.get(DropReason::SpoolFailed),
+            DropReason::ALL.len() as u64 - 1
+        );
     }
 }

@@ -124,8 +124,20 @@ impl AgentOptions {
         };
         let (millisecond, second) = (Duration::from_millis(1), Duration::from_secs(1));
         within("window", self.window, second, 600 * second, "1s to 10m")?;
-        within("first window", self.first_window, 100 * millisecond, 600 * second, "100ms to 10m")?;
-        within("poll interval", self.poll_interval, 10 * millisecond, second, "10ms to 1s")
+        within(
+            "first window",
+            self.first_window,
+            100 * millisecond,
+            600 * second,
+            "100ms to 10m",
+        )?;
+        within(
+            "poll interval",
+            self.poll_interval,
+            10 * millisecond,
+            second,
+            "10ms to 1s",
+        )
     }
 
     pub(crate) fn host_name(&self) -> String {
@@ -176,7 +188,10 @@ mod tests {
             ..AgentOptions::default()
         };
         let error = options.check().expect_err("too short");
-        assert_eq!(error.to_string(), "window 1ms is out of range; choose 1s to 10m");
+        assert_eq!(
+            error.to_string(),
+            "window 1ms is out of range; choose 1s to 10m"
+        );
         assert!(AgentOptions::default().check().is_ok());
     }
 }

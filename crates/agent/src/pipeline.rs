@@ -83,7 +83,11 @@ pub(crate) fn start_symbols(options: &AgentOptions) -> Symbols {
     })
 }
 
-pub(crate) fn symbolize(finished: &FinishedWindow, symbols: &mut Symbols, board: &StatusBoard) -> Profile {
+pub(crate) fn symbolize(
+    finished: &FinishedWindow,
+    symbols: &mut Symbols,
+    board: &StatusBoard,
+) -> Profile {
     let (profile, counts) = build_profile(&finished.window, &finished.header, symbols);
     board.ledger.add(DropReason::FrameUnnamed, counts.unnamed);
     let stats = symbols.stats();

@@ -64,7 +64,13 @@ pub struct RecordReport {
 /// started.
 pub fn record(options: RecordOptions) -> Result<Recording, AgentError> {
     options.agent.check()?;
-    let RecordOptions { targets, rate_hz, duration, stop, agent } = options;
+    let RecordOptions {
+        targets,
+        rate_hz,
+        duration,
+        stop,
+        agent,
+    } = options;
     let board = StatusBoard::default();
     let (target, mut command) = kernel_target(targets);
     let mut source = start_cpu(&agent, rate_hz, target, command.is_some(), &board)?;
@@ -86,7 +92,9 @@ pub fn record(options: RecordOptions) -> Result<Recording, AgentError> {
         }
         let timeout = left.map_or(POLL, |left| POLL.min(Duration::from_nanos(left)));
         source.collect(timeout, &mut window)?;
-        exit_status = child.as_mut().and_then(|child| child.try_wait().ok().flatten());
+        exit_status = child
+            .as_mut()
+            .and_then(|child| child.try_wait().ok().flatten());
     }
     let end_ns = monotonic_ns();
     source.settle(&mut window)?;
@@ -118,7 +126,10 @@ fn kernel_target(targets: RecordTargets) -> (Target, Option<Command>) {
     match targets {
         RecordTargets::All => (Target::Host, None),
         RecordTargets::Pids(pids) => {
-            let target = Target::Processes { pids, follow_forks: false };
+            let target = Target::Processes {
+                pids,
+                follow_forks: false,
+            };
             (target, None)
         }
         RecordTargets::Cgroup(path) => (Target::Cgroup(path), None),

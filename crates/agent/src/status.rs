@@ -138,7 +138,9 @@ impl StatusBoard {
 
     pub(crate) fn drops(&self) -> BTreeMap<String, u64> {
         let drops = self.ledger.snapshot().into_iter();
-        drops.map(|(reason, count)| (reason.to_owned(), count)).collect()
+        drops
+            .map(|(reason, count)| (reason.to_owned(), count))
+            .collect()
     }
 }
 
@@ -172,32 +174,122 @@ impl Quality {
 impl AgentStatus {
     /// Appends the counts in the Prometheus text format.
     pub fn write_metrics(&self, out: &mut String) {
-        family(out, "candela_agent_samples_total", "counter", "Samples by how the walk of their stack ended.");
+        family(
+            out,
+            "candela_agent_samples_total",
+            "counter",
+            "Samples by how the walk of their stack ended.",
+        );
         for (result, count) in &self.quality.results {
-            sample(out, "candela_agent_samples_total", &format!("{{result=\"{result}\"}}"), *count);
+            sample(
+                out,
+                "candela_agent_samples_total",
+                &format!("{{result=\"{result}\"}}"),
+                *count,
+            );
         }
-        family(out, "candela_agent_drops_total", "counter", "What did not make it, by reason.");
+        family(
+            out,
+            "candela_agent_drops_total",
+            "counter",
+            "What did not make it, by reason.",
+        );
         for (reason, count) in &self.drops {
-            sample(out, "candela_agent_drops_total", &format!("{{reason=\"{reason}\"}}"), *count);
+            sample(
+                out,
+                "candela_agent_drops_total",
+                &format!("{{reason=\"{reason}\"}}"),
+                *count,
+            );
         }
         let source = &self.source;
         let symbols = &self.symbols;
         let delivery = &self.delivery;
         let rows = [
-            ("kernel_samples_total", "counter", "Samples taken in the kernel.", source.kernel_samples),
-            ("stack_copies_total", "counter", "Samples that came with a stack copy.", source.stack_copies),
-            ("processes", "gauge", "Processes known.", source.processes as u64),
-            ("objects", "gauge", "Object files open.", source.objects as u64),
-            ("kernel_tables", "gauge", "Unwind tables in the kernel.", u64::from(source.kernel_tables)),
-            ("kernel_table_bytes", "gauge", "Kernel memory of unwind tables.", source.kernel_table_bytes),
-            ("kernel_other_bytes", "gauge", "Kernel memory of all other BPF maps.", source.kernel_other_bytes),
-            ("named_frames_total", "counter", "Places named.", symbols.named_frames),
-            ("unnamed_frames_total", "counter", "Places that nothing names.", symbols.unnamed_frames),
-            ("symbol_cache_bytes", "gauge", "Memory of the symbol cache.", symbols.cache_bytes),
-            ("exported_profiles_total", "counter", "Profiles that the sink has taken.", delivery.profiles),
-            ("export_failures_total", "counter", "Attempts to export that failed.", delivery.failed_attempts),
-            ("spooled_profiles", "gauge", "Profiles waiting on disk.", delivery.spooled_profiles),
-            ("spooled_bytes", "gauge", "Size of the profiles waiting on disk.", delivery.spooled_bytes),
+            (
+                "kernel_samples_total",
+                "counter",
+                "Samples taken in the kernel.",
+                source.kernel_samples,
+            ),
+            (
+                "stack_copies_total",
+                "counter",
+                "Samples that came with a stack copy.",
+                source.stack_copies,
+            ),
+            (
+                "processes",
+                "gauge",
+                "Processes known.",
+                source.processes as u64,
+            ),
+            (
+                "objects",
+                "gauge",
+                "Object files open.",
+                source.objects as u64,
+            ),
+            (
+                "kernel_tables",
+                "gauge",
+                "Unwind tables in the kernel.",
+                u64::from(source.kernel_tables),
+            ),
+            (
+                "kernel_table_bytes",
+                "gauge",
+                "Kernel memory of unwind tables.",
+                source.kernel_table_bytes,
+            ),
+            (
+                "kernel_other_bytes",
+                "gauge",
+                "Kernel memory of all other BPF maps.",
+                source.kernel_other_bytes,
+            ),
+            (
+                "named_frames_total",
+                "counter",
+                "Places named.",
+                symbols.named_frames,
+            ),
+            (
+                "unnamed_frames_total",
+                "counter",
+                "Places that nothing names.",
+                symbols.unnamed_frames,
+            ),
+            (
+                "symbol_cache_bytes",
+                "gauge",
+                "Memory of the symbol cache.",
+                symbols.cache_bytes,
+            ),
+            (
+                "exported_profiles_total",
+                "counter",
+                "Profiles that the sink has taken.",
+                delivery.profiles,
+            ),
+            (
+                "export_failures_total",
+                "counter",
+                "Attempts to export that failed.",
+                delivery.failed_attempts,
+            ),
+            (
+                "spooled_profiles",
+                "gauge",
+                "Profiles waiting on disk.",
+                delivery.spooled_profiles,
+            ),
+            (
+                "spooled_bytes",
+                "gauge",
+                "Size of the profiles waiting on disk.",
+                delivery.spooled_bytes,
+            ),
         ];
         for (name, kind, help, value) in rows {
             let name = format!("candela_agent_{name}");

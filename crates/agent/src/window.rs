@@ -54,7 +54,9 @@ pub(crate) enum Space {
     /// Addresses are offsets in the file.
     Object(Arc<Object>),
     /// Addresses are those of the process: memory without file.
-    Process { pid: u32 },
+    Process {
+        pid: u32,
+    },
 }
 
 /// A place in code: a space of the window and an address in it.
@@ -217,7 +219,11 @@ impl Window {
             let is_exact = depth == 0 && stack.is_in_kernel;
             let place = Place {
                 space: KERNEL_SPACE,
-                address: if is_exact { address } else { address.saturating_sub(1) },
+                address: if is_exact {
+                    address
+                } else {
+                    address.saturating_sub(1)
+                },
             };
             let place = self.place(place);
             self.stack_places.push(place);
@@ -238,19 +244,29 @@ impl Window {
     }
 
     fn user_place(&mut self, process: &ProcessView, address: u64) -> Place {
-        let object = process.mappings.find(address).and_then(|mapping| match &mapping.code {
-            Code::Object(object) => Some((object, address - mapping.start + mapping.file_offset)),
-            Code::Anonymous => None,
-        });
+        let object = process
+            .mappings
+            .find(address)
+            .and_then(|mapping| match &mapping.code {
+                Code::Object(object) => {
+                    Some((object, address - mapping.start + mapping.file_offset))
+                }
+                Code::Anonymous => None,
+            });
         match object {
             // What is mapped from a file that is no ELF file was written by a just-in-time compiler.
-            Some((object, offset)) if !matches!(object.description(), Some(None)) || !object.is_readable() => {
+            Some((object, offset))
+                if !matches!(object.description(), Some(None)) || !object.is_readable() =>
+            {
                 let spaces = &mut self.spaces;
                 let space = *self.object_spaces.entry(object.number).or_insert_with(|| {
                     spaces.push(Space::Object(Arc::clone(object)));
                     spaces.len() as u32 - 1
                 });
-                Place { space, address: offset }
+                Place {
+                    space,
+                    address: offset,
+                }
             }
             _ => {
                 let spaces = &mut self.spaces;
@@ -311,7 +327,11 @@ mod tests {
             code: Code::Object(Arc::new(object)),
         };
         ProcessView {
-            identity: ProcessIdentity { pid, serial: 1, generation },
+            identity: ProcessIdentity {
+                pid,
+                serial: 1,
+                generation,
+            },
             labels: Arc::default(),
             mappings: Mappings::from_lines(vec![mapping]),
         }
@@ -326,7 +346,11 @@ mod tests {
         }
     }
 
-    const MOMENT: Moment<'static> = Moment { time_ns: 5, tid: 7, thread_name: "main" };
+    const MOMENT: Moment<'static> = Moment {
+        time_ns: 5,
+        tid: 7,
+        thread_name: "main",
+    };
 
     #[test]
     fn equal_stacks_are_counted() {
@@ -336,7 +360,11 @@ mod tests {
             window.add(&process, &stack(&[], &[0x10_010, 0x10_020]), MOMENT);
         }
         window.add(&process, &stack(&[0x10_010], &[0x10_020]), MOMENT);
-        assert_eq!(window.stacks.len(), 2, "kernel and user frames are told apart");
+        assert_eq!(
+            window.stacks.len(),
+            2,
+            "kernel and user frames are told apart"
+        );
         assert_eq!(window.samples(), 4);
         assert_eq!(window.results[0], 4);
         assert!(window.timed.is_empty());

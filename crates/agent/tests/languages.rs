@@ -20,7 +20,11 @@ fn quiet(program: &Path, arguments: &[&str]) -> Command {
 
 fn build(directory: &Path, tool: &str, flags: &[&str], source: &str, name: &str) -> PathBuf {
     let program = directory.join(name);
-    let paths = [PathBuf::from("-o"), program.clone(), support::source(source)];
+    let paths = [
+        PathBuf::from("-o"),
+        program.clone(),
+        support::source(source),
+    ];
     support::run(tool, flags.iter().map(PathBuf::from).chain(paths));
     program
 }
@@ -48,12 +52,19 @@ fn assert_shares(stacks: &Stacks, functions: [&str; 3]) {
         let measured = within(function) as f64 / burned as f64;
         let tolerance = support::three_standard_errors(share, burned);
         let distance = (measured - share).abs();
-        assert!(distance <= tolerance, "{function}: {measured:.3}, not {share} ± {tolerance:.3}");
+        assert!(
+            distance <= tolerance,
+            "{function}: {measured:.3}, not {share} ± {tolerance:.3}"
+        );
     }
 }
 
 fn has_kind(profile: &Profile, kind: FrameKind) -> bool {
-    profile.symbols.locations().iter().any(|location| location.kind == kind)
+    profile
+        .symbols
+        .locations()
+        .iter()
+        .any(|location| location.kind == kind)
 }
 
 #[test]
@@ -68,22 +79,44 @@ fn cpp_with_exceptions_and_inlining() {
     support::split_debug(&program);
     let recording = support::record_command(quiet(&program, &["2"]));
     let stacks = Stacks::all(&recording.profile);
-    assert_reaches(&stacks, &["_start"], |names| names.iter().any(|name| name == "main"));
-    let burns = ["burner::burn<50000>()", "burner::burn<30000>()", "burner::burn<20000>()"];
+    assert_reaches(&stacks, &["_start"], |names| {
+        names.iter().any(|name| name == "main")
+    });
+    let burns = [
+        "burner::burn<50000>()",
+        "burner::burn<30000>()",
+        "burner::burn<20000>()",
+    ];
     let burns = burns.map(|name| actual_name(&recording.profile, name));
     assert_shares(&stacks, [&burns[0], &burns[1], &burns[2]]);
-    let inlined = stacks.count(|names| names[0].contains("mix_inlined") && names[1].contains("burn<"));
-    assert!(inlined > 100, "{inlined} samples show the inlined function\n{}", stacks.sketch());
-    let thrown = stacks.count(|names| names.iter().any(|name| name.starts_with("_Unwind_") || name == "__cxa_throw"));
+    let inlined =
+        stacks.count(|names| names[0].contains("mix_inlined") && names[1].contains("burn<"));
+    assert!(
+        inlined > 100,
+        "{inlined} samples show the inlined function\n{}",
+        stacks.sketch()
+    );
+    let thrown = stacks.count(|names| {
+        names
+            .iter()
+            .any(|name| name.starts_with("_Unwind_") || name == "__cxa_throw")
+    });
     assert!(thrown > 0, "no exception was sampled\n{}", stacks.sketch());
-    assert!(recording.report.quality.complete_share() >= 0.995, "{:?}", recording.report);
+    assert!(
+        recording.report.quality.complete_share() >= 0.995,
+        "{:?}",
+        recording.report
+    );
 }
 
 /// Compilers differ in whether a template's return type is part of the name.
 fn actual_name(profile: &Profile, wanted: &str) -> String {
     let symbols = &profile.symbols;
     let part = wanted.trim_start_matches("burner::").trim_end_matches("()");
-    let names = symbols.functions().iter().map(|function| symbols.strings.get(function.name));
+    let names = symbols
+        .functions()
+        .iter()
+        .map(|function| symbols.strings.get(function.name));
     let found = names.into_iter().find(|name| name.contains(part));
     found.unwrap_or(wanted).to_owned()
 }
@@ -95,19 +128,44 @@ fn rust_release_with_line_tables() {
     }
     let _turn = support::turn();
     let directory = tempfile::tempdir().expect("a temporary directory");
-    let flags = ["--edition=2021", "-Copt-level=3", "-Cdebuginfo=line-tables-only", "-Cstrip=none"];
-    let program = build(directory.path(), "rustc", &flags, "shares.rs", "shares_rust");
+    let flags = [
+        "--edition=2021",
+        "-Copt-level=3",
+        "-Cdebuginfo=line-tables-only",
+        "-Cstrip=none",
+    ];
+    let program = build(
+        directory.path(),
+        "rustc",
+        &flags,
+        "shares.rs",
+        "shares_rust",
+    );
     let recording = support::record_command(quiet(&program, &["10000"]));
     let stacks = Stacks::all(&recording.profile);
-    assert_reaches(&stacks, &["__clone3", "clone3", "__clone", "clone"], |names| {
-        names.iter().any(|name| name.contains("descend"))
+    assert_reaches(
+        &stacks,
+        &["__clone3", "clone3", "__clone", "clone"],
+        |names| names.iter().any(|name| name.contains("descend")),
+    );
+    assert_shares(
+        &stacks,
+        ["burn_fifty", "burn_thirty", "burn_twenty"].map(|name| {
+            let with_path = actual_name(&recording.profile, name);
+            &*with_path.leak()
+        }),
+    );
+    let inlined = stacks.count(|names| {
+        names
+            .iter()
+            .take(4)
+            .any(|name| name.contains("mix_inlined"))
     });
-    assert_shares(&stacks, ["burn_fifty", "burn_thirty", "burn_twenty"].map(|name| {
-        let with_path = actual_name(&recording.profile, name);
-        &*with_path.leak()
-    }));
-    let inlined = stacks.count(|names| names.iter().take(4).any(|name| name.contains("mix_inlined")));
-    assert!(inlined > 100, "{inlined} samples show the inlined function\n{}", stacks.sketch());
+    assert!(
+        inlined > 100,
+        "{inlined} samples show the inlined function\n{}",
+        stacks.sketch()
+    );
     assert!(has_kind(&recording.profile, FrameKind::Rust));
 }
 
@@ -126,18 +184,30 @@ fn stripped_go() {
         .env("GO111MODULE", "off")
         .output()
         .expect("go starts");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     let recording = support::record_command(quiet(&program, &["10000"]));
     let stacks = Stacks::all(&recording.profile);
     assert_reaches(&stacks, &["runtime.goexit"], |names| {
         names.iter().any(|name| name == "main.descend")
     });
-    assert_shares(&stacks, ["main.burnFifty", "main.burnThirty", "main.burnTwenty"]);
+    assert_shares(
+        &stacks,
+        ["main.burnFifty", "main.burnThirty", "main.burnTwenty"],
+    );
     let depth_40 = stacks.count(|names| {
-        names[0] == "main.burnFifty" && names.iter().filter(|name| *name == "main.descend").count() == 40
+        names[0] == "main.burnFifty"
+            && names.iter().filter(|name| *name == "main.descend").count() == 40
     });
     let fifty = stacks.count(|names| names[0] == "main.burnFifty");
-    assert!(depth_40 as f64 >= 0.995 * fifty as f64, "{depth_40} of {fifty}\n{}", stacks.sketch());
+    assert!(
+        depth_40 as f64 >= 0.995 * fifty as f64,
+        "{depth_40} of {fifty}\n{}",
+        stacks.sketch()
+    );
     assert!(has_kind(&recording.profile, FrameKind::Go));
 }
 
@@ -156,7 +226,9 @@ fn python_native_frames() {
         series.labels.get("service_name") == Some("python:burn.py")
     });
     assert_reaches(&stacks, &["_start"], |names| {
-        names.iter().any(|name| name.starts_with("_PyEval_EvalFrameDefault"))
+        names
+            .iter()
+            .any(|name| name.starts_with("_PyEval_EvalFrameDefault"))
     });
 }
 
@@ -177,10 +249,16 @@ fn node_native_frames() {
         series.labels.get("service_name") == Some("node:burn.js")
     });
     assert_reaches(&stacks, &["_start"], |names| {
-        names.iter().any(|name| name.contains("node::Start") || name == "main")
+        names
+            .iter()
+            .any(|name| name.contains("node::Start") || name == "main")
     });
     let scripts = stacks.count(|names| names.iter().any(|name| name.contains("burnScript")));
-    assert!(scripts > 50, "{scripts} samples of burnScript\n{}", stacks.sketch());
+    assert!(
+        scripts > 50,
+        "{scripts} samples of burnScript\n{}",
+        stacks.sketch()
+    );
     let complete = recording.report.quality.complete_share();
     assert!(complete > 0.9, "{:?}", recording.report);
 }
@@ -193,9 +271,17 @@ fn static_musl() {
     let _turn = support::turn();
     let directory = tempfile::tempdir().expect("a temporary directory");
     let flags = ["-O2", "-static", "-fomit-frame-pointer"];
-    let program = build(directory.path(), "musl-gcc", &flags, "shares.c", "shares_musl");
+    let program = build(
+        directory.path(),
+        "musl-gcc",
+        &flags,
+        "shares.c",
+        "shares_musl",
+    );
     let recording = support::record_command(quiet(&program, &["1.5"]));
     let stacks = Stacks::all(&recording.profile);
-    assert_reaches(&stacks, &["_start", "_start_c"], |names| names[0].starts_with("burn_"));
+    assert_reaches(&stacks, &["_start", "_start_c"], |names| {
+        names[0].starts_with("burn_")
+    });
     assert_shares(&stacks, ["burn_fifty", "burn_thirty", "burn_twenty"]);
 }

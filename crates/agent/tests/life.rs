@@ -17,9 +17,19 @@ use crate::support::Stacks;
 
 fn gcc(directory: &Path, flags: &[&str], source: &str, name: &str) -> PathBuf {
     let program = directory.join(name);
-    let paths = [PathBuf::from("-o"), program.clone(), support::source(source)];
+    let paths = [
+        PathBuf::from("-o"),
+        program.clone(),
+        support::source(source),
+    ];
     let flags = flags.iter().map(PathBuf::from);
-    support::run("gcc", [PathBuf::from("-O2"), PathBuf::from("-fomit-frame-pointer")].into_iter().chain(flags).chain(paths));
+    support::run(
+        "gcc",
+        [PathBuf::from("-O2"), PathBuf::from("-fomit-frame-pointer")]
+            .into_iter()
+            .chain(flags)
+            .chain(paths),
+    );
     program
 }
 
@@ -30,7 +40,12 @@ fn a_library_loaded_later() {
     }
     let _turn = support::turn();
     let directory = tempfile::tempdir().expect("a temporary directory");
-    let plugin = gcc(directory.path(), &["-shared", "-fPIC"], "plugin.c", "plugin.so");
+    let plugin = gcc(
+        directory.path(),
+        &["-shared", "-fPIC"],
+        "plugin.c",
+        "plugin.so",
+    );
     let loader = gcc(directory.path(), &[], "loader.c", "loader");
     let mut command = Command::new(loader);
     command.arg(plugin).arg("1.5");
@@ -40,10 +55,14 @@ fn a_library_loaded_later() {
     for function in ["burn_before", "burn_in_plugin"] {
         let samples = stacks.with(function);
         let complete = stacks.count(|names| {
-            names.iter().any(|name| name == function) && names.last().is_some_and(|name| name == "_start")
+            names.iter().any(|name| name == function)
+                && names.last().is_some_and(|name| name == "_start")
         });
         assert!(samples > 150, "{function}: {samples}\n{}", stacks.sketch());
-        assert!(complete as f64 >= 0.995 * samples as f64, "{function}: {complete} of {samples}");
+        assert!(
+            complete as f64 >= 0.995 * samples as f64,
+            "{function}: {complete} of {samples}"
+        );
     }
 }
 
@@ -56,14 +75,21 @@ fn a_binary_deleted_while_it_runs() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let program = gcc(directory.path(), &[], "shares.c", "deleted");
     let mut command = Command::new("/bin/sh");
-    command.arg("-c").arg(format!("{0} 1.5 & rm {0}; wait", program.display()));
+    command
+        .arg("-c")
+        .arg(format!("{0} 1.5 & rm {0}; wait", program.display()));
     command.stdout(Stdio::null());
     let recording = support::record_command(command);
     let stacks = Stacks::of(&recording.profile, |series| {
         series.labels.get("process_executable_name") == Some("deleted")
     });
     let burned = stacks.count(|names| names[0].starts_with("burn_"));
-    assert!(burned > 300, "{burned} of {} samples have names\n{}", stacks.total(), stacks.sketch());
+    assert!(
+        burned > 300,
+        "{burned} of {} samples have names\n{}",
+        stacks.total(),
+        stacks.sketch()
+    );
 }
 
 #[test]
@@ -83,7 +109,95 @@ fn stacks_through_signal_frames() {
             && names.last().is_some_and(|name| name == "_start")
     });
     assert!(in_handler > 50, "{in_handler}\n{}", stacks.sketch());
-    assert!(complete as f64 >= 0.995 * in_handler as f64, "{complete} of {in_handler}\n{}", stacks.sketch());
+    assert!(
+        complete as f64 >= 0.995 * in_handler as f64,
+        "{complete} of {in_handler}\n{}",
+        stacks.sketch()
+    );
+}
+
+#[test]
+fn a_published_service_name() {
+    if support::cannot_sample() || support::lacks("gcc") {
+        return;
+    }
+    let _turn = support::turn();
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let program = gcc(directory.path(), &[], "published.c", "published");
+    let mut command = Command::new(program);
+    command.arg("0.5");
+    let recording = support::record_command(command);
+    let named = Stacks::of(&recording.profile, |series| {
+        series.labels.get("service_name") == Some("checkout-published")
+    });
+    let total = Stacks::all(&recording.profile).total();
+    assert!(
+        named.total() > 100 && named.total() + 5 >= total,
+        "{} of {total}",
+        named.total()
+    );
+}
+
+#[test]
+fn a_recording_of_a_process_has_times_and_threads() {
+    if support::cannot_sample() || support::lacks("gcc") {
+        return;
+    }
+    let _turn = support::turn();
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let program = gcc(directory.path(), &[], "shares.c", "timed");
+    let mut child = Command::new(program)
+        .arg("600")
+        .stdout(Stdio::null())
+        .spawn()
+        .expect("it starts");
+    let options = RecordOptions {
+        duration: Some(std::time::Duration::from_secs(1)),
+        ..RecordOptions::new(RecordTargets::Pids(vec![child.id()]))
+    };
+    let recording = candela_agent::record(options);
+    child.kill().expect("it is still running");
+    child.wait().expect("it is our child");
+    let profile = recording.expect("a recording").profile;
+    assert_eq!(profile.validate(), Ok(()));
+    assert_eq!(profile.series.len(), 1, "nobody else is recorded");
+    let series = &profile.series[0];
+    assert!(series.samples.len() > 20, "{}", series.samples.len());
+    let end_ns = series.start_ns + series.duration_ns;
+    for sample in &series.samples {
+        assert!((series.start_ns..=end_ns + 50_000_000).contains(&sample.time_ns));
+        let labels = profile.label_sets.get(sample.label_set);
+        let key = |name: &str| profile.symbols.strings.find(name).expect("a label's name");
+        let number = |name: &str| {
+            let label = labels.iter().find(|label| label.key == key(name));
+            match label.expect("a label").value {
+                candela_model::LabelValue::Number { value, .. } => value,
+                candela_model::LabelValue::Text(_) => panic!("{name} is a number"),
+            }
+        };
+        assert_eq!(number("pid"), i64::from(child.id()));
+        assert_eq!(number("thread_id"), i64::from(child.id()));
+    }
+}
+
+#[test]
+fn what_cannot_be_recorded_says_why() {
+    if support::cannot_sample() {
+        return;
+    }
+    let missing = RecordOptions::new(RecordTargets::Command(Command::new("/nonexistent/program")));
+    let error = candela_agent::record(missing).expect_err("no such program");
+    assert!(
+        error.to_string().contains("/nonexistent/program"),
+        "{error}"
+    );
+    let gone = RecordOptions::new(RecordTargets::Pids(vec![u32::MAX - 1]));
+    let error = candela_agent::record(gone).expect_err("no such process");
+    assert!(error.to_string().contains("no process"), "{error}");
+    let mut too_fast = RecordOptions::new(RecordTargets::All);
+    too_fast.rate_hz = 5000;
+    let error = candela_agent::record(too_fast).expect_err("too fast");
+    assert!(error.to_string().contains("5000"), "{error}");
 }
 
 /// Target A6: what lives for 200 ms is seen, by name, every single one.
@@ -128,5 +242,9 @@ fn a_hundred_short_programs() {
             stacks.count(|names| names.iter().any(|name| name == "burn_shortly")) < 10
         })
         .collect();
-    assert!(missing.is_empty(), "not seen: {missing:?}; {:?}", recording.report);
+    assert!(
+        missing.is_empty(),
+        "not seen: {missing:?}; {:?}",
+        recording.report
+    );
 }

@@ -9,7 +9,11 @@ use crate::support::Stacks;
 
 fn assert_shares(stacks: &Stacks, functions: [&str; 3]) {
     let burned = stacks.count(|names| functions.contains(&names[0].as_str()));
-    assert!(burned > 300, "{burned} samples in the functions\n{}", stacks.sketch());
+    assert!(
+        burned > 300,
+        "{burned} samples in the functions\n{}",
+        stacks.sketch()
+    );
     for (function, share) in functions.into_iter().zip([0.5, 0.3, 0.2]) {
         let samples = stacks.count(|names| names[0] == function);
         let measured = samples as f64 / burned as f64;
@@ -31,7 +35,13 @@ fn stripped_c_without_frame_pointers() {
     let program = directory.path().join("shares");
     let source = support::source("shares.c");
     let flags = ["-O2", "-g", "-fomit-frame-pointer", "-o"];
-    support::run("gcc", flags.map(Into::into).into_iter().chain([program.clone(), source]));
+    support::run(
+        "gcc",
+        flags
+            .map(Into::into)
+            .into_iter()
+            .chain([program.clone(), source]),
+    );
     support::split_debug(&program);
     let mut command = Command::new(&program);
     command.arg("2").stdout(std::process::Stdio::null());
@@ -58,5 +68,9 @@ fn stripped_c_without_frame_pointers() {
         stacks.sketch()
     );
     assert_shares(&stacks, ["burn_fifty", "burn_thirty", "burn_twenty"]);
-    assert!(recording.report.quality.complete_share() >= 0.995, "{:?}", recording.report);
+    assert!(
+        recording.report.quality.complete_share() >= 0.995,
+        "{:?}",
+        recording.report
+    );
 }

@@ -56,7 +56,12 @@ impl CpuCollector {
             ..Options::default()
         })?;
         let kernel = sampler.kernel_tables();
-        let state = CpuState::new(kernel, labeler, options.table_budget_bytes, Arc::clone(&ledger))?;
+        let state = CpuState::new(
+            kernel,
+            labeler,
+            options.table_budget_bytes,
+            Arc::clone(&ledger),
+        )?;
         Ok(Self {
             sampler,
             state,
@@ -76,9 +81,12 @@ impl CpuCollector {
             tracing::warn!(%error, "the kernel's counters cannot be read");
             Counters::default()
         });
-        self.ledger.set(DropReason::SampleRingFull, counters.ring_full());
-        self.ledger.set(DropReason::LifeRingFull, counters.life_ring_full);
-        self.ledger.set(DropReason::SidebandLost, counters.sideband_lost);
+        self.ledger
+            .set(DropReason::SampleRingFull, counters.ring_full());
+        self.ledger
+            .set(DropReason::LifeRingFull, counters.life_ring_full);
+        self.ledger
+            .set(DropReason::SidebandLost, counters.sideband_lost);
         if counters.life_ring_full > self.life_ring_full {
             self.life_ring_full = counters.life_ring_full;
             self.state.processes.remove_vanished();

@@ -63,7 +63,11 @@ pub(crate) fn walk_copy(
 }
 
 impl PendingSample {
-    pub(crate) fn new(process: ProcessView, sample: &Sample<'_>, context: &UserContext<'_>) -> Self {
+    pub(crate) fn new(
+        process: ProcessView,
+        sample: &Sample<'_>,
+        context: &UserContext<'_>,
+    ) -> Self {
         Self {
             process,
             time_ns: sample.time_ns,

@@ -25,6 +25,7 @@ use crate::processes::Object;
 use crate::processes::Process;
 use crate::processes::ProcessIdentity;
 use crate::processes::ProcessTable;
+use crate::processes::find_context;
 use crate::tables::Loader;
 use crate::tables::LoaderReply;
 use crate::tables::TableSlots;
@@ -107,11 +108,7 @@ impl CpuState {
                 self.processes.fork(*pid, *parent);
             }
             Event::Exit { pid, time_ns } => self.processes.exit(*pid, *time_ns),
-            Event::Mapped(mapped) => {
-                if self.processes.mapped(mapped) {
-                    self.register(mapped.pid);
-                }
-            }
+            Event::Mapped(mapped) if self.processes.mapped(mapped) => self.register(mapped.pid),
             Event::SidebandLost { .. } => self.processes.distrust_all(),
             _ => {}
         }
@@ -124,7 +121,12 @@ impl CpuState {
             has_news = true;
             match reply {
                 LoaderReply::Described => {}
-                LoaderReply::Built { slot, table, new_rules, is_in_kernel } => {
+                LoaderReply::Built {
+                    slot,
+                    table,
+                    new_rules,
+                    is_in_kernel,
+                } => {
                     if !is_in_kernel {
                         tracing::debug!(slot, "unwind table stays out of the kernel");
                     }
@@ -165,7 +167,10 @@ impl CpuState {
     }
 
     fn sample(&mut self, sample: &Sample<'_>, window: &mut Window) {
-        let is_wanted = self.family.as_ref().is_none_or(|family| family.contains(&sample.pid));
+        let is_wanted = self
+            .family
+            .as_ref()
+            .is_none_or(|family| family.contains(&sample.pid));
         if !is_wanted {
             return;
         }
@@ -181,6 +186,12 @@ impl CpuState {
             add(window, &view, sample, sample.user_frames, sample.result);
             return;
         };
+        if process.context_check.try_now(sample.time_ns)
+            && let Some(address) = find_context(sample.pid)
+        {
+            process.context_address = Some(address);
+            process.labels = None;
+        }
         let view = view_of(process, sample, &self.labeler);
         if sample.copy_limited {
             self.ledger.add(DropReason::CopyLimited, 1);
@@ -195,7 +206,13 @@ impl CpuState {
             return;
         };
         let mut frames = std::mem::take(&mut self.frames);
-        let walked = walk_copy(&view, &mut self.tables, &context.registers, context.stack, &mut frames);
+        let walked = walk_copy(
+            &view,
+            &mut self.tables,
+            &context.registers,
+            context.stack,
+            &mut frames,
+        );
         match walked.missing {
             None => add(window, &view, sample, &frames, walked.result),
             Some(object) => {
@@ -344,7 +361,11 @@ impl CpuState {
 
     fn kernel_thread(&self, pid: u32) -> ProcessView {
         ProcessView {
-            identity: ProcessIdentity { pid, serial: 0, generation: 0 },
+            identity: ProcessIdentity {
+                pid,
+                serial: 0,
+                generation: 0,
+            },
             labels: Arc::clone(&self.kernel_labels),
             mappings: Mappings::default(),
         }
@@ -358,7 +379,11 @@ impl CpuState {
             ..ProcessFacts::default()
         };
         ProcessView {
-            identity: ProcessIdentity { pid: sample.pid, serial: 0, generation: 0 },
+            identity: ProcessIdentity {
+                pid: sample.pid,
+                serial: 0,
+                generation: 0,
+            },
             labels: Arc::new(self.labeler.labels(&facts)),
             mappings: Mappings::default(),
         }

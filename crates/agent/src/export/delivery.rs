@@ -160,7 +160,9 @@ impl Delivery {
         if self.kept.len() >= MOST_KEPT
             && let Some(oldest) = self.kept.pop_front()
         {
-            self.board.ledger.add(DropReason::ExporterBehind, sample_count(&oldest));
+            self.board
+                .ledger
+                .add(DropReason::ExporterBehind, sample_count(&oldest));
         }
         self.kept.push_back(profile);
     }
@@ -195,7 +197,9 @@ impl Delivery {
 
     fn drop_kept(&mut self) {
         for profile in self.kept.drain(..) {
-            self.board.ledger.add(DropReason::ExporterBehind, sample_count(&profile));
+            self.board
+                .ledger
+                .add(DropReason::ExporterBehind, sample_count(&profile));
         }
     }
 

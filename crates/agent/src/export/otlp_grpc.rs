@@ -75,7 +75,9 @@ impl OtlpGrpc {
         };
         let address = options.endpoint.trim_end_matches('/').to_owned();
         if address.starts_with("https://") {
-            return Err(refused("this build has no TLS; put a proxy before the server or use http".to_owned()));
+            return Err(refused(
+                "this build has no TLS; put a proxy before the server or use http".to_owned(),
+            ));
         }
         if !address.starts_with("http://") {
             return Err(refused("it does not start with http://".to_owned()));
@@ -87,7 +89,10 @@ impl OtlpGrpc {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
-            .map_err(|source| AgentError::Thread { name: "export runtime", source })?;
+            .map_err(|source| AgentError::Thread {
+                name: "export runtime",
+                source,
+            })?;
         let channel = {
             // The lazy connection registers its worker with the runtime.
             let _context = runtime.enter();
@@ -141,11 +146,14 @@ impl Exporter for OtlpGrpc {
     }
 }
 
-fn headers(options: &OtlpGrpcOptions) -> Result<Vec<(&'static str, MetadataValue<Ascii>)>, AgentError> {
+fn headers(
+    options: &OtlpGrpcOptions,
+) -> Result<Vec<(&'static str, MetadataValue<Ascii>)>, AgentError> {
     let mut headers = Vec::new();
     if let Some(token) = &options.bearer_token {
-        let mut value: MetadataValue<Ascii> =
-            format!("Bearer {token}").parse().map_err(|_| AgentError::Token)?;
+        let mut value: MetadataValue<Ascii> = format!("Bearer {token}")
+            .parse()
+            .map_err(|_| AgentError::Token)?;
         // Keeps it out of what tonic and hyper print.
         value.set_sensitive(true);
         headers.push(("authorization", value));
@@ -197,7 +205,10 @@ mod tests {
     fn addresses_that_are_none_are_named() {
         for address in ["", "localhost:4040", "https://server", "http://"] {
             let error = OtlpGrpc::new(&OtlpGrpcOptions::new(address)).expect_err("no address");
-            assert!(error.to_string().contains(&format!("{address:?}")), "{error}");
+            assert!(
+                error.to_string().contains(&format!("{address:?}")),
+                "{error}"
+            );
         }
     }
 
@@ -214,8 +225,11 @@ mod tests {
     #[test]
     fn a_server_that_is_away_is_tried_again() {
         // Port 1 is privileged and unused.
-        let mut exporter = OtlpGrpc::new(&OtlpGrpcOptions::new("http://127.0.0.1:1")).expect("an address");
-        let error = exporter.export(&Profile::default()).expect_err("nobody is there");
+        let mut exporter =
+            OtlpGrpc::new(&OtlpGrpcOptions::new("http://127.0.0.1:1")).expect("an address");
+        let error = exporter
+            .export(&Profile::default())
+            .expect_err("nobody is there");
         assert!(matches!(error, ExportError::Unavailable { .. }), "{error}");
     }
 }

@@ -90,7 +90,10 @@ impl Spool {
     /// The oldest profile; damaged ones before it are removed and counted.
     pub(crate) fn oldest(&mut self) -> Option<Vec<u8>> {
         while let Some(&(number, _)) = self.files.front() {
-            match fs::read(self.path(number)).ok().and_then(|bytes| payload_of(&bytes)) {
+            match fs::read(self.path(number))
+                .ok()
+                .and_then(|bytes| payload_of(&bytes))
+            {
                 Some(payload) => return Some(payload),
                 None => {
                     self.ledger.add(DropReason::SpoolCorrupt, 1);
@@ -131,7 +134,9 @@ impl Spool {
     }
 
     fn path(&self, number: u64) -> PathBuf {
-        self.options.directory.join(format!("{number:020}.{EXTENSION}"))
+        self.options
+            .directory
+            .join(format!("{number:020}.{EXTENSION}"))
     }
 }
 
@@ -143,7 +148,9 @@ fn list(directory: &Path) -> io::Result<VecDeque<(u64, u64)>> {
         let entry = entry?;
         let path = entry.path();
         let extension = path.extension().and_then(|extension| extension.to_str());
-        let number = path.file_stem().and_then(|stem| stem.to_str()?.parse().ok());
+        let number = path
+            .file_stem()
+            .and_then(|stem| stem.to_str()?.parse().ok());
         match (extension, number) {
             (Some(EXTENSION), Some(number)) => files.push((number, entry.metadata()?.len())),
             (Some("partial"), Some(_)) => fs::remove_file(path)?,
@@ -156,7 +163,9 @@ fn list(directory: &Path) -> io::Result<VecDeque<(u64, u64)>> {
 
 fn payload_of(bytes: &[u8]) -> Option<Vec<u8>> {
     let (header, payload) = bytes.split_at_checked(HEADER_BYTES)?;
-    let number = |at: usize| u32::from_le_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
+    let number = |at: usize| {
+        u32::from_le_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]])
+    };
     let is_whole = header.starts_with(MAGIC)
         && number(4) as usize == payload.len()
         && number(8) == crc32fast::hash(payload);
@@ -190,7 +199,12 @@ mod tests {
             second.remove_oldest();
         }
         assert_eq!((second.oldest(), second.bytes()), (None, 0));
-        assert_eq!(fs::read_dir(directory.path()).expect("the directory").count(), 0);
+        assert_eq!(
+            fs::read_dir(directory.path())
+                .expect("the directory")
+                .count(),
+            0
+        );
     }
 
     #[test]
@@ -204,7 +218,11 @@ mod tests {
         assert_eq!(spool.oldest(), Some(vec![2; 10]));
         assert_eq!(spool.ledger.get(DropReason::SpoolFull), 2);
         spool.push(&[9; 200]);
-        assert_eq!(spool.ledger.get(DropReason::SpoolFull), 6, "too large for any room");
+        assert_eq!(
+            spool.ledger.get(DropReason::SpoolFull),
+            6,
+            "too large for any room"
+        );
     }
 
     #[test]

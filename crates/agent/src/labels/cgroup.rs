@@ -170,57 +170,199 @@ mod tests {
     const ID: &str = "3f1c9a1de2b5c0a7e88f2a6d1b3c4d5e6f708192a3b4c5d6e7f8091a2b3c4d5e";
     const UID: &str = "2f8a1c4e-7b6d-4e5f-9a0b-1c2d3e4f5a6b";
 
+    type Case = (
+        &'static str,
+        Option<&'static str>,
+        Option<&'static str>,
+        Option<&'static str>,
+    );
+
     /// Text, container id, pod uid, systemd unit. ID and UID stand for the constants above, UIU for
     /// the pod uid with underscores.
-    const CASES: &[(&str, Option<&str>, Option<&str>, Option<&str>)] = &[
+    const CASES: &[Case] = &[
         ("0::/\n", None, None, None),
         ("", None, None, None),
         ("garbage\n1:x\n", None, None, None),
         // Docker, cgroupfs and systemd drivers, both versions
-        ("12:pids:/docker/ID\n1:name=systemd:/docker/ID\n0::/system.slice/containerd.service\n", Some("ID"), None, None),
+        (
+            "12:pids:/docker/ID\n1:name=systemd:/docker/ID\n0::/system.slice/containerd.service\n",
+            Some("ID"),
+            None,
+            None,
+        ),
         ("0::/system.slice/docker-ID.scope\n", Some("ID"), None, None),
         ("0::/docker/ID/init\n", Some("ID"), None, None),
-        ("0::/user.slice/user-1000.slice/user@1000.service/user.slice/docker-ID.scope\n", Some("ID"), None, None),
+        (
+            "0::/user.slice/user-1000.slice/user@1000.service/user.slice/docker-ID.scope\n",
+            Some("ID"),
+            None,
+            None,
+        ),
         ("0::/../docker-ID.scope\n", Some("ID"), None, None),
         // Docker in Docker: the innermost
-        ("0::/docker/0000000000000000000000000000000000000000000000000000000000000000/docker/ID\n", Some("ID"), None, None),
+        (
+            "0::/docker/0000000000000000000000000000000000000000000000000000000000000000/docker/ID\n",
+            Some("ID"),
+            None,
+            None,
+        ),
         // Kubernetes: containerd, CRI-O, Docker; each QoS class; both drivers
-        ("0::/kubepods/besteffort/podUID/ID\n", Some("ID"), Some("UID"), None),
+        (
+            "0::/kubepods/besteffort/podUID/ID\n",
+            Some("ID"),
+            Some("UID"),
+            None,
+        ),
         ("0::/kubepods/podUID/ID\n", Some("ID"), Some("UID"), None),
-        ("0::/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-podUIU.slice/cri-containerd-ID.scope\n", Some("ID"), Some("UID"), None),
-        ("0::/kubepods.slice/kubepods-podUIU.slice/crio-ID.scope\n", Some("ID"), Some("UID"), None),
-        ("0::/kubepods.slice/kubepods-podUIU.slice/crio-ID.scope/container\n", Some("ID"), Some("UID"), None),
-        ("0::/kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-podUIU.slice/cri-containerd-ID.scope\n", Some("ID"), Some("UID"), None),
-        ("0::/system.slice/containerd.service/kubepods-burstable-podUIU.slice:cri-containerd:ID\n", Some("ID"), Some("UID"), None),
-        ("4:memory:/kubepods/burstable/podUID/ID\n1:name=systemd:/kubepods/burstable/podUID/ID\n", Some("ID"), Some("UID"), None),
-        ("0::/kubepods/burstable/pod0123456789abcdef0123456789abcdef/ID\n", Some("ID"), Some("0123456789abcdef0123456789abcdef"), None),
+        (
+            "0::/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-podUIU.slice/cri-containerd-ID.scope\n",
+            Some("ID"),
+            Some("UID"),
+            None,
+        ),
+        (
+            "0::/kubepods.slice/kubepods-podUIU.slice/crio-ID.scope\n",
+            Some("ID"),
+            Some("UID"),
+            None,
+        ),
+        (
+            "0::/kubepods.slice/kubepods-podUIU.slice/crio-ID.scope/container\n",
+            Some("ID"),
+            Some("UID"),
+            None,
+        ),
+        (
+            "0::/kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-podUIU.slice/cri-containerd-ID.scope\n",
+            Some("ID"),
+            Some("UID"),
+            None,
+        ),
+        (
+            "0::/system.slice/containerd.service/kubepods-burstable-podUIU.slice:cri-containerd:ID\n",
+            Some("ID"),
+            Some("UID"),
+            None,
+        ),
+        (
+            "4:memory:/kubepods/burstable/podUID/ID\n1:name=systemd:/kubepods/burstable/podUID/ID\n",
+            Some("ID"),
+            Some("UID"),
+            None,
+        ),
+        (
+            "0::/kubepods/burstable/pod0123456789abcdef0123456789abcdef/ID\n",
+            Some("ID"),
+            Some("0123456789abcdef0123456789abcdef"),
+            None,
+        ),
         ("0::/../../podUID/ID\n", Some("ID"), None, None),
-        ("0::/docker/0000000000000000000000000000000000000000000000000000000000000000/kubepods/podUID/ID\n", Some("ID"), Some("UID"), None),
+        (
+            "0::/docker/0000000000000000000000000000000000000000000000000000000000000000/kubepods/podUID/ID\n",
+            Some("ID"),
+            Some("UID"),
+            None,
+        ),
         // Podman: container and its monitor
-        ("0::/machine.slice/libpod-ID.scope/container\n", Some("ID"), None, None),
-        ("0::/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-ID.scope\n", Some("ID"), None, None),
-        ("0::/machine.slice/libpod-conmon-ID.scope\n", None, None, None),
+        (
+            "0::/machine.slice/libpod-ID.scope/container\n",
+            Some("ID"),
+            None,
+            None,
+        ),
+        (
+            "0::/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-ID.scope\n",
+            Some("ID"),
+            None,
+            None,
+        ),
+        (
+            "0::/machine.slice/libpod-conmon-ID.scope\n",
+            None,
+            None,
+            None,
+        ),
         ("0::/system.slice/crio-conmon-ID.scope\n", None, None, None),
         // containerd without Kubernetes, ECS
         ("0::/default/ID\n", Some("ID"), None, None),
-        ("9:perf_event:/ecs/0123456789abcdef0123456789abcdef/ID\n", Some("ID"), None, None),
-        ("9:perf_event:/ecs/0123456789abcdef0123456789abcdef/0123456789abcdef0123456789abcdef-3712950\n", Some("0123456789abcdef0123456789abcdef-3712950"), None, None),
+        (
+            "9:perf_event:/ecs/0123456789abcdef0123456789abcdef/ID\n",
+            Some("ID"),
+            None,
+            None,
+        ),
+        (
+            "9:perf_event:/ecs/0123456789abcdef0123456789abcdef/0123456789abcdef0123456789abcdef-3712950\n",
+            Some("0123456789abcdef0123456789abcdef-3712950"),
+            None,
+            None,
+        ),
         // systemd
-        ("0::/system.slice/nginx.service\n", None, None, Some("nginx")),
-        ("1:name=systemd:/system.slice/ssh.service\n0::/\n", None, None, Some("ssh")),
-        ("0::/system.slice/system-getty.slice/getty@tty1.service\n", None, None, Some("getty@tty1")),
-        ("0::/system.slice/system-postgresql.slice/postgresql@15-main.service\n", None, None, Some("postgresql@15-main")),
-        ("0::/system.slice/systemd-fsck@dev-disk-by\\x2duuid.service\n", None, None, Some("systemd-fsck@dev-disk-by-uuid")),
-        ("0::/system.slice/docker.service\n", None, None, Some("docker")),
-        ("0::/system.slice/nginx.service/workers\n", None, None, Some("nginx")),
+        (
+            "0::/system.slice/nginx.service\n",
+            None,
+            None,
+            Some("nginx"),
+        ),
+        (
+            "1:name=systemd:/system.slice/ssh.service\n0::/\n",
+            None,
+            None,
+            Some("ssh"),
+        ),
+        (
+            "0::/system.slice/system-getty.slice/getty@tty1.service\n",
+            None,
+            None,
+            Some("getty@tty1"),
+        ),
+        (
+            "0::/system.slice/system-postgresql.slice/postgresql@15-main.service\n",
+            None,
+            None,
+            Some("postgresql@15-main"),
+        ),
+        (
+            "0::/system.slice/systemd-fsck@dev-disk-by\\x2duuid.service\n",
+            None,
+            None,
+            Some("systemd-fsck@dev-disk-by-uuid"),
+        ),
+        (
+            "0::/system.slice/docker.service\n",
+            None,
+            None,
+            Some("docker"),
+        ),
+        (
+            "0::/system.slice/nginx.service/workers\n",
+            None,
+            None,
+            Some("nginx"),
+        ),
         ("0::/init.scope\n", None, None, None),
-        ("0::/user.slice/user-1000.slice/session-3.scope\n", None, None, None),
-        ("0::/user.slice/user-1000.slice/user@1000.service/app.slice/firefox.service\n", None, None, None),
+        (
+            "0::/user.slice/user-1000.slice/session-3.scope\n",
+            None,
+            None,
+            None,
+        ),
+        (
+            "0::/user.slice/user-1000.slice/user@1000.service/app.slice/firefox.service\n",
+            None,
+            None,
+            None,
+        ),
         ("0::/system.slice/user@0.service\n", None, None, None),
         ("0::/system.slice/run-u12.scope\n", None, None, None),
         // not a container id: too short, not hexadecimal
         ("0::/docker/3f1c9a1de2b5\n", None, None, None),
-        ("0::/system.slice/docker-zz1c9a1de2b5c0a7e88f2a6d1b3c4d5e6f708192a3b4c5d6e7f8091a2b3c4d5e.scope\n", None, None, None),
+        (
+            "0::/system.slice/docker-zz1c9a1de2b5c0a7e88f2a6d1b3c4d5e6f708192a3b4c5d6e7f8091a2b3c4d5e.scope\n",
+            None,
+            None,
+            None,
+        ),
     ];
 
     fn expand(text: &str) -> String {
@@ -233,7 +375,11 @@ mod tests {
     fn paths_of_the_field() {
         for (text, container, pod, unit) in CASES {
             let facts = parse_cgroup(&expand(text));
-            assert_eq!(facts.container_id, container.map(expand), "container of {text:?}");
+            assert_eq!(
+                facts.container_id,
+                container.map(expand),
+                "container of {text:?}"
+            );
             assert_eq!(facts.pod_uid, pod.map(expand), "pod of {text:?}");
             assert_eq!(facts.systemd_unit.as_deref(), *unit, "unit of {text:?}");
         }

@@ -223,8 +223,7 @@ fn is_short_options_with_program(interpreter: &Interpreter, argument: &str) -> b
     else {
         return false;
     };
-    let is_cluster =
-        cluster.len() <= 4 && cluster.bytes().all(|byte| byte.is_ascii_alphabetic());
+    let is_cluster = cluster.len() <= 4 && cluster.bytes().all(|byte| byte.is_ascii_alphabetic());
     is_cluster && cluster.ends_with(letter)
 }
 
@@ -238,7 +237,9 @@ fn shown(interpreter: &Interpreter, program: &str) -> String {
         .unwrap_or(program);
     // `python /srv/app/__main__.py` and `python /srv/app` are the same program.
     if interpreter.name == "python" && base_name == "__main__.py" {
-        let directory = program.trim_end_matches("__main__.py").trim_end_matches('/');
+        let directory = program
+            .trim_end_matches("__main__.py")
+            .trim_end_matches('/');
         let package = directory.rsplit('/').next().unwrap_or_default();
         if !package.is_empty() {
             return package.to_owned();
@@ -256,35 +257,75 @@ mod tests {
         ("nginx", "nginx: worker process", "nginx"),
         ("postgres", "postgres: walwriter", "postgres"),
         ("python3.11", "python3 app.py", "python:app.py"),
-        ("python3.11", "/usr/bin/python3 -u /srv/app/app.py --port 80", "python:app.py"),
-        ("python3.11", "python -m http.server 8000", "python:http.server"),
+        (
+            "python3.11",
+            "/usr/bin/python3 -u /srv/app/app.py --port 80",
+            "python:app.py",
+        ),
+        (
+            "python3.11",
+            "python -m http.server 8000",
+            "python:http.server",
+        ),
         ("python3.11", "python -mhttp.server", "python:http.server"),
-        ("python3.12", "python3 -X dev -W ignore worker.py", "python:worker.py"),
+        (
+            "python3.12",
+            "python3 -X dev -W ignore worker.py",
+            "python:worker.py",
+        ),
         ("python3.12", "python3 -c print(1)", "python"),
         ("python3.12", "python3 -Ic import_x", "python"),
         ("python3.12", "python3", "python"),
         ("python3.13t", "python3.13t job.py", "python:job.py"),
         ("python2.7", "python old.py", "python:old.py"),
-        ("python3", "/venv/bin/python /venv/bin/gunicorn app:app", "python:gunicorn"),
+        (
+            "python3",
+            "/venv/bin/python /venv/bin/gunicorn app:app",
+            "python:gunicorn",
+        ),
         ("python3", "python3 /srv/tool/__main__.py", "python:tool"),
         ("python3", "gunicorn: master [app]", "python"),
         ("pypy3", "pypy3 bench.py", "pypy:bench.py"),
-        ("java", "java -Xmx2g -jar /opt/my-service.jar --spring.profiles.active=prod", "java:my-service.jar"),
-        ("java", "java -cp /a:/b -Dx=y com.example.Main arg", "java:com.example.Main"),
-        ("java", "java --add-opens java.base/java.lang=ALL-UNNAMED -m app/com.example.Main", "java:com.example.Main"),
+        (
+            "java",
+            "java -Xmx2g -jar /opt/my-service.jar --spring.profiles.active=prod",
+            "java:my-service.jar",
+        ),
+        (
+            "java",
+            "java -cp /a:/b -Dx=y com.example.Main arg",
+            "java:com.example.Main",
+        ),
+        (
+            "java",
+            "java --add-opens java.base/java.lang=ALL-UNNAMED -m app/com.example.Main",
+            "java:com.example.Main",
+        ),
         ("java", "java -version", "java"),
         ("node", "node server.js", "node:server.js"),
-        ("node", "node --max-old-space-size=4096 -r dotenv/config /app/dist/server.js", "node:server.js"),
+        (
+            "node",
+            "node --max-old-space-size=4096 -r dotenv/config /app/dist/server.js",
+            "node:server.js",
+        ),
         ("node", "node -e 1", "node"),
         ("nodejs", "nodejs index.js", "node:index.js"),
         ("ruby3.1", "ruby -Ilib bin/rails server", "ruby:rails"),
         ("ruby2.7", "ruby -e puts", "ruby"),
         ("perl", "perl -w /usr/bin/exiftool x.jpg", "perl:exiftool"),
         ("perl5.36.0", "perl -ne print", "perl"),
-        ("php8.2", "php -d memory_limit=1G artisan queue:work", "php:artisan"),
+        (
+            "php8.2",
+            "php -d memory_limit=1G artisan queue:work",
+            "php:artisan",
+        ),
         ("php-fpm8.2", "php-fpm: pool www", "php-fpm8.2"),
         ("dotnet", "dotnet /app/Api.dll", "dotnet:Api.dll"),
-        ("dotnet", "dotnet exec --fx-version 8.0 Api.dll", "dotnet:Api.dll"),
+        (
+            "dotnet",
+            "dotnet exec --fx-version 8.0 Api.dll",
+            "dotnet:Api.dll",
+        ),
         ("bash", "bash /opt/build.sh", "bash:build.sh"),
         ("bash", "bash -lc make", "bash"),
         ("bash", "-bash", "bash"),

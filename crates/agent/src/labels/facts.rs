@@ -53,12 +53,7 @@ impl ProcessFacts {
     ///
     /// `context_address` is where its process context is mapped, if it has one.
     #[must_use]
-    pub fn read(
-        pid: u32,
-        command: &str,
-        executable: &str,
-        context_address: Option<u64>,
-    ) -> Self {
+    pub fn read(pid: u32, command: &str, executable: &str, context_address: Option<u64>) -> Self {
         let directory = PathBuf::from(format!("/proc/{pid}"));
         let link = fs::read_link(directory.join("exe")).ok();
         let cgroup = fs::read_to_string(directory.join("cgroup")).unwrap_or_default();
@@ -85,6 +80,10 @@ impl ProcessFacts {
     /// The base name of the executable, or the command where there is none.
     #[must_use]
     pub fn executable_name(&self) -> &str {
+        // A program run from memory (runc and others do so) has a name of no meaning.
+        if self.executable.starts_with("/memfd:") && !self.command.is_empty() {
+            return &self.command;
+        }
         let name = self.executable.rsplit('/').next().unwrap_or_default();
         if name.is_empty() { &self.command } else { name }
     }
@@ -142,6 +141,16 @@ mod tests {
         let facts = ProcessFacts::read(u32::MAX, "burn", "/opt/burn", None);
         assert_eq!(facts.executable_name(), "burn");
         assert_eq!(facts.arguments, Vec::<String>::new());
+    }
+
+    #[test]
+    fn programs_run_from_memory_have_the_name_of_their_thread() {
+        let facts = ProcessFacts {
+            executable: "/memfd:runc_cloned:/proc/self/exe".to_owned(),
+            command: "runc".to_owned(),
+            ..ProcessFacts::default()
+        };
+        assert_eq!(facts.executable_name(), "runc");
     }
 
     #[test]

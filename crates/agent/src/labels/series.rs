@@ -64,7 +64,10 @@ impl Labeler {
                 continue;
             }
             let short = SHORT_ATTRIBUTES.iter().find(|(long, _)| long == key);
-            labels.set(short.map_or(key.as_str(), |(_, short)| short), value.as_str());
+            labels.set(
+                short.map_or(key.as_str(), |(_, short)| short),
+                value.as_str(),
+            );
         }
         if !facts.is_kernel {
             labels.set("process_executable_name", facts.executable_name());
@@ -136,7 +139,10 @@ mod tests {
 
     fn service(facts: &ProcessFacts, rules: Vec<ServiceRule>) -> String {
         let labels = Labeler::new("h", Labels::default(), rules).labels(facts);
-        labels.get(SERVICE_NAME_LABEL).unwrap_or_default().to_owned()
+        labels
+            .get(SERVICE_NAME_LABEL)
+            .unwrap_or_default()
+            .to_owned()
     }
 
     #[test]

@@ -35,7 +35,9 @@ impl Mappings {
     pub(crate) fn from_lines(lines: Vec<ProcessMapping>) -> Self {
         let is_sorted = lines.windows(2).all(|pair| pair[0].end <= pair[1].start);
         if is_sorted {
-            return Self { sorted: Arc::new(lines) };
+            return Self {
+                sorted: Arc::new(lines),
+            };
         }
         let mut mappings = Self::default();
         for line in lines {
@@ -45,7 +47,9 @@ impl Mappings {
     }
 
     pub(crate) fn find(&self, address: u64) -> Option<&ProcessMapping> {
-        let after = self.sorted.partition_point(|mapping| mapping.start <= address);
+        let after = self
+            .sorted
+            .partition_point(|mapping| mapping.start <= address);
         let candidate = self.sorted.get(after.checked_sub(1)?)?;
         (address < candidate.end).then_some(candidate)
     }
@@ -62,7 +66,10 @@ impl Mappings {
         if first < behind {
             let left = &sorted[first];
             if left.start < new.start {
-                replacement.push(ProcessMapping { end: new.start, ..left.clone() });
+                replacement.push(ProcessMapping {
+                    end: new.start,
+                    ..left.clone()
+                });
             }
             let right = &sorted[behind - 1];
             let kept_right = (right.end > new.end).then(|| ProcessMapping {
@@ -89,7 +96,12 @@ mod tests {
     use proptest::prelude::*;
 
     fn mapping(start: u64, end: u64, file_offset: u64) -> ProcessMapping {
-        ProcessMapping { start, end, file_offset, code: Code::Anonymous }
+        ProcessMapping {
+            start,
+            end,
+            file_offset,
+            code: Code::Anonymous,
+        }
     }
 
     #[test]
@@ -97,8 +109,15 @@ mod tests {
         let mut mappings = Mappings::from_lines(vec![mapping(0x1000, 0x5000, 0)]);
         let parent = mappings.clone();
         mappings.insert(mapping(0x2000, 0x3000, 0x9000));
-        let parts: Vec<_> = mappings.iter().map(|one| (one.start, one.end, one.file_offset)).collect();
-        let expected = [(0x1000, 0x2000, 0), (0x2000, 0x3000, 0x9000), (0x3000, 0x5000, 0x2000)];
+        let parts: Vec<_> = mappings
+            .iter()
+            .map(|one| (one.start, one.end, one.file_offset))
+            .collect();
+        let expected = [
+            (0x1000, 0x2000, 0),
+            (0x2000, 0x3000, 0x9000),
+            (0x3000, 0x5000, 0x2000),
+        ];
         assert_eq!(parts, expected);
         assert_eq!(parent.iter().count(), 1, "a fork's parent keeps its own");
     }

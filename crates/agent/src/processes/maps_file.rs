@@ -70,7 +70,11 @@ impl Cursor<'_> {
     }
 
     fn decimal(&mut self) -> Option<u64> {
-        let digits = self.rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        let digits = self
+            .rest
+            .iter()
+            .take_while(|byte| byte.is_ascii_digit())
+            .count();
         let (number, rest) = self.rest.split_at(digits);
         self.rest = rest;
         std::str::from_utf8(number).ok()?.parse().ok()
@@ -105,7 +109,9 @@ mod tests {
     #[test]
     fn our_own_maps_have_our_code() {
         let text = std::fs::read("/proc/self/maps").expect("our own maps");
-        let lines = text.split(|&byte| byte == b'\n').filter(|line| !line.is_empty());
+        let lines = text
+            .split(|&byte| byte == b'\n')
+            .filter(|line| !line.is_empty());
         assert_eq!(parse_maps(&text).count(), lines.count());
         let here = our_own_maps_have_our_code as fn() as usize as u64;
         let line = parse_maps(&text).find(|line| (line.start..line.end).contains(&here));

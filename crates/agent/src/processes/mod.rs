@@ -1,7 +1,7 @@
 //! Processes, their mappings and the files behind them.
 
-mod maps_file;
 mod mappings;
+mod maps_file;
 mod object;
 mod objects;
 mod process;
@@ -16,3 +16,4 @@ pub(crate) use self::object::ObjectSource;
 pub(crate) use self::process::Process;
 pub(crate) use self::process::ProcessIdentity;
 pub(crate) use self::table::ProcessTable;
+pub(crate) use self::table::find_context;

@@ -73,7 +73,9 @@ impl Object {
     pub(crate) fn describe(&self) -> Option<&Description> {
         let description = self.description.get_or_init(|| {
             self.open()
-                .inspect_err(|error| tracing::debug!(%error, path = %self.path, "object has no description"))
+                .inspect_err(
+                    |error| tracing::debug!(%error, path = %self.path, "object has no description"),
+                )
                 .ok()
                 .map(|object| Description::of(&object))
         });
@@ -86,7 +88,9 @@ impl Object {
         match &self.source {
             ObjectSource::File(file) => ObjectFile::from_file(file, path),
             ObjectSource::Vdso => candela_symbols::vdso::own_vdso(),
-            ObjectSource::Unreadable => Err(candela_symbols::Error::NotRegularFile { path: path.into() }),
+            ObjectSource::Unreadable => {
+                Err(candela_symbols::Error::NotRegularFile { path: path.into() })
+            }
         }
     }
 
@@ -117,7 +121,11 @@ impl Description {
             segment.executable && segment.file_offset < end_offset && file_offset < segment_end
         })?;
         let address_minus_offset = segment.address.wrapping_sub(segment.file_offset);
-        Some(start.wrapping_sub(file_offset).wrapping_sub(address_minus_offset))
+        Some(
+            start
+                .wrapping_sub(file_offset)
+                .wrapping_sub(address_minus_offset),
+        )
     }
 
     /// The address in the object file of the code byte at `file_offset`.
@@ -133,9 +141,15 @@ impl Description {
     pub(crate) fn code_range(&self) -> (u64, u64, u64) {
         let code = || self.segments.iter().filter(|segment| segment.executable);
         let first = code().min_by_key(|segment| segment.address);
-        let end = code().map(|segment| segment.address.saturating_add(segment.memory_size)).max();
+        let end = code()
+            .map(|segment| segment.address.saturating_add(segment.memory_size))
+            .max();
         first.map_or((0, 0, 0), |first| {
-            (first.address, end.unwrap_or(first.address), first.file_offset)
+            (
+                first.address,
+                end.unwrap_or(first.address),
+                first.file_offset,
+            )
         })
     }
 }
@@ -165,7 +179,10 @@ fn open_same(root: &Path, path: &str, file: FileNumber) -> io::Result<File> {
     if metadata.is_file() && metadata.ino() == file.inode {
         return Ok(opened);
     }
-    Err(io::Error::new(io::ErrorKind::NotFound, "another file has taken its path"))
+    Err(io::Error::new(
+        io::ErrorKind::NotFound,
+        "another file has taken its path",
+    ))
 }
 
 #[cfg(test)]
@@ -203,7 +220,10 @@ mod tests {
         let line = super::super::maps_file::parse_maps(&maps)
             .find(|line| line.is_executable && line.inode != 0)
             .expect("some code");
-        let number = FileNumber { device: line.device, inode: line.inode };
+        let number = FileNumber {
+            device: line.device,
+            inode: line.inode,
+        };
         let path = String::from_utf8_lossy(line.path);
         let file = open_mapped(std::process::id(), (line.start, line.end), number, &path)
             .expect("the file");
@@ -212,7 +232,10 @@ mod tests {
 
     #[test]
     fn another_file_of_the_same_path_is_refused() {
-        let number = FileNumber { device: (0, 0), inode: u64::MAX };
+        let number = FileNumber {
+            device: (0, 0),
+            inode: u64::MAX,
+        };
         assert!(open_mapped(std::process::id(), (0, 1), number, "/bin/sh").is_err());
     }
 }

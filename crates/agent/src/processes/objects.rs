@@ -46,7 +46,12 @@ pub(crate) struct MappedRange {
 
 impl Objects {
     pub(crate) fn new(ledger: Arc<Ledger>) -> Self {
-        let vdso = Object::new(0, "[vdso]".to_owned(), PathBuf::from("/"), ObjectSource::Vdso);
+        let vdso = Object::new(
+            0,
+            "[vdso]".to_owned(),
+            PathBuf::from("/"),
+            ObjectSource::Vdso,
+        );
         let vdso = Arc::new(vdso);
         Self {
             by_file: HashMap::new(),
@@ -143,8 +148,15 @@ mod tests {
         let line = parse_maps(&maps)
             .find(|line| line.is_executable && line.inode != 0)
             .expect("some code");
-        let file = FileNumber { device: line.device, inode: line.inode };
-        let range = MappedRange { pid: std::process::id(), start: line.start, end: line.end };
+        let file = FileNumber {
+            device: line.device,
+            inode: line.inode,
+        };
+        let range = MappedRange {
+            pid: std::process::id(),
+            start: line.start,
+            end: line.end,
+        };
         let path = String::from_utf8_lossy(line.path).into_owned();
         let first = objects.get(file, range, &path);
         assert!(Arc::ptr_eq(&first, &objects.get(file, range, &path)));

@@ -30,6 +30,7 @@ pub(crate) struct Process {
     pub(crate) context_address: Option<u64>,
     pub(crate) labels: Option<Arc<Labels>>,
     pub(crate) rescan: RescanDelay,
+    pub(crate) context_check: ContextCheck,
 }
 
 /// Which process, and which state of its mappings: two equal stacks of raw addresses are the same
@@ -50,6 +51,17 @@ pub(crate) struct RescanDelay {
     delay_ns: u64,
 }
 
+/// When to look for a process context. It is published while a program starts, at a time that
+/// nothing announces, so it is looked for three times: at the first sample, and twice later.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct ContextCheck {
+    done: usize,
+    first_ns: u64,
+}
+
+/// Times of the checks after the first sample.
+const CONTEXT_CHECKS_NS: [u64; 3] = [0, 5_000_000_000, 60_000_000_000];
+
 // === impl Process ===
 
 impl Process {
@@ -68,6 +80,7 @@ impl Process {
             context_address: None,
             labels: None,
             rescan: RescanDelay::default(),
+            context_check: ContextCheck::default(),
         }
     }
 
@@ -82,16 +95,20 @@ impl Process {
             start_ns: 0,
             // The publisher marks its context MADV_DONTFORK.
             context_address: None,
+            context_check: ContextCheck::default(),
             ..self.clone()
         }
     }
 
     /// The path of its program: the first file that exec maps.
     pub(crate) fn executable(&self) -> &str {
-        let first = self.mappings.iter().find_map(|mapping| match &mapping.code {
-            Code::Object(object) if object.path.starts_with('/') => Some(object.path.as_str()),
-            _ => None,
-        });
+        let first = self
+            .mappings
+            .iter()
+            .find_map(|mapping| match &mapping.code {
+                Code::Object(object) if object.path.starts_with('/') => Some(object.path.as_str()),
+                _ => None,
+            });
         first.unwrap_or_default()
     }
 }
@@ -110,9 +127,35 @@ impl RescanDelay {
     }
 }
 
+// === impl ContextCheck ===
+
+impl ContextCheck {
+    /// Whether it is time for the next check, which then counts as done.
+    pub(crate) fn try_now(&mut self, now_ns: u64) -> bool {
+        let Some(after) = CONTEXT_CHECKS_NS.get(self.done) else {
+            return false;
+        };
+        if self.done == 0 {
+            self.first_ns = now_ns;
+        }
+        let is_time = now_ns.saturating_sub(self.first_ns) >= *after;
+        self.done += usize::from(is_time);
+        is_time
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn contexts_are_looked_for_three_times() {
+        let mut check = ContextCheck::default();
+        let times: Vec<u64> = (100..200)
+            .filter(|second| check.try_now(second * 1_000_000_000))
+            .collect();
+        assert_eq!(times, [100, 105, 160]);
+    }
 
     #[test]
     fn rescans_become_rarer() {

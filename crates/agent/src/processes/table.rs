@@ -4,8 +4,6 @@
 //! milliseconds, and reading each would cost more than all sampling. Files are opened when they are
 //! mapped, though, because a moment later they may be gone.
 
-use std::path::PathBuf;
-
 use candela_ebpf::FileIdentity;
 use candela_ebpf::Mapped;
 use hashbrown::HashMap;
@@ -13,11 +11,11 @@ use std::sync::Arc;
 
 use crate::labels::is_context_mapping;
 use crate::ledger::Ledger;
-use crate::processes::maps_file::MapsLine;
-use crate::processes::maps_file::parse_maps;
 use crate::processes::mappings::Code;
 use crate::processes::mappings::Mappings;
 use crate::processes::mappings::ProcessMapping;
+use crate::processes::maps_file::MapsLine;
+use crate::processes::maps_file::parse_maps;
 use crate::processes::object::FileNumber;
 use crate::processes::objects::MappedRange;
 use crate::processes::objects::Objects;
@@ -80,11 +78,17 @@ impl ProcessTable {
             self.live.remove(&pid);
         }
         let has_ended = !self.live.contains_key(&pid)
-            && self.exited.get(&pid).is_some_and(|(_, process)| !is_older(process));
+            && self
+                .exited
+                .get(&pid)
+                .is_some_and(|(_, process)| !is_older(process));
         if has_ended {
             return self.get_mut(pid);
         }
-        let is_complete = self.live.get(&pid).is_some_and(|process| process.is_complete);
+        let is_complete = self
+            .live
+            .get(&pid)
+            .is_some_and(|process| process.is_complete);
         if !is_complete {
             self.scan(pid);
         }
@@ -102,7 +106,10 @@ impl ProcessTable {
 
     pub(crate) fn fork(&mut self, pid: u32, parent: u32) {
         let serial = self.serial();
-        let child = self.live.get(&parent).map(|parent| parent.forked(pid, serial));
+        let child = self
+            .live
+            .get(&parent)
+            .map(|parent| parent.forked(pid, serial));
         match child {
             Some(child) => {
                 self.live.insert(pid, child);
@@ -126,7 +133,12 @@ impl ProcessTable {
             return false;
         };
         let file = match mapped.file {
-            FileIdentity::Inode { major, minor, inode, .. } => FileNumber {
+            FileIdentity::Inode {
+                major,
+                minor,
+                inode,
+                ..
+            } => FileNumber {
                 device: (major, minor),
                 inode,
             },
@@ -137,7 +149,11 @@ impl ProcessTable {
         };
         let end = mapped.start.saturating_add(mapped.length);
         let path = mapped.path.as_encoded_bytes();
-        let range = MappedRange { pid: mapped.pid, start: mapped.start, end };
+        let range = MappedRange {
+            pid: mapped.pid,
+            start: mapped.start,
+            end,
+        };
         if let Some(code) = code_of(&mut self.objects, file, range, path) {
             process.mappings.insert(ProcessMapping {
                 start: mapped.start,
@@ -163,13 +179,8 @@ impl ProcessTable {
             return false;
         }
         let mut lines = Vec::new();
-        let mut context_address = None;
-        for line in parse_maps(&self.buffer) {
-            if line.is_executable {
-                lines.extend(mapping_of(&mut self.objects, pid, &line));
-            } else if is_context_mapping(line.path) {
-                context_address = Some(line.start);
-            }
+        for line in parse_maps(&self.buffer).filter(|line| line.is_executable) {
+            lines.extend(mapping_of(&mut self.objects, pid, &line));
         }
         let next_serial = &mut self.next_serial;
         let process = self.live.entry(pid).or_insert_with(|| {
@@ -177,7 +188,6 @@ impl ProcessTable {
             Process::new(pid, *next_serial)
         });
         process.mappings = Mappings::from_lines(lines);
-        process.context_address = context_address;
         process.identity.generation += 1;
         process.is_complete = true;
         true
@@ -192,14 +202,24 @@ impl ProcessTable {
 
     /// Forgets processes that no longer exist although no event said so.
     pub(crate) fn remove_vanished(&mut self) {
-        self.live
-            .retain(|pid, _| PathBuf::from(format!("/proc/{pid}")).exists());
+        let is_there = |pid: &u32| std::fs::metadata(format!("/proc/{pid}")).is_ok();
+        self.live.retain(|pid, _| is_there(pid));
     }
 
     fn serial(&mut self) -> u32 {
         self.next_serial += 1;
         self.next_serial
     }
+}
+
+/// Where a process has published an OpenTelemetry context, if it has.
+pub(crate) fn find_context(pid: u32) -> Option<u64> {
+    let mut maps = Vec::new();
+    read_maps(pid, &mut maps).ok()?;
+    let mut lines = parse_maps(&maps);
+    lines
+        .find(|line| is_context_mapping(line.path))
+        .map(|line| line.start)
 }
 
 fn read_maps(pid: u32, buffer: &mut Vec<u8>) -> std::io::Result<()> {
@@ -213,8 +233,15 @@ fn read_maps(pid: u32, buffer: &mut Vec<u8>) -> std::io::Result<()> {
 }
 
 fn mapping_of(objects: &mut Objects, pid: u32, line: &MapsLine<'_>) -> Option<ProcessMapping> {
-    let file = FileNumber { device: line.device, inode: line.inode };
-    let range = MappedRange { pid, start: line.start, end: line.end };
+    let file = FileNumber {
+        device: line.device,
+        inode: line.inode,
+    };
+    let range = MappedRange {
+        pid,
+        start: line.start,
+        end: line.end,
+    };
     Some(ProcessMapping {
         start: line.start,
         end: line.end,

@@ -69,7 +69,7 @@ impl JitNames {
 /// leaves its file behind. Only root's and our own user's files are believed.
 fn read_orphan(pid: u32) -> Option<PerfMap> {
     use std::os::unix::fs::MetadataExt;
-    if PathBuf::from(format!("/proc/{pid}")).exists() {
+    if std::fs::metadata(format!("/proc/{pid}")).is_ok() {
         return None;
     }
     let file = File::open(format!("/tmp/perf-{pid}.map")).ok()?;

@@ -82,8 +82,13 @@ impl Symbols {
         }
         // The handler of a signal returns to the first byte of the trampoline, which nothing calls:
         // one byte before it, where a call would be, is in no function.
-        let behind = self.cache.resolve(object, elf_address.wrapping_add(1)).frames;
-        let is_trampoline = behind.first().is_some_and(|frame| frame.function.ends_with("restore_rt"));
+        let behind = self
+            .cache
+            .resolve(object, elf_address.wrapping_add(1))
+            .frames;
+        let is_trampoline = behind
+            .first()
+            .is_some_and(|frame| frame.function.ends_with("restore_rt"));
         if is_trampoline { behind } else { frames }
     }
 

@@ -68,7 +68,11 @@ pub(crate) fn build_profile(
         objects: vec![None; window.spaces.len()],
         lines: Vec::new(),
     };
-    let locations: Vec<LocationId> = window.places.iter().map(|place| builder.location(place)).collect();
+    let locations: Vec<LocationId> = window
+        .places
+        .iter()
+        .map(|place| builder.location(place))
+        .collect();
     let stacks = builder.stacks(&locations);
     builder.series(header, &stacks);
     (builder.profile, builder.counts)
@@ -103,7 +107,12 @@ impl Builder<'_> {
     fn kernel_location(&mut self, address: u64) -> LocationId {
         let build_id = self.symbols.kernel.build_id().to_owned();
         let found = self.symbols.kernel.find(address);
-        let found = found.map(|symbol| (symbol.to_frame(), symbol.module.map(|module| format!("[{module}]"))));
+        let found = found.map(|symbol| {
+            (
+                symbol.to_frame(),
+                symbol.module.map(|module| format!("[{module}]")),
+            )
+        });
         let (frame, module) = found.unzip();
         let mapping = match module.flatten() {
             Some(module) => self.mapping(&module, "", (0, 0, 0)),
@@ -114,7 +123,9 @@ impl Builder<'_> {
 
     fn process_location(&mut self, address: u64, pid: u32) -> LocationId {
         let frame = self.symbols.jit.find(pid, address);
-        let kind = frame.as_ref().map_or(FrameKind::Native, |frame| kind_of(frame.language));
+        let kind = frame
+            .as_ref()
+            .map_or(FrameKind::Native, |frame| kind_of(frame.language));
         self.add_location(kind, address, MappingId::default(), frame.as_slice())
     }
 
@@ -122,7 +133,9 @@ impl Builder<'_> {
         let OpenObject { file, mapping } = self.open(place.space as usize, object);
         let elf_address = match object.description().flatten() {
             Some(description) => description.elf_address(place.address),
-            None => file.as_ref().and_then(|file| file.elf_address(place.address)),
+            None => file
+                .as_ref()
+                .and_then(|file| file.elf_address(place.address)),
         };
         // Without headers the offset in the file is what can still be told apart.
         let address = elf_address.unwrap_or(place.address);
@@ -144,7 +157,9 @@ impl Builder<'_> {
             return open.clone();
         }
         let description = object.description().flatten();
-        let build_id = description.map(|headers| headers.build_id.to_string()).unwrap_or_default();
+        let build_id = description
+            .map(|headers| headers.build_id.to_string())
+            .unwrap_or_default();
         let range = description.map_or((0, 0, 0), |headers| headers.code_range());
         let open = OpenObject {
             file: self.symbols.open(object),
@@ -212,15 +227,20 @@ impl Builder<'_> {
         let mut series_of_process = Vec::new();
         for process in &self.window.processes {
             let series = &mut self.profile.series;
-            let position = *series_of_labels.entry(Arc::clone(&process.labels)).or_insert_with(|| {
-                series.push(ProfileSeries {
-                    start_ns: header.start_ns,
-                    duration_ns: header.duration_ns,
-                    period: header.period,
-                    ..ProfileSeries::new(Labels::clone(&process.labels), header.profile_type.clone())
+            let position = *series_of_labels
+                .entry(Arc::clone(&process.labels))
+                .or_insert_with(|| {
+                    series.push(ProfileSeries {
+                        start_ns: header.start_ns,
+                        duration_ns: header.duration_ns,
+                        period: header.period,
+                        ..ProfileSeries::new(
+                            Labels::clone(&process.labels),
+                            header.profile_type.clone(),
+                        )
+                    });
+                    series.len() - 1
                 });
-                series.len() - 1
-            });
             series_of_process.push(position);
         }
         if self.window.timed.is_empty() {
@@ -235,11 +255,15 @@ impl Builder<'_> {
         let mut totals: HashMap<(usize, StackId), i64> = HashMap::new();
         for (stack, &id) in self.window.stacks.iter().zip(stacks) {
             let samples = i64::try_from(stack.samples).unwrap_or(i64::MAX);
-            let total = totals.entry((series[stack.process as usize], id)).or_default();
+            let total = totals
+                .entry((series[stack.process as usize], id))
+                .or_default();
             *total = total.saturating_add(samples.saturating_mul(header.period));
         }
         for ((series, stack), value) in totals {
-            self.profile.series[series].samples.push(Sample::new(stack, value));
+            self.profile.series[series]
+                .samples
+                .push(Sample::new(stack, value));
         }
         for series in &mut self.profile.series {
             series.samples.sort_unstable_by_key(|sample| sample.stack);
@@ -258,20 +282,26 @@ impl Builder<'_> {
         for timed in &self.window.timed {
             let stack = &self.window.stacks[timed.stack as usize];
             let pid = self.window.processes[stack.process as usize].pid;
-            let TimedSample { tid, thread_name, .. } = *timed;
+            let TimedSample {
+                tid, thread_name, ..
+            } = *timed;
             let tables = &mut self.profile.label_sets;
-            let label_set = *label_sets.entry((pid, tid, thread_name)).or_insert_with(|| {
-                tables.intern(vec![
-                    number_label(keys.pid, pid),
-                    number_label(keys.thread_id, tid),
-                    SampleLabel::text(keys.thread_name, thread_names[thread_name as usize]),
-                ])
-            });
-            self.profile.series[series[stack.process as usize]].samples.push(Sample {
-                label_set,
-                time_ns: header.clock.unix_ns(timed.time_ns),
-                ..Sample::new(stacks[timed.stack as usize], header.period)
-            });
+            let label_set = *label_sets
+                .entry((pid, tid, thread_name))
+                .or_insert_with(|| {
+                    tables.intern(vec![
+                        number_label(keys.pid, pid),
+                        number_label(keys.thread_id, tid),
+                        SampleLabel::text(keys.thread_name, thread_names[thread_name as usize]),
+                    ])
+                });
+            self.profile.series[series[stack.process as usize]]
+                .samples
+                .push(Sample {
+                    label_set,
+                    time_ns: header.clock.unix_ns(timed.time_ns),
+                    ..Sample::new(stacks[timed.stack as usize], header.period)
+                });
         }
     }
 }

@@ -110,7 +110,10 @@ impl Loader {
 
     fn send(&self, request: Request) {
         // A loader that has died leaves samples without tables, and each says so in its result.
-        let sent = self.requests.as_ref().map(|requests| requests.send(request));
+        let sent = self
+            .requests
+            .as_ref()
+            .map(|requests| requests.send(request));
         if let Some(Err(error)) = sent {
             tracing::error!(%error, "the thread that loads unwind tables has ended");
         }
@@ -158,13 +161,13 @@ impl Work {
         let built = object
             .open()
             .map_err(|error| error.to_string())
-            .and_then(|opened| {
-                match Table::build(opened.data(), &mut self.rules) {
+            .and_then(
+                |opened| match Table::build(opened.data(), &mut self.rules) {
                     Ok(table) => Ok(Some(table)),
                     Err(candela_unwind::Error::NoUnwindInformation) => Ok(None),
                     Err(error) => Err(error.to_string()),
-                }
-            });
+                },
+            );
         let table = match built {
             Ok(Some(table)) => Arc::new(table),
             Ok(None) => return LoaderReply::NoTable { slot },

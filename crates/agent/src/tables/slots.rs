@@ -78,7 +78,9 @@ impl TableSlots {
             }
         };
         let objects = &mut self.slots[slot as usize].objects;
-        let is_new = objects.iter().all(|known| known.as_ptr() != Arc::as_ptr(object));
+        let is_new = objects
+            .iter()
+            .all(|known| known.as_ptr() != Arc::as_ptr(object));
         if is_new {
             objects.push(Arc::downgrade(object));
         }

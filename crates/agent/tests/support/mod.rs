@@ -2,7 +2,8 @@
 #![allow(
     dead_code,
     clippy::allow_attributes,
-    reason = "each test binary uses a part of this"
+    clippy::print_stderr,
+    reason = "each test binary uses a part of this, and a skipped test says why"
 )]
 
 use std::ffi::OsStr;
@@ -29,7 +30,10 @@ pub(crate) fn cannot_sample() -> bool {
         .find(|check| check.required && !check.ok);
     match missing {
         Some(check) => {
-            eprintln!("skipped: cannot sample here: {} ({})", check.name, check.detail);
+            eprintln!(
+                "skipped: cannot sample here: {} ({})",
+                check.name, check.detail
+            );
             true
         }
         None => false,
@@ -49,7 +53,9 @@ pub(crate) fn lacks(tool: &str) -> bool {
 
 /// A source file of `tests/programs`.
 pub(crate) fn source(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(name)
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/programs")
+        .join(name)
 }
 
 /// Runs a tool that must succeed.
@@ -66,9 +72,18 @@ pub(crate) fn run<S: AsRef<OsStr>>(tool: &str, arguments: impl IntoIterator<Item
 pub(crate) fn split_debug(program: &Path) {
     let debug = program.with_extension("debug");
     let path = |path: &Path| path.to_str().expect("an UTF-8 path").to_owned();
-    run("objcopy", ["--only-keep-debug", &path(program), &path(&debug)]);
+    run(
+        "objcopy",
+        ["--only-keep-debug", &path(program), &path(&debug)],
+    );
     run("strip", ["--strip-all", &path(program)]);
-    run("objcopy", [&format!("--add-gnu-debuglink={}", path(&debug)), &path(program)]);
+    run(
+        "objcopy",
+        [
+            &format!("--add-gnu-debuglink={}", path(&debug)),
+            &path(program),
+        ],
+    );
 }
 
 /// Records a command to its end at 499 Hz.
@@ -95,7 +110,9 @@ impl Stacks {
         for series in profile.series.iter().filter(|series| is_wanted(series)) {
             for sample in &series.samples {
                 let locations = profile.stacks.get(sample.stack);
-                let names = locations.iter().flat_map(|&location| names_of(profile, location));
+                let names = locations
+                    .iter()
+                    .flat_map(|&location| names_of(profile, location));
                 rows.push((names.collect(), (sample.value / series.period) as u64));
             }
         }
@@ -140,7 +157,12 @@ fn abridged(names: &[String]) -> String {
         return names.join(" < ");
     }
     let (leaf, root) = (&names[..KEPT], &names[names.len() - KEPT..]);
-    format!("{} < … {} … < {}", leaf.join(" < "), names.len() - 2 * KEPT, root.join(" < "))
+    format!(
+        "{} < … {} … < {}",
+        leaf.join(" < "),
+        names.len() - 2 * KEPT,
+        root.join(" < ")
+    )
 }
 
 /// Tests that measure shares of CPU time take turns: two at once would get half the samples each.
@@ -158,7 +180,12 @@ pub(crate) fn names_of(profile: &Profile, location: LocationId) -> Vec<String> {
     }
     lines
         .iter()
-        .map(|line| symbols.strings.get(symbols.function(line.function).name).to_owned())
+        .map(|line| {
+            symbols
+                .strings
+                .get(symbols.function(line.function).name)
+                .to_owned()
+        })
         .collect()
 }
 
