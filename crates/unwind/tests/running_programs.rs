@@ -12,6 +12,11 @@ use candela_unwind::WalkResult;
 use std::process::Command;
 use support::{Running, Walked, compile, has_tool};
 
+/// How often each thread is stopped. A few instructions of every runtime cannot be unwound by
+/// anyone (libgcc overwrites its own frame when it installs a landing pad: 2 in 1000 here), so
+/// shares need thousands of stacks to mean something.
+const ROUNDS: u32 = 1000;
+
 /// How many of `stacks` are complete; prints the first few that are not.
 fn share_complete(stacks: &[Walked]) -> f64 {
     let incomplete: Vec<&Walked> = stacks
@@ -31,7 +36,7 @@ fn assert_go_is_complete(name: &str, flags: &[&str], hot_function: &str) {
     let Some(program) = compile("go", name, flags, directory.path()) else {
         return;
     };
-    let Some(stacks) = Running::start(Command::new(program)).observe(60) else {
+    let Some(stacks) = Running::start(Command::new(program)).observe(ROUNDS / 3) else {
         return;
     };
     let share = share_complete(&stacks);
@@ -69,7 +74,7 @@ fn assert_native_is_complete(compiler: &str, name: &str, flags: &[&str]) {
     let Some(program) = compile(compiler, name, flags, directory.path()) else {
         return;
     };
-    let Some(stacks) = Running::start(Command::new(program)).observe(150) else {
+    let Some(stacks) = Running::start(Command::new(program)).observe(ROUNDS) else {
         return;
     };
     let share = share_complete(&stacks);
@@ -100,7 +105,7 @@ fn node() {
     }
     let mut command = Command::new("node");
     command.arg(support::source("busy.js"));
-    let Some(stacks) = Running::start(command).observe(40) else {
+    let Some(stacks) = Running::start(command).observe(ROUNDS / 5) else {
         return;
     };
     let share = share_complete(&stacks);
@@ -114,7 +119,7 @@ fn python() {
     }
     let mut command = Command::new("python3");
     command.arg(support::source("busy.py"));
-    let Some(stacks) = Running::start(command).observe(100) else {
+    let Some(stacks) = Running::start(command).observe(ROUNDS) else {
         return;
     };
     let share = share_complete(&stacks);

@@ -11,7 +11,7 @@ use std::os::unix::fs::FileExt as _;
 #[derive(Debug)]
 pub(crate) struct Walked {
     pub(crate) result: WalkResult,
-    /// A function, or the file where there is no symbol, or an address.
+    /// A function, or file+address where there is no symbol, or an address.
     pub(crate) names: Vec<String>,
 }
 
@@ -122,7 +122,10 @@ impl<'a> Space<'a> {
         let symbol = symbol.filter(|(start, size, _)| *size == 0 || elf_address - start < *size);
         match (symbol, self.map(address)) {
             (Some((_, _, name)), _) => name.clone(),
-            (None, Some(map)) => map.path.rsplit('/').next().expect("a name").to_owned(),
+            (None, Some(map)) => {
+                let file_name = map.path.rsplit('/').next().expect("a name");
+                format!("{file_name}+{elf_address:#x}")
+            }
             (None, None) => format!("{address:#x}"),
         }
     }
