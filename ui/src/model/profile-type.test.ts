@@ -35,7 +35,7 @@ it("knows cores, levels and names", () => {
 
 it("orders problems of unwinding and sums the drops", () => {
   const quality = qualityOf({
-    quality: { samples: 120, complete: 90, no_table: 3, truncated_stack: 7, bad_read: 0, kernel_only: 20 },
+    quality: { samples: 120, complete: 90, no_table: 3, truncated_stack: 7, bad_read: 0, kernel_only: 20, complete_share: 0.9 },
     drops: [
       { reason: "a", count: 2 },
       { reason: "b", count: 3 },
@@ -51,6 +51,7 @@ it("orders problems of unwinding and sums the drops", () => {
     ],
     dropped: 5,
   });
+  expect(qualityOf({ quality: { samples: 873 } })).toMatchObject({ samples: 873, userStacks: 0 });
   expect(qualityOf({ quality: { samples: null } })).toEqual({
     samples: 0,
     userStacks: 0,

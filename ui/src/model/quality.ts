@@ -20,7 +20,8 @@ export interface Quality {
 const NO_USER_STACK = "kernel_only";
 
 export function qualityOf({ quality = {}, drops = [] }: QualitySource): Quality {
-  const counts = Object.entries(quality).map(([name, count]) => ({ name, count: count ?? 0 }));
+  // A server may add shares beside the counts.
+  const counts = Object.entries(quality).map(([name, count]) => ({ name, count: Number.isInteger(count) ? Number(count) : 0 }));
   const countOf = (wanted: string): number => counts.find(({ name }) => name === wanted)?.count ?? 0;
   const samples = countOf("samples");
   const problems = counts
@@ -28,7 +29,8 @@ export function qualityOf({ quality = {}, drops = [] }: QualitySource): Quality 
     .toSorted((left, right) => right.count - left.count);
   return {
     samples,
-    userStacks: Math.max(0, samples - countOf(NO_USER_STACK)),
+    // Without result codes nothing is known about the stacks, which is not the same as none being complete.
+    userStacks: "complete" in quality ? Math.max(0, samples - countOf(NO_USER_STACK)) : 0,
     complete: countOf("complete"),
     problems,
     dropped: drops.reduce((sum, { count }) => sum + count, 0),

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { OTHER_LAYER, stackSeries, type StackOptions } from "./series.ts";
+import { axisRange, OTHER_LAYER, stackSeries, type StackOptions } from "./series.ts";
 
 type Points = [number, number][];
 const answer = (...series: [string, Points][]) => ({
@@ -15,6 +15,14 @@ const options = (patch: Partial<StackOptions> = {}): StackOptions => ({
   isLive: false,
   isGauge: false,
   ...patch,
+});
+
+it("draws the end of the range while only that has data", () => {
+  const hour = { from: 0, to: 3_600_000 };
+  expect(axisRange(answer(["a", [[1_000_000, 1]]]), hour)).toEqual(hour);
+  expect(axisRange(answer(), hour)).toEqual(hour);
+  expect(axisRange(answer(["a", [[3_590_000, 1]]]), hour)).toEqual({ from: 3_480_000, to: 3_600_000 });
+  expect(axisRange(answer(["a", [[3_200_000, 1]]]), hour)).toEqual({ from: 3_100_000, to: 3_600_000 });
 });
 
 describe("stackSeries", () => {

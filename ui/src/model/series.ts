@@ -123,6 +123,18 @@ function closed<T>(values: T[]): T[] {
   return values.length === 0 ? values : [...values, values[values.length - 1]];
 }
 
+/** Below this part of the range the chart shows what there is, and says so: a sliver at the edge shows nothing. */
+const SMALLEST_SHOWN_PART = 0.25;
+const SHORTEST_AXIS_MILLISECONDS = 120_000;
+
+/** The axis of the chart: the range, or its end while only that has data. */
+export function axisRange(answer: SeriesAnswer, range: TimeRange): TimeRange {
+  const first = firstPoint(answer);
+  if (first === undefined || range.to - first >= (range.to - range.from) * SMALLEST_SHOWN_PART) return range;
+  const shown = Math.max(SHORTEST_AXIS_MILLISECONDS, (range.to - first) * 1.25);
+  return { from: Math.max(range.from, range.to - shown), to: range.to };
+}
+
 /** The earliest point of any series, unix milliseconds. */
 export function firstPoint({ series }: SeriesAnswer): number | undefined {
   const first = series.reduce((least, { points }) => Math.min(least, points[0]?.[0] ?? least), Number.POSITIVE_INFINITY);

@@ -78,6 +78,11 @@ export function formatCount(count: number): string {
   return `${significant(count / 1000 ** step)} ${DECIMAL_PREFIXES[step]}`;
 }
 
+/** Every digit, in groups: for counts of things a reader could count. */
+export function formatInteger(count: number): string {
+  return count.toLocaleString("en-US");
+}
+
 /** The prefix whose rounded value stays below the next one: 999.9 KiB is 1000 KiB, not 1e3. */
 function prefixStep(size: number, base: number, prefixes: number): number {
   let step = 0;

@@ -1,7 +1,7 @@
 // How the time series looks, in the terms of uPlot.
 
 import uPlot from "uplot";
-import type { TimeRange } from "../model/time-range.ts";
+import { formatClock, type TimeRange } from "../model/time-range.ts";
 import type { chartTheme } from "./theme.ts";
 
 export interface ChartSettings {
@@ -21,6 +21,7 @@ export interface ChartSettings {
 }
 
 const POWERS_OF_TWO = Array.from({ length: 60 }, (_, exponent) => 2 ** (exponent - 4));
+const SECONDS_PER_DAY = 86_400;
 const FILL_OPACITY = 0.34;
 
 export function chartOptions(settings: ChartSettings): uPlot.Options {
@@ -38,7 +39,7 @@ export function chartOptions(settings: ChartSettings): uPlot.Options {
       y: { range: (_, __, maximum) => [0, maximum > 0 ? maximum * 1.08 : 1] },
     },
     axes: [
-      { ...axis, size: 24, gap: 4, space: 90, values: "{HH}:{mm}", grid: { show: false } } as uPlot.Axis,
+      { ...axis, size: 24, gap: 4, space: 90, values: clockLabels, grid: { show: false } } as uPlot.Axis,
       {
         ...axis,
         size: 84,
@@ -89,6 +90,15 @@ export function chartOptions(settings: ChartSettings): uPlot.Options {
       ],
     },
   };
+}
+
+/** Seconds only where ticks are closer than a minute, the date only where they are a day apart. */
+function clockLabels(_: uPlot, splits: number[], __: number, ___: number, increment: number): string[] {
+  const isDaily = increment >= SECONDS_PER_DAY;
+  return splits.map((seconds) => {
+    const text = formatClock(seconds * 1e3, { seconds: increment < 60, date: isDaily });
+    return isDaily ? text.slice(0, text.indexOf(" ")) : text;
+  });
 }
 
 function withOpacity(color: string, opacity: number): string {

@@ -1,7 +1,7 @@
 // Above the panes: search with the share it finds, the way back up, and how the picture is drawn.
 
 import { ROOT } from "../model/flame-tree.ts";
-import { formatCount, formatShare } from "../model/units.ts";
+import { formatInteger, formatShare } from "../model/units.ts";
 import type { ColorBy } from "../state/schema.ts";
 import { flameView, stepHighlight, zoomToHighlight } from "./actions.ts";
 import { highlight, highlightInView, parsedSearch, zoomedNode } from "./highlight.ts";
@@ -110,7 +110,7 @@ function SearchShare() {
       <span class="muted">
         of all
         {inView !== undefined && `, ${formatShare(inView, tree.total[zoomedNode.value])} of view`} in{" "}
-        {formatCount(found.nodes.length).trim()} {found.nodes.length === 1 ? "place" : "places"}
+        {formatInteger(found.nodes.length)} {found.nodes.length === 1 ? "place" : "places"}
       </span>
       {found.nodes.length > 0 && (
         <button

@@ -5,7 +5,7 @@ import { useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import { isCpuTime, isGauge } from "../model/profile-type.ts";
-import { stackSeries, type SeriesAnswer, type StackedSeries } from "../model/series.ts";
+import { axisRange, stackSeries, type SeriesAnswer, type StackedSeries } from "../model/series.ts";
 import { formatClock, isRelative, type TimeRange } from "../model/time-range.ts";
 import { formatRate, formatValue } from "../model/units.ts";
 import { chartOptions } from "./chart-options.ts";
@@ -41,7 +41,7 @@ export function SeriesChart() {
         layerCount: layers.layers.length,
         hasOther: layers.layers.length > MAXIMUM_LAYERS,
         isSingle: service.peek() !== undefined,
-        range: range.peek(),
+        range: axisRange(answer, range.peek()),
         isBinary: answer.unit === "bytes",
         formatAxis: (value) => formatPoint(value * divisor, answer.type, answer.unit, layers.stepSeconds),
         onCursor: (index) => (cursor.value = index),
@@ -111,8 +111,15 @@ function Legend({ stacked, index }: { stacked: StackedSeries; index: number | un
   const theme = chartTheme.value;
   if (!answer || stacked.times.length === 0) return null;
   const isSingle = service.value !== undefined;
-  if (index === undefined)
-    return <span class="muted">{isSingle ? "" : "Drag to choose a range, double click to go back"}</span>;
+  if (index === undefined) {
+    const begins = axisRange(answer, range.value).from > range.value.from;
+    return (
+      <span class="muted">
+        {begins && `Data begins at ${formatClock(stacked.times[0] * 1e3)}. `}
+        {!isSingle && "Drag to choose a range, double click to go back"}
+      </span>
+    );
+  }
   const time = stacked.times[index];
   return (
     <>

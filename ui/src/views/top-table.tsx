@@ -3,7 +3,7 @@
 import { useComputed, useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import type { TopFunction } from "../api/types.ts";
-import { formatCount, formatShare, formatValue } from "../model/units.ts";
+import { formatInteger, formatShare, formatValue } from "../model/units.ts";
 import { shortNameOf } from "../model/names.ts";
 import { filterTop, sortTop } from "../model/top.ts";
 import { pinFunction, zoomToHighlight } from "./actions.ts";
@@ -93,7 +93,7 @@ export function TopTable() {
       {shown.length === 0 && <TableState />}
       {answer?.truncated && answer.truncated.shown < answer.truncated.total && (
         <p class="top-note muted">
-          The first {formatCount(answer.truncated.shown)} of {formatCount(answer.truncated.total)} functions
+          The first {formatInteger(answer.truncated.shown)} of {formatInteger(answer.truncated.total)} functions
         </p>
       )}
     </div>
