@@ -43,7 +43,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             &mut table,
             &format!("/{path}"),
             file,
-            &out.join(format!("{index}.gz")),
+            &out.join(index.to_string()),
         )?;
     }
     if !has_window {
@@ -51,7 +51,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             &mut table,
             "/index.html",
             &root.join(MISSING),
-            &out.join("missing.gz"),
+            &out.join("missing"),
         )?;
     }
     table.push_str("]\n");
@@ -71,19 +71,23 @@ fn collect(directory: &Path, files: &mut Vec<PathBuf>) -> Result<(), Box<dyn Err
     Ok(())
 }
 
+/// Adds a file to the table. The table refers to copies beside it: another build of the window
+/// may replace the files while this crate compiles.
 fn write_asset(
     table: &mut String,
     path: &str,
     file: &Path,
-    gzip_file: &Path,
+    copy: &Path,
 ) -> Result<(), Box<dyn Error>> {
     let plain = fs::read(file)?;
+    fs::write(copy, &plain)?;
     let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
     encoder.write_all(&plain)?;
     let gzip = encoder.finish()?;
     let gzip_source = if gzip.len() < plain.len() {
-        fs::write(gzip_file, &gzip)?;
-        format!("Some(include_bytes!({gzip_file:?}))")
+        let gzip_copy = copy.with_extension("gz");
+        fs::write(&gzip_copy, &gzip)?;
+        format!("Some(include_bytes!({gzip_copy:?}))")
     } else {
         "None".to_owned()
     };
@@ -92,7 +96,7 @@ fn write_asset(
     let tag = format!("\"{:08x}-{:x}\"", crc.sum(), plain.len());
     writeln!(
         table,
-        "Asset {{ path: {path:?}, content_type: {:?}, etag: {tag:?}, plain: include_bytes!({file:?}), gzip: {gzip_source} }},",
+        "Asset {{ path: {path:?}, content_type: {:?}, etag: {tag:?}, plain: include_bytes!({copy:?}), gzip: {gzip_source} }},",
         content_type(path)
     )?;
     Ok(())

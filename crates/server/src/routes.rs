@@ -266,17 +266,17 @@ pub(crate) const OTLP_ROUTES: &[Route] = &[
     Route {
         method: "POST",
         path: "/v1development/profiles",
-        summary: "OTLP profiles, protobuf",
+        summary: "OTLP profiles, protobuf or JSON",
         parameters: &[],
-        content_types: &["application/x-protobuf"],
+        content_types: &["application/x-protobuf", "application/json"],
         handler: || post(ingest::otlp_http::export),
     },
     Route {
         method: "POST",
         path: "/v1/profiles",
-        summary: "OTLP profiles, protobuf",
+        summary: "OTLP profiles, protobuf or JSON",
         parameters: &[],
-        content_types: &["application/x-protobuf"],
+        content_types: &["application/x-protobuf", "application/json"],
         handler: || post(ingest::otlp_http::export),
     },
 ];

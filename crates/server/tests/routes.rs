@@ -247,10 +247,8 @@ fn health_and_metrics_are_served() {
 #[test]
 fn status_tells_what_came_in() {
     let server = TestServer::with_demo_profile();
-    assert_eq!(
-        server.post("/api/v1/ingest?service=x", b"\x1f\x8b").status,
-        400
-    );
+    let broken = server.post("/api/v1/ingest?service=x", b"no profile");
+    assert_eq!(broken.status, 415, "{}", broken.text());
     let status = server.json("/api/v1/status");
     assert_eq!(status["version"], env!("CARGO_PKG_VERSION"));
     assert_eq!(status["ingest"]["ingest"]["profiles"], 1);

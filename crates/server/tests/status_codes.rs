@@ -8,6 +8,8 @@ use candela_formats::OtlpOptions;
 use candela_model::Labels;
 use candela_model::Profile;
 use candela_model::SERVICE_NAME_LABEL;
+use opentelemetry_proto::tonic::collector::profiles::v1development::ExportProfilesServiceRequest;
+use prost::Message;
 use support::TestServer;
 
 #[test]
@@ -90,11 +92,13 @@ fn body(name: &str) -> Vec<u8> {
             profile.series[0].start_ns = support::NOW_NS + 3_600_000_000_000;
         })),
         "negative" => support::pprof_bytes(&changed(|profile| {
-            profile.series[0].samples[0].value = -5;
+            profile.series[0].samples[1].value = -5;
         })),
-        "bomb" => gzip(&vec![0; (64 << 20) + 1]),
-        "bomb.zst" => zstd::encode_all(&vec![0; (64 << 20) + 1][..], 1).expect("zstd writes"),
+        "bomb" => gzip(&bomb()),
+        "bomb.zst" => zstd::encode_all(&bomb()[..], 1).expect("zstd writes"),
         "otlp" => otlp(),
+        "otlp.json" => otlp_json(),
+        "otlp.json.zst" => zstd::encode_all(&otlp_json()[..], 1).expect("zstd writes"),
         "otlp.gz" => gzip(&otlp()),
         other => panic!("no body {other:?}"),
     }
@@ -127,11 +131,29 @@ fn dangling_pprof() -> Vec<u8> {
     bytes
 }
 
+/// A pprof with one string of 64 MiB, which compresses to next to nothing.
+fn bomb() -> Vec<u8> {
+    let mut bytes = plain_pprof(&support::demo_profile());
+    bytes.extend([0x32, 0x80, 0x80, 0x80, 0x20]); // string_table, length 2^26
+    bytes.resize(bytes.len() + (64 << 20), b'x');
+    bytes
+}
+
 fn otlp() -> Vec<u8> {
+    otlp_request().encode_to_vec()
+}
+
+fn otlp_json() -> Vec<u8> {
+    candela_formats::otlp_request_to_json(&otlp_request())
+        .to_string()
+        .into_bytes()
+}
+
+fn otlp_request() -> ExportProfilesServiceRequest {
     let profile = changed(|profile| {
         profile.series[0].labels = Labels::from_pairs([(SERVICE_NAME_LABEL, "from-otlp")]);
     });
-    candela_formats::encode_otlp_bytes(&profile, &OtlpOptions::default())
+    candela_formats::encode_otlp(&profile, &OtlpOptions::default())
 }
 
 fn gzip(bytes: &[u8]) -> Vec<u8> {

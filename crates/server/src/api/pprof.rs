@@ -2,6 +2,13 @@
 
 use axum::extract::State;
 use candela_formats::PprofOptions;
+use candela_formats::write_pprof;
+use candela_model::Labels;
+use candela_model::Profile;
+use candela_model::ProfileSeries;
+use candela_model::ProfileType;
+use candela_query::Answer;
+use candela_query::Query;
 
 use crate::api::errors::query_error;
 use crate::api::selection::query_of;
@@ -19,17 +26,32 @@ pub(crate) async fn pprof(
 ) -> Result<Reply, ApiError> {
     let query = query_of(&app, &parameters)?;
     compute(&app, move |app| {
-        let answer = app.engine.profile(&query).map_err(query_error)?;
-        let mut bytes = Vec::new();
+        let mut answer = app.engine.profile(&query).map_err(query_error)?;
+        if answer.value.series.is_empty() {
+            answer.value.series.push(empty_series(&query, &answer));
+        }
         let options = PprofOptions {
             compress: true,
+            comments: answer.hint.into_iter().chain(answer.partial).collect(),
             ..PprofOptions::default()
         };
-        candela_formats::write_pprof(&answer.value, &mut bytes, &options).map_err(|error| {
+        let mut bytes = Vec::new();
+        write_pprof(&answer.value, &mut bytes, &options).map_err(|error| {
             tracing::error!("a pprof answer could not be written: {error}");
             ApiError::internal(error.to_string())
         })?;
         Ok(Reply::new("application/vnd.google.protobuf+gzip", bytes).file_name("candela.pb.gz"))
     })
     .await
+}
+
+/// Nothing matches, which is an answer; but a pprof without any sample type is no pprof.
+fn empty_series(query: &Query, answer: &Answer<Profile>) -> ProfileSeries {
+    let profile_type = answer.profile_type.clone();
+    let profile_type = profile_type
+        .or_else(|| query.profile_type.parse().ok())
+        .unwrap_or_else(|| {
+            ProfileType::new("process_cpu", "cpu", "nanoseconds", "cpu", "nanoseconds")
+        });
+    ProfileSeries::new(Labels::default(), profile_type)
 }

@@ -1,12 +1,15 @@
-//! OTLP profiles over HTTP.
+//! OTLP profiles over HTTP, protobuf or JSON.
 
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
+use candela_formats::otlp_request_from_json;
 use opentelemetry_proto::tonic::collector::profiles::v1development::ExportProfilesServiceRequest;
+use opentelemetry_proto::tonic::collector::profiles::v1development::ExportProfilesServiceResponse;
 use prost::Message;
+use serde_json::json;
 
 use crate::api_error::ApiError;
 use crate::app::App;
@@ -19,7 +22,15 @@ use crate::ingest::read::read_error;
 use crate::ingest::read::read_options;
 use crate::reply::Reply;
 
+/// The two encodings; the answer has that of the request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Encoding {
+    Protobuf,
+    Json,
+}
+
 const PROTOBUF: &str = "application/x-protobuf";
+const JSON: &str = "application/json";
 
 /// Stores the request in the body.
 pub(crate) async fn export(
@@ -29,47 +40,68 @@ pub(crate) async fn export(
 ) -> Result<Reply, ApiError> {
     let _room = app.room.reserve(&app.limits, &headers).await?;
     let received = receive(&app, &headers, body).await;
-    let (request, bytes) =
+    let (request, encoding, bytes) =
         received.inspect_err(|error| app.metrics.count_refused(error.code, 1))?;
     let response = store_request(&app, "otlp_http", request, bytes).await?;
-    Ok(Reply::new(PROTOBUF, response.encode_to_vec()))
+    Ok(encoding.reply(&response))
 }
 
 async fn receive(
     app: &SharedApp,
     headers: &HeaderMap,
     body: Body,
-) -> Result<(ExportProfilesServiceRequest, u64), ApiError> {
-    check_content_type(headers)?;
+) -> Result<(ExportProfilesServiceRequest, Encoding, u64), ApiError> {
+    let encoding = Encoding::of(headers)?;
     let body = read_body(&app.limits, headers, body).await?;
     let bytes = body.bytes.len() as u64;
     let app = SharedApp::clone(app);
-    let request = off_the_reactor(move || decode(&app, body)).await?;
-    Ok((request, bytes))
+    let request = off_the_reactor(move || encoding.decode(&app, body)).await?;
+    Ok((request, encoding, bytes))
 }
 
-fn decode(app: &App, body: SentBody) -> Result<ExportProfilesServiceRequest, ApiError> {
-    let bytes = body.decoded(&app.limits)?;
-    ExportProfilesServiceRequest::decode(bytes.clone()).map_err(|error| {
-        // The format's reader knows more: whether these are bytes of an older protocol.
-        match candela_formats::decode_otlp_bytes(&bytes, &read_options(app)) {
-            Err(error) => read_error(&error),
-            Ok(_) => ApiError::bad_request("bad_profile", error.to_string()),
+impl Encoding {
+    fn of(headers: &HeaderMap) -> Result<Self, ApiError> {
+        let value = headers.get(CONTENT_TYPE).map(|value| value.as_bytes());
+        let value = String::from_utf8_lossy(value.unwrap_or_default()).to_ascii_lowercase();
+        let media_type = value.split(';').next().unwrap_or("").trim();
+        match media_type {
+            PROTOBUF | "application/protobuf" => Ok(Self::Protobuf),
+            JSON => Ok(Self::Json),
+            _ => {
+                let message = format!("content-type {media_type:?} is not read here");
+                let status = StatusCode::UNSUPPORTED_MEDIA_TYPE;
+                Err(ApiError::new(status, "unknown_content_type", message)
+                    .hint("send application/x-protobuf or application/json"))
+            }
         }
-    })
-}
-
-fn check_content_type(headers: &HeaderMap) -> Result<(), ApiError> {
-    let value = headers
-        .get(CONTENT_TYPE)
-        .map_or(b"".as_slice(), |value| value.as_bytes());
-    let value = String::from_utf8_lossy(value).to_ascii_lowercase();
-    let media_type = value.split(';').next().unwrap_or("").trim();
-    if matches!(media_type, PROTOBUF | "application/protobuf") {
-        return Ok(());
     }
-    let message = format!("content-type {media_type:?} is not read here");
-    let status = StatusCode::UNSUPPORTED_MEDIA_TYPE;
-    Err(ApiError::new(status, "unknown_content_type", message)
-        .hint("send application/x-protobuf (in a collector: encoding: proto)"))
+
+    fn decode(self, app: &App, body: SentBody) -> Result<ExportProfilesServiceRequest, ApiError> {
+        let bytes = body.decoded(&app.limits)?;
+        if self == Self::Json {
+            return otlp_request_from_json(&bytes).map_err(|error| read_error(&error));
+        }
+        ExportProfilesServiceRequest::decode(bytes.clone()).map_err(|error| {
+            // The format's reader knows more: whether these are bytes of an older protocol.
+            match candela_formats::decode_otlp_bytes(&bytes, &read_options(app)) {
+                Err(error) => read_error(&error),
+                Ok(_) => ApiError::bad_request("bad_profile", error.to_string()),
+            }
+        })
+    }
+
+    fn reply(self, response: &ExportProfilesServiceResponse) -> Reply {
+        if self == Self::Protobuf {
+            return Reply::new(PROTOBUF, response.encode_to_vec());
+        }
+        let value = match &response.partial_success {
+            None => json!({}),
+            // 64-bit numbers are strings in the JSON of protobuf.
+            Some(partial) => json!({"partialSuccess": {
+                "rejectedProfiles": partial.rejected_profiles.to_string(),
+                "errorMessage": partial.error_message,
+            }}),
+        };
+        Reply::new(JSON, value.to_string().into_bytes())
+    }
 }
