@@ -54,6 +54,7 @@ mod series;
 mod services;
 mod sources;
 mod sums;
+mod trie;
 
 pub use crate::engine::Engine;
 pub use crate::error::QueryError;

@@ -1,0 +1,277 @@
+//! What answers say beside their values, and what is refused.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use candela_model::FrameKind;
+use candela_model::LabelValue;
+use candela_model::Labels;
+use candela_model::Location;
+use candela_model::Mapping;
+use candela_model::Profile;
+use candela_model::ProfileSeries;
+use candela_model::Sample;
+use candela_model::SampleLabel;
+use candela_query::Budget;
+use candela_query::Engine;
+use candela_query::Query;
+use candela_query::QueryError;
+use candela_store::Store;
+use candela_store::StoreOptions;
+use candela_store::SyncMode;
+use candela_store::TimeRange;
+
+const NOON_NS: i64 = 1_732_190_400_000_000_000;
+const CPU: &str = "process_cpu:cpu:nanoseconds:cpu:nanoseconds";
+
+fn options(directory: &Path) -> StoreOptions {
+    StoreOptions {
+        sync: SyncMode::Os,
+        segment_bytes: 1 << 20,
+        max_age: None,
+        ..StoreOptions::new(directory)
+    }
+}
+
+/// A profile with an inlined function, an address, a number label and a mapping.
+fn profile(service: &str, profile_type: &str, value: i64) -> Profile {
+    let mut profile = Profile::default();
+    let symbols = &mut profile.symbols;
+    let file = symbols.strings.intern("/usr/bin/demo");
+    let build_id = symbols.strings.intern("c0ffee");
+    let mapping = symbols.intern_mapping(Mapping {
+        memory_start: 0x1000,
+        memory_limit: 0x2000,
+        file_offset: 0x10,
+        file,
+        build_id,
+    });
+    let outer = symbols.intern_function("outer", "_Z5outer", "a.c", 10);
+    let inner = symbols.intern_function("inner", "", "a.c", 20);
+    let place = Location::new(FrameKind::Rust, 0x1234).in_mapping(mapping);
+    let symbolized = symbols.intern_location(&place, &[(inner, 21, 3), (outer, 12, 0)]);
+    let place = Location::new(FrameKind::Native, 0x1500).in_mapping(mapping);
+    let bare = symbols.intern_location(&place, &[]);
+    let key = symbols.strings.intern("request_bytes");
+    let unit = symbols.strings.intern("bytes");
+    let value_label = LabelValue::Number { value: 512, unit };
+    let stack = profile.stacks.intern(&[symbolized, bare]);
+    let label_set = profile.label_sets.intern(vec![SampleLabel {
+        key,
+        value: value_label,
+    }]);
+    let labels = Labels::from_pairs([("service_name", service), ("host", "h1")]);
+    let mut series = ProfileSeries::new(labels, profile_type.parse().expect("a type"));
+    series.start_ns = NOON_NS;
+    series.duration_ns = 10_000_000_000;
+    series.period = 10;
+    series.samples.push(Sample {
+        label_set,
+        ..Sample::new(stack, value)
+    });
+    profile.series.push(series);
+    profile
+}
+
+fn block_on<T>(future: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread()
+        .build()
+        .expect("a runtime")
+        .block_on(future)
+}
+
+fn engine(directory: &Path, profiles: Vec<Profile>, is_flushed: bool) -> (Engine, Store) {
+    let store = Store::open(options(directory)).expect("opens");
+    block_on(async {
+        for profile in profiles {
+            store.append("t", profile).await.expect("appends");
+            if is_flushed {
+                store.flush().await.expect("flushes");
+            }
+        }
+    });
+    (Engine::new(store.clone()), store)
+}
+
+fn query(selector: &str, profile_type: &str) -> Query {
+    Query {
+        selector: selector.parse().expect("a selector"),
+        profile_type: profile_type.to_owned(),
+        ..Query::new("t")
+    }
+}
+
+#[test]
+fn a_merged_profile_keeps_mappings_lines_and_labels() {
+    for is_flushed in [false, true] {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let profiles = vec![profile("a", CPU, 10), profile("b", CPU, 20)];
+        let (engine, _store) = engine(directory.path(), profiles, is_flushed);
+        let merged = engine
+            .profile(&query("{}", "cpu"))
+            .expect("a profile")
+            .value;
+        assert_eq!(merged.validate(), Ok(()));
+        let [series] = &merged.series[..] else {
+            panic!("{} series", merged.series.len());
+        };
+        assert_eq!(
+            series.labels.to_string(),
+            r#"{host="h1"}"#,
+            "what both share"
+        );
+        assert_eq!(
+            (series.start_ns, series.duration_ns),
+            (NOON_NS, 10_000_000_000)
+        );
+        assert_eq!(series.period, 10);
+        let [sample] = series.samples[..] else {
+            panic!("{} samples", series.samples.len());
+        };
+        assert_eq!(sample.value, 30);
+        let symbols = &merged.symbols;
+        let [leaf, root] = *merged.stacks.get(sample.stack) else {
+            panic!("two locations");
+        };
+        let lines = symbols.lines(leaf);
+        let names: Vec<&str> = lines
+            .iter()
+            .map(|line| symbols.strings.get(symbols.function(line.function).name))
+            .collect();
+        assert_eq!(names, ["inner", "outer"]);
+        assert_eq!((lines[0].line, lines[0].column, lines[1].line), (21, 3, 12));
+        assert_eq!(symbols.location(leaf).kind, FrameKind::Rust);
+        assert_eq!(symbols.location(root).address, 0x1500);
+        let mapping = symbols.mapping(symbols.location(root).mapping);
+        assert_eq!((mapping.memory_start, mapping.file_offset), (0x1000, 0x10));
+        assert_eq!(symbols.strings.get(mapping.build_id), "c0ffee");
+        let [label] = merged.label_sets.get(sample.label_set) else {
+            panic!("one label");
+        };
+        let LabelValue::Number { value, unit } = label.value else {
+            panic!("a number");
+        };
+        assert_eq!((value, symbols.strings.get(unit)), (512, "bytes"));
+        let by_number = query(r#"{request_bytes="512"}"#, "cpu");
+        let tree = engine.flame_tree(&by_number).expect("a tree").value;
+        assert_eq!(tree.root_total(), 30);
+        let names: Vec<&str> = tree.frame.iter().map(|&it| tree.frames.name(it)).collect();
+        assert_eq!(names, ["total", "demo+0x1500", "outer", "inner"]);
+        let values = engine.label_values(&query("{}", "cpu"), "request_bytes");
+        assert_eq!(values.expect("values").value, ["512"]);
+    }
+}
+
+#[test]
+fn nothing_matches_with_a_hint() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let (engine, _store) = engine(directory.path(), vec![profile("checkout", CPU, 10)], true);
+    let hint_of = |query: &Query| {
+        let answer = engine.flame_tree(query).expect("an answer");
+        assert!(answer.value.is_empty());
+        answer.hint.expect("a hint")
+    };
+    let hint = hint_of(&query(r#"{service_name="chekout"}"#, "cpu"));
+    assert_eq!(hint, r#"no service_name is "chekout"; near: checkout"#);
+    let hint = hint_of(&query(r#"{servce_name="checkout"}"#, "cpu"));
+    assert!(hint.contains("near: service_name"), "{hint}");
+    let hint = hint_of(&query("{}", "off_cpu"));
+    assert!(hint.contains("no profiles of type off_cpu"), "{hint}");
+    let hint = hint_of(&Query {
+        range: TimeRange {
+            from_ns: 0,
+            to_ns: 1,
+        },
+        ..query("{}", "cpu")
+    });
+    assert_eq!(hint, "there are no profiles in this time range");
+}
+
+#[test]
+fn senseless_questions_are_refused() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let profiles = vec![
+        profile("a", "x:a:bytes:p:q", 1),
+        profile("a", "x:b:bytes:p:q", 1),
+    ];
+    let (engine, _store) = engine(directory.path(), profiles, false);
+    let message = |query: &Query| match engine.flame_tree(query) {
+        Err(QueryError::BadRequest(message)) => message,
+        other => panic!("{other:?}"),
+    };
+    let ambiguous = message(&query("{}", "x"));
+    assert!(
+        ambiguous.contains("x:a:bytes:p:q, x:b:bytes:p:q"),
+        "{ambiguous}"
+    );
+    let unknown = message(&query("{}", "cpuu"));
+    assert!(unknown.contains("no profile type matches"), "{unknown}");
+    let backwards = message(&Query {
+        range: TimeRange {
+            from_ns: 2_000_000,
+            to_ns: 1_000_000,
+        },
+        ..query("{}", "cpu")
+    });
+    assert!(
+        backwards.contains("from (2 ms) is after to (1 ms)"),
+        "{backwards}"
+    );
+}
+
+#[test]
+fn budgets_are_kept() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let (engine, _store) = engine(directory.path(), vec![profile("a", CPU, 1)], true);
+    let with = |change: fn(&mut Budget)| {
+        let mut query = query("{}", "cpu");
+        change(&mut query.budget);
+        match engine.flame_tree(&query) {
+            Err(QueryError::BudgetExceeded { unit, .. }) => unit,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(with(|budget| budget.max_bytes = 1), "bytes read");
+    assert_eq!(with(|budget| budget.max_memory = 1), "bytes of memory");
+    assert_eq!(
+        with(|budget| budget.max_time = Duration::ZERO),
+        "nanoseconds"
+    );
+}
+
+#[test]
+fn a_damaged_block_is_left_out_and_said_so() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let profiles = vec![profile("a", CPU, 1), profile("a", CPU, 2)];
+    let (engine, store) = engine(directory.path(), profiles, true);
+    let snapshot = store.snapshot("t", TimeRange::ALL).expect("a snapshot");
+    let file = &snapshot.blocks[0].meta().files[0];
+    let path = directory.path().join("blocks/v1").join(&file.path);
+    let mut content = fs::read(&path).expect("reads");
+    content[8] ^= 0xff;
+    fs::write(&path, content).expect("writes");
+    let lost = snapshot.blocks[0].profiles().expect("another file").rows[0].total;
+    for _ in 0..2 {
+        let answer = engine.flame_tree(&query("{}", "cpu")).expect("the rest");
+        assert_eq!(answer.value.root_total(), 3 - lost);
+        let partial = answer.partial.expect("says so");
+        assert!(
+            partial.contains(&snapshot.blocks[0].meta().block_id),
+            "{partial}"
+        );
+    }
+    assert_eq!(store.status().quarantined.len(), 1);
+}
+
+#[test]
+fn counts_are_derived_from_times() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let (engine, _store) = engine(directory.path(), vec![profile("a", CPU, 70)], true);
+    let samples = "process_cpu:samples:count:cpu:nanoseconds";
+    let answer = engine.flame_tree(&query("{}", samples)).expect("a tree");
+    assert_eq!(answer.value.root_total(), 7);
+    let types = engine.types(&query("{}", "cpu")).expect("types").value;
+    let types: Vec<String> = types.iter().map(ToString::to_string).collect();
+    assert_eq!(types, [CPU, samples]);
+}
