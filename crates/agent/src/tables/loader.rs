@@ -51,7 +51,7 @@ pub(crate) enum LoaderReply {
 #[derive(Debug)]
 pub(crate) struct Loader {
     requests: Option<Sender<Request>>,
-    replies: Receiver<LoaderReply>,
+    replies: Option<Receiver<LoaderReply>>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -85,7 +85,7 @@ impl Loader {
             .map_err(|source| AgentError::Thread { name, source })?;
         Ok(Self {
             requests: Some(requests),
-            replies,
+            replies: Some(replies),
             thread: Some(thread),
         })
     }
@@ -105,7 +105,7 @@ impl Loader {
 
     /// An answer, if there is one.
     pub(crate) fn reply(&self) -> Option<LoaderReply> {
-        self.replies.try_recv().ok()
+        self.replies.as_ref()?.try_recv().ok()
     }
 
     fn send(&self, request: Request) {
@@ -123,6 +123,9 @@ impl Loader {
 impl Drop for Loader {
     fn drop(&mut self) {
         self.requests = None;
+        // Without a receiver the thread ends after the request it is at, however many wait: a queue
+        // of large binaries must not hold up the end of the program.
+        self.replies = None;
         if let Some(thread) = self.thread.take() {
             // A panic over there was reported by the hook already.
             let _ = thread.join();
