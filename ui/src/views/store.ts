@@ -163,9 +163,17 @@ function loadEverything(): void {
   void flameLoader.load((abort) => api.flameGraph(selection, allNodes.peek() ? 0 : undefined, abort));
   void servicesLoader.load((abort) => api.services(everyService, abort));
   void seriesLoader.load((abort) => api.series(selection, seriesGroup.peek(), abort));
-  void topLoader.load((abort) => api.top(selection, abort));
+  loadTop(selection);
   void typesLoader.load((abort) => api.types(selection, abort));
   void statusLoader.load((abort) => api.status(abort));
+}
+
+/** The order decides which rows a long table is cut to. */
+const topOrder = computed(() => (view.value.sortBy === "total" ? "total" : "self"));
+
+function loadTop(selection: Selection): void {
+  const order = topOrder.peek();
+  void topLoader.load((abort) => api.top(selection, order, abort));
 }
 
 /** Starts loading and following; called once. */
@@ -186,6 +194,13 @@ export function start(): void {
   });
   effect(() => {
     if (allNodes.value) refresh();
+  });
+  effect(() => {
+    void topOrder.value;
+    const { truncated } = topLoader.state.peek().data ?? {};
+    if (!truncated || truncated.shown >= truncated.total) return;
+    const { query, type } = view.peek();
+    loadTop({ query, type, range: range.peek() });
   });
   effect(() => {
     const { data, error, loading } = flame.value;
