@@ -8,6 +8,9 @@ use gimli::{AttributeValue, UnitOffset, UnitRef};
 /// not.
 const DEEPEST_INLINING: usize = 256;
 
+/// Function ranges kept of one unit; the largest real units have a tenth of it.
+const MOST_RANGES: usize = 4 << 20;
+
 /// Address ranges of a unit's functions. The calls inlined into them are read again for each
 /// address: that costs microseconds once per address, where a table of them would cost more memory
 /// than everything else.
@@ -67,7 +70,7 @@ impl FunctionTable {
 
     fn read_entries(&mut self, unit: UnitRef<'_, Slice<'_>>) -> gimli::Result<()> {
         let mut entries = unit.entries_raw(None)?;
-        while !entries.is_empty() {
+        while !entries.is_empty() && self.ranges.len() < MOST_RANGES {
             let entry = entries.next_offset();
             let Some(abbreviation) = entries.read_abbreviation()? else {
                 continue;

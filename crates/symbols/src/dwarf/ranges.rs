@@ -4,6 +4,10 @@ use super::sections::Slice;
 use gimli::{Attribute, AttributeValue, RangeListsOffset, UnitRef};
 use std::ops::Range;
 
+/// Ranges of one entry that are looked at. Real ones have some hundreds; hostile entries may share
+/// one long list, which would cost its length times the number of entries.
+const MOST_RANGES: usize = 64 * 1024;
+
 /// `DW_AT_low_pc`, `DW_AT_high_pc` and `DW_AT_ranges` of one entry, gathered while its attributes
 /// are read.
 #[derive(Debug, Default)]
@@ -45,7 +49,10 @@ impl EntryRanges {
             let Ok(mut ranges) = unit.ranges(list) else {
                 return;
             };
-            while let Ok(Some(range)) = ranges.next() {
+            for _ in 0..MOST_RANGES {
+                let Ok(Some(range)) = ranges.next() else {
+                    return;
+                };
                 sound(range.begin..range.end);
             }
         } else if let Some(low) = self.low {
