@@ -132,6 +132,72 @@ fn a_bug_costs_one_request() {
     assert_eq!(server.get("/api/v1/top").status, 200);
 }
 
+/// A status source that answers when the test says so.
+struct Slow {
+    started: Mutex<mpsc::Sender<()>>,
+    release: Mutex<mpsc::Receiver<()>>,
+}
+
+impl StatusSource for Slow {
+    fn status_json(&self) -> serde_json::Value {
+        let started = self.started.lock().expect("unpoisoned");
+        started.send(()).expect("the test listens");
+        let release = self.release.lock().expect("unpoisoned");
+        release.recv().expect("the test releases");
+        json!({})
+    }
+
+    fn metrics(&self, _: &mut String) {}
+}
+
+#[test]
+fn too_many_queries_at_once_are_told_to_come_back() {
+    let (started, is_started) = mpsc::channel();
+    let (release, released) = mpsc::channel();
+    let slow = Slow {
+        started: Mutex::new(started),
+        release: Mutex::new(released),
+    };
+    let options = ServerOptions {
+        status_source: Some(Arc::new(slow)),
+        limits: Limits {
+            concurrent_queries: 1,
+            query_wait: Duration::from_millis(1),
+            ..Limits::default()
+        },
+        ..support::options()
+    };
+    let server = TestServer::start_with(options);
+    let address = server.address;
+    let client =
+        std::thread::spawn(move || support::request(address, "GET", "/api/v1/status", &[], b""));
+    is_started.recv().expect("it starts");
+    let refused = server.get("/api/v1/top");
+    assert_eq!(refused.status, 429, "{}", refused.text());
+    assert_eq!(refused.json()["code"], "busy");
+    assert!(refused.header("retry-after").is_some());
+    release.send(()).expect("it waits");
+    assert_eq!(client.join().expect("no panic").status, 200);
+    assert_eq!(server.get("/api/v1/top").status, 200);
+}
+
+#[test]
+fn a_body_that_does_not_come_is_given_up() {
+    let options = ServerOptions {
+        limits: Limits {
+            body_timeout: Duration::from_millis(1),
+            ..Limits::default()
+        },
+        ..support::options()
+    };
+    let server = TestServer::start_with(options);
+    let headers = [("Content-Length", "10")];
+    let path = "/api/v1/ingest?service=x";
+    let answer = support::request(server.address, "POST", path, &headers, b"");
+    assert_eq!(answer.status, 408, "{}", answer.text());
+    assert_eq!(answer.json()["code"], "slow_body");
+}
+
 /// A status source as an agent is one.
 struct Agent;
 

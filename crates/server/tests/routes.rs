@@ -245,6 +245,30 @@ fn health_and_metrics_are_served() {
 }
 
 #[test]
+fn every_metric_has_a_type_once() {
+    let server = TestServer::with_demo_profile();
+    server.get("/api/v1/top");
+    let metrics = server.get("/metrics").text();
+    let mut types = std::collections::BTreeSet::new();
+    for line in metrics.lines() {
+        if let Some(rest) = line.strip_prefix("# TYPE ") {
+            let name = rest.split(' ').next().expect("a name");
+            assert!(types.insert(name.to_owned()), "{name} twice");
+        } else if !line.starts_with('#') {
+            let name = line.split(['{', ' ']).next().expect("a name");
+            let parts = ["_bucket", "_sum", "_count"].iter();
+            let family = parts
+                .filter_map(|part| name.strip_suffix(part))
+                .find(|name| types.contains(*name));
+            assert!(types.contains(family.unwrap_or(name)), "{line}");
+            let value = line.rsplit(' ').next().expect("a value");
+            assert!(value.parse::<f64>().is_ok(), "{line}");
+        }
+    }
+    assert!(types.len() > 15, "{types:?}");
+}
+
+#[test]
 fn status_tells_what_came_in() {
     let server = TestServer::with_demo_profile();
     let broken = server.post("/api/v1/ingest?service=x", b"no profile");
