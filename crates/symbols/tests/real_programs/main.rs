@@ -4,6 +4,8 @@
 #![expect(clippy::print_stderr, reason = "a skipped test says why")]
 
 mod cache;
+mod compare;
+mod debug_files;
 mod debuginfod;
 mod equivalence;
 mod go;

@@ -35,6 +35,36 @@ int main(int argc, char **argv) {
 }
 "#;
 
+/// A template and a function in an anonymous namespace, both called from `main`.
+pub(crate) const CPP_PROGRAM: &str = r#"
+#include <cstdio>
+#include <vector>
+#include <string>
+
+namespace shop {
+template <typename Item> struct Basket {
+    std::vector<Item> items;
+    __attribute__((noinline)) Item total(const std::string &what) const {
+        Item sum{};
+        for (const Item &item : items)
+            sum += item;
+        return sum + static_cast<Item>(what.size());
+    }
+};
+namespace {
+__attribute__((noinline)) int hidden(int n) {
+    volatile int kept = n;
+    return kept * 2;
+}
+}
+}
+
+int main(int argc, char **) {
+    shop::Basket<long> basket{{1, 2, argc}};
+    return static_cast<int>(basket.total("abc")) + shop::hidden(argc);
+}
+"#;
+
 /// A directory with a program in it, removed at the end.
 pub(crate) struct Workshop {
     directory: TempDir,
