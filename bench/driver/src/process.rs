@@ -142,15 +142,20 @@ pub(crate) fn measure_for(duration: Duration) {
     }
 }
 
-/// Compiles a program of `bench/driver/programs` into `folder`.
+/// Compiles `source`, a path in the checkout, into `folder`.
 pub(crate) fn compile(
     root: &Path,
     folder: &Path,
-    name: &str,
+    source: &str,
     compiler: &[&str],
 ) -> Result<PathBuf, String> {
-    let source = root.join("bench/driver/programs").join(name);
-    let program = folder.join(name.replace('.', "_"));
+    let source = root.join(source);
+    let name = source
+        .file_name()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .replace('.', "_");
+    let program = folder.join(name);
     let mut command = Command::new(compiler[0]);
     command
         .args(&compiler[1..])
@@ -160,4 +165,19 @@ pub(crate) fn compile(
         .current_dir(folder);
     output(&mut command)?;
     Ok(program)
+}
+
+/// The program whose three functions burn 50, 30 and 20 % of its time below a recursion of depth 60,
+/// without frame pointers; it runs until it is stopped.
+pub(crate) fn shares(root: &Path, folder: &Path) -> Result<Command, String> {
+    let source = "crates/agent/tests/programs/shares.c";
+    let program = compile(
+        root,
+        folder,
+        source,
+        &["gcc", "-O2", "-g", "-fomit-frame-pointer"],
+    )?;
+    let mut command = Command::new(program);
+    command.arg("100000");
+    Ok(command)
 }

@@ -8,7 +8,7 @@ use std::process::Command;
 use support::Program;
 use support::Running;
 
-const BURNER: &str = "query=%7Bservice_name%3D%22burner%22%7D&from=now-10m";
+const BURNER: &str = "query=%7Bservice_name%3D%22shares%22%7D&from=now-10m";
 
 /// Self value of a function of the burner, once it is there.
 fn self_value(candela: &Running, function: &str) -> Option<i64> {
@@ -25,7 +25,7 @@ fn history_survives_a_restart_and_pprof_reads_it() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    let program = support::compile(&support::source("burner.c"), folder.path(), &[]);
+    let program = support::compile_shares(folder.path());
     let data_dir = folder.path().join("data");
     let arguments = [
         "up",
@@ -37,17 +37,17 @@ fn history_survives_a_restart_and_pprof_reads_it() {
         "99",
     ];
 
-    let burner = Program::start(&mut Command::new(&program));
+    let burner = Program::start(Command::new(&program).arg("100000"));
     let candela = Running::start(&arguments);
     support::eventually("the burner's hot function is in the table", || {
-        self_value(&candela, "burn_half")
+        self_value(&candela, "burn_fifty")
     });
     drop(burner);
     assert_eq!(candela.terminate(), Some(0));
 
     let candela = Running::start(&arguments);
     let after = support::eventually("the history is there after a restart", || {
-        self_value(&candela, "burn_half")
+        self_value(&candela, "burn_fifty")
     });
     assert!(after > 0);
     check_go_tool_pprof(test, &candela);
@@ -74,7 +74,7 @@ fn check_go_tool_pprof(test: &str, candela: &Running) {
         .unwrap();
     let text = support::stdout(&output);
     assert!(
-        text.contains("burn_half"),
+        text.contains("burn_fifty"),
         "{text}\n{}",
         support::stderr(&output)
     );

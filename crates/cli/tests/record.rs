@@ -14,8 +14,8 @@ fn a_recorded_process_is_read_back_with_its_shares() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    let program = support::compile(&support::source("burner.c"), folder.path(), &[]);
-    let burner = Program::start(&mut Command::new(&program));
+    let program = support::compile_shares(folder.path());
+    let burner = Program::start(Command::new(&program).arg("100000"));
     let file = folder.path().join("burner.pb.gz");
     let output = support::run(&[
         "record",
@@ -55,7 +55,11 @@ fn a_recorded_process_is_read_back_with_its_shares() {
         row["self"].as_f64().unwrap() / top["total"].as_f64().unwrap()
     };
     let samples = top["total"].as_f64().unwrap() / (1e9 / 199.0);
-    for (name, expected) in [("burn_half", 0.5), ("burn_third", 0.3), ("burn_fifth", 0.2)] {
+    for (name, expected) in [
+        ("burn_fifty", 0.5),
+        ("burn_thirty", 0.3),
+        ("burn_twenty", 0.2),
+    ] {
         let standard_error = (expected * (1.0 - expected) / samples).sqrt();
         let found = share(name);
         assert!(
@@ -77,8 +81,8 @@ fn each_format_is_written_by_its_extension() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    let program = support::compile(&support::source("burner.c"), folder.path(), &[]);
-    let _burner = Program::start(&mut Command::new(&program));
+    let program = support::compile_shares(folder.path());
+    let _burner = Program::start(Command::new(&program).arg("100000"));
     let expectations: [(&str, &[u8]); 4] = [
         ("a.pb.gz", &[0x1f, 0x8b]),
         ("a.folded", b""),
@@ -98,7 +102,7 @@ fn each_format_is_written_by_its_extension() {
         assert!(bytes.len() > 100 && bytes.starts_with(magic), "{name}");
         if name != "a.pb.gz" {
             assert!(
-                String::from_utf8_lossy(&bytes).contains("burn_half"),
+                String::from_utf8_lossy(&bytes).contains("burn_fifty"),
                 "{name}"
             );
         }

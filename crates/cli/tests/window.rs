@@ -27,8 +27,8 @@ fn the_browser_shows_the_hot_function_within_15_seconds() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    let program = support::compile(&support::source("burner.c"), folder.path(), &[]);
-    let _burner = Program::start(&mut Command::new(&program));
+    let program = support::compile_shares(folder.path());
+    let _burner = Program::start(Command::new(&program).arg("100000"));
     let data_dir = folder.path().join("data");
     let candela = Running::start(&[
         "up",
@@ -44,7 +44,7 @@ fn the_browser_shows_the_hot_function_within_15_seconds() {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../ui/e2e/window.mjs");
     let output = Command::new("node")
         .arg(&script)
-        .args([&candela.url("/"), "burner", "burn_half"])
+        .args([&candela.url("/"), "shares", "burn_fifty"])
         .arg(&screenshots)
         .output()
         .unwrap();
@@ -61,7 +61,7 @@ fn the_browser_shows_the_hot_function_within_15_seconds() {
     assert!(seconds <= 15.0, "{seconds} s");
     let state = seen["stateInUrl"].as_str().unwrap();
     assert!(
-        state.contains("burner"),
+        state.contains("shares"),
         "the whole state is in the URL: {state}"
     );
 }

@@ -2,8 +2,8 @@
 
 use crate::ids::LabelSetId;
 use crate::ids::StringId;
-use crate::interner::PositionIndex;
 use crate::interner::hash_words;
+use crate::lists::InternedLists;
 
 /// The value of a sample label.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -31,9 +31,7 @@ pub struct SampleLabel {
 /// Each distinct set of sample labels once, sorted by key. Id 0 is the empty set.
 #[derive(Clone, Debug)]
 pub struct LabelSetTable {
-    labels: Vec<SampleLabel>,
-    ends: Vec<u32>,
-    index: PositionIndex,
+    lists: InternedLists<SampleLabel>,
 }
 
 impl SampleLabel {
@@ -60,9 +58,7 @@ impl SampleLabel {
 impl Default for LabelSetTable {
     fn default() -> Self {
         let mut table = Self {
-            labels: Vec::new(),
-            ends: Vec::new(),
-            index: PositionIndex::default(),
+            lists: InternedLists::default(),
         };
         table.intern(Vec::new());
         table
@@ -78,51 +74,32 @@ impl LabelSetTable {
         set.sort_unstable();
         set.dedup();
         let hash = hash_words(set.iter().flat_map(|label| label.words()));
-        let (labels, ends) = (&self.labels, &self.ends);
-        let (position, is_new) = self
-            .index
-            .find_or_insert(hash, ends.len(), |i| slice(labels, ends, i) == set);
-        if is_new {
-            self.labels.extend_from_slice(&set);
-            let end = u32::try_from(self.labels.len()).expect("readers cap their input");
-            self.ends.push(end);
-        }
-        LabelSetId(position)
+        LabelSetId(self.lists.intern(hash, &set))
     }
 
     /// The labels of a set, sorted by key.
     #[inline]
     #[must_use]
     pub fn get(&self, id: LabelSetId) -> &[SampleLabel] {
-        slice(&self.labels, &self.ends, id.index())
+        self.lists.get(id.index())
     }
 
     /// How many sets there are, the empty one included.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.ends.len()
+        self.lists.len()
     }
 
     /// Never: the empty set is always there.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.ends.is_empty()
+        self.len() == 0
     }
 
     /// All sets in the order of their ids.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &[SampleLabel]> {
-        (0..self.ends.len()).map(|i| slice(&self.labels, &self.ends, i))
+        self.lists.iter()
     }
-}
-
-#[inline]
-fn slice<'a>(labels: &'a [SampleLabel], ends: &[u32], index: usize) -> &'a [SampleLabel] {
-    let start = if index == 0 {
-        0
-    } else {
-        ends[index - 1] as usize
-    };
-    &labels[start..ends[index] as usize]
 }
 
 #[cfg(test)]

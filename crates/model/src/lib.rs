@@ -36,6 +36,7 @@ mod ids;
 mod interner;
 mod label_sets;
 mod labels;
+mod lists;
 mod merge;
 mod profile;
 mod profile_type;

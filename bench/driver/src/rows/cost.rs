@@ -10,6 +10,7 @@ use crate::host::Bench;
 use crate::process::Program;
 use crate::process::compile;
 use crate::process::measure_for;
+use crate::process::shares;
 
 const MIB: f64 = 1024.0 * 1024.0;
 
@@ -19,15 +20,10 @@ pub(crate) fn cpu(bench: &Bench) -> Result<Figure, String> {
     const WARM_UP: Duration = Duration::from_secs(20);
     const PERIOD: Duration = Duration::from_secs(60);
     let folder = bench.folder("a1")?;
-    let burner = compile(
-        bench.root(),
-        &folder,
-        "shares.c",
-        &["gcc", "-O2", "-fomit-frame-pointer"],
-    )?;
+    let mut burner = shares(bench.root(), &folder)?;
     let cores = std::thread::available_parallelism().map_or(2, usize::from);
     let _burners: Vec<Program> = (0..cores)
-        .map(|_| Program::start(&mut Command::new(&burner)))
+        .map(|_| Program::start(&mut burner))
         .collect::<Result<_, _>>()?;
     let (_server, agent) = start_pair(bench, &folder, "99")?;
     let _stats = BpfStatistics::enable()?;
@@ -51,7 +47,7 @@ pub(crate) fn memory(bench: &Bench) -> Result<Figure, String> {
     let loader = compile(
         bench.root(),
         &folder,
-        "loader.c",
+        "bench/driver/programs/loader.c",
         &["gcc", "-O2", "-fomit-frame-pointer"],
     )?;
     let libraries = shared_libraries(200);

@@ -10,8 +10,8 @@ use std::time::Instant;
 use crate::Figure;
 use crate::host::Bench;
 use crate::process::Program;
-use crate::process::compile;
 use crate::process::output;
+use crate::process::shares;
 
 const MIB: f64 = 1024.0 * 1024.0;
 
@@ -19,13 +19,8 @@ const MIB: f64 = 1024.0 * 1024.0;
 /// is drawn.
 pub(crate) fn first_graph(bench: &Bench) -> Result<Figure, String> {
     let folder = bench.folder("n1")?;
-    let burner = compile(
-        bench.root(),
-        &folder,
-        "shares.c",
-        &["gcc", "-O2", "-g", "-fomit-frame-pointer"],
-    )?;
-    let _burner = Program::start(&mut Command::new(burner))?;
+    let mut burner = shares(bench.root(), &folder)?;
+    let _burner = Program::start(&mut burner)?;
     let start = Instant::now();
     let (_candela, url) = Program::start_candela(
         Command::new(bench.binary("candela")?)
@@ -35,7 +30,7 @@ pub(crate) fn first_graph(bench: &Bench) -> Result<Figure, String> {
     output(
         Command::new("node")
             .arg(bench.root().join("ui/e2e/window.mjs"))
-            .args([&url, "shares_c", "burn_half"])
+            .args([&url, "shares_c", "burn_fifty"])
             .arg(&folder)
             .env("STOP_AT_FIRST_GRAPH", "1"),
     )?;

@@ -16,6 +16,7 @@ use crate::host::Bench;
 use crate::process::Program;
 use crate::process::compile;
 use crate::process::output;
+use crate::process::shares as shares_program;
 
 /// Outermost frames of threads: C programs, C libraries' threads, Go's goroutines and threads.
 const ENTRIES: [&str; 11] = [
@@ -38,20 +39,20 @@ pub(crate) fn completeness(bench: &Bench) -> Result<Figure, String> {
     let languages: [(&str, &str, &[&str]); 4] = [
         (
             "C",
-            "shares.c",
+            "crates/agent/tests/programs/shares.c",
             &["gcc", "-O2", "-g", "-fomit-frame-pointer"],
         ),
         (
             "C++",
-            "unwind.cc",
+            "bench/driver/programs/unwind.cc",
             &["g++", "-O2", "-g", "-fomit-frame-pointer"],
         ),
         (
             "Rust",
-            "unwind.rs",
+            "bench/driver/programs/unwind.rs",
             &["rustc", "-O", "-g", "--edition", "2024"],
         ),
-        ("Go", "unwind.go", &["go", "build"]),
+        ("Go", "bench/driver/programs/unwind.go", &["go", "build"]),
     ];
     let mut parts = Vec::new();
     let mut worst = 100.0_f64;
@@ -66,7 +67,7 @@ pub(crate) fn completeness(bench: &Bench) -> Result<Figure, String> {
                 continue;
             }
         };
-        let running = Program::start(&mut Command::new(&program))?;
+        let running = Program::start(&mut program)?;
         let file = folder.join(format!("{language}.pb.gz"));
         record(
             bench,
@@ -142,13 +143,8 @@ pub(crate) fn short_programs(bench: &Bench) -> Result<Figure, String> {
 /// A7: the distance of each share from the truth, in standard errors.
 pub(crate) fn shares(bench: &Bench) -> Result<Figure, String> {
     let folder = bench.folder("a7")?;
-    let program = compile(
-        bench.root(),
-        &folder,
-        "shares.c",
-        &["gcc", "-O2", "-g", "-fomit-frame-pointer"],
-    )?;
-    let running = Program::start(&mut Command::new(&program))?;
+    let mut program = shares_program(bench.root(), &folder)?;
+    let running = Program::start(&mut program)?;
     let file = folder.join("shares.pb.gz");
     record(
         bench,
@@ -160,7 +156,11 @@ pub(crate) fn shares(bench: &Bench) -> Result<Figure, String> {
     let rows = tree.function_table();
     let mut parts = Vec::new();
     let mut worst = 0.0_f64;
-    for (name, truth) in [("burn_half", 0.5), ("burn_third", 0.3), ("burn_fifth", 0.2)] {
+    for (name, truth) in [
+        ("burn_fifty", 0.5),
+        ("burn_thirty", 0.3),
+        ("burn_twenty", 0.2),
+    ] {
         let value: i64 = rows
             .iter()
             .filter(|row| tree.frames.name(row.frame) == name)
