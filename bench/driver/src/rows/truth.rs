@@ -67,7 +67,7 @@ pub(crate) fn completeness(bench: &Bench) -> Result<Figure, String> {
                 continue;
             }
         };
-        let running = Program::start(&mut program)?;
+        let running = Program::start(Command::new(&program).arg("100000"))?;
         let file = folder.join(format!("{language}.pb.gz"));
         record(
             bench,
