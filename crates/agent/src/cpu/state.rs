@@ -40,6 +40,10 @@ const MOST_PENDING_BYTES: usize = 8 << 20;
 /// How long a sample waits for its tables. The largest take some hundred milliseconds to build.
 const LONGEST_WAIT_NS: u64 = 3_000_000_000;
 
+/// How many samples of a process without command line look for one. Few programs have none, but one
+/// whose labels are wrong has them for good.
+const LABEL_ATTEMPTS: u8 = 10;
+
 /// Everything but the sampler itself, so that its events can be handled while it is polled.
 #[derive(Debug)]
 pub(crate) struct CpuState {
@@ -191,6 +195,7 @@ impl CpuState {
         {
             process.context_address = Some(address);
             process.labels = None;
+            process.label_attempts = 0;
         }
         let view = view_of(process, sample, &self.labeler);
         if sample.copy_limited {
@@ -405,7 +410,10 @@ fn view_of(process: &mut Process, sample: &Sample<'_>, labeler: &Labeler) -> Pro
                 process.context_address,
             );
             let labels = Arc::new(labeler.labels(&facts));
-            process.labels = Some(Arc::clone(&labels));
+            // A process in the middle of its exec has no command line yet.
+            process.label_attempts += 1;
+            let is_final = !facts.arguments.is_empty() || process.label_attempts >= LABEL_ATTEMPTS;
+            process.labels = is_final.then(|| Arc::clone(&labels));
             labels
         }
     };

@@ -94,6 +94,14 @@ impl Object {
         }
     }
 
+    /// Size of the file, bytes; 0 where there is none.
+    pub(crate) fn size(&self) -> u64 {
+        match &self.source {
+            ObjectSource::File(file) => file.metadata().map_or(0, |metadata| metadata.len()),
+            ObjectSource::Vdso | ObjectSource::Unreadable => 0,
+        }
+    }
+
     pub(crate) fn is_readable(&self) -> bool {
         !matches!(self.source, ObjectSource::Unreadable)
     }

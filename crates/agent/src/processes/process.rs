@@ -29,6 +29,8 @@ pub(crate) struct Process {
     /// Where its OpenTelemetry process context lies.
     pub(crate) context_address: Option<u64>,
     pub(crate) labels: Option<Arc<Labels>>,
+    /// How often the labels were made without a command line.
+    pub(crate) label_attempts: u8,
     pub(crate) rescan: RescanDelay,
     pub(crate) context_check: ContextCheck,
 }
@@ -79,6 +81,7 @@ impl Process {
             is_registered: false,
             context_address: None,
             labels: None,
+            label_attempts: 0,
             rescan: RescanDelay::default(),
             context_check: ContextCheck::default(),
         }

@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
-use std::sync::mpsc::Sender;
 use std::sync::mpsc::channel;
-use std::thread::JoinHandle;
 
 use candela_ebpf::KernelTables;
 use candela_ebpf::TableId;
@@ -17,18 +15,13 @@ use crate::error::AgentError;
 use crate::ledger::DropReason;
 use crate::ledger::Ledger;
 use crate::processes::Object;
+use crate::tables::requests::Request;
+use crate::tables::requests::RequestQueue;
+use crate::tables::worth::is_worth_a_table;
 
 /// A table that was used this recently is not taken out of the kernel for another one: with a budget
 /// that is too small, tables would only move in and out.
 const UNTOUCHABLE_NS: u64 = 5_000_000_000;
-
-/// What the loader is asked for.
-#[derive(Debug)]
-enum Request {
-    Describe(Vec<Arc<Object>>),
-    Build { slot: u32, object: Arc<Object> },
-    Forget { slot: u32 },
-}
 
 /// What it answers.
 #[derive(Debug)]
@@ -47,12 +40,12 @@ pub(crate) enum LoaderReply {
     NoTable { slot: u32 },
 }
 
-/// The running thread. It ends when this is dropped.
+/// The running thread. When this is dropped it ends after the request that it is at; nobody waits
+/// for it, because the largest binaries take a while.
 #[derive(Debug)]
 pub(crate) struct Loader {
-    requests: Option<Sender<Request>>,
-    replies: Option<Receiver<LoaderReply>>,
-    thread: Option<JoinHandle<()>>,
+    requests: Arc<RequestQueue>,
+    replies: Receiver<LoaderReply>,
 }
 
 impl Loader {
@@ -61,7 +54,8 @@ impl Loader {
         budget_bytes: u64,
         ledger: Arc<Ledger>,
     ) -> Result<Self, AgentError> {
-        let (requests, request_receiver) = channel();
+        let requests = Arc::new(RequestQueue::default());
+        let queue = Arc::clone(&requests);
         let (reply_sender, replies) = channel();
         let mut work = Work {
             kernel,
@@ -70,10 +64,10 @@ impl Loader {
             rules: RuleSet::new(),
         };
         let name = "candela-tables";
-        let thread = std::thread::Builder::new()
+        std::thread::Builder::new()
             .name(name.to_owned())
             .spawn(move || {
-                for request in request_receiver {
+                while let Some(request) = queue.next() {
                     let Some(reply) = work.answer(request) else {
                         continue;
                     };
@@ -83,53 +77,31 @@ impl Loader {
                 }
             })
             .map_err(|source| AgentError::Thread { name, source })?;
-        Ok(Self {
-            requests: Some(requests),
-            replies: Some(replies),
-            thread: Some(thread),
-        })
+        Ok(Self { requests, replies })
     }
 
     pub(crate) fn describe(&self, objects: Vec<Arc<Object>>) {
-        self.send(Request::Describe(objects));
+        self.requests.push(Request::Describe(objects));
     }
 
     pub(crate) fn build(&self, slot: u32, object: Arc<Object>) {
-        self.send(Request::Build { slot, object });
+        self.requests.push(Request::Build { slot, object });
     }
 
     /// Takes a table out of the kernel whose objects are gone. There is no answer.
     pub(crate) fn forget(&self, slot: u32) {
-        self.send(Request::Forget { slot });
+        self.requests.push(Request::Forget { slot });
     }
 
     /// An answer, if there is one.
     pub(crate) fn reply(&self) -> Option<LoaderReply> {
-        self.replies.as_ref()?.try_recv().ok()
-    }
-
-    fn send(&self, request: Request) {
-        // A loader that has died leaves samples without tables, and each says so in its result.
-        let sent = self
-            .requests
-            .as_ref()
-            .map(|requests| requests.send(request));
-        if let Some(Err(error)) = sent {
-            tracing::error!(%error, "the thread that loads unwind tables has ended");
-        }
+        self.replies.try_recv().ok()
     }
 }
 
 impl Drop for Loader {
     fn drop(&mut self) {
-        self.requests = None;
-        // Without a receiver the thread ends after the request it is at, however many wait: a queue
-        // of large binaries must not hold up the end of the program.
-        self.replies = None;
-        if let Some(thread) = self.thread.take() {
-            // A panic over there was reported by the hook already.
-            let _ = thread.join();
-        }
+        self.requests.close();
     }
 }
 
@@ -164,13 +136,16 @@ impl Work {
         let built = object
             .open()
             .map_err(|error| error.to_string())
-            .and_then(
-                |opened| match Table::build(opened.data(), &mut self.rules) {
+            .and_then(|opened| {
+                if !is_worth_a_table(opened.data()) {
+                    return Ok(None);
+                }
+                match Table::build(opened.data(), &mut self.rules) {
                     Ok(table) => Ok(Some(table)),
                     Err(candela_unwind::Error::NoUnwindInformation) => Ok(None),
                     Err(error) => Err(error.to_string()),
-                },
-            );
+                }
+            });
         let table = match built {
             Ok(Some(table)) => Arc::new(table),
             Ok(None) => return LoaderReply::NoTable { slot },
