@@ -3,12 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::body::Body;
 use axum::extract::State;
+use axum::http::HeaderMap;
 use axum::http::StatusCode;
 
 use crate::api_error::ApiError;
 use crate::app::SharedApp;
 use crate::app::off_the_reactor;
+use crate::ingest::body::read_body;
 use crate::parameters::Parameters;
 use crate::reply::Reply;
 
@@ -18,6 +21,19 @@ const MAX_SECONDS: u64 = 300;
 /// What there is below `/debug/pprof/`.
 pub(crate) async fn index() -> &'static str {
     "profile?seconds=N  CPU time of this process over N seconds, gzipped pprof\n"
+}
+
+/// What `go tool pprof URL` posts the addresses to that have no name in the profile it got. All
+/// names that there are were in it, and pprof gives up when nobody answers.
+pub(crate) async fn no_more_symbols(
+    State(app): State<SharedApp>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<&'static str, ApiError> {
+    let _room = app.room.reserve(&app.limits, &headers).await?;
+    // Read to its end: a connection closed before would look like an error to the client.
+    read_body(&app.limits, &headers, body).await?;
+    Ok("num_symbols: 0\n")
 }
 
 /// CPU time of this process.

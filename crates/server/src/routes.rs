@@ -187,6 +187,14 @@ pub(crate) const ROUTES: &[Route] = &[
         handler: || get(api::pprof::pprof),
     },
     Route {
+        method: "POST",
+        path: "/api/v1/symbolz",
+        summary: "what go tool pprof asks for more names; there are none",
+        parameters: &[],
+        content_types: TEXT,
+        handler: || post(debug::no_more_symbols),
+    },
+    Route {
         method: "GET",
         path: "/api/v1/status",
         summary: "versions, what came in, what was lost and why, storage, agents",
@@ -258,6 +266,14 @@ pub(crate) const ROUTES: &[Route] = &[
         )],
         content_types: &["application/octet-stream"],
         handler: || get(debug::profile),
+    },
+    Route {
+        method: "POST",
+        path: "/debug/pprof/symbol",
+        summary: "what go tool pprof asks for more names; there are none",
+        parameters: &[],
+        content_types: TEXT,
+        handler: || post(debug::no_more_symbols),
     },
 ];
 

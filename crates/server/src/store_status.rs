@@ -97,6 +97,7 @@ pub(crate) fn storage_json(status: &StoreStatus) -> Value {
     let quarantined =
         quarantined.map(|block| json!({"block": block.block_id, "reason": block.reason}));
     json!({
+        "appended": status.appended,
         "blocks": status.blocks,
         "bytes": status.block_bytes,
         "samples": status.block_samples,

@@ -5,6 +5,11 @@ mod support;
 use std::io::Read;
 use std::process::Command;
 
+use candela_model::FrameKind;
+use candela_model::Location;
+use candela_model::Mapping;
+use candela_model::Profile;
+use candela_model::Sample;
 use serde_json::Value;
 use serde_json::json;
 use support::TestServer;
@@ -180,7 +185,10 @@ fn answers_are_compressed_when_asked() {
 
 #[test]
 fn go_tool_pprof_reads_our_answer() {
-    let server = TestServer::with_demo_profile();
+    let server = TestServer::start();
+    let body = support::pprof_bytes(&profile_with_a_nameless_frame());
+    let stored = server.post("/api/v1/ingest?service=checkout", &body);
+    assert_eq!(stored.status, 200, "{}", stored.text());
     if Command::new("go").arg("version").output().is_err() {
         eprintln!("skipped: no go to run `go tool pprof`");
         return;
@@ -202,7 +210,28 @@ fn go_tool_pprof_reads_our_answer() {
         .lines()
         .find(|line| line.ends_with(" burn"))
         .unwrap_or_else(|| panic!("{text}"));
-    assert!(burn.contains("70ns") && burn.contains("70.00%"), "{text}");
+    assert!(burn.contains("70ns") && burn.contains("63.64%"), "{text}");
+    let metrics = server.get("/metrics").text();
+    let asked =
+        "candela_http_requests_total{route=\"/api/v1/symbolz\",method=\"POST\",code=\"200\"} 1";
+    assert!(metrics.contains(asked), "pprof asked for names: {metrics}");
+}
+
+/// The demo profile with 10 ns in a binary without symbols, for which pprof asks the server.
+fn profile_with_a_nameless_frame() -> Profile {
+    let mut profile = support::demo_profile();
+    let file = profile.symbols.strings.intern("/opt/stripped");
+    let mapping = profile.symbols.intern_mapping(Mapping {
+        file,
+        memory_start: 0x10_0000,
+        memory_limit: 0x20_0000,
+        ..Mapping::default()
+    });
+    let location = Location::new(FrameKind::Unknown, 0x10_1234).in_mapping(mapping);
+    let location = profile.symbols.intern_location(&location, &[]);
+    let stack = profile.stacks.intern(&[location]);
+    profile.series[0].samples.push(Sample::new(stack, 10));
+    profile
 }
 
 #[test]

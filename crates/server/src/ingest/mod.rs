@@ -1,7 +1,7 @@
 //! The ways in: every profile is decoded and checked before it reaches the log.
 
 mod append;
-mod body;
+pub(crate) mod body;
 mod limits;
 mod otlp;
 pub(crate) mod otlp_grpc;
