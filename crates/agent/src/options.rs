@@ -102,7 +102,7 @@ impl Default for AgentOptions {
             poll_interval: Duration::from_millis(250),
             timestamps: false,
             table_budget_bytes: 48 << 20,
-            symbol_cache_bytes: 96 << 20,
+            symbol_cache_bytes: 48 << 20,
             spool: None,
             extra_labels: Labels::default(),
             service_rules: Vec::new(),

@@ -7,9 +7,11 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::process::Stdio;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-use std::sync::atomic::Ordering;
+use std::sync::Mutex;
 
+use candela_agent::Agent;
+use candela_agent::AgentOptions;
+use candela_agent::InProcess;
 use candela_agent::RecordOptions;
 use candela_agent::RecordTargets;
 
@@ -217,12 +219,19 @@ fn a_hundred_short_programs() {
             path
         })
         .collect();
-    let stop = Arc::new(AtomicBool::new(false));
-    let options = RecordOptions {
-        stop: Arc::clone(&stop),
-        ..RecordOptions::new(RecordTargets::All)
+    let profiles = Arc::new(Mutex::new(Vec::new()));
+    let received = Arc::clone(&profiles);
+    let exporter = InProcess::new(move |profile| {
+        let mut received = received.lock().expect("nobody panics with it");
+        received.push(profile.clone());
+        Ok(())
+    });
+    let options = AgentOptions {
+        rate_hz: 99,
+        ..AgentOptions::default()
     };
-    let recorder = std::thread::spawn(move || candela_agent::record(options));
+    // Sampling is on when this returns.
+    let agent = Agent::start(options, Box::new(exporter)).expect("it starts");
     // Two at a time: there are two ways of being in the middle of something.
     for pair in programs.chunks(2) {
         let children: Vec<_> = pair.iter().map(|path| Command::new(path).spawn()).collect();
@@ -231,20 +240,22 @@ fn a_hundred_short_programs() {
             assert!(status.success());
         }
     }
-    stop.store(true, Ordering::Relaxed);
-    let recording = recorder.join().expect("no panic").expect("a recording");
+    let status = agent.stop().expect("it stops");
+    let profiles = profiles.lock().expect("nobody panics with it");
     let missing: Vec<String> = (0..100)
         .map(|number| format!("short-{number}"))
         .filter(|name| {
-            let stacks = Stacks::of(&recording.profile, |series| {
-                series.labels.get("process_executable_name") == Some(name)
-            });
-            stacks.count(|names| names.iter().any(|name| name == "burn_shortly")) < 10
+            let samples: u64 = profiles
+                .iter()
+                .map(|profile| {
+                    let stacks = Stacks::of(profile, |series| {
+                        series.labels.get("service_name") == Some(name)
+                    });
+                    stacks.with("burn_shortly")
+                })
+                .sum();
+            samples < 10
         })
         .collect();
-    assert!(
-        missing.is_empty(),
-        "not seen: {missing:?}; {:?}",
-        recording.report
-    );
+    assert!(missing.is_empty(), "not seen: {missing:?}; {status:?}");
 }

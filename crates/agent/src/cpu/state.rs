@@ -56,7 +56,10 @@ pub(crate) struct CpuState {
     pending: Vec<PendingSample>,
     pending_bytes: usize,
     /// Processes whose mappings the kernel should get as soon as their objects are described.
-    unregistered: Vec<u32>,
+    unregistered: HashSet<u32>,
+    /// Processes whose mappings have changed since the kernel got them; it hears of a program and
+    /// its libraries at once rather than of each.
+    changed: HashSet<u32>,
     /// Whose samples are wanted of those that come; `None` is all.
     family: Option<HashSet<u32>>,
     frames: Vec<u64>,
@@ -81,7 +84,8 @@ impl CpuState {
             kernel_labels,
             pending: Vec::new(),
             pending_bytes: 0,
-            unregistered: Vec::new(),
+            unregistered: HashSet::new(),
+            changed: HashSet::new(),
             family: None,
             frames: Vec::new(),
             ledger,
@@ -112,7 +116,9 @@ impl CpuState {
                 self.processes.fork(*pid, *parent);
             }
             Event::Exit { pid, time_ns } => self.processes.exit(*pid, *time_ns),
-            Event::Mapped(mapped) if self.processes.mapped(mapped) => self.register(mapped.pid),
+            Event::Mapped(mapped) if self.processes.mapped(mapped) => {
+                self.changed.insert(mapped.pid);
+            }
             Event::SidebandLost { .. } => self.processes.distrust_all(),
             _ => {}
         }
@@ -146,10 +152,12 @@ impl CpuState {
         if !new_objects.is_empty() {
             self.loader.describe(new_objects);
         }
+        let mut registrable = std::mem::take(&mut self.changed);
         if has_news {
-            for pid in std::mem::take(&mut self.unregistered) {
-                self.register(pid);
-            }
+            registrable.extend(self.unregistered.drain());
+        }
+        for pid in registrable {
+            self.register(pid);
         }
         self.retry_pending(window, has_news);
     }
@@ -314,9 +322,7 @@ impl CpuState {
                 Code::Anonymous => None,
                 Code::Object(object) => match object.description() {
                     None if object.is_readable() => {
-                        if !self.unregistered.contains(&pid) {
-                            self.unregistered.push(pid);
-                        }
+                        self.unregistered.insert(pid);
                         return;
                     }
                     None | Some(None) => None,
@@ -399,6 +405,7 @@ fn view_of(process: &mut Process, sample: &Sample<'_>, labeler: &Labeler) -> Pro
     let labels = match &process.labels {
         Some(labels) => Arc::clone(labels),
         None => {
+            process.mark_program_sampled();
             let command = match process.command.as_str() {
                 "" => sample.comm.to_string_lossy(),
                 command => command.into(),

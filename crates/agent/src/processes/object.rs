@@ -6,6 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::path::PathBuf;
 use std::sync::OnceLock;
+use std::sync::atomic::AtomicBool;
 
 use candela_symbols::BuildId;
 use candela_symbols::LoadSegment;
@@ -31,6 +32,8 @@ pub(crate) struct Object {
     /// The process's root directory, for separate debug files.
     pub(crate) root: PathBuf,
     pub(crate) source: ObjectSource,
+    /// Whether a process that runs it as its program was sampled.
+    pub(crate) was_sampled: AtomicBool,
     description: OnceLock<Option<Description>>,
 }
 
@@ -60,6 +63,7 @@ impl Object {
             path,
             root,
             source,
+            was_sampled: AtomicBool::new(false),
             description: OnceLock::new(),
         }
     }

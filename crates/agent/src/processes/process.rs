@@ -1,11 +1,13 @@
 //! One process as the agent knows it.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use candela_model::Labels;
 
 use crate::processes::mappings::Code;
 use crate::processes::mappings::Mappings;
+use crate::processes::object::Object;
 
 /// Shortest and longest time between two readings of a process's maps because an address was in
 /// none of them. Code that a just-in-time compiler maps anew all the time must not make the agent
@@ -103,16 +105,33 @@ impl Process {
         }
     }
 
-    /// The path of its program: the first file that exec maps.
+    /// The path of its program.
     pub(crate) fn executable(&self) -> &str {
-        let first = self
-            .mappings
+        self.program().map_or("", |object| &object.path)
+    }
+
+    /// Remembers that its program is one that gets sampled, so that the kernel hears of the next
+    /// process that runs it before its first sample.
+    pub(crate) fn mark_program_sampled(&self) {
+        if let Some(program) = self.program() {
+            program.was_sampled.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether another process that ran the same program was sampled.
+    pub(crate) fn is_program_sampled(&self) -> bool {
+        self.program()
+            .is_some_and(|program| program.was_sampled.load(Ordering::Relaxed))
+    }
+
+    /// The first file that exec maps; programs lie below their libraries.
+    fn program(&self) -> Option<&Object> {
+        self.mappings
             .iter()
             .find_map(|mapping| match &mapping.code {
-                Code::Object(object) if object.path.starts_with('/') => Some(object.path.as_str()),
+                Code::Object(object) if object.path.starts_with('/') => Some(&**object),
                 _ => None,
-            });
-        first.unwrap_or_default()
+            })
     }
 }
 

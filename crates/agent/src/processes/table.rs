@@ -163,7 +163,7 @@ impl ProcessTable {
             });
             process.identity.generation += 1;
         }
-        process.is_registered
+        process.is_registered || process.is_program_sampled()
     }
 
     /// Events were lost: what is known may be out of date.
