@@ -58,6 +58,10 @@ await page.getByTestId("services-list").waitFor({ timeout: PATIENCE_MS });
 const row = page.getByTestId("service-row").filter({ hasText: service }).first();
 await row.waitFor({ timeout: PATIENCE_MS });
 await row.click();
+// The function may lie deeper than the screen is high: find it as a person would.
+await page.getByTestId("top-row").filter({ hasText: wanted }).first().waitFor({ timeout: PATIENCE_MS });
+await page.getByTestId("search-input").fill(wanted);
+await page.getByText("go to heaviest").click();
 await boxEventually(page, wanted);
 const secondsToFunction = (Date.now() - started) / 1000;
 if (process.env.STOP_AT_FIRST_GRAPH) {
@@ -66,7 +70,6 @@ if (process.env.STOP_AT_FIRST_GRAPH) {
   process.exit(0);
 }
 
-await page.getByTestId("search-input").fill(wanted);
 await page.waitForFunction(() => /\d/.test(document.querySelector("[data-testid=search-share]")?.textContent ?? ""));
 const share = await page.getByTestId("search-share").textContent();
 await page.getByTestId("top-row").filter({ hasText: wanted }).first().waitFor();
@@ -75,26 +78,23 @@ await page.screenshot({ path: join(folder, "light.png") });
 await page.getByTestId("search-input").fill("");
 const canvas = await page.getByTestId("flamegraph-canvas").boundingBox();
 const target = await box(page, wanted);
-const widthBefore = target.w;
 await page.mouse.move(canvas.x + target.x + target.w / 2, canvas.y + target.y + target.h / 2);
 await page.waitForFunction(
   (name) => document.querySelector("[data-testid=flamegraph-status]")?.textContent?.includes(name),
   wanted,
 );
 const status = await page.getByTestId("flamegraph-status").textContent();
-await page.mouse.click(canvas.x + target.x + target.w / 2, canvas.y + target.y + target.h / 2);
-await page.waitForFunction(
-  ([name, before]) => {
-    const found = window.__candela.flamegraph().visible.find((candidate) => candidate.name === name);
-    return found && found.w > before;
-  },
-  [wanted, widthBefore],
-);
+// Up to everything and down again by the keyboard and by a click on a frame near the root.
+await page.getByTestId("flamegraph").focus();
+await page.keyboard.press("Escape");
+const outer = await boxEventually(page, "main");
+await page.mouse.click(canvas.x + outer.x + outer.w / 2, canvas.y + outer.y + outer.h / 2);
+await page.waitForFunction((before) => location.href !== before, page.url()).catch(() => problems.push("a click on main changed no state"));
 const stateInUrl = page.url();
 
 const dark = await open("dark");
 await dark.goto(stateInUrl);
-await boxEventually(dark, wanted);
+await boxEventually(dark, "main");
 await dark.screenshot({ path: join(folder, "dark.png") });
 
 const paint = await page.evaluate(() => ({

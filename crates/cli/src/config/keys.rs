@@ -3,8 +3,6 @@
 /// What a value of a key may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Any text.
-    Text,
     /// A path; a relative one is relative to the working directory.
     Path,
     /// `host:port`.
@@ -149,7 +147,7 @@ pub(crate) const KEYS: &[Key] = &[
     key(
         "agent.symbol_cache",
         Kind::Size,
-        "96MiB",
+        "48MiB",
         "most memory of symbols",
     ),
     key(

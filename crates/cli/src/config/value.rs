@@ -32,7 +32,7 @@ impl Value {
             return Ok(Self::Unset);
         }
         match kind {
-            Kind::Text | Kind::Path => Ok(Self::Text(text.to_owned())),
+            Kind::Path => Ok(Self::Text(text.to_owned())),
             Kind::Url => parse_url(text),
             Kind::Address => parse_address(text),
             Kind::Integer(least, most) => parse_integer(text, least, most),

@@ -17,20 +17,20 @@ use std::time::Instant;
 
 /// How long anything that must become true may take before the test gives up. Long, because two
 /// cores may be busy with the rest of the suite; nothing waits this long unless it fails.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A `candela` that runs until the value is dropped.
-pub struct Running {
+pub(crate) struct Running {
     child: Child,
     url: String,
     messages: Arc<Mutex<String>>,
 }
 
 /// A program that runs until the value is dropped.
-pub struct Program(Child);
+pub(crate) struct Program(Child);
 
 /// The program under test.
-pub fn candela() -> Command {
+pub(crate) fn candela() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_candela"));
     // Neither the environment nor a file of the person who runs the tests may decide them.
     command.env_clear();
@@ -44,22 +44,22 @@ pub fn candela() -> Command {
 }
 
 /// Runs it to its end.
-pub fn run(arguments: &[&str]) -> Output {
+pub(crate) fn run(arguments: &[&str]) -> Output {
     candela().args(arguments).output().expect("candela starts")
 }
 
 /// Standard output as text.
-pub fn stdout(output: &Output) -> String {
+pub(crate) fn stdout(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
 /// Standard error as text.
-pub fn stderr(output: &Output) -> String {
+pub(crate) fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
 /// Whether BPF can be expected to work. Prints why a test skips otherwise.
-pub fn is_root(test: &str) -> bool {
+pub(crate) fn is_root(test: &str) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let is_root = status
         .lines()
@@ -71,7 +71,7 @@ pub fn is_root(test: &str) -> bool {
 }
 
 /// Whether a tool is installed. Prints why a test skips otherwise.
-pub fn has_tool(test: &str, tool: &str) -> bool {
+pub(crate) fn has_tool(test: &str, tool: &str) -> bool {
     let paths = std::env::var_os("PATH").unwrap_or_default();
     let found = std::env::split_paths(&paths).any(|folder| folder.join(tool).is_file());
     if !found {
@@ -81,12 +81,12 @@ pub fn has_tool(test: &str, tool: &str) -> bool {
 }
 
 /// The first `Some` of `attempt`, tried again and again until [`PATIENCE`] is over.
-pub fn eventually<T>(what: &str, attempt: impl FnMut() -> Option<T>) -> T {
+pub(crate) fn eventually<T>(what: &str, attempt: impl FnMut() -> Option<T>) -> T {
     within(PATIENCE, what, attempt)
 }
 
 /// The same with another bound.
-pub fn within<T>(bound: Duration, what: &str, mut attempt: impl FnMut() -> Option<T>) -> T {
+pub(crate) fn within<T>(bound: Duration, what: &str, mut attempt: impl FnMut() -> Option<T>) -> T {
     let start = Instant::now();
     loop {
         if let Some(value) = attempt() {
@@ -98,7 +98,7 @@ pub fn within<T>(bound: Duration, what: &str, mut attempt: impl FnMut() -> Optio
 }
 
 /// Body and status of a GET request.
-pub fn get(url: &str) -> (u16, Vec<u8>) {
+pub(crate) fn get(url: &str) -> (u16, Vec<u8>) {
     let agent: ureq::Agent = ureq::Agent::config_builder()
         .http_status_as_error(false)
         .timeout_global(Some(PATIENCE))
@@ -121,14 +121,14 @@ pub fn get(url: &str) -> (u16, Vec<u8>) {
 }
 
 /// The JSON answer of a GET request that must succeed.
-pub fn get_json(url: &str) -> serde_json::Value {
+pub(crate) fn get_json(url: &str) -> serde_json::Value {
     let (status, body) = get(url);
     assert_eq!(status, 200, "{url}: {}", String::from_utf8_lossy(&body));
     serde_json::from_slice(&body).unwrap_or_else(|error| panic!("{url}: {error}"))
 }
 
 /// Status and body of a POST request; none when the server is gone.
-pub fn try_post(url: &str, body: &[u8]) -> Option<(u16, Vec<u8>)> {
+pub(crate) fn try_post(url: &str, body: &[u8]) -> Option<(u16, Vec<u8>)> {
     let agent: ureq::Agent = ureq::Agent::config_builder()
         .http_status_as_error(false)
         .timeout_global(Some(PATIENCE))
@@ -142,7 +142,7 @@ pub fn try_post(url: &str, body: &[u8]) -> Option<(u16, Vec<u8>)> {
 
 /// Compiles the program whose three functions burn 50, 30 and 20 % of its time below a recursion of
 /// depth 60, without frame pointers. Its argument is how many seconds of CPU time it runs.
-pub fn compile_shares(folder: &Path) -> PathBuf {
+pub(crate) fn compile_shares(folder: &Path) -> PathBuf {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../agent/tests/programs/shares.c");
     let program = folder.join("shares");
     let status = Command::new("gcc")
@@ -157,14 +157,14 @@ pub fn compile_shares(folder: &Path) -> PathBuf {
 
 /// A free port of the loopback interface. Somebody else could take it before we do; with port 0 in
 /// the flag there is no such gap, so this serves only where the number must be known before.
-pub fn free_port() -> u16 {
+pub(crate) fn free_port() -> u16 {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
     listener.local_addr().expect("bound").port()
 }
 
 impl Running {
     /// Starts `candela` with these arguments and waits until it says where it is.
-    pub fn start(arguments: &[&str]) -> Self {
+    pub(crate) fn start(arguments: &[&str]) -> Self {
         let mut child = candela()
             .args(arguments)
             .env("CANDELA_SERVER__OTLP_GRPC_LISTEN", "127.0.0.1:0")
@@ -199,21 +199,21 @@ impl Running {
     }
 
     /// `http://127.0.0.1:PORT` and a path.
-    pub fn url(&self, path: &str) -> String {
+    pub(crate) fn url(&self, path: &str) -> String {
         format!("{}{path}", self.url)
     }
 
-    pub fn pid(&self) -> u32 {
+    pub(crate) fn pid(&self) -> u32 {
         self.child.id()
     }
 
     /// All that was written to standard error so far.
-    pub fn messages(&self) -> String {
+    pub(crate) fn messages(&self) -> String {
         self.messages.lock().expect("no panic while locked").clone()
     }
 
     /// Sends SIGTERM and waits for the end; the exit code.
-    pub fn terminate(mut self) -> Option<i32> {
+    pub(crate) fn terminate(mut self) -> Option<i32> {
         signal(self.child.id(), "TERM");
         eventually("candela ends after SIGTERM", || {
             self.child.try_wait().expect("a child")
@@ -222,14 +222,14 @@ impl Running {
     }
 
     /// Sends SIGKILL and waits for the end.
-    pub fn kill(mut self) {
+    pub(crate) fn kill(mut self) {
         self.child.kill().expect("a child");
         self.child.wait().expect("a child");
     }
 }
 
 impl Program {
-    pub fn start(command: &mut Command) -> Self {
+    pub(crate) fn start(command: &mut Command) -> Self {
         Self(
             command
                 .stdin(Stdio::null())
@@ -239,7 +239,7 @@ impl Program {
         )
     }
 
-    pub fn pid(&self) -> u32 {
+    pub(crate) fn pid(&self) -> u32 {
         self.0.id()
     }
 }
@@ -260,7 +260,7 @@ impl Drop for Program {
 }
 
 /// Sends a signal by name.
-pub fn signal(pid: u32, name: &str) {
+pub(crate) fn signal(pid: u32, name: &str) {
     let status = Command::new("kill")
         .arg(format!("-{name}"))
         .arg(pid.to_string())
