@@ -80,6 +80,5 @@ fn end_of_bottom(elf: &Elf<'_>, units: &[Unit], start: u64) -> u64 {
 
 /// Offsets of `pattern` in `bytes`, each with the number of bytes from there on.
 fn occurrences<'a>(bytes: &'a [u8], pattern: &'a [u8]) -> impl Iterator<Item = (u64, usize)> + 'a {
-    memchr::memmem::find_iter(bytes, pattern)
-        .map(|offset| (offset as u64, bytes.len() - offset))
+    memchr::memmem::find_iter(bytes, pattern).map(|offset| (offset as u64, bytes.len() - offset))
 }
