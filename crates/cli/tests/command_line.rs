@@ -1,5 +1,4 @@
 //! The command line itself: usage, configuration, exit codes. No privileges needed.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
 mod support;
 

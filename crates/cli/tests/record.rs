@@ -1,5 +1,4 @@
 //! `candela record` and `candela query` on its files.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
 mod support;
 

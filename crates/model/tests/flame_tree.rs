@@ -1,5 +1,4 @@
 //! Flame trees against a naive model: sums, pruning and the function table.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;

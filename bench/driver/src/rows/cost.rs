@@ -34,10 +34,32 @@ pub(crate) fn cpu(bench: &Bench) -> Result<Figure, String> {
     let process = (after.0 - before.0) / PERIOD.as_secs_f64() * 100.0;
     let programs = (after.1 - before.1) as f64 / 1e9 / PERIOD.as_secs_f64() * 100.0;
     let total = process + programs;
+    drop(agent);
+    let peer = peer_cost(bench, PERIOD)?;
     Ok(Figure {
-        text: format!("{total:.2} % of one core ({process:.2} % process, {programs:.2} % in BPF)"),
+        text: format!(
+            "{total:.2} % of one core ({process:.2} % process, {programs:.2} % in BPF); {peer}"
+        ),
         is_met: Some(total <= 0.5),
     })
+}
+
+/// The same for a program given by `--peer 'PROGRAM ARGUMENT…'`, under the same load.
+fn peer_cost(bench: &Bench, period: Duration) -> Result<String, String> {
+    let mut words = bench.peer().unwrap_or_default().split_whitespace();
+    let Some(program) = words.next() else {
+        return Ok("peer not run".to_owned());
+    };
+    let peer = Program::start(Command::new(program).args(words))?;
+    measure_for(period / 4);
+    let before = (peer.cpu_seconds()?, peer.bpf_sum("run_time_ns")?);
+    measure_for(period);
+    let after = (peer.cpu_seconds()?, peer.bpf_sum("run_time_ns")?);
+    let seconds = (after.0 - before.0) + (after.1 - before.1) as f64 / 1e9;
+    Ok(format!(
+        "{program} {:.2} %",
+        seconds / period.as_secs_f64() * 100.0
+    ))
 }
 
 /// A3: resident memory of the agent plus kernel memory of its maps, while 50 processes run code of
