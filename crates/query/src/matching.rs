@@ -17,12 +17,22 @@ use crate::sources::SourceData;
 /// What a selector says about a series.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum SeriesMatch {
-    /// None of its samples.
+    /// None of its samples, whatever their labels.
     No,
+    /// None of its samples in this source, where none has a label that is asked for; elsewhere the
+    /// same series may have some.
+    NoneHere,
     /// All of them.
     All,
     /// Those whose own labels pass the matchers at these positions.
     BySample(Vec<usize>),
+}
+
+impl SeriesMatch {
+    /// Whether samples of the series may be taken.
+    pub(crate) fn is_possible(&self) -> bool {
+        !matches!(self, Self::No | Self::NoneHere)
+    }
 }
 
 /// The labels of a source's samples, by the number of the set.
@@ -51,16 +61,19 @@ pub(crate) fn match_series(
     sample_labels: &[String],
 ) -> SeriesMatch {
     let mut left = Vec::new();
+    let mut is_none_here = false;
     for (position, matcher) in selector.matchers().iter().enumerate() {
         match labels.get(matcher.name()) {
             Some(value) if matcher.matches(value) => {}
             Some(_) => return SeriesMatch::No,
             None if sample_labels.iter().any(|name| name == matcher.name()) => left.push(position),
             None if matcher.matches("") => {}
-            None => return SeriesMatch::No,
+            None => is_none_here = true,
         }
     }
-    if left.is_empty() {
+    if is_none_here {
+        SeriesMatch::NoneHere
+    } else if left.is_empty() {
         SeriesMatch::All
     } else {
         SeriesMatch::BySample(left)

@@ -8,7 +8,6 @@ use candela_model::ProfileType;
 use crate::engine::Engine;
 use crate::engine::partial;
 use crate::error::QueryError;
-use crate::matching::SeriesMatch;
 use crate::matching::value_text;
 use crate::plan::available_types;
 use crate::plan::series_matches;
@@ -93,6 +92,6 @@ fn matching_series(query: &Query, source: &Source) -> BTreeSet<usize> {
     let rows = source.profiles.rows.iter();
     rows.filter(|row| query.range.contains(row.start_ns))
         .map(|row| row.series as usize)
-        .filter(|&series| matches[series] != SeriesMatch::No)
+        .filter(|&series| matches[series].is_possible())
         .collect()
 }

@@ -57,6 +57,9 @@ pub(crate) struct Plan {
     pub(crate) sources: Vec<SourcePlan>,
     /// The labels of each series.
     pub(crate) series: Vec<Arc<Labels>>,
+    /// Profiles of these series of which nothing is taken, by series and start: they count where
+    /// a mean is over all profiles, in whichever block they happen to be.
+    pub(crate) empty: Vec<(u32, i64)>,
     /// Blocks whose labels could not be read.
     pub(crate) failed: Vec<candela_store::BlockError>,
 }
@@ -79,7 +82,7 @@ pub(crate) fn available_types(
         for row in &table.rows {
             let is_match = range.contains(row.start_ns)
                 && is_new[row.profile_type as usize]
-                && matches[row.series as usize] != SeriesMatch::No;
+                && matches[row.series as usize].is_possible();
             if is_match {
                 is_new[row.profile_type as usize] = false;
                 found.insert(ProfileType::clone(&table.types[row.profile_type as usize]));
@@ -157,6 +160,7 @@ pub(crate) fn plan(
         ..Plan::default()
     };
     let mut numbers: HashMap<Arc<Labels>, u32> = HashMap::new();
+    let mut empty: Vec<(Arc<Labels>, i64)> = Vec::new();
     let counted = series_with_own_samples(sources, profile_type, range);
     for (position, source) in sources.iter().enumerate() {
         let matches = series_matches(source, selector);
@@ -186,6 +190,10 @@ pub(crate) fn plan(
                 Divisor::Period if row.period > 0 && !counted.contains(labels) => row.period,
                 Divisor::Period => continue,
             };
+            if matches[series] == SeriesMatch::NoneHere {
+                empty.push((Arc::clone(labels), row.start_ns));
+                continue;
+            }
             let number = *known[series].get_or_insert_with(|| {
                 *numbers.entry(Arc::clone(labels)).or_insert_with(|| {
                     plan.series.push(Arc::clone(labels));
@@ -206,6 +214,10 @@ pub(crate) fn plan(
             });
         }
     }
+    plan.empty = empty
+        .into_iter()
+        .filter_map(|(labels, start_ns)| Some((*numbers.get(&labels)?, start_ns)))
+        .collect();
     Ok(plan)
 }
 
@@ -227,6 +239,9 @@ impl Plan {
         let mut counts = vec![0; self.series.len()];
         for run in self.sources.iter().flat_map(|source| &source.runs) {
             counts[run.series as usize] += 1;
+        }
+        for &(series, _) in &self.empty {
+            counts[series as usize] += 1;
         }
         counts
     }

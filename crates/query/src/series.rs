@@ -107,6 +107,12 @@ impl Engine {
             meter.allocate((cells.sums.len() - before) * 64)?;
             Ok(())
         })?;
+        for &(series, start_ns) in &plan.empty {
+            let count = cells
+                .profiles
+                .entry((step_start(start_ns, step_ns), series));
+            *count.or_default() += 1;
+        }
         let default = if plan.is_gauge() {
             Aggregation::Average
         } else {
@@ -138,7 +144,9 @@ impl Context<'_> {
         cells: &mut Cells,
     ) -> Result<(), Failure> {
         for run in runs {
-            let count = cells.profiles.entry((self.step(run), run.series));
+            let count = cells
+                .profiles
+                .entry((step_start(run.row.start_ns, self.step_ns), run.series));
             *count.or_default() += 1;
         }
         let (by_sample, whole): (Vec<&Run>, Vec<&Run>) =
@@ -194,14 +202,19 @@ impl Context<'_> {
     }
 
     fn add(&self, cells: &mut Cells, group: u32, run: &Run, value: i64) {
-        let sum = cells.sums.entry((group, self.step(run), run.series));
+        let sum = cells.sums.entry((
+            group,
+            step_start(run.row.start_ns, self.step_ns),
+            run.series,
+        ));
         let sum = sum.or_default();
         *sum = sum.saturating_add(value);
     }
+}
 
-    fn step(&self, run: &Run) -> i64 {
-        run.row.start_ns.div_euclid(self.step_ns) * self.step_ns
-    }
+/// Start of the step that a moment is in.
+fn step_start(time_ns: i64, step_ns: i64) -> i64 {
+    time_ns.div_euclid(step_ns) * step_ns
 }
 
 impl Groups {

@@ -11,7 +11,6 @@ use hashbrown::HashMap;
 use crate::engine::Engine;
 use crate::engine::partial;
 use crate::error::QueryError;
-use crate::matching::SeriesMatch;
 use crate::plan::available_types;
 use crate::plan::plan;
 use crate::plan::resolve_type;
@@ -83,6 +82,12 @@ impl Engine {
                 }
                 Ok(())
             })?;
+            for &(series, start_ns) in &planned.empty {
+                let labels = &planned.series[series as usize];
+                let service = labels.get(SERVICE_NAME_LABEL).unwrap_or("");
+                let sums = sums.entry(service.to_owned()).or_default();
+                sums.add(query.range, start_ns, series, 0);
+            }
             answer.matched_series = planned.series.len();
         }
         for service in sums.keys() {
@@ -178,7 +183,7 @@ fn types_by_service(query: &Query, sources: &[Source]) -> BTreeMap<String, BTree
         let mut seen: BTreeSet<(u32, u32)> = BTreeSet::new();
         for row in &table.rows {
             let is_new = query.range.contains(row.start_ns)
-                && matches[row.series as usize] != SeriesMatch::No
+                && matches[row.series as usize].is_possible()
                 && seen.insert((row.series, row.profile_type));
             if !is_new {
                 continue;

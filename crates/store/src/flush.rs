@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use ulid::Ulid;
-use xxhash_rust::xxh3::xxh3_128;
+use twox_hash::XxHash3_128;
 
 use crate::block::BlockIdentity;
 use crate::block::BlockLayout;
@@ -89,7 +89,7 @@ fn block_id(frozen: &FrozenHead, writer_id: u64, date: &str, profiles: &[&HeadPr
         "{writer_id}/{}-{}/{}/{date}",
         frozen.range.first, frozen.range.last, frozen.tenant
     );
-    Ulid::from_parts(milliseconds, xxh3_128(origin.as_bytes())).to_string()
+    Ulid::from_parts(milliseconds, XxHash3_128::oneshot(origin.as_bytes())).to_string()
 }
 
 fn utc_date(time_ns: i64) -> String {

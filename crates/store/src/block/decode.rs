@@ -6,6 +6,9 @@
 use parquet::basic::Encoding;
 use parquet::column::page::Page;
 
+use super::unpack::BATCH;
+use super::unpack::for_each_batch;
+
 /// An integer of a column.
 pub(super) trait PageValue: Copy + Default {
     /// Bytes in the plain encoding.
@@ -97,10 +100,9 @@ pub(super) fn decode_page<T: PageValue>(
 
 /// Moves values to the rows that have one.
 fn spread<T: PageValue>(levels: &[u8], rows: usize, values: &mut Vec<T>) -> Option<()> {
-    let mut is_present: Vec<u32> = Vec::with_capacity(rows);
-    decode_hybrid(levels, 1, rows, |level| {
-        is_present.push(level);
-        Some(())
+    let mut is_present: Vec<u64> = Vec::with_capacity(rows);
+    decode_hybrid(levels, 1, rows, |levels| {
+        is_present.extend_from_slice(levels);
     })?;
     let mut present = std::mem::take(values).into_iter();
     for level in is_present {
@@ -124,18 +126,23 @@ fn decode_indices<T: PageValue>(
     }
     let (&bit_width, runs) = body.split_first()?;
     values.reserve(count);
-    decode_hybrid(runs, bit_width.into(), count, |index| {
-        values.push(*dictionary.get(index as usize)?);
-        Some(())
-    })
+    let mut is_inside = true;
+    decode_hybrid(runs, bit_width.into(), count, |indices| {
+        values.extend(indices.iter().map(|&index| {
+            let value = dictionary.get(index as usize);
+            is_inside &= value.is_some();
+            value.copied().unwrap_or_default()
+        }));
+    })?;
+    is_inside.then_some(())
 }
 
-/// The hybrid of runs and bit-packed groups of eight.
+/// The hybrid of runs and bit-packed groups of eight, handed over in batches.
 fn decode_hybrid(
     mut bytes: &[u8],
     bit_width: u32,
     count: usize,
-    mut push: impl FnMut(u32) -> Option<()>,
+    mut visit: impl FnMut(&[u64]),
 ) -> Option<()> {
     if bit_width > 32 {
         return None;
@@ -143,21 +150,21 @@ fn decode_hybrid(
     let mut left = count;
     while left > 0 {
         let header = take_varint(&mut bytes)?;
+        if header <= 1 {
+            return None;
+        }
         if header & 1 == 0 {
             let length = usize::try_from(header >> 1).ok()?.min(left);
             let value_bytes = bit_width.div_ceil(8) as usize;
             let (value, rest) = bytes.split_at_checked(value_bytes)?;
-            let mut wide = [0_u8; 4];
+            let mut wide = [0_u8; 8];
             wide[..value_bytes].copy_from_slice(value);
-            let value = u32::from_le_bytes(wide);
-            for _ in 0..length {
-                push(value)?;
+            let batch = [u64::from_le_bytes(wide); BATCH];
+            for start in (0..length).step_by(BATCH) {
+                visit(&batch[..BATCH.min(length - start)]);
             }
             bytes = rest;
             left -= length;
-            if header == 0 {
-                return None;
-            }
             continue;
         }
         let groups = usize::try_from(header >> 1).ok()?;
@@ -165,10 +172,7 @@ fn decode_hybrid(
         let packed_bytes = groups.checked_mul(bit_width as usize)?;
         // Writers may leave out the padding of the last group.
         let (packed, rest) = bytes.split_at(packed_bytes.min(bytes.len()));
-        if packed.len() * 8 < length * bit_width as usize {
-            return None;
-        }
-        unpack(packed, bit_width, length, |value| push(value as u32))?;
+        for_each_batch(packed, bit_width, length, &mut visit)?;
         bytes = rest;
         left -= length;
     }
@@ -204,55 +208,15 @@ fn decode_delta<T: PageValue>(mut bytes: &[u8], count: usize, values: &mut Vec<T
             let length = per_miniblock.min(left);
             let packed_bytes = (usize::from(width) * per_miniblock).div_ceil(8);
             let (packed, rest) = bytes.split_at(packed_bytes.min(bytes.len()));
-            if width > 64 || packed.len() * 8 < length * usize::from(width) {
-                return None;
-            }
-            unpack(packed, width.into(), length, |delta| {
-                current = current.wrapping_add(min_delta).wrapping_add(delta as i64);
-                values.push(T::from_delta(current));
-                Some(())
+            for_each_batch(packed, width.into(), length, |deltas| {
+                values.extend(deltas.iter().map(|&delta| {
+                    current = current.wrapping_add(min_delta).wrapping_add(delta as i64);
+                    T::from_delta(current)
+                }));
             })?;
             bytes = rest;
             left -= length;
         }
-    }
-    Some(())
-}
-
-/// The first `count` numbers of `bit_width` bits, low bits first.
-#[inline]
-fn unpack(
-    packed: &[u8],
-    bit_width: u32,
-    count: usize,
-    mut push: impl FnMut(u64) -> Option<()>,
-) -> Option<()> {
-    let width = bit_width as usize;
-    if width == 0 {
-        for _ in 0..count {
-            push(0)?;
-        }
-        return Some(());
-    }
-    let mask = u64::MAX >> (64 - width);
-    // Eight bytes hold any number of up to 57 bits, wherever in a byte it starts.
-    let fast = if width <= 57 && packed.len() >= 8 {
-        (((packed.len() - 8) * 8 + 7) / width + 1).min(count)
-    } else {
-        0
-    };
-    for index in 0..fast {
-        let bit = index * width;
-        let word = packed.get(bit / 8..bit / 8 + 8)?.first_chunk::<8>()?;
-        push(u64::from_le_bytes(*word) >> (bit % 8) & mask)?;
-    }
-    for index in fast..count {
-        let bit = index * width;
-        let mut wide = [0_u8; 16];
-        let tail = packed.get(bit / 8..)?;
-        let length = tail.len().min(16);
-        wide[..length].copy_from_slice(&tail[..length]);
-        push((u128::from_le_bytes(wide) >> (bit % 8)) as u64 & mask)?;
     }
     Some(())
 }

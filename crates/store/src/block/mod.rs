@@ -16,6 +16,7 @@ mod schema;
 mod service_tree;
 mod stack_rows;
 mod tables;
+mod unpack;
 mod writer;
 
 pub(crate) use cache::TableCache;

@@ -1,6 +1,7 @@
 //! Reading table `samples`: only the columns that are asked for, only the rows that matter.
 
 use std::fs::File;
+use std::hash::Hasher;
 use std::io::Read;
 use std::ops::ControlFlow;
 use std::ops::Range;
@@ -12,7 +13,7 @@ use parquet::file::metadata::PageIndexPolicy;
 use parquet::file::metadata::ParquetMetaData;
 use parquet::file::metadata::ParquetMetaDataReader;
 use parquet::file::serialized_reader::SerializedPageReader;
-use xxhash_rust::xxh3::Xxh3;
+use twox_hash::XxHash3_64;
 
 use super::decode::PageValue;
 use super::decode::decode_dictionary;
@@ -240,7 +241,7 @@ fn column_positions(columns: SampleColumns) -> Vec<usize> {
 
 /// Compares a file with what its block says of it.
 pub(super) fn verify(content: &mut impl Read, meta: &FileMeta) -> Result<(), String> {
-    let mut hasher = Xxh3::new();
+    let mut hasher = XxHash3_64::new();
     let mut buffer = vec![0; 256 << 10];
     let mut bytes = 0_u64;
     loop {
@@ -250,10 +251,10 @@ pub(super) fn verify(content: &mut impl Read, meta: &FileMeta) -> Result<(), Str
         if count == 0 {
             break;
         }
-        hasher.update(&buffer[..count]);
+        hasher.write(&buffer[..count]);
         bytes += count as u64;
     }
-    let hash = format!("{:016x}", hasher.digest());
+    let hash = format!("{:016x}", hasher.finish());
     if bytes != meta.bytes || hash != meta.hash {
         return Err(format!(
             "{} has {bytes} bytes with checksum {hash}, was written with {} bytes and {}",

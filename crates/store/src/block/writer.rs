@@ -6,7 +6,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_writer::ArrowWriterOptions;
-use xxhash_rust::xxh3::xxh3_64;
+use twox_hash::XxHash3_64;
 
 use super::layout::BlockLayout;
 use super::manifest::BlockMeta;
@@ -60,7 +60,7 @@ pub(crate) fn write_block(
             table: table.name().to_owned(),
             path,
             bytes: content.len() as u64,
-            hash: format!("{:016x}", xxh3_64(&content)),
+            hash: format!("{:016x}", XxHash3_64::oneshot(&content)),
         });
     }
     let starts = || layout.profiles.iter().map(|placed| placed.profile.start_ns);

@@ -2,7 +2,7 @@
 //! content_hash u128 | tenant | payload`, little endian. `len` counts what follows the checksum,
 //! and the checksum covers just that.
 
-use xxhash_rust::xxh3::xxh3_128;
+use twox_hash::XxHash3_128;
 
 /// Bytes before the tenant's name.
 const FIXED_BYTES: usize = 8 + 1 + 1 + 2 + 8 + 16;
@@ -56,7 +56,7 @@ pub(crate) fn encode_record(
     record.push(CODEC_ZSTD);
     record.extend_from_slice(&tenant_bytes.to_le_bytes());
     record.extend_from_slice(&received_ns.to_le_bytes());
-    record.extend_from_slice(&xxh3_128(encoded_profile).to_le_bytes());
+    record.extend_from_slice(&XxHash3_128::oneshot(encoded_profile).to_le_bytes());
     record.extend_from_slice(tenant.as_bytes());
     record.extend_from_slice(&payload);
     let body_bytes = u32::try_from(record.len() - 8).unwrap_or(u32::MAX);
@@ -141,7 +141,7 @@ mod tests {
         };
         assert_eq!(total, bytes.len());
         assert_eq!((record.tenant, record.received_ns), ("team", 42));
-        assert_eq!(record.content_hash, xxh3_128(b"profile"));
+        assert_eq!(record.content_hash, XxHash3_128::oneshot(b"profile"));
         assert_eq!(record.decompress().expect("decompresses"), b"profile");
     }
 
