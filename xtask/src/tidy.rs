@@ -38,7 +38,7 @@ const SINGLE_VERSION: [&str; 5] = [
 ];
 
 /// Licences that may be linked. Each crate must offer one of them.
-const LICENCES: [&str; 12] = [
+const LICENCES: [&str; 11] = [
     "MIT",
     "Apache-2.0",
     "BSD-2-Clause",
@@ -50,7 +50,6 @@ const LICENCES: [&str; 12] = [
     "CC0-1.0",
     "0BSD",
     "MIT-0",
-    "BSL-1.0",
 ];
 
 /// Crates whose licence texts are named in NOTICE.

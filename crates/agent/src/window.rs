@@ -6,7 +6,7 @@ use std::sync::Arc;
 use candela_model::Labels;
 use candela_unwind::WalkResult;
 use hashbrown::HashMap;
-use xxhash_rust::xxh3::xxh3_128;
+use twox_hash::XxHash3_128;
 
 use crate::processes::Code;
 use crate::processes::Mappings;
@@ -189,7 +189,7 @@ impl Window {
 
     fn stack_position(&mut self, process: &ProcessView, stack: &RawStack<'_>) -> Option<u32> {
         self.fill_key(process.identity, stack);
-        let key = xxh3_128(&self.key);
+        let key = XxHash3_128::oneshot(&self.key);
         if let Some(&position) = self.stack_index.get(&key) {
             return Some(position);
         }

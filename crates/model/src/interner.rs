@@ -4,7 +4,7 @@
 //! once, and a lookup borrows what it looks for.
 
 use hashbrown::HashTable;
-use xxhash_rust::xxh3::xxh3_64;
+use twox_hash::XxHash3_64;
 
 /// Positions of entries, by content hash.
 #[derive(Clone, Debug, Default)]
@@ -48,7 +48,7 @@ impl PositionIndex {
 /// The content hash of a byte string.
 #[inline]
 pub(crate) fn hash_bytes(bytes: &[u8]) -> u64 {
-    xxh3_64(bytes)
+    XxHash3_64::oneshot(bytes)
 }
 
 /// The content hash of a few numbers: multiply and fold, as dense ids need mixing and nothing more.

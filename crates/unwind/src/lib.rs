@@ -2,7 +2,7 @@
 //!
 //! [`Table::build`] turns the bytes of an ELF object (`.eh_frame`, `.debug_frame`, Go's pclntab) into
 //! an array of 32-bit words that the BPF agent uploads as it is: four bytes per row, each row an
-//! address and the index of a [`Rule`] in one [`RuleSet`] that all tables share. [`walk`] follows
+//! address and the index of a [`Rule`] in one [`RuleSet`] that all tables share. [`walk()`] follows
 //! such tables over a copy of a stack; it is the testable twin of the BPF walk and means the same,
 //! rule by rule.
 //!

@@ -52,7 +52,11 @@ enum Miss {
 
 impl Servers {
     pub(super) fn new(options: &DebuginfodOptions) -> Self {
+        let tls = ureq::tls::TlsConfig::builder()
+            .root_certs(ureq::tls::RootCerts::PlatformVerifier)
+            .build();
         let config = ureq::Agent::config_builder()
+            .tls_config(tls)
             .timeout_connect(Some(CONNECT_TIMEOUT.min(options.timeout)))
             .timeout_recv_response(Some(options.timeout))
             .timeout_per_read(Some(options.timeout))
