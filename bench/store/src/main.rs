@@ -3,7 +3,7 @@
 //! `candela-bench-store [S1] [S3] [--json] [--samples N]` appends the profiles of the generator to
 //! a store in `TMPDIR`, flushes them to one block, and measures its bytes and the time to merge it
 //! to a flame tree. S3 runs in a child that is bound to one processor by `taskset`, and in one that
-//! is not.
+//! is not. `fill DIRECTORY` only writes the block, for other engines to read.
 #![expect(clippy::print_stdout, reason = "figures are what this program is for")]
 
 mod generator;
@@ -36,10 +36,12 @@ pub(crate) struct Row {
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    if let [command, directory] = &arguments[..]
-        && command == "merge"
-    {
-        return merge::child(Path::new(directory));
+    if let [command, directory] = &arguments[..] {
+        match command.as_str() {
+            "merge" => return merge::child(Path::new(directory)),
+            "fill" => return fill(Path::new(directory), SAMPLES),
+            _ => {}
+        }
     }
     let is_asked = |name: &str| {
         let names = arguments.iter().filter(|it| it.starts_with('S'));

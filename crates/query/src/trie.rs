@@ -142,9 +142,9 @@ impl<A: Rounded> Trie<A> {
 
     /// The finished tree. Nodes without any value are left out.
     pub(crate) fn finish(self) -> FlameTree {
-        let own: Vec<i64> = self.sums.iter().map(|sum| sum.rounded()).collect();
-        let mut total = own.clone();
-        let mut is_used: Vec<bool> = own.iter().map(|&value| value != 0).collect();
+        let mut total: Vec<i64> = self.sums.iter().map(|sum| sum.rounded()).collect();
+        let mut is_used: Vec<bool> = total.iter().map(|&value| value != 0).collect();
+        let ranks = self.name_ranks();
         // Children are younger than their parents, so one pass from the youngest sums everything.
         for node in (1..self.links.len()).rev() {
             let parent = self.links[node].parent as usize;
@@ -172,7 +172,7 @@ impl<A: Rounded> Trie<A> {
             tree.depth.push(depth);
             tree.subtree_end.push(0);
             tree.total.push(total[node as usize]);
-            tree.self_value.push(own[node as usize]);
+            tree.self_value.push(self.sums[node as usize].rounded());
             let first = pending.len();
             let mut child = self.links[node as usize].child;
             while child != NONE {
@@ -182,7 +182,7 @@ impl<A: Rounded> Trie<A> {
                 child = self.links[child as usize].sibling;
             }
             if pending.len() - first > 1 {
-                self.sort_lightest_first(&mut pending[first..], &total);
+                self.sort_lightest_first(&mut pending[first..], &total, &ranks);
             }
         }
         for closed in open {
@@ -192,15 +192,25 @@ impl<A: Rounded> Trie<A> {
         tree
     }
 
+    /// The place of each frame among all, by name. Equal weights are common (rare stacks were all
+    /// seen once), and comparing texts for each of them would cost more than everything else.
+    fn name_ranks(&self) -> Vec<u32> {
+        let count = self.frames.frames().len() as u32;
+        let mut by_name: Vec<FrameId> = (0..count).map(FrameId).collect();
+        by_name.sort_unstable_by_key(|&frame| (self.frames.name(frame), frame));
+        let mut ranks = vec![0; by_name.len()];
+        for (rank, frame) in by_name.into_iter().enumerate() {
+            ranks[frame.index()] = rank as u32;
+        }
+        ranks
+    }
+
     /// For a stack from whose end the heaviest is taken first; equal ones by name.
-    fn sort_lightest_first(&self, siblings: &mut [(u32, u16)], total: &[i64]) {
-        siblings.sort_unstable_by(|&(left, _), &(right, _)| {
-            let weight = |node: u32| total[node as usize].unsigned_abs();
-            let name = |node: u32| self.frames.name(self.links[node as usize].frame);
-            weight(left)
-                .cmp(&weight(right))
-                .then_with(|| name(right).cmp(name(left)))
-                .then(right.cmp(&left))
+    fn sort_lightest_first(&self, siblings: &mut [(u32, u16)], total: &[i64], ranks: &[u32]) {
+        siblings.sort_unstable_by_key(|&(node, _)| {
+            let rank = ranks[self.links[node as usize].frame.index()];
+            let weight = total[node as usize].unsigned_abs();
+            (weight, std::cmp::Reverse((rank, node)))
         });
     }
 }

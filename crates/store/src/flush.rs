@@ -5,8 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use ulid::Ulid;
 use twox_hash::XxHash3_128;
+use ulid::Ulid;
 
 use crate::block::BlockIdentity;
 use crate::block::BlockLayout;
