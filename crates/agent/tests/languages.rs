@@ -222,9 +222,20 @@ fn python_native_frames() {
     let script = support::source("burn.py");
     let script = script.to_str().expect("an UTF-8 path");
     let recording = support::record_command(quiet(python, &[script, "1.5"]));
+    let services: Vec<_> = recording
+        .profile
+        .series
+        .iter()
+        .map(|series| &series.labels)
+        .collect();
     let stacks = Stacks::of(&recording.profile, |series| {
         series.labels.get("service_name") == Some("python:burn.py")
     });
+    assert!(
+        !stacks.rows.is_empty(),
+        "{services:?}\n{:?}",
+        recording.report
+    );
     assert_reaches(&stacks, &["_start"], |names| {
         names
             .iter()

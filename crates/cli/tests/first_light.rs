@@ -108,7 +108,7 @@ fn the_process_profiles_itself() {
         assert_eq!(body[..2], [0x1f, 0x8b], "gzip");
         let file = folder.path().join("self.pb.gz");
         std::fs::write(&file, &body).unwrap();
-        let output = support::run(&["query", "top", file.to_str().unwrap()]);
+        let output = support::run(&["query", "top", "--limit", "0", file.to_str().unwrap()]);
         assert!(
             support::stdout(&output).contains("tokio"),
             "{}",

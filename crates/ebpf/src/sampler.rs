@@ -359,15 +359,18 @@ impl Sampler {
             undecodable,
             ..
         } = self;
-        life.drain(life.produced(), |record| match decode_life(record) {
-            Some(record) => pending.push(LifeEvent::Life(record)),
-            None => *undecodable += 1,
-        });
+        // The side band first: the fork before an exec that is in it is then in the ring by now. The
+        // other way round a fork could arrive a poll after the exec of the same process, and make
+        // it a copy of its parent again.
         let mut records = Vec::new();
         for sideband in sidebands {
             sideband.drain(&mut records);
         }
         pending.extend(records.into_iter().map(LifeEvent::Sideband));
+        life.drain(life.produced(), |record| match decode_life(record) {
+            Some(record) => pending.push(LifeEvent::Life(record)),
+            None => *undecodable += 1,
+        });
         pending.sort_by_key(LifeEvent::time_ns);
     }
 }
