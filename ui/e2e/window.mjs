@@ -58,6 +58,16 @@ await page.getByTestId("services-list").waitFor({ timeout: PATIENCE_MS });
 const row = page.getByTestId("service-row").filter({ hasText: service }).first();
 await row.waitFor({ timeout: PATIENCE_MS });
 await row.click();
+// The answer of the service alone, not that of all services before it.
+await page.waitForFunction(
+  () => {
+    const boxes = window.__candela?.flamegraph()?.visible ?? [];
+    const entry = boxes.find((candidate) => candidate.name === "_start");
+    return location.search.includes("service_name") && entry && entry.w > 0.8 * boxes[0].w;
+  },
+  null,
+  { timeout: PATIENCE_MS, polling: 100 },
+);
 // The function may lie deeper than the screen is high: find it as a person would.
 await page.getByTestId("top-row").filter({ hasText: wanted }).first().waitFor({ timeout: PATIENCE_MS });
 await page.getByTestId("search-input").fill(wanted);
