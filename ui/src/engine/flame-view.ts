@@ -37,6 +37,8 @@ const MOVING_MINIMUM_WIDTH = 3;
 const RESTING_MINIMUM_WIDTH = 1;
 /** Rows of ancestors that stay in sight above a zoomed node. */
 const ANCESTOR_ROWS = 3;
+/** Browsers take a few hundred milliseconds for a smooth scroll; there is no event to rely on. */
+const LONGEST_SMOOTH_SCROLL_MS = 1000;
 const REST_AFTER_MILLISECONDS = 80;
 const DRAG_STARTS_AT_PIXELS = 4;
 
@@ -55,6 +57,7 @@ export class FlameView {
   #matched: Uint8Array | undefined;
   #linkedFrames: ReadonlySet<number> = new Set();
   #zoomNode = ROOT;
+  #smoothScrollEnds = 0;
   #selectedNode = NONE;
   #hoveredNode = NONE;
   #scene: Scene | undefined;
@@ -107,7 +110,9 @@ export class FlameView {
       : this.#spanOf(this.#zoomNode);
     this.#camera.reset({ left: 0, right: tree.rootTotal }, span);
     this.#makeRoom();
-    if (!isSameZoom) this.#scrollToZoom(false);
+    // New content ends a smooth scroll wherever it is: go where it was going.
+    const wasScrolling = performance.now() < this.#smoothScrollEnds;
+    if (!isSameZoom || wasScrolling) this.#scrollToZoom(false);
     this.#rehover = true;
     this.#invalidate();
   }
@@ -254,6 +259,7 @@ export class FlameView {
 
   #scrollToZoom(smooth: boolean): void {
     const row = this.#tree && !this.#tree.isEmpty ? this.#tree.depth[this.#zoomNode] : 0;
+    this.#smoothScrollEnds = smooth ? performance.now() + LONGEST_SMOOTH_SCROLL_MS : 0;
     this.#stage.scrollTo(Math.max(0, row - ANCESTOR_ROWS) * ROW_HEIGHT, smooth);
   }
 
