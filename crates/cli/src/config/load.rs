@@ -97,9 +97,9 @@ fn find_file(inputs: &Inputs) -> Result<Option<PathBuf>, CliError> {
         Some(PathBuf::from("/etc/candela/candela.yaml")),
     ];
     for candidate in candidates.into_iter().flatten() {
-        let is_there = candidate.try_exists().map_err(|error| {
-            CliError::usage(format!("configuration {}: {error}", candidate.display()))
-        })?;
+        // A default place that may not be looked into (another user's home after `sudo -u`) holds
+        // nothing for us.
+        let is_there = candidate.try_exists().unwrap_or(false);
         if is_there {
             return Ok(Some(candidate));
         }
