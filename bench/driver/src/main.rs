@@ -132,7 +132,11 @@ fn main() -> ExitCode {
         }
         let (text, is_met) = match (row.measure)(&bench) {
             Ok(figure) => (figure.text, figure.is_met),
-            Err(reason) => (format!("not run: {reason}"), None),
+            Err(reason) => {
+                // The reason may name paths of this machine: it is for the terminal.
+                println!("row {} did not run: {reason}", row.id);
+                ("not run".to_owned(), None)
+            }
         };
         let verdict = match is_met {
             Some(true) => " ✓",
