@@ -89,6 +89,7 @@ pub(crate) fn symbolize(
     board: &StatusBoard,
 ) -> Profile {
     let (profile, counts) = build_profile(&finished.window, &finished.header, symbols);
+    symbols.release_pages();
     board.ledger.add(DropReason::FrameUnnamed, counts.unnamed);
     let stats = symbols.stats();
     let status = &mut board.parts().symbols;

@@ -192,6 +192,16 @@ impl SymbolCache {
         answer
     }
 
+    /// Gives the pages of all files read so far back to the page cache: for the end of a batch.
+    pub fn release_pages(&self) {
+        let state = self.lock();
+        for entry in state.objects.values() {
+            if let Some(symbolizer) = &entry.symbolizer {
+                symbolizer.object().release_pages();
+            }
+        }
+    }
+
     /// Counts since the start, and sizes now.
     pub fn stats(&self) -> SymbolCacheStats {
         let state = self.lock();

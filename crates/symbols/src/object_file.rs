@@ -183,6 +183,20 @@ impl ObjectFile {
         self.bytes.as_slice()
     }
 
+    /// Gives the pages that were read back to the page cache. They count as ours while mapped, and
+    /// are read again without a disk access when needed soon.
+    pub(crate) fn release_pages(&self) {
+        let ObjectBytes::Mapped(mapped) = &self.bytes else {
+            return;
+        };
+        // SAFETY: the mapping is of a file and never written, so dropping its pages loses no
+        // content: the next access reads the same bytes from the file.
+        let released = unsafe { mapped.unchecked_advise(memmap2::UncheckedAdvice::DontNeed) };
+        if let Err(error) = released {
+            tracing::debug!(path = %self.path.display(), %error, "pages not released");
+        }
+    }
+
     /// Bytes on the heap, for the budget of a cache; mapped bytes belong to the page cache.
     pub(crate) fn heap_bytes(&self) -> usize {
         match &self.bytes {

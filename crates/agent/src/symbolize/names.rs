@@ -101,6 +101,11 @@ impl Symbols {
         is_waiting && debuginfod.wait_until_idle(patience)
     }
 
+    /// Between two windows nothing is read.
+    pub(crate) fn release_pages(&self) {
+        self.cache.release_pages();
+    }
+
     pub(crate) fn stats(&self) -> SymbolCacheStats {
         self.cache.stats()
     }
