@@ -69,6 +69,10 @@ fn has_kind(profile: &Profile, kind: FrameKind) -> bool {
 
 #[test]
 fn cpp_with_exceptions_and_inlining() {
+    support::steadily(cpp_with_exceptions_and_inlining_once);
+}
+
+fn cpp_with_exceptions_and_inlining_once() {
     if support::cannot_sample() || support::lacks("g++") || support::lacks("objcopy") {
         return;
     }
@@ -123,6 +127,10 @@ fn actual_name(profile: &Profile, wanted: &str) -> String {
 
 #[test]
 fn rust_release_with_line_tables() {
+    support::steadily(rust_release_with_line_tables_once);
+}
+
+fn rust_release_with_line_tables_once() {
     if support::cannot_sample() || support::lacks("rustc") {
         return;
     }
@@ -171,6 +179,10 @@ fn rust_release_with_line_tables() {
 
 #[test]
 fn stripped_go() {
+    support::steadily(stripped_go_once);
+}
+
+fn stripped_go_once() {
     if support::cannot_sample() || support::lacks("go") {
         return;
     }
@@ -213,6 +225,11 @@ fn stripped_go() {
 
 #[test]
 fn python_native_frames() {
+    support::steadily(python_native_frames_once);
+}
+
+#[expect(clippy::print_stderr, reason = "a test that skips says why")]
+fn python_native_frames_once() {
     let python = Path::new("/usr/bin/python3");
     if support::cannot_sample() || std::fs::metadata(python).is_err() {
         eprintln!("skipped: needs {}", python.display());
@@ -245,6 +262,10 @@ fn python_native_frames() {
 
 #[test]
 fn node_native_frames() {
+    support::steadily(node_native_frames_once);
+}
+
+fn node_native_frames_once() {
     if support::cannot_sample() || support::lacks("node") {
         return;
     }
@@ -276,6 +297,10 @@ fn node_native_frames() {
 
 #[test]
 fn static_musl() {
+    support::steadily(static_musl_once);
+}
+
+fn static_musl_once() {
     if support::cannot_sample() || support::lacks("musl-gcc") {
         return;
     }

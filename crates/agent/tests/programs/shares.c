@@ -11,19 +11,19 @@ static volatile unsigned long sink;
 
 /* The same instructions for all three, so that shares of time are shares of rounds. */
 #define BURN(name, rounds)                                                                         \
-	NOINLINE void name(void)                                                                   \
+	NOINLINE void name(int scale)                                                                 \
 	{                                                                                          \
 		unsigned long state = sink | 1;                                                    \
-		for (int round = 0; round < (rounds); round++) {                                   \
+		for (int round = 0; round < (rounds) * scale; round++) {                                   \
 			state = state * 6364136223846793005UL + 1442695040888963407UL;             \
 			__asm__ volatile("" : "+r"(state));                                        \
 		}                                                                                  \
 		sink = state;                                                                      \
 	}
 
-BURN(burn_fifty, 50000)
-BURN(burn_thirty, 30000)
-BURN(burn_twenty, 20000)
+BURN(burn_fifty, 500)
+BURN(burn_thirty, 300)
+BURN(burn_twenty, 200)
 
 /* CPU time, so that a busy machine gives as many samples as an idle one. */
 static double now(void)
@@ -35,10 +35,15 @@ static double now(void)
 
 NOINLINE void work(double end)
 {
+	unsigned int seed = 1;
 	while (now() < end) {
-		burn_fifty();
-		burn_thirty();
-		burn_twenty();
+		/* No round is as long as the one before: a fixed length would fall into step with the
+		 * sampling clock, and the shares of samples would be those of a phase. */
+		seed = seed * 1664525u + 1013904223u;
+		int scale = 50 + (int)(seed >> 24) % 100;
+		burn_fifty(scale);
+		burn_thirty(scale);
+		burn_twenty(scale);
 	}
 	__asm__ volatile("" ::: "memory");
 }
