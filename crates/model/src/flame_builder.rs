@@ -1,5 +1,7 @@
 //! Building a flame tree from stacks or from other trees.
 
+use std::sync::Arc;
+
 use hashbrown::HashTable;
 
 use crate::flame_tree::FlameTree;
@@ -131,7 +133,7 @@ impl FlameTreeBuilder {
         }
         let children = self.children_by_weight(&total, &is_used);
         let mut tree = FlameTree {
-            frames: self.frames,
+            frames: Arc::new(self.frames),
             ..FlameTree::default()
         };
         let mut pending: Vec<(u32, u16)> = vec![(0, 0)];

@@ -1,5 +1,7 @@
 //! The flame tree: merged stacks as pre-order columns.
 
+use std::sync::Arc;
+
 use crate::frame_kind::FrameKind;
 use crate::ids::StringId;
 use crate::interner::PositionIndex;
@@ -39,8 +41,8 @@ pub struct FrameTable {
 /// heaviest first; node 0 is the root and holds everything.
 #[derive(Clone, Debug, Default)]
 pub struct FlameTree {
-    /// The frames that nodes refer to.
-    pub frames: FrameTable,
+    /// The frames that nodes refer to; trees of the same stacks share them.
+    pub frames: Arc<FrameTable>,
     /// The frame of each node.
     pub frame: Vec<FrameId>,
     /// Distance to the root, which is 0.
@@ -239,11 +241,11 @@ impl FlameTree {
         }
         let (threshold, mut ties_left) = self.threshold_of_rank(max_nodes);
         let mut pruned = Self {
-            frames: self.frames.clone(),
+            frames: Arc::clone(&self.frames),
             pruned_nodes: self.pruned_nodes,
             ..Self::default()
         };
-        let other = pruned.frames.intern("other", "", "", FrameKind::Other, 0);
+        let other = Arc::make_mut(&mut pruned.frames).intern("other", "", "", FrameKind::Other, 0);
         let mut open: Vec<(usize, i64)> = Vec::new();
         let mut node = 0;
         while node < self.len() {

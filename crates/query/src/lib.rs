@@ -40,9 +40,11 @@
 #![forbid(unsafe_code)]
 
 mod budget;
+mod columns;
 mod engine;
 mod error;
 mod flame;
+mod function_tree;
 mod hint;
 mod matching;
 mod merge;

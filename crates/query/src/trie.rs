@@ -1,16 +1,15 @@
-//! The tree under construction.
+//! Merging stacks into a tree.
 //!
 //! `candela_model::FlameTreeBuilder` finds children by hashing, which is right for stacks in any
 //! order. Sources here are tries in which parents come first and whole subtrees stand together, so
 //! a child is mostly new or one of its parent's few latest: a short walk over siblings that are in
 //! the cache beats a hash look-up that is not.
 
-use candela_model::FlameTree;
 use candela_model::FrameId;
 use candela_model::FrameTable;
 use hashbrown::HashMap;
 
-use crate::sums::Amount;
+use crate::function_tree::FunctionTree;
 
 /// No node.
 const NONE: u32 = u32::MAX;
@@ -29,34 +28,16 @@ struct Links {
     children: u32,
 }
 
-/// A trie of frames whose nodes hold sums. Node 0 is the root.
+/// A trie of frames. Node 0 is the root.
 #[derive(Debug)]
-pub(crate) struct Trie<A> {
+pub(crate) struct Trie {
     pub(crate) frames: FrameTable,
     links: Vec<Links>,
-    sums: Vec<A>,
     /// The children of parents with many.
     wide: HashMap<(u32, FrameId), u32>,
 }
 
-/// A sum as a whole number.
-pub(crate) trait Rounded: Amount {
-    fn rounded(self) -> i64;
-}
-
-impl Rounded for i64 {
-    fn rounded(self) -> i64 {
-        self
-    }
-}
-
-impl Rounded for f64 {
-    fn rounded(self) -> i64 {
-        self.round() as i64
-    }
-}
-
-impl<A: Rounded> Trie<A> {
+impl Trie {
     pub(crate) const ROOT: u32 = 0;
 
     pub(crate) fn new() -> Self {
@@ -70,19 +51,16 @@ impl<A: Rounded> Trie<A> {
         Self {
             frames: FrameTable::default(),
             links: vec![root],
-            sums: vec![A::default()],
             wide: HashMap::new(),
         }
     }
 
     pub(crate) fn reserve(&mut self, nodes: usize) {
         self.links.reserve(nodes);
-        self.sums.reserve(nodes);
     }
 
-    #[inline]
-    pub(crate) fn add(&mut self, node: u32, sum: A) {
-        self.sums[node as usize].add_sum(sum);
+    pub(crate) fn len(&self) -> usize {
+        self.links.len()
     }
 
     /// The child of `parent` for `frame`, made when it is new.
@@ -119,7 +97,6 @@ impl<A: Rounded> Trie<A> {
             sibling,
             children: 0,
         });
-        self.sums.push(A::default());
         if count > MAX_WALK {
             self.remember(parent, node, count);
         }
@@ -140,78 +117,43 @@ impl<A: Rounded> Trie<A> {
         }
     }
 
-    /// The finished tree. Nodes without any value are left out.
-    pub(crate) fn finish(self) -> FlameTree {
-        let mut total: Vec<i64> = self.sums.iter().map(|sum| sum.rounded()).collect();
-        let mut is_used: Vec<bool> = total.iter().map(|&value| value != 0).collect();
-        let ranks = self.name_ranks();
-        // Children are younger than their parents, so one pass from the youngest sums everything.
-        for node in (1..self.links.len()).rev() {
-            let parent = self.links[node].parent as usize;
-            total[parent] = total[parent].saturating_add(total[node]);
-            is_used[parent] |= is_used[node];
+    /// The nodes in pre-order, and for each node its place there. `expected` are guesses of the
+    /// values at each node: the closer they are, the fewer jumps a tree written from it takes.
+    pub(crate) fn into_function_tree(self, expected: Vec<f32>) -> (FunctionTree, Vec<u32>) {
+        let count = self.links.len();
+        let mut weight = expected;
+        for node in (1..count).rev() {
+            weight[self.links[node].parent as usize] += weight[node];
         }
-        let count = is_used.iter().filter(|&&is_used| is_used).count().max(1);
-        let mut tree = FlameTree {
-            frame: Vec::with_capacity(count),
-            depth: Vec::with_capacity(count),
-            subtree_end: Vec::with_capacity(count),
-            total: Vec::with_capacity(count),
-            self_value: Vec::with_capacity(count),
-            ..FlameTree::default()
-        };
-        let mut pending: Vec<(u32, u16)> = vec![(Self::ROOT, 0)];
-        let mut open: Vec<u32> = Vec::new();
-        while let Some((node, depth)) = pending.pop() {
-            let index = tree.frame.len() as u32;
-            for closed in open.drain(usize::from(depth)..) {
-                tree.subtree_end[closed as usize] = index;
-            }
-            open.push(index);
-            tree.frame.push(self.links[node as usize].frame);
-            tree.depth.push(depth);
-            tree.subtree_end.push(0);
-            tree.total.push(total[node as usize]);
-            tree.self_value.push(self.sums[node as usize].rounded());
+        let mut places = vec![0; count];
+        let mut frame = Vec::with_capacity(count);
+        let mut parent = Vec::with_capacity(count);
+        let mut pending = vec![Self::ROOT];
+        while let Some(node) = pending.pop() {
+            let links = self.links[node as usize];
+            places[node as usize] = frame.len() as u32;
+            frame.push(links.frame);
+            parent.push(places[links.parent as usize]);
             let first = pending.len();
-            let mut child = self.links[node as usize].child;
+            let mut child = links.child;
             while child != NONE {
-                if is_used[child as usize] {
-                    pending.push((child, depth + 1));
-                }
+                pending.push(child);
                 child = self.links[child as usize].sibling;
             }
             if pending.len() - first > 1 {
-                self.sort_lightest_first(&mut pending[first..], &total, &ranks);
+                let weight = |node: u32| weight[node as usize];
+                pending[first..]
+                    .sort_unstable_by(|&one, &other| weight(one).total_cmp(&weight(other)));
             }
         }
-        for closed in open {
-            tree.subtree_end[closed as usize] = tree.frame.len() as u32;
+        let mut subtree_end: Vec<u32> = (1..=count as u32).collect();
+        for place in (0..count).rev() {
+            let end = subtree_end[place];
+            let above = &mut subtree_end[parent[place] as usize];
+            *above = end.max(*above);
         }
-        tree.frames = self.frames;
-        tree
-    }
-
-    /// The place of each frame among all, by name. Equal weights are common (rare stacks were all
-    /// seen once), and comparing texts for each of them would cost more than everything else.
-    fn name_ranks(&self) -> Vec<u32> {
-        let count = self.frames.frames().len() as u32;
-        let mut by_name: Vec<FrameId> = (0..count).map(FrameId).collect();
-        by_name.sort_unstable_by_key(|&frame| (self.frames.name(frame), frame));
-        let mut ranks = vec![0; by_name.len()];
-        for (rank, frame) in by_name.into_iter().enumerate() {
-            ranks[frame.index()] = rank as u32;
-        }
-        ranks
-    }
-
-    /// For a stack from whose end the heaviest is taken first; equal ones by name.
-    fn sort_lightest_first(&self, siblings: &mut [(u32, u16)], total: &[i64], ranks: &[u32]) {
-        siblings.sort_unstable_by_key(|&(node, _)| {
-            let rank = ranks[self.links[node as usize].frame.index()];
-            let weight = total[node as usize].unsigned_abs();
-            (weight, std::cmp::Reverse((rank, node)))
-        });
+        let tree = FunctionTree::new(self.frames, frame, parent, subtree_end);
+        (tree, places)
     }
 }
 
@@ -233,24 +175,32 @@ mod tests {
             stacks in prop::collection::vec(
                 (prop::collection::vec(0_u32..40, 0..6), -3_i64..20),
                 0..200,
-            )
+            ),
+            threads in 1_usize..4,
         ) {
-            let mut trie = Trie::<i64>::new();
+            let mut trie = Trie::new();
+            let mut sums: HashMap<u32, i64> = HashMap::new();
             let mut builder = FlameTreeBuilder::new();
             for (stack, value) in stacks {
-                let mut node = Trie::<i64>::ROOT;
+                let mut node = Trie::ROOT;
                 for &number in &stack {
                     let frame = frame(&mut trie.frames, number);
                     node = trie.child(node, frame);
                 }
-                trie.add(node, value);
+                *sums.entry(node).or_default() += value;
                 let frames: Vec<FrameId> = stack
                     .iter()
                     .map(|&number| frame(&mut builder.frames, number))
                     .collect();
                 builder.add_stack(frames, value);
             }
-            let (tree, expected) = (trie.finish(), builder.finish());
+            let expected = (0..trie.len()).map(|node| (node * 7 % 5) as f32).collect();
+            let (functions, places) = trie.into_function_tree(expected);
+            let mut values = vec![0; functions.len()];
+            for (node, sum) in sums {
+                values[places[node as usize] as usize] = sum;
+            }
+            let (tree, expected) = (functions.flame_tree(values, threads), builder.finish());
             prop_assert_eq!(tree.frame, expected.frame);
             prop_assert_eq!(tree.depth, expected.depth);
             prop_assert_eq!(tree.subtree_end, expected.subtree_end);

@@ -1,5 +1,6 @@
 //! Decoded tables of blocks, kept for the next query.
 
+use std::any::Any;
 use std::sync::Arc;
 use std::sync::Mutex;
 
@@ -18,6 +19,8 @@ pub(super) enum CachedTable {
     Labels(Arc<LabelTable>),
     Stacks(Arc<StackTree>),
     Locations(Arc<LocationTable>),
+    /// What a reader made of the tables, and its size.
+    Derived(Arc<dyn Any + Send + Sync>, usize),
 }
 
 /// What is kept, least recently used first out.
@@ -48,6 +51,7 @@ impl CachedTable {
             Self::Labels(table) => table.bytes(),
             Self::Stacks(table) => table.bytes(),
             Self::Locations(table) => table.bytes(),
+            Self::Derived(_, bytes) => *bytes,
         }
     }
 }

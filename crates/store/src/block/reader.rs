@@ -1,5 +1,6 @@
 //! A block that queries read.
 
+use std::any::Any;
 use std::fs;
 use std::ops::ControlFlow;
 use std::ops::Range;
@@ -113,6 +114,29 @@ impl Block {
         let table = Arc::new(table);
         self.keep(Table::Locations, CachedTable::Locations(Arc::clone(&table)));
         Ok(table)
+    }
+
+    /// What a reader derives from the tables. A block never changes, so it is made once and kept
+    /// beside the tables, within their budget of memory. `name` tells it from others and is no
+    /// table's; `make` returns it with its size in bytes.
+    ///
+    /// # Errors
+    /// Those of `make`.
+    pub fn derived<T: Any + Send + Sync, E>(
+        &self,
+        name: &'static str,
+        make: impl FnOnce() -> Result<(T, usize), E>,
+    ) -> Result<Arc<T>, E> {
+        if let Some(CachedTable::Derived(known, _)) = self.cache.get(&self.meta.block_id, name)
+            && let Ok(known) = known.downcast::<T>()
+        {
+            return Ok(known);
+        }
+        let (made, bytes) = make()?;
+        let made = Arc::new(made);
+        let kept = CachedTable::Derived(Arc::<T>::clone(&made), bytes);
+        self.cache.insert(&self.meta.block_id, name, kept);
+        Ok(made)
     }
 
     /// Hands over the samples of row ranges, which are in ascending order and do not overlap.

@@ -23,12 +23,31 @@ pub(super) fn for_each_batch(
         let rest = &packed[(done / BATCH * batch_bytes).min(packed.len())..];
         match rest.get(..batch_bytes) {
             Some(whole) if bit_width <= 32 => unpack_words(whole, bit_width, &mut batch),
+            _ if bit_width <= 8 => unpack_groups(rest, bit_width as usize, &mut batch[..length]),
             _ => unpack_slowly(rest, bit_width as usize, &mut batch[..length]),
         }
         visit(&batch[..length]);
         done += length;
     }
     Some(())
+}
+
+/// Widths up to a byte, any end. Parquet packs in groups of eight and runs between repetitions are
+/// short, so most of a column of small numbers comes this way: eight numbers are one word.
+fn unpack_groups(packed: &[u8], width: usize, values: &mut [u64]) {
+    let mask = (1 << width) - 1;
+    for (group, values) in values.chunks_mut(8).enumerate() {
+        let mut bytes = [0_u8; 8];
+        let tail = packed.get(group * width..).unwrap_or(&[]);
+        match tail.first_chunk() {
+            Some(whole) => bytes = *whole,
+            None => bytes[..tail.len()].copy_from_slice(tail),
+        }
+        let word = u64::from_le_bytes(bytes);
+        for (index, value) in values.iter_mut().enumerate() {
+            *value = word >> (index * width) & mask;
+        }
+    }
 }
 
 /// Any width, any end.
