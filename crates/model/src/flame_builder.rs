@@ -8,7 +8,7 @@ use crate::flame_tree::FlameTree;
 use crate::flame_tree::FrameId;
 use crate::flame_tree::FrameTable;
 use crate::ids::LocationId;
-use crate::interner::hash_words;
+use crate::interner::HashSeed;
 use crate::profile::Profile;
 
 /// A node of a tree under construction.
@@ -16,7 +16,7 @@ use crate::profile::Profile;
 pub struct NodeId(pub u32);
 
 /// A trie of frames that takes values in any order.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct FlameTreeBuilder {
     /// The frames of the tree.
     pub frames: FrameTable,
@@ -24,10 +24,17 @@ pub struct FlameTreeBuilder {
     frame: Vec<FrameId>,
     self_value: Vec<i64>,
     children: HashTable<u32>,
+    seed: HashSeed,
 }
 
 /// The deepest node kept: depths are 16-bit. Readers cap stacks far below.
 const MAX_DEPTH: usize = u16::MAX as usize - 1;
+
+impl Default for FlameTreeBuilder {
+    fn default() -> Self {
+        Self::new()
+    }
+}
 
 impl FlameTreeBuilder {
     /// The root's node.
@@ -37,10 +44,12 @@ impl FlameTreeBuilder {
     #[must_use]
     pub fn new() -> Self {
         Self {
+            frames: FrameTable::default(),
             parent: vec![0],
             frame: vec![FrameTable::ROOT],
             self_value: vec![0],
-            ..Self::default()
+            children: HashTable::new(),
+            seed: HashSeed::default(),
         }
     }
 
@@ -49,11 +58,12 @@ impl FlameTreeBuilder {
     #[inline]
     pub fn child(&mut self, parent: NodeId, frame: FrameId) -> NodeId {
         let (parents, frames) = (&self.parent, &self.frame);
-        let hash = child_hash(parent.0, frame);
+        let seed = self.seed;
+        let hash = child_hash(seed, parent.0, frame);
         let entry = self.children.entry(
             hash,
             |&node| parents[node as usize] == parent.0 && frames[node as usize] == frame,
-            |&node| child_hash(parents[node as usize], frames[node as usize]),
+            |&node| child_hash(seed, parents[node as usize], frames[node as usize]),
         );
         match entry {
             hashbrown::hash_table::Entry::Occupied(entry) => NodeId(*entry.get()),
@@ -87,17 +97,18 @@ impl FlameTreeBuilder {
     /// Adds all samples of the series at `position` of a profile, inlined functions as frames of
     /// their own.
     pub fn add_series(&mut self, profile: &Profile, position: usize) {
-        let mut frames_of_location: Vec<Option<Vec<FrameId>>> =
-            vec![None; profile.symbols.locations().len()];
+        let mut frames_of_location: Vec<Vec<FrameId>> =
+            vec![Vec::new(); profile.symbols.locations().len()];
         for sample in &profile.series[position].samples {
             let mut node = Self::ROOT;
             let mut depth = 0;
             for &location in profile.stacks.get(sample.stack).iter().rev() {
-                let frames = &mut self.frames;
-                let cached = frames_of_location[location.index()]
-                    .get_or_insert_with(|| location_frames(frames, profile, location))
-                    .clone();
-                for frame in cached.into_iter().take(MAX_DEPTH - depth) {
+                let frames = &mut frames_of_location[location.index()];
+                // A location has at least one frame, so an empty list is one not made yet.
+                if frames.is_empty() {
+                    *frames = location_frames(&mut self.frames, profile, location);
+                }
+                for &frame in frames.iter().take(MAX_DEPTH - depth) {
                     node = self.child(node, frame);
                     depth += 1;
                 }
@@ -200,8 +211,8 @@ impl ChildLists {
 }
 
 #[inline]
-fn child_hash(parent: u32, frame: FrameId) -> u64 {
-    hash_words([u64::from(parent) << 32 | u64::from(frame.0)])
+fn child_hash(seed: HashSeed, parent: u32, frame: FrameId) -> u64 {
+    seed.hash_words([u64::from(parent) << 32 | u64::from(frame.0)])
 }
 
 /// The frames of a location, outermost first; one named by its address when it has no lines.

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use crate::frame_kind::FrameKind;
 use crate::ids::StringId;
 use crate::interner::PositionIndex;
-use crate::interner::hash_words;
 use crate::strings::StringTable;
 
 /// A frame in a [`FrameTable`].
@@ -109,7 +108,7 @@ impl FrameTable {
             kind,
             start_line,
         };
-        let hash = hash_words([
+        let hash = self.index.seed().hash_words([
             u64::from(frame.name.0) << 32 | u64::from(frame.file.0),
             u64::from(frame.mapping.0) << 32 | u64::from(frame.start_line),
             u64::from(frame.kind as u8),
@@ -193,9 +192,11 @@ impl FlameTree {
                 on_path[frame.index()] -= 1;
             }
             let frame = self.frame[node];
-            self_of[frame.index()] += self.self_value[node];
+            let self_value = &mut self_of[frame.index()];
+            *self_value = self_value.saturating_add(self.self_value[node]);
             if on_path[frame.index()] == 0 {
-                total_of[frame.index()] += self.total[node];
+                let total = &mut total_of[frame.index()];
+                *total = total.saturating_add(self.total[node]);
             }
             on_path[frame.index()] += 1;
             path.push((frame, self.subtree_end[node]));
@@ -219,12 +220,15 @@ impl FlameTree {
         rows
     }
 
-    /// Each path from below the root to a node with self value, as frames root first.
+    /// Each path from below the root to a node with self value, as frames root first. The value of
+    /// samples without any frame belongs to the root, whose path is empty.
     pub fn for_each_stack(&self, mut visit: impl FnMut(&[FrameId], i64)) {
         let mut path: Vec<FrameId> = Vec::new();
-        for node in 1..self.len() {
-            path.truncate(usize::from(self.depth[node]) - 1);
-            path.push(self.frame[node]);
+        for node in 0..self.len() {
+            if node != 0 {
+                path.truncate(usize::from(self.depth[node]) - 1);
+                path.push(self.frame[node]);
+            }
             if self.self_value[node] != 0 {
                 visit(&path, self.self_value[node]);
             }
@@ -268,7 +272,7 @@ impl FlameTree {
                 continue;
             }
             let parent = open.last_mut().expect("the root stays open until the end");
-            parent.1 += self.total[node];
+            parent.1 = parent.1.saturating_add(self.total[node]);
             let end = self.subtree_end[node] as usize;
             pruned.pruned_nodes += end - node;
             node = end;

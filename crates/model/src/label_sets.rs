@@ -2,7 +2,6 @@
 
 use crate::ids::LabelSetId;
 use crate::ids::StringId;
-use crate::interner::hash_words;
 use crate::lists::InternedLists;
 
 /// The value of a sample label.
@@ -73,7 +72,10 @@ impl LabelSetTable {
     pub fn intern(&mut self, mut set: Vec<SampleLabel>) -> LabelSetId {
         set.sort_unstable();
         set.dedup();
-        let hash = hash_words(set.iter().flat_map(|label| label.words()));
+        let hash = self
+            .lists
+            .seed()
+            .hash_words(set.iter().flat_map(|label| label.words()));
         LabelSetId(self.lists.intern(hash, &set))
     }
 
@@ -105,6 +107,7 @@ impl LabelSetTable {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::HashSet;
 
     #[test]
     fn sets_are_equal_in_any_order() {
@@ -121,5 +124,35 @@ mod tests {
         assert_eq!(table.intern(vec![bytes, thread, bytes]), first);
         assert_eq!(table.get(first).len(), 2);
         assert_eq!(table.intern(vec![]), LabelSetId(0));
+    }
+
+    /// The hash without a seed, as a stranger would compute it.
+    fn public_hash(words: &[u64]) -> u64 {
+        words.iter().fold(0x9e37_79b9_7f4a_7c15, |hash: u64, word| {
+            let product = u128::from(hash ^ word) * u128::from(0xa076_1d64_78bd_642f_u64);
+            (product as u64) ^ ((product >> 64) as u64) ^ 0xe703_7ed1_a0b4_28db
+        })
+    }
+
+    #[test]
+    fn sets_made_to_collide_do_not() {
+        let mut table = LabelSetTable::default();
+        let mut public_hashes = HashSet::new();
+        let mut hashes = HashSet::new();
+        for key in 0..1000 {
+            let unit = StringId(0);
+            let first_word = u64::from(key) << 32;
+            // A word equal to the state makes the product zero, whatever came before.
+            let value = (public_hash(&[first_word]) ^ 1 << 63) as i64;
+            let label = SampleLabel {
+                key: StringId(key),
+                value: LabelValue::Number { value, unit },
+            };
+            public_hashes.insert(public_hash(&label.words()));
+            hashes.insert(table.lists.seed().hash_words(label.words()));
+            assert_eq!(table.intern(vec![label]), LabelSetId(key + 1));
+        }
+        assert_eq!(public_hashes.len(), 1);
+        assert_eq!(hashes.len(), 1000);
     }
 }

@@ -77,6 +77,7 @@ pub use crate::selector::LabelMatcher;
 pub use crate::selector::MatchOperator;
 pub use crate::selector::Selector;
 pub use crate::selector::SelectorError;
+pub use crate::short_names::SHORT_NAMES;
 pub use crate::short_names::TypeResolutionError;
 pub use crate::short_names::resolve_profile_type;
 pub use crate::short_names::short_name;

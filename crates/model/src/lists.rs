@@ -1,5 +1,6 @@
 //! Interned lists: the storage behind stacks and label sets.
 
+use crate::interner::HashSeed;
 use crate::interner::PositionIndex;
 
 /// Each distinct list once, back to back in one allocation.
@@ -22,6 +23,12 @@ impl<T> Default for InternedLists<T> {
 }
 
 impl<T: Copy + PartialEq> InternedLists<T> {
+    /// What the hashes of lists are made with.
+    #[inline]
+    pub(crate) fn seed(&self) -> HashSeed {
+        self.index.seed()
+    }
+
     /// The position of `list`, whose content hash is `hash`.
     ///
     /// # Panics

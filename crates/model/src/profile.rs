@@ -3,6 +3,7 @@
 use crate::ids::LabelSetId;
 use crate::ids::LinkId;
 use crate::ids::StackId;
+use crate::interner::PositionIndex;
 use crate::label_sets::LabelSetTable;
 use crate::labels::Labels;
 use crate::profile_type::ProfileType;
@@ -22,6 +23,15 @@ pub struct Profile {
     pub links: Vec<Link>,
     /// The samples, by series.
     pub series: Vec<ProfileSeries>,
+    link_index: LinkIndex,
+}
+
+/// Where each link stands. Readers that know their links to be distinct push them without asking,
+/// so the index catches up with `links` when it is needed.
+#[derive(Clone, Debug, Default)]
+struct LinkIndex {
+    index: PositionIndex,
+    indexed: usize,
 }
 
 /// The samples of one label set, one profile type and one time window.
@@ -73,7 +83,38 @@ impl Default for Profile {
             label_sets: LabelSetTable::default(),
             links: vec![Link::default()],
             series: Vec::new(),
+            link_index: LinkIndex::default(),
         }
+    }
+}
+
+impl LinkIndex {
+    /// The position of `link` in `links`, if it is there.
+    fn find(&mut self, links: &[Link], link: &Link) -> Option<u32> {
+        if self.indexed > links.len() {
+            *self = Self::default();
+        }
+        for position in self.indexed..links.len() {
+            self.find_or_insert(links, &links[position], position);
+        }
+        self.indexed = links.len();
+        let hash = self.index.seed().hash_words(link.words());
+        self.index
+            .find(hash, |position| links.get(position) == Some(link))
+    }
+
+    fn find_or_insert(&mut self, links: &[Link], link: &Link, next: usize) {
+        let hash = self.index.seed().hash_words(link.words());
+        self.index
+            .find_or_insert(hash, next, |position| links.get(position) == Some(link));
+    }
+}
+
+impl Link {
+    fn words(&self) -> [u64; 3] {
+        let trace = u128::from_le_bytes(self.trace_id);
+        let span = u64::from_le_bytes(self.span_id);
+        [trace as u64, (trace >> 64) as u64, span]
     }
 }
 
@@ -84,15 +125,13 @@ impl Profile {
         self.series.iter().map(|series| series.samples.len()).sum()
     }
 
-    /// The position of a link, which is added when it is new. Profiles have few links, and most
-    /// samples in a row share theirs, so the search starts at the end.
+    /// The position of a link, which is added when it is new.
     pub fn intern_link(&mut self, link: Link) -> LinkId {
-        let found = self.links.iter().rposition(|other| *other == link);
-        let index = found.unwrap_or_else(|| {
-            self.links.push(link);
-            self.links.len() - 1
-        });
-        LinkId::from_index(index)
+        if let Some(position) = self.link_index.find(&self.links, &link) {
+            return LinkId(position);
+        }
+        self.links.push(link);
+        LinkId::from_index(self.links.len() - 1)
     }
 }
 
@@ -125,5 +164,39 @@ impl Sample {
             value,
             ..Self::default()
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn link(number: u32) -> Link {
+        let mut link = Link::default();
+        link.trace_id[..4].copy_from_slice(&number.to_le_bytes());
+        link
+    }
+
+    #[test]
+    fn links_are_found_however_they_came_in() {
+        let mut profile = Profile::default();
+        assert_eq!(profile.intern_link(Link::default()), LinkId(0));
+        assert_eq!(profile.intern_link(link(1)), LinkId(1));
+        profile.links.push(link(2));
+        assert_eq!(profile.intern_link(link(2)), LinkId(2));
+        assert_eq!(profile.intern_link(link(3)), LinkId(3));
+        assert_eq!(profile.intern_link(link(1)), LinkId(1));
+        profile.links.truncate(1);
+        assert_eq!(profile.intern_link(link(3)), LinkId(1));
+        assert_eq!(profile.links, [Link::default(), link(3)]);
+    }
+
+    #[test]
+    fn a_link_for_each_sample_takes_no_quadratic_time() {
+        let mut profile = Profile::default();
+        for number in 1..100_000 {
+            assert_eq!(profile.intern_link(link(number)).index(), number as usize);
+        }
+        assert_eq!(profile.intern_link(link(1)), LinkId(1));
     }
 }

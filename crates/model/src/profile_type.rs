@@ -56,6 +56,21 @@ impl ProfileType {
         }
     }
 
+    /// Whether the identifier reads back as this type: with a name and a sample type, and without a
+    /// colon inside any part.
+    #[must_use]
+    pub fn has_identifier(&self) -> bool {
+        let parts = [
+            &self.name,
+            &self.sample_type,
+            &self.sample_unit,
+            &self.period_type,
+            &self.period_unit,
+        ];
+        let is_named = !self.name.is_empty() && !self.sample_type.is_empty();
+        is_named && !parts.iter().any(|part| part.contains(':'))
+    }
+
     /// Whether values are events of a window or a state at a moment. Live heap and goroutine
     /// counts are states; everything else that profilers write counts events.
     #[must_use]

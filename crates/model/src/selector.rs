@@ -9,6 +9,13 @@ use regex::RegexBuilder;
 /// The largest compiled regular expression, bytes: a hostile pattern must not eat the memory.
 const REGEX_SIZE_LIMIT: usize = 1 << 20;
 
+/// The most that all compiled regular expressions of one selector may take, bytes. With more than
+/// eight of them each has an equal part of it.
+const SELECTOR_REGEX_SIZE_LIMIT: usize = 8 << 20;
+
+/// Most matchers of one selector that is read from text: far more than people or dashboards write.
+const MAX_MATCHERS: usize = 64;
+
 /// How a matcher compares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum MatchOperator {
@@ -50,6 +57,12 @@ pub enum SelectorError {
         /// What should stand there.
         expected: &'static str,
     },
+    /// More conditions than any question needs.
+    #[error("the selector has more than {limit} matchers; join values of one label with | in one")]
+    TooManyMatchers {
+        /// How many are accepted.
+        limit: usize,
+    },
     /// A pattern is not a regular expression.
     #[error("label {label:?}: {pattern:?} is not a regular expression: {reason}")]
     Regex {
@@ -68,9 +81,18 @@ impl LabelMatcher {
     /// # Errors
     /// When the value of a regex matcher is no regular expression or compiles to more than 1 MiB.
     pub fn new(name: &str, operator: MatchOperator, value: &str) -> Result<Self, SelectorError> {
-        let regex = match operator {
-            MatchOperator::Equal | MatchOperator::NotEqual => None,
-            MatchOperator::Regex | MatchOperator::NotRegex => Some(compile(name, value)?),
+        Self::within(name, operator, value, REGEX_SIZE_LIMIT)
+    }
+
+    fn within(
+        name: &str,
+        operator: MatchOperator,
+        value: &str,
+        size_limit: usize,
+    ) -> Result<Self, SelectorError> {
+        let regex = match operator.is_regex() {
+            true => Some(compile(name, value, size_limit)?),
+            false => None,
         };
         Ok(Self {
             name: name.to_owned(),
@@ -107,6 +129,12 @@ impl LabelMatcher {
             (MatchOperator::NotRegex, Some(regex)) => !regex.is_match(value),
             _ => value == self.value,
         }
+    }
+}
+
+impl MatchOperator {
+    fn is_regex(self) -> bool {
+        matches!(self, Self::Regex | Self::NotRegex)
     }
 }
 
@@ -171,20 +199,38 @@ impl fmt::Display for Selector {
                 value,
                 ..
             } = matcher;
-            write!(formatter, "{separator}{name}{operator}\"")?;
-            for character in value.chars() {
-                match character {
-                    '"' | '\\' => write!(formatter, "\\{character}")?,
-                    '\n' => formatter.write_str("\\n")?,
-                    '\t' => formatter.write_str("\\t")?,
-                    '\r' => formatter.write_str("\\r")?,
-                    other => write!(formatter, "{other}")?,
-                }
+            formatter.write_str(separator)?;
+            let is_bare = !name.is_empty() && name.chars().all(is_bare_name_character);
+            if is_bare {
+                formatter.write_str(name)?;
+            } else {
+                write_quoted(formatter, name)?;
             }
-            formatter.write_str("\"")?;
+            write!(formatter, "{operator}")?;
+            write_quoted(formatter, value)?;
         }
         formatter.write_str("}")
     }
+}
+
+fn write_quoted(formatter: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
+    formatter.write_str("\"")?;
+    for character in text.chars() {
+        match character {
+            '"' | '\\' => write!(formatter, "\\{character}")?,
+            '\n' => formatter.write_str("\\n")?,
+            '\t' => formatter.write_str("\\t")?,
+            '\r' => formatter.write_str("\\r")?,
+            other => write!(formatter, "{other}")?,
+        }
+    }
+    formatter.write_str("\"")
+}
+
+/// What a label name may have without quotes. OpenTelemetry attribute names have dots and may have
+/// anything at all: dots and slashes stand bare, everything else in quotes.
+fn is_bare_name_character(character: char) -> bool {
+    character.is_alphanumeric() || "_.:/-".contains(character)
 }
 
 impl FromStr for Selector {
@@ -206,6 +252,13 @@ struct Parser<'a> {
     position: usize,
 }
 
+/// A matcher as written: how large its pattern may become depends on how many there are.
+struct WrittenMatcher {
+    name: String,
+    operator: MatchOperator,
+    value: String,
+}
+
 impl Parser<'_> {
     fn selector(&mut self) -> Result<Selector, SelectorError> {
         self.skip_space();
@@ -213,13 +266,18 @@ impl Parser<'_> {
             return Ok(Selector::default());
         }
         self.expect('{', "{")?;
-        let mut matchers = Vec::new();
+        let mut written = Vec::new();
         loop {
             self.skip_space();
             if self.eat('}') {
                 break;
             }
-            matchers.push(self.matcher()?);
+            if written.len() == MAX_MATCHERS {
+                return Err(SelectorError::TooManyMatchers {
+                    limit: MAX_MATCHERS,
+                });
+            }
+            written.push(self.matcher()?);
             self.skip_space();
             if self.eat(',') {
                 continue;
@@ -231,12 +289,16 @@ impl Parser<'_> {
         if !self.at_end() {
             return Err(self.error("the end"));
         }
+        let regex_count = written.iter().filter(|it| it.operator.is_regex()).count();
+        let size_limit = REGEX_SIZE_LIMIT.min(SELECTOR_REGEX_SIZE_LIMIT / regex_count.max(1));
+        let matchers = written
+            .iter()
+            .map(|it| LabelMatcher::within(&it.name, it.operator, &it.value, size_limit))
+            .collect::<Result<Vec<LabelMatcher>, SelectorError>>()?;
         Ok(Selector { matchers })
     }
 
-    fn matcher(&mut self) -> Result<LabelMatcher, SelectorError> {
-        // OpenTelemetry attribute names have dots and may have anything at all: dots and slashes
-        // stand bare, everything else in quotes.
+    fn matcher(&mut self) -> Result<WrittenMatcher, SelectorError> {
         let name = if self.peek() == Some('"') || self.peek() == Some('\'') {
             self.quoted()?
         } else {
@@ -246,14 +308,17 @@ impl Parser<'_> {
         let operator = self.operator()?;
         self.skip_space();
         let value = self.quoted()?;
-        LabelMatcher::new(&name, operator, &value)
+        Ok(WrittenMatcher {
+            name,
+            operator,
+            value,
+        })
     }
 
     fn bare_name(&mut self) -> Result<String, SelectorError> {
         let start = self.position;
         while let Some(character) = self.peek() {
-            let is_name = character.is_alphanumeric() || "_.:/-".contains(character);
-            if !is_name {
+            if !is_bare_name_character(character) {
                 break;
             }
             self.position += 1;
@@ -356,15 +421,20 @@ impl Parser<'_> {
     }
 }
 
-fn compile(label: &str, pattern: &str) -> Result<Regex, SelectorError> {
-    RegexBuilder::new(&format!("^(?s:{pattern})$"))
-        .size_limit(REGEX_SIZE_LIMIT)
-        .build()
-        .map_err(|error| SelectorError::Regex {
-            label: label.to_owned(),
-            pattern: pattern.to_owned(),
-            reason: last_line(&error.to_string()),
-        })
+fn compile(label: &str, pattern: &str, size_limit: usize) -> Result<Regex, SelectorError> {
+    let build = |expression: &str| {
+        RegexBuilder::new(expression)
+            .size_limit(size_limit)
+            .build()
+            .map_err(|error| SelectorError::Regex {
+                label: label.to_owned(),
+                pattern: pattern.to_owned(),
+                reason: last_line(&error.to_string()),
+            })
+    };
+    // `a)|(b` is no expression, but would be one between the parentheses below, without anchors.
+    build(pattern)?;
+    build(&format!("^(?s:{pattern})$"))
 }
 
 /// The regex crate draws a multi-line picture; its last line says what is wrong.
@@ -431,6 +501,49 @@ mod tests {
         let message = r#"{a=~"("}"#.parse::<Selector>().expect_err("(").to_string();
         assert!(message.contains("is not a regular expression"), "{message}");
         assert!(!message.contains('\n'), "{message}");
+    }
+
+    #[test]
+    fn names_that_need_quotes_are_printed_in_quotes() {
+        for text in [
+            r#"{"a b"="x"}"#,
+            r#"{"a=\"b\""!="x"}"#,
+            r#"{""="x"}"#,
+            r#"{"a\nb"=~"x"}"#,
+        ] {
+            let selector: Selector = text.parse().expect(text);
+            assert_eq!(selector.to_string(), text);
+        }
+    }
+
+    #[test]
+    fn a_pattern_cannot_close_the_group_of_the_anchors() {
+        for pattern in ["a)|(b", "a)|(?:b", ")("] {
+            let text = format!("{{pod=~{pattern:?}}}");
+            assert!(text.parse::<Selector>().is_err(), "{text}");
+        }
+        let either = Labels::from_pairs([("pod", "xb")]);
+        assert!(!matches(r#"{pod=~"a|b"}"#, &either));
+    }
+
+    #[test]
+    fn the_number_of_matchers_is_limited() {
+        let selector = |count: usize| format!("{{{}}}", r#"a!="x","#.repeat(count));
+        assert!(selector(MAX_MATCHERS).parse::<Selector>().is_ok());
+        let error = selector(MAX_MATCHERS + 1)
+            .parse::<Selector>()
+            .expect_err("one too many");
+        assert!(error.to_string().contains("more than 64 matchers"));
+    }
+
+    #[test]
+    fn patterns_share_one_limit() {
+        // About half of what a single pattern may take.
+        let matcher = r#"a=~"[0-9]{4000}","#;
+        let selector = |count: usize| format!("{{{}}}", matcher.repeat(count));
+        assert!(selector(1).parse::<Selector>().is_ok());
+        assert!(selector(8).parse::<Selector>().is_ok());
+        assert!(selector(40).parse::<Selector>().is_err());
     }
 
     #[test]

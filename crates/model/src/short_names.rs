@@ -3,7 +3,7 @@
 use crate::profile_type::ProfileType;
 
 /// Short names of the contract with the identifier prefixes that each stands for.
-const SHORT_NAMES: [(&str, &[&str]); 13] = [
+pub const SHORT_NAMES: [(&str, &[&str]); 13] = [
     ("cpu", &["process_cpu:"]),
     ("off_cpu", &["off_cpu:"]),
     ("wall", &["wall:"]),

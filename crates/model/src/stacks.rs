@@ -2,7 +2,6 @@
 
 use crate::ids::LocationId;
 use crate::ids::StackId;
-use crate::interner::hash_words;
 use crate::lists::InternedLists;
 
 /// Each distinct stack once: its locations leaf first, as pprof and OTLP order them. Id 0 is the
@@ -28,7 +27,10 @@ impl StackTable {
     /// # Panics
     /// When all stacks together have more than 2^32 frames; readers cap their input far below.
     pub fn intern(&mut self, leaf_first: &[LocationId]) -> StackId {
-        let hash = hash_words(leaf_first.iter().map(|location| u64::from(location.0)));
+        let hash = self
+            .lists
+            .seed()
+            .hash_words(leaf_first.iter().map(|location| u64::from(location.0)));
         StackId(self.lists.intern(hash, leaf_first))
     }
 

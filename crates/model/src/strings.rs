@@ -2,7 +2,6 @@
 
 use crate::ids::StringId;
 use crate::interner::PositionIndex;
-use crate::interner::hash_bytes;
 
 /// Each distinct string once, back to back in one allocation. Id 0 is the empty string.
 #[derive(Clone, Debug)]
@@ -31,7 +30,7 @@ impl StringTable {
     /// # Panics
     /// When all strings together would exceed 4 GiB; readers cap their input far below.
     pub fn intern(&mut self, string: &str) -> StringId {
-        let hash = hash_bytes(string.as_bytes());
+        let hash = self.index.seed().hash_bytes(string.as_bytes());
         let (text, ends) = (&self.text, &self.ends);
         let (position, is_new) = self
             .index
@@ -57,7 +56,7 @@ impl StringTable {
     /// The id of `string`, if it is here.
     #[must_use]
     pub fn find(&self, string: &str) -> Option<StringId> {
-        let hash = hash_bytes(string.as_bytes());
+        let hash = self.index.seed().hash_bytes(string.as_bytes());
         self.index
             .find(hash, |i| slice(&self.text, &self.ends, i) == string)
             .map(StringId)

@@ -6,7 +6,6 @@ use crate::ids::LocationId;
 use crate::ids::MappingId;
 use crate::ids::StringId;
 use crate::interner::PositionIndex;
-use crate::interner::hash_words;
 use crate::strings::StringTable;
 
 /// A function as its symbols describe it.
@@ -141,7 +140,7 @@ impl SymbolTables {
                 "string id of another table"
             );
         }
-        let hash = hash_words([
+        let hash = self.function_index.seed().hash_words([
             u64::from(function.name.0) << 32 | u64::from(function.system_name.0),
             u64::from(function.file.0) << 32 | u64::from(function.start_line),
         ]);
@@ -166,7 +165,7 @@ impl SymbolTables {
                 "string id of another table"
             );
         }
-        let hash = hash_words([
+        let hash = self.mapping_index.seed().hash_words([
             mapping.memory_start,
             mapping.memory_limit,
             mapping.file_offset,
@@ -206,7 +205,10 @@ impl SymbolTables {
                 u64::from(column),
             ]
         });
-        let hash = hash_words(header.into_iter().chain(line_words));
+        let hash = self
+            .location_index
+            .seed()
+            .hash_words(header.into_iter().chain(line_words));
         let (locations, all_lines) = (&self.locations, &self.lines);
         let (position, is_new) = self
             .location_index

@@ -1,5 +1,6 @@
 //! What must hold of a profile before it is stored.
 
+use crate::label_sets::LabelValue;
 use crate::profile::Profile;
 
 /// A profile that must not be stored.
@@ -29,6 +30,16 @@ pub enum ValidationError {
         /// Locations of the profile.
         len: usize,
     },
+    /// A sample label refers to a string that does not exist.
+    #[error("label set {label_set}: string {id} does not exist, the profile has {len}")]
+    DanglingString {
+        /// Position of the label set.
+        label_set: usize,
+        /// The id that is out of range.
+        id: usize,
+        /// Strings of the profile.
+        len: usize,
+    },
     /// A window that ends before it starts.
     #[error(
         "series {series}: start {start_ns} ns and duration {duration_ns} ns are no time window"
@@ -41,8 +52,10 @@ pub enum ValidationError {
         /// Its duration.
         duration_ns: i64,
     },
-    /// A type without a name.
-    #[error("series {series}: profile type {profile_type:?} has no name or no sample type")]
+    /// A type without a name, or one whose identifier would not read back.
+    #[error(
+        "series {series}: profile type {profile_type:?} has no name, no sample type or a colon inside a part"
+    )]
     Type {
         /// Position of the series.
         series: usize,
@@ -52,15 +65,16 @@ pub enum ValidationError {
 }
 
 impl Profile {
-    /// Checks that all ids are in range and all windows are windows.
+    /// Checks that all ids are in range, all windows are windows and all types have an identifier.
     ///
     /// # Errors
     /// The first thing that does not hold.
     pub fn validate(&self) -> Result<(), ValidationError> {
         self.validate_stacks()?;
+        self.validate_label_sets()?;
         for (position, series) in self.series.iter().enumerate() {
             let profile_type = &series.profile_type;
-            if profile_type.name.is_empty() || profile_type.sample_type.is_empty() {
+            if !profile_type.has_identifier() {
                 return Err(ValidationError::Type {
                     series: position,
                     profile_type: profile_type.to_string(),
@@ -89,6 +103,25 @@ impl Profile {
                 return Err(ValidationError::DanglingLocation {
                     stack,
                     id: location.index(),
+                    len,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    fn validate_label_sets(&self) -> Result<(), ValidationError> {
+        let len = self.symbols.strings.len();
+        for (label_set, labels) in self.label_sets.iter().enumerate() {
+            let strings = labels.iter().flat_map(|label| match label.value {
+                LabelValue::Text(text) => [label.key, text],
+                LabelValue::Number { unit, .. } => [label.key, unit],
+            });
+            let dangling = strings.into_iter().find(|string| string.index() >= len);
+            if let Some(string) = dangling {
+                return Err(ValidationError::DanglingString {
+                    label_set,
+                    id: string.index(),
                     len,
                 });
             }
@@ -126,7 +159,9 @@ mod tests {
     use crate::ProfileSeries;
     use crate::ProfileType;
     use crate::Sample;
+    use crate::SampleLabel;
     use crate::StackId;
+    use crate::StringId;
 
     fn profile_with(sample: Sample) -> Profile {
         let mut profile = Profile::default();
@@ -148,6 +183,39 @@ mod tests {
             error.to_string(),
             "series 0, sample 0: stack 7 does not exist, the profile has 1"
         );
+    }
+
+    #[test]
+    fn label_sets_of_other_profiles_are_found() {
+        for label in [
+            SampleLabel::text(StringId(9), StringId(0)),
+            SampleLabel::text(StringId(0), StringId(9)),
+        ] {
+            let mut profile = profile_with(Sample::new(StackId(0), 1));
+            profile.label_sets.intern(vec![label]);
+            let error = profile.validate().expect_err("string 9");
+            assert_eq!(
+                error.to_string(),
+                "label set 1: string 9 does not exist, the profile has 1"
+            );
+        }
+    }
+
+    #[test]
+    fn types_whose_identifier_has_more_than_five_parts_are_refused() {
+        for part in 0..5 {
+            let mut profile = profile_with(Sample::new(StackId(0), 1));
+            let profile_type = &mut profile.series[0].profile_type;
+            let parts = [
+                &mut profile_type.name,
+                &mut profile_type.sample_type,
+                &mut profile_type.sample_unit,
+                &mut profile_type.period_type,
+                &mut profile_type.period_unit,
+            ];
+            parts[part].push_str(":x");
+            assert!(profile.validate().is_err(), "part {part}");
+        }
     }
 
     #[test]

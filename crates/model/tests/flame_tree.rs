@@ -108,3 +108,31 @@ fn children_are_sorted_by_weight() {
         .collect();
     assert_eq!(names, ["f2", "f3", "f1"]);
 }
+
+#[test]
+fn samples_without_frames_are_a_stack_too() {
+    let tree = tree_of(&vec![(vec![], 7), (vec![1], 5)]);
+    let mut seen = Vec::new();
+    tree.for_each_stack(|path, value| seen.push((path.len(), value)));
+    assert_eq!(seen, [(0, 7), (1, 5)]);
+}
+
+#[test]
+fn sums_stop_at_the_limits_of_64_bits() {
+    let tree = tree_of(&vec![
+        (vec![1], i64::MAX),
+        (vec![2, 1], i64::MAX),
+        (vec![3], i64::MAX),
+    ]);
+    let row = tree.function_table()[0];
+    assert_eq!((row.self_value, row.total), (i64::MAX, i64::MAX));
+    let pruned = tree.pruned(1);
+    assert_eq!(pruned.total, [i64::MAX, i64::MAX]);
+}
+
+#[test]
+fn a_default_builder_takes_values() {
+    let mut builder = FlameTreeBuilder::default();
+    builder.add_stack([], 3);
+    assert_eq!(builder.finish().root_total(), 3);
+}
