@@ -16,6 +16,9 @@ pub struct FoldedOptions {
     pub kind_suffix: bool,
 }
 
+/// Stands for a frame without a name and for a stack without frames: a line needs one name at least.
+const UNKNOWN: &str = "[unknown]";
+
 /// Writes one line for each stack of a tree, sorted: `main;work;hash 12`. Functions that differ by
 /// file or binary only are one here. Semicolons and line breaks in names become colons and spaces.
 ///
@@ -35,7 +38,11 @@ pub fn write_folded(
             .iter()
             .map(|frame| names[frame.index()].as_str())
             .collect();
-        let sum = lines.entry(line.join(";")).or_default();
+        let line = match line.is_empty() {
+            true => UNKNOWN.to_owned(),
+            false => line.join(";"),
+        };
+        let sum = lines.entry(line).or_default();
         *sum = sum.saturating_add(value);
     });
     for (line, value) in lines {
@@ -57,7 +64,7 @@ fn frame_name(tree: &FlameTree, frame: FrameId, options: &FoldedOptions) -> Stri
         })
         .collect();
     if name.is_empty() {
-        name.push_str("[unknown]");
+        name.push_str(UNKNOWN);
     }
     if options.kind_suffix && tree.frames.get(frame).kind == FrameKind::Kernel {
         name.push_str("_[k]");

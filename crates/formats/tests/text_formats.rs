@@ -125,6 +125,15 @@ fn folded_round_trips() {
 }
 
 #[test]
+fn samples_without_frames_have_a_line() {
+    let mut builder = FlameTreeBuilder::new();
+    builder.add_stack([], 7);
+    let folded =
+        text(|out| write_folded(&builder.finish(), out, &FoldedOptions::default()).unwrap());
+    assert_eq!(folded, "[unknown] 7\n");
+}
+
+#[test]
 fn folded_oddities_are_tolerated() {
     let options = ReadOptions::default();
     let cases: [(&[u8], &str, &str); 6] = [
