@@ -12,15 +12,21 @@ export class ApiError extends Error {
   override readonly name = "ApiError";
   readonly code: string;
   readonly hint: string;
+  /** Of the HTTP answer; 0 where there was none, or a good one that makes no sense. */
+  readonly status: number;
 
-  constructor(code: string, message: string, hint: string) {
+  constructor(code: string, message: string, hint: string, status: number = 0) {
     super(message);
     this.code = code;
     this.hint = hint;
+    this.status = status;
   }
 }
 
 export const UNREACHABLE = "unreachable";
+
+/** A connection that died without a word, as over a laptop's sleep, would wait for ever. No query may take this long. */
+const PATIENCE_MILLISECONDS = 120_000;
 
 export interface Selection {
   query: string;
@@ -69,7 +75,11 @@ export class ApiClient {
       { ...selectionParameters(selection), format: "columns", ...nodes },
       signal,
     );
-    return FlameTree.decode(await response.arrayBuffer());
+    const answer = await response.arrayBuffer().catch((error: unknown) => {
+      if (signal.aborted) throw error;
+      throw this.#unreachable();
+    });
+    return FlameTree.decode(answer);
   }
 
   status(signal: AbortSignal): Promise<StatusAnswer> {
@@ -92,6 +102,7 @@ export class ApiClient {
       return (await response.json()) as T;
     } catch (error) {
       if (signal.aborted) throw error;
+      if (isTimeout(error)) throw this.#unreachable();
       throw new ApiError(
         "bad_answer",
         `the answer of ${path} is not JSON`,
@@ -103,24 +114,33 @@ export class ApiClient {
   async #get(path: string, parameters: Record<string, string>, signal: AbortSignal): Promise<Response> {
     let response: Response;
     try {
-      response = await fetch(this.#url(path, parameters), { signal });
+      const patience = AbortSignal.timeout(PATIENCE_MILLISECONDS);
+      response = await fetch(this.#url(path, parameters), { signal: AbortSignal.any([signal, patience]) });
     } catch (error) {
       if (signal.aborted) throw error;
-      throw new ApiError(
-        UNREACHABLE,
-        `the server at ${new URL(this.#base).host} does not answer`,
-        "Start it with: candela up",
-      );
+      throw this.#unreachable();
     }
     if (response.ok) return response;
     throw await errorOf(response, path);
   }
+
+  #unreachable(): ApiError {
+    return new ApiError(
+      UNREACHABLE,
+      `the server at ${new URL(this.#base).host} does not answer`,
+      "Start it with: candela up",
+    );
+  }
+}
+
+function isTimeout(error: unknown): boolean {
+  return error instanceof DOMException && error.name === "TimeoutError";
 }
 
 async function errorOf(response: Response, path: string): Promise<ApiError> {
   const body = (await response.json().catch(() => ({}))) as { code?: string; message?: string; hint?: string };
   const fallback = `${path} failed with status ${response.status}`;
-  return new ApiError(String(body.code ?? response.status), body.message ?? fallback, body.hint ?? "");
+  return new ApiError(String(body.code ?? response.status), body.message ?? fallback, body.hint ?? "", response.status);
 }
 
 function selectionParameters({ query, type, range }: Selection): Record<string, string> {

@@ -149,6 +149,10 @@ export class FlameView {
     this.#paintOutlines();
   }
 
+  get tree(): FlameTree | undefined {
+    return this.#tree;
+  }
+
   get zoomNode(): number {
     return this.#zoomNode;
   }

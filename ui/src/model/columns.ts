@@ -9,7 +9,8 @@ export interface FlameHeader {
   from: number;
   to: number;
   total: number;
-  samples: number;
+  /** Sampled events; null where what was recorded does not say. */
+  samples: number | null;
   nodes: number;
   frames: number;
   /** Nodes folded into `other` frames to keep the answer small; their value is still in the totals. */
@@ -147,7 +148,7 @@ function parseHeader(text: string): FlameHeader {
     from: 0,
     to: 0,
     total: 0,
-    samples: 0,
+    samples: null,
     nodes: 0,
     frames: 0,
     pruned: 0,

@@ -1,5 +1,5 @@
-// Just enough of the selector language to let a click on a service edit what the user typed. The server is the judge of a
-// selector; what does not parse here is sent as it is and its error shown.
+// The selector language as the server reads it (crates/model/src/selector.rs), so that a click on a service can edit what the user
+// typed. The server is the judge of a selector: what does not parse here is never rewritten, but sent as it is and its error shown.
 
 export interface Matcher {
   label: string;
@@ -9,38 +9,16 @@ export interface Matcher {
 
 const SERVICE_LABEL = "service_name";
 
-/** The matchers of `{a="b", c=~"d"}`, or `undefined` when this is not one. Text without braces is accepted, as by the server. */
+/** The matchers of `{a="b", c=~'d'}`, or `undefined` when this is not one. */
 export function parseSelector(text: string): Matcher[] | undefined {
-  const trimmed = text.trim();
-  const body = trimmed.startsWith("{") && trimmed.endsWith("}") ? trimmed.slice(1, -1) : trimmed;
-  const matchers: Matcher[] = [];
-  const pattern = /\s*([A-Za-z_][\w.\-/]*|"(?:[^"\\]|\\.)*")\s*(=~|!~|!=|=)\s*("(?:[^"\\]|\\.)*")\s*(,|$)/y;
-  while (pattern.lastIndex < body.length) {
-    if (body.slice(pattern.lastIndex).trim() === "") break;
-    const found = pattern.exec(body);
-    if (!found) return undefined;
-    const label = found[1].startsWith('"') ? unquote(found[1]) : found[1];
-    const value = unquote(found[3]);
-    if (label === undefined || value === undefined) return undefined;
-    matchers.push({ label, operator: found[2] as Matcher["operator"], value });
-  }
-  return matchers;
-}
-
-function unquote(literal: string): string | undefined {
-  try {
-    const value: unknown = JSON.parse(literal);
-    return typeof value === "string" ? value : undefined;
-  } catch {
-    return undefined;
-  }
+  return new Parser(text).selector();
 }
 
 export function formatSelector(matchers: readonly Matcher[]): string {
-  const parts = matchers.map(
-    ({ label, operator, value }) =>
-      `${/^[A-Za-z_]\w*$/.test(label) ? label : JSON.stringify(label)}${operator}${JSON.stringify(value)}`,
-  );
+  const parts = matchers.map(({ label, operator, value }) => {
+    const name = /^[\w.:/-]+$/.test(label) ? label : quoted(label);
+    return `${name}${operator}${quoted(value)}`;
+  });
   return `{${parts.join(", ")}}`;
 }
 
@@ -49,9 +27,112 @@ export function serviceOf(selector: string): string | undefined {
   return parseSelector(selector)?.find(({ label, operator }) => label === SERVICE_LABEL && operator === "=")?.value;
 }
 
-/** The selector with its service replaced; `undefined` for all services. Other matchers stay. */
-export function withService(selector: string, service: string | undefined): string {
-  const others = (parseSelector(selector) ?? []).filter(({ label }) => label !== SERVICE_LABEL);
+/** Whether every series passes; `undefined` when it does not parse. */
+export function selectsAll(selector: string): boolean | undefined {
+  const matchers = parseSelector(selector);
+  return matchers && matchers.length === 0;
+}
+
+/** The selector with its service replaced (`undefined` for all), other matchers as they are; `undefined` when it does not parse. */
+export function withService(selector: string, service: string | undefined): string | undefined {
+  const others = parseSelector(selector)?.filter(({ label }) => label !== SERVICE_LABEL);
+  if (others === undefined) return undefined;
   if (service === undefined) return formatSelector(others);
   return formatSelector([{ label: SERVICE_LABEL, operator: "=", value: service }, ...others]);
+}
+
+const ESCAPES: Record<string, string> = { n: "\n", t: "\t", r: "\r", '"': '"', "'": "'", "\\": "\\" };
+const PRINTED: Record<string, string> = { "\n": String.raw`\n`, "\t": String.raw`\t`, "\r": String.raw`\r` };
+
+/** Not as JSON: the server keeps both characters of an escape that it does not know, such as `\u`. */
+function quoted(text: string): string {
+  return `"${text.replace(/["\\\n\t\r]/g, (character) => PRINTED[character] ?? `\\${character}`)}"`;
+}
+
+/** Every method returns `undefined` where the text goes on otherwise; what is read until then does not matter any more. */
+class Parser {
+  readonly #text: string;
+  #position = 0;
+
+  constructor(text: string) {
+    this.#text = text;
+  }
+
+  selector(): Matcher[] | undefined {
+    this.#skipSpace();
+    if (this.#atEnd) return [];
+    if (!this.#eat("{")) return undefined;
+    const matchers: Matcher[] = [];
+    for (;;) {
+      this.#skipSpace();
+      if (this.#eat("}")) break;
+      const matcher = this.#matcher();
+      if (matcher === undefined) return undefined;
+      matchers.push(matcher);
+      this.#skipSpace();
+      if (this.#eat(",")) continue;
+      if (this.#eat("}")) break;
+      return undefined;
+    }
+    this.#skipSpace();
+    return this.#atEnd ? matchers : undefined;
+  }
+
+  #matcher(): Matcher | undefined {
+    const label = this.#peek === '"' || this.#peek === "'" ? this.#quoted() : this.#take(/[\p{Alphabetic}\p{N}_.:/-]+/uy);
+    this.#skipSpace();
+    const operator = this.#take(/=~|!~|!=|=/y) as Matcher["operator"] | undefined;
+    this.#skipSpace();
+    const value = this.#quoted();
+    return label === undefined || operator === undefined || value === undefined ? undefined : { label, operator, value };
+  }
+
+  #quoted(): string | undefined {
+    const quote = this.#take(/["'`]/y);
+    if (quote === undefined) return undefined;
+    let value = "";
+    while (!this.#atEnd) {
+      const character = this.#next();
+      if (character === quote) return value;
+      if (character !== "\\" || quote === "`") {
+        value += character;
+        continue;
+      }
+      if (this.#atEnd) return undefined;
+      const escaped = this.#next();
+      // `\.` and `\d` are what people type in patterns: both characters are kept.
+      value += ESCAPES[escaped] ?? `\\${escaped}`;
+    }
+    return undefined;
+  }
+
+  get #atEnd(): boolean {
+    return this.#position >= this.#text.length;
+  }
+
+  get #peek(): string | undefined {
+    return this.#text[this.#position];
+  }
+
+  #next(): string {
+    return this.#text[this.#position++];
+  }
+
+  #eat(character: string): boolean {
+    if (this.#peek !== character) return false;
+    this.#position++;
+    return true;
+  }
+
+  #skipSpace(): void {
+    this.#take(/\s+/uy);
+  }
+
+  /** What the sticky pattern finds right here. */
+  #take(pattern: RegExp): string | undefined {
+    pattern.lastIndex = this.#position;
+    const found = pattern.exec(this.#text)?.[0];
+    this.#position += found?.length ?? 0;
+    return found;
+  }
 }

@@ -1,10 +1,12 @@
 import { describe, expect, it } from "vitest";
-import { axisRange, OTHER_LAYER, stackSeries, type StackOptions } from "./series.ts";
+import { axisRange, OTHER_LAYER, stackSeries, undeliveredMilliseconds, type StackOptions } from "./series.ts";
 
 type Points = [number, number][];
 const answer = (...series: [string, Points][]) => ({
   type: "t",
   unit: "count",
+  from: 0,
+  to: 100_000,
   step_ms: 10_000,
   series: series.map(([name, points]) => ({ labels: { service_name: name }, points })),
 });
@@ -23,6 +25,14 @@ it("draws the end of the range while only that has data", () => {
   expect(axisRange(answer(), hour)).toEqual(hour);
   expect(axisRange(answer(["a", [[3_590_000, 1]]]), hour)).toEqual({ from: 3_480_000, to: 3_600_000 });
   expect(axisRange(answer(["a", [[3_200_000, 1]]]), hour)).toEqual({ from: 3_100_000, to: 3_600_000 });
+});
+
+it("knows what of a live range is still on its way", () => {
+  expect(undeliveredMilliseconds(answer(["a", [[70_000, 1]]], ["b", [[60_000, 1]]]))).toBe(20_000);
+  expect(undeliveredMilliseconds(answer(["a", [[95_000, 1]]]))).toBe(0);
+  // Nobody reports any more: that is silence, not delivery.
+  expect(undeliveredMilliseconds(answer(["a", [[60_000, 1]]]))).toBe(0);
+  expect(undeliveredMilliseconds(answer())).toBe(0);
 });
 
 describe("stackSeries", () => {

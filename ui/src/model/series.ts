@@ -6,6 +6,9 @@ import type { TimeRange } from "./time-range.ts";
 export interface SeriesAnswer {
   type: string;
   unit: string;
+  /** Unix milliseconds. */
+  from: number;
+  to: number;
   step_ms: number;
   series: { labels: Record<string, string>; points: [number, number][] }[];
 }
@@ -136,9 +139,19 @@ export function axisRange(answer: SeriesAnswer, range: TimeRange): TimeRange {
 }
 
 /** The earliest point of any series, unix milliseconds. */
-export function firstPoint({ series }: SeriesAnswer): number | undefined {
+function firstPoint({ series }: SeriesAnswer): number | undefined {
   const first = series.reduce((least, { points }) => Math.min(least, points[0]?.[0] ?? least), Number.POSITIVE_INFINITY);
   return Number.isFinite(first) ? first : undefined;
+}
+
+/** Two intervals of an agent and the way: a longer silence is none of delivery. */
+const LONGEST_DELIVERY_MILLISECONDS = 22_000;
+
+/** The end of a live range that no profile can have reached yet; 0 when the silence is longer than that. */
+export function undeliveredMilliseconds({ series, step_ms: step, to }: SeriesAnswer): number {
+  const last = series.reduce((most, { points }) => Math.max(most, points.at(-1)?.[0] ?? most), Number.NEGATIVE_INFINITY);
+  const silence = Math.max(0, to - (last + step));
+  return silence <= LONGEST_DELIVERY_MILLISECONDS ? silence : 0;
 }
 
 function addAll(values: readonly (number | null)[]): number | null {

@@ -1,31 +1,76 @@
 import { describe, expect, it } from "vitest";
-import { coveredSeconds, filterServices, hasPreviousPeriod, type ServiceEntry } from "./services.ts";
+import {
+  filterServices,
+  mergedSparkline,
+  observedSpan,
+  previousSeconds,
+  type ServiceEntry,
+  type ServicesAnswer,
+} from "./services.ts";
 
-const entry = (service: string, sparkline: number[], previous = 0): ServiceEntry => ({
+const entry = (service: string, sparkline: number[]): ServiceEntry => ({
   service,
   total: 1,
-  previous_total: previous,
+  previous_total: 0,
   types: [],
   sparkline,
 });
-const HOUR = { from: 0, to: 3_600_000 };
+const HOUR = 3_600_000;
+const answer = (patch: Partial<ServicesAnswer> = {}): ServicesAnswer => ({
+  type: "t",
+  unit: "nanoseconds",
+  from: HOUR,
+  to: 2 * HOUR,
+  services: [],
+  ...patch,
+});
 
-describe("coveredSeconds", () => {
-  it("starts with the first bucket in which any service was seen", () => {
-    expect(coveredSeconds([entry("a", [0, 0, 0, 1]), entry("b", [0, 0, 1, 0])], HOUR)).toBe(1800);
-    expect(coveredSeconds([entry("a", [1, 0, 0, 0])], HOUR)).toBe(3600);
+describe("observedSpan", () => {
+  it("begins with the first profile of any service", () => {
+    const started = answer({ first_ms: 2 * HOUR - 100_000, services: [entry("a", [0, 0, 0, 1])] });
+    expect(observedSpan(started, 0).seconds).toBe(100);
+    expect(observedSpan(answer({ first_ms: HOUR + 500 }), 0).seconds).toBe(3599.5);
+    // A profile that began before the range does not make it longer.
+    expect(observedSpan(answer({ first_ms: HOUR - 500 }), 0).seconds).toBe(3600);
   });
 
-  it("is as exact as the series where that begins in the first bucket", () => {
-    const started = [entry("a", [0, 0, 0, 1])];
-    expect(coveredSeconds(started, HOUR, 3_500_000)).toBe(100);
-    expect(coveredSeconds(started, HOUR, 3_599_900)).toBe(1);
-    expect(coveredSeconds([entry("a", [1, 0, 0, 1])], HOUR, 3_500_000)).toBe(3600);
+  it("ends where a live range has not been delivered yet", () => {
+    expect(observedSpan(answer({ first_ms: 2 * HOUR - 100_000 }), 15_000)).toEqual({
+      from: 2 * HOUR - 100_000,
+      to: 2 * HOUR - 15_000,
+      seconds: 85,
+    });
   });
 
-  it("is the range where nothing is known", () => {
-    expect(coveredSeconds([], HOUR)).toBe(3600);
-    expect(coveredSeconds([entry("a", [0, 0])], HOUR)).toBe(3600);
+  it("takes the sparklines' word where the server does not say", () => {
+    expect(observedSpan(answer({ services: [entry("a", [0, 0, 0, 1]), entry("b", [0, 0, 1, 0])] }), 0).seconds).toBe(1800);
+    expect(observedSpan(answer({ services: [entry("a", [0, 0])] }), 0).seconds).toBe(3600);
+    expect(observedSpan(answer({ first_ms: null }), 0).seconds).toBe(3600);
+  });
+});
+
+it("compares only with a period that was observed", () => {
+  expect(previousSeconds(answer({ previous_first_ms: 0 }))).toBe(3600);
+  expect(previousSeconds(answer({ previous_first_ms: 0.04 * HOUR }))).toBeCloseTo(3456);
+  // Seventy minutes after the start: ten minutes of the hour before were seen.
+  expect(previousSeconds(answer({ previous_first_ms: HOUR - 600_000 }))).toBeUndefined();
+  expect(previousSeconds(answer({ previous_first_ms: null }))).toBeUndefined();
+  expect(previousSeconds(answer())).toBeUndefined();
+});
+
+describe("mergedSparkline", () => {
+  it("sums buckets narrower than a minute, the newest whole", () => {
+    const comb = Array.from({ length: 40 }, (_, index) => (index % 2 === 0 ? 10 : 0));
+    // 5 minutes in 40 buckets of 7.5 s: eight each.
+    expect(mergedSparkline(comb, { from: 0, to: 300_000 })).toEqual([40, 40, 40, 40, 40]);
+  });
+
+  it("scales what is left over at the beginning", () => {
+    expect(mergedSparkline([1, 1, 1, 1, 1], { from: 0, to: 150_000 })).toEqual([2, 2, 2]);
+  });
+
+  it("leaves wide buckets as they are", () => {
+    expect(mergedSparkline([1, 0, 3], { from: 0, to: HOUR })).toEqual([1, 0, 3]);
   });
 });
 
@@ -33,9 +78,4 @@ it("filters by every word, and keeps the order", () => {
   const all = [entry("python:recommend.py", []), entry("recommend-cache", []), entry("checkout", [])];
   expect(filterServices(all, "REC py").map(({ service }) => service)).toEqual(["python:recommend.py"]);
   expect(filterServices(all, " ")).toHaveLength(3);
-});
-
-it("knows whether there is a period to compare with", () => {
-  expect(hasPreviousPeriod([entry("a", []), entry("b", [], 3)])).toBe(true);
-  expect(hasPreviousPeriod([entry("a", [])])).toBe(false);
 });

@@ -17,7 +17,15 @@ export interface ServicesAnswer {
   from: number;
   to: number;
   services: ServiceEntry[];
+  /** The earliest profile of any service in the range, and in the range of the same length before it; null without one. */
+  first_ms?: number | null;
+  previous_first_ms?: number | null;
   hint?: string;
+}
+
+/** What was observed of a range. */
+export interface ObservedSpan extends TimeRange {
+  seconds: number;
 }
 
 export function sumOfTotals(services: readonly ServiceEntry[]): number {
@@ -25,21 +33,21 @@ export function sumOfTotals(services: readonly ServiceEntry[]): number {
 }
 
 /**
- * The seconds of the range in which anything was recorded. An agent that started ten minutes ago has not been idle for the
- * fifty before: averaging over the whole hour would show a sixth of the true load.
- *
- * The sparklines say it to a bucket; `firstPoint`, the start of a finer series (unix milliseconds), says it better where it lies in
- * that bucket. A service that began long after the others was idle before, and its late first point is not taken.
+ * The part of the range in which anything was recorded. An agent that started ten minutes ago has not been idle for the fifty
+ * before: averaging over the whole hour would show a sixth of the true load. Nor was it idle in the end of a live range that is
+ * still on its way (`undelivered`, milliseconds). A service that began long after the others was idle before.
  */
-export function coveredSeconds(services: readonly ServiceEntry[], range: TimeRange, firstPoint?: number): number {
-  const length = Math.max(1, range.to - range.from);
+export function observedSpan(answer: ServicesAnswer, undelivered: number): ObservedSpan {
+  const from = Math.max(answer.from, answer.first_ms ?? firstUsedBucket(answer));
+  const to = answer.to - undelivered;
+  return { from, to, seconds: Math.max(1, (to - from) / 1e3) };
+}
+
+/** The same to a bucket of the sparklines, from a server that does not say it better. */
+function firstUsedBucket({ services, from, to }: ServicesAnswer): number {
   const buckets = Math.max(0, ...services.map(({ sparkline }) => sparkline.length));
   const first = Math.min(...services.map(({ sparkline }) => firstUsed(sparkline)));
-  if (buckets === 0 || !Number.isFinite(first)) return length / 1e3;
-  const bucketStart = range.from + (length * first) / buckets;
-  const bucketEnd = bucketStart + length / buckets;
-  const isFiner = firstPoint !== undefined && firstPoint > bucketStart && firstPoint < bucketEnd;
-  return Math.max(1, (range.to - (isFiner ? firstPoint : bucketStart)) / 1e3);
+  return buckets === 0 || !Number.isFinite(first) ? from : from + ((to - from) * first) / buckets;
 }
 
 function firstUsed(sparkline: readonly number[]): number {
@@ -47,9 +55,32 @@ function firstUsed(sparkline: readonly number[]): number {
   return first === -1 ? Number.POSITIVE_INFINITY : first;
 }
 
-/** A change is worth showing only where the previous period was observed at all. */
-export function hasPreviousPeriod(services: readonly ServiceEntry[]): boolean {
-  return services.some(({ previous_total: previous }) => previous > 0);
+/** Of the range before, at least this part must have been observed to be compared with. */
+const SMALLEST_OBSERVED_PART = 0.95;
+
+/** The seconds the previous totals were observed in; `undefined` when that is too little, or unknown. */
+export function previousSeconds({ from, to, previous_first_ms: first }: ServicesAnswer): number | undefined {
+  if (first === undefined || first === null) return undefined;
+  const length = to - from;
+  const observed = from - first;
+  return observed >= length * SMALLEST_OBSERVED_PART ? observed / 1e3 : undefined;
+}
+
+/** What is shorter than this shows the beat of the agents' windows of 10 s, and not the load. */
+const NARROWEST_BUCKET_MILLISECONDS = 60_000;
+
+/** The sparkline with as many neighbouring buckets summed as it takes to mean something. */
+export function mergedSparkline(values: readonly number[], { from, to }: TimeRange): number[] {
+  const bucket = (to - from) / Math.max(1, values.length);
+  const merged = Math.max(1, Math.ceil(NARROWEST_BUCKET_MILLISECONDS / Math.max(1, bucket)));
+  if (merged === 1) return [...values];
+  // From the end, so that the newest bucket is a whole one; what is left over at the beginning is scaled to the width of the others.
+  const buckets: number[] = [];
+  for (let end = values.length; end > 0; end -= merged) {
+    const members = values.slice(Math.max(0, end - merged), end);
+    buckets.push((members.reduce((sum, value) => sum + value, 0) * merged) / members.length);
+  }
+  return buckets.toReversed();
 }
 
 /** Services whose name contains all the words typed, in the order of their cost. */

@@ -64,8 +64,8 @@ export function describeRange(from: string, to: string, resolved: TimeRange): st
   return `${formatClock(resolved.from, { date: true })} – ${formatClock(resolved.to, { date: !sameDay })}`;
 }
 
-const STEP_CHOICES_SECONDS = [10, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21600, 86400];
-/** The agent sends one profile every 10 s: a finer step would show holes. */
+const STEP_CHOICES_SECONDS = [20, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21600, 86400];
+/** The agent sends one profile a little more than every 10 s: a step of less than two of them would show holes and spikes. */
 const MAXIMUM_POINTS = 400;
 
 /** Seconds a point of the series stands for. */

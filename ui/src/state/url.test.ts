@@ -98,9 +98,9 @@ describe("history", () => {
 });
 
 it("fixes the times of a link that is sent to somebody", () => {
-  const now = 1_795_258_800_000;
-  expect(sharedState(initialState(), now)).toMatchObject({ from: String(now - 3_600_000), to: String(now) });
-  expect(sharedState({ ...initialState(), from: "5", to: "2026-11-21T10:00:00Z" }, now)).toMatchObject({
+  const shown = { from: 1_795_255_200_000, to: 1_795_258_800_000 };
+  expect(sharedState(initialState(), shown)).toMatchObject({ from: String(shown.from), to: String(shown.to) });
+  expect(sharedState({ ...initialState(), from: "5", to: "2026-11-21T10:00:00Z" }, shown)).toMatchObject({
     from: "5",
     to: "2026-11-21T10:00:00Z",
   });

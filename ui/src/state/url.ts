@@ -1,6 +1,6 @@
 // The view state as an address and back. Parameters at their initial value are left out, so that links stay short.
 
-import { isRelative, resolveTime } from "../model/time-range.ts";
+import { isRelative, type TimeRange } from "../model/time-range.ts";
 import { FIELD_NAMES, FIELDS, initialState, type HistoryMode, type ViewState } from "./schema.ts";
 import { CURRENT_VERSION, upgradeLink } from "./upgrade.ts";
 
@@ -44,9 +44,11 @@ export function historyModeOf(before: ViewState, after: ViewState): HistoryMode 
   return changed.some((name) => FIELDS[name].history === "push") ? "push" : "replace";
 }
 
-/** The state for a link that is sent to somebody: times are fixed, because the reader's `now` is another. */
-export function sharedState(state: ViewState, nowMilliseconds: number): ViewState {
-  const fix = (time: string): string =>
-    isRelative(time) ? String(Math.round(resolveTime(time, nowMilliseconds) ?? nowMilliseconds)) : time;
-  return { ...state, from: fix(state.from), to: fix(state.to) };
+/** The state for a link that is sent to somebody: times are fixed to the range shown, because the reader's `now` is another. */
+export function sharedState(state: ViewState, shown: TimeRange): ViewState {
+  return { ...state, from: fixed(state.from, shown.from), to: fixed(state.to, shown.to) };
+}
+
+function fixed(time: string, shown: number): string {
+  return isRelative(time) ? String(Math.round(shown)) : time;
 }

@@ -1,25 +1,16 @@
 // Small things several panes do: copy to the clipboard with a word of confirmation, share a link, find the flame graph.
 
-import { signal } from "@preact/signals";
 import type { FlameView } from "../engine/flame-view.ts";
 import { queryCommand } from "../model/command.ts";
-import { ROOT } from "../model/flame-tree.ts";
+import { ROOT, type FlameTree } from "../model/flame-tree.ts";
 import { pathHash } from "../model/path-hash.ts";
 import { printLink, sharedState } from "../state/url.ts";
 import { highlight } from "./highlight.ts";
-import { flame, update, view } from "./store.ts";
+import { announce } from "./notice.ts";
+import { flameTree, range, update, view } from "./store.ts";
 
 /** The mounted engine, while there is one. */
 export const flameView: { current: FlameView | undefined } = { current: undefined };
-
-export const notice = signal("");
-let noticeTimer: ReturnType<typeof setTimeout> | undefined;
-
-export function announce(text: string): void {
-  notice.value = text;
-  clearTimeout(noticeTimer);
-  noticeTimer = setTimeout(() => (notice.value = ""), 2500);
-}
 
 export async function copy(text: string, what: string): Promise<void> {
   try {
@@ -31,46 +22,49 @@ export async function copy(text: string, what: string): Promise<void> {
   }
 }
 
-export function copyName(node: number): void {
-  const tree = flame.peek().data;
-  if (tree) void copy(tree.nameOf(node), "the name");
+export function copyName(tree: FlameTree, node: number): void {
+  void copy(tree.nameOf(node), "the name");
 }
 
 /** One line a frame, root first, as in folded stacks. */
-export function copyStack(node: number): void {
-  const tree = flame.peek().data;
-  if (tree)
-    void copy(
-      tree
-        .pathTo(node)
-        .slice(1)
-        .map((step) => tree.nameOf(step))
-        .join("\n"),
-      "the stack",
-    );
+export function copyStack(tree: FlameTree, node: number): void {
+  const names = tree
+    .pathTo(node)
+    .slice(1)
+    .map((step) => tree.nameOf(step));
+  void copy(names.join("\n"), "the stack");
 }
 
+/** With the times of the picture, not those of the moment: a live range has moved on since the answer. */
 export function copyLink(): void {
-  const link = new URL(printLink(sharedState(view.peek(), Date.now())), location.href).href;
+  const link = new URL(printLink(sharedState(view.peek(), range.peek())), location.href).href;
   void copy(link, "a link with fixed times");
 }
 
 /** The same selection for a terminal, a script or a ticket. */
 export function copyCommand(): void {
-  void copy(queryCommand(location.origin, sharedState(view.peek(), Date.now())), "the command for a terminal");
+  void copy(queryCommand(location.origin, sharedState(view.peek(), range.peek())), "the command for a terminal");
 }
 
 export function pinFunction(name: string): void {
   update({ pinned: view.peek().pinned === name ? "" : name });
 }
 
+/** Zooms the picture; where only the table is shown, the picture comes with it. */
+export function zoomTo(node: number): void {
+  const tree = flameTree.peek();
+  if (!tree) return;
+  if (flameView.current) flameView.current.zoomTo(node);
+  else update({ zoom: zoomOf(tree, node), panes: "both" });
+}
+
 /** Zooms to the heaviest place of what is highlighted. */
 export function zoomToHighlight(): void {
-  const tree = flame.peek().data;
+  const tree = flameTree.peek();
   const nodes = highlight.peek()?.nodes ?? [];
   if (!tree || nodes.length === 0) return;
   const heaviest = nodes.reduce((best, node) => (tree.total[node] > tree.total[best] ? node : best));
-  flameView.current?.zoomTo(heaviest);
+  zoomTo(heaviest);
   flameView.current?.select(heaviest);
 }
 
@@ -78,7 +72,8 @@ export function zoomToHighlight(): void {
 export function stepHighlight(direction: 1 | -1): void {
   const engine = flameView.current;
   const nodes = highlight.peek()?.nodes ?? [];
-  if (!engine || nodes.length === 0) return;
+  if (nodes.length === 0) return;
+  if (!engine) return zoomTo(nodes[direction === 1 ? 0 : nodes.length - 1]);
   const at = nodes.findIndex((node) => node >= engine.selectedNode);
   const isOnMatch = at !== -1 && nodes[at] === engine.selectedNode;
   const next = direction === 1 ? (at === -1 ? 0 : at + (isOnMatch ? 1 : 0)) : (at === -1 ? nodes.length : at) - 1;
@@ -86,6 +81,10 @@ export function stepHighlight(direction: 1 | -1): void {
 }
 
 export function rememberZoom(node: number): void {
-  const tree = flame.peek().data;
-  if (tree) update({ zoom: node === ROOT ? "" : pathHash(tree, node) });
+  const tree = flameTree.peek();
+  if (tree) update({ zoom: zoomOf(tree, node) });
+}
+
+function zoomOf(tree: FlameTree, node: number): string {
+  return node === ROOT ? "" : pathHash(tree, node);
 }

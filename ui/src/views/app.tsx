@@ -1,18 +1,19 @@
 // The one page: header, services on the left, on the right the series above flame graph and table, a status line below.
 
 import { useEffect } from "preact/hooks";
-import { copyCommand, copyLink, notice } from "./actions.ts";
+import { copyCommand, copyLink } from "./actions.ts";
 import { Notices } from "./empty-state.tsx";
 import { FlamePane } from "./flame-pane.tsx";
 import { Breadcrumb, FlameToolbar, SEARCH_INPUT_ID } from "./flame-toolbar.tsx";
 import { FrameMenu } from "./frame-menu.tsx";
 import { Header } from "./header.tsx";
 import { Headline } from "./headline.tsx";
+import { notice } from "./notice.ts";
 import { Help, isHelpOpen } from "./help.tsx";
 import { SeriesChart } from "./series-chart.tsx";
 import { Services } from "./services.tsx";
 import { StatusBar } from "./status-bar.tsx";
-import { refresh, service, update, view } from "./store.ts";
+import { isStale, refresh, service, update, view } from "./store.ts";
 import { toggleTheme } from "./theme.ts";
 import { TopTable } from "./top-table.tsx";
 
@@ -26,6 +27,7 @@ export function App() {
   }, [service.value]);
 
   const { panes } = view.value;
+  const stale = isStale.value ? " is-stale" : "";
   return (
     <>
       <Header />
@@ -33,11 +35,11 @@ export function App() {
         <Services />
         <main class="main">
           <Notices />
-          <section class="overview" aria-label="Cost over time">
+          <section class={`overview${stale}`} aria-label="Cost over time">
             <Headline />
             <SeriesChart />
           </section>
-          <section class="profile" aria-label="Profile">
+          <section class={`profile${stale}`} aria-label="Profile" aria-busy={isStale.value}>
             <FlameToolbar />
             <Breadcrumb />
             <div class={`panes is-${panes}`}>

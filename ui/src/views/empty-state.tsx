@@ -3,9 +3,9 @@
 import { computed } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { ApiError, UNREACHABLE } from "../api/client.ts";
-import { flame, linkIsNewer, refresh, services, top, update, view } from "./store.ts";
+import { flame, flameTree, linkIsNewer, refresh, services, top, update, view } from "./store.ts";
 
-export const hasFlameGraph = computed(() => flame.value.data !== undefined && !flame.value.data.isEmpty);
+export const hasFlameGraph = computed(() => flameTree.value !== undefined && !flameTree.value.isEmpty);
 
 const NO_PROFILE = "No profile in this range";
 const FIRST_PROFILE = "The first arrives about 3 s after the agent starts.";

@@ -4,7 +4,7 @@ import type { Move } from "../engine/navigation.ts";
 import { NONE, ROOT } from "../model/flame-tree.ts";
 import { copyName, copyStack, flameView, pinFunction, stepHighlight } from "./actions.ts";
 import { describedNode } from "./highlight.ts";
-import { flame, update, view } from "./store.ts";
+import { flameTree, update, view } from "./store.ts";
 
 export function handleFlameKey(event: KeyboardEvent): void {
   if (event.ctrlKey || event.metaKey || event.altKey) return;
@@ -33,6 +33,15 @@ function moveFor(key: string): Move | undefined {
   }
 }
 
+/** The keys of one frame, shared with its menu. */
+export function aboutNode(key: "c" | "s" | "m", node: number): void {
+  const tree = flameTree.peek();
+  if (!tree || node < 0 || node >= tree.length) return;
+  if (key === "c") copyName(tree, node);
+  else if (key === "s") copyStack(tree, node);
+  else pinFunction(tree.nameOf(node));
+}
+
 function command(key: string): boolean {
   const engine = flameView.current;
   if (!engine) return false;
@@ -58,13 +67,9 @@ function command(key: string): boolean {
       stepHighlight(-1);
       return true;
     case "c":
-      copyName(describedNode.peek());
-      return true;
     case "s":
-      copyStack(describedNode.peek());
-      return true;
     case "m":
-      pinFunction(flame.peek().data?.nameOf(describedNode.peek()) ?? "");
+      aboutNode(key, describedNode.peek());
       return true;
     case "i":
       update({ orientation: view.peek().orientation === "icicle" ? "flame" : "icicle" });

@@ -4,7 +4,7 @@
 import { NONE, type FlameTree } from "../model/flame-tree.ts";
 import { formatShare, formatValue } from "../model/units.ts";
 import { selectedNode, zoomedNode } from "./highlight.ts";
-import { flame } from "./store.ts";
+import { flameTree } from "./store.ts";
 
 const MAXIMUM_CHILDREN = 20;
 
@@ -13,7 +13,7 @@ export function mirrorRowId(node: number): string {
 }
 
 export function FlameMirror() {
-  const tree = flame.value.data;
+  const tree = flameTree.value;
   if (!tree || tree.isEmpty) return null;
   const at = selectedNode.value === NONE ? zoomedNode.value : selectedNode.value;
   const rows = [...tree.pathTo(at), ...tree.children(at, MAXIMUM_CHILDREN)];

@@ -1,10 +1,9 @@
-// The flame graph with its toolbar, tooltip and accessible mirror.
+// The flame graph with its tooltip and accessible mirror; the engine paints, this hands it what to paint.
 
 import { useSignalEffect } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { FlameView } from "../engine/flame-view.ts";
-import { NONE, ROOT } from "../model/flame-tree.ts";
-import { findPath } from "../model/path-hash.ts";
+import { NONE } from "../model/flame-tree.ts";
 import { flameView, rememberZoom } from "./actions.ts";
 import { openFrameMenu } from "./frame-menu.tsx";
 import { handleFlameKey } from "./flame-keys.ts";
@@ -20,7 +19,7 @@ import {
   selectedNode,
   zoomedNode,
 } from "./highlight.ts";
-import { flame, update, view } from "./store.ts";
+import { flameTree, view } from "./store.ts";
 import { flameTheme } from "./theme.ts";
 
 export function FlamePane() {
@@ -41,16 +40,12 @@ export function FlamePane() {
           if (node !== NONE) pointer.value = { x, y };
         },
         selected: (node) => (selectedNode.value = node),
-        zoomed: (node) => {
-          zoomedNode.value = node;
-          rememberZoom(node);
-        },
+        zoomed: rememberZoom,
         drewFirst: () => performance.mark("fg:first"),
       },
     );
     flameView.current = engine;
-    const tree = flame.peek().data;
-    if (tree) show(engine);
+    show(engine);
     return () => {
       engine.destroy();
       flameView.current = undefined;
@@ -58,7 +53,7 @@ export function FlamePane() {
   }, []);
 
   useSignalEffect(() => {
-    void flame.value.data;
+    void flameTree.value;
     if (flameView.current) show(flameView.current);
   });
   useSignalEffect(() => flameView.current?.setTheme(flameTheme.value));
@@ -67,10 +62,10 @@ export function FlamePane() {
   useSignalEffect(() => flameView.current?.setMatches(highlightedFrames.value));
   useSignalEffect(() => {
     const name = hoveredFunction.value;
-    const tree = flame.peek().data;
+    const tree = flameTree.peek();
     flameView.current?.setLinkedFrames(new Set(tree && name !== "" ? tree.frames.framesNamed(name) : []));
   });
-  useSignalEffect(() => followAddress(view.value.zoom));
+  useSignalEffect(() => followAddress(zoomedNode.value));
 
   const isShown = hasFlameGraph.value;
   return (
@@ -102,28 +97,18 @@ export function FlamePane() {
 }
 
 function show(engine: FlameView): void {
-  const tree = flame.peek().data;
+  const tree = flameTree.peek();
   if (!tree) return;
   engine.setColorBy(view.peek().colorBy);
   engine.setOrientation(view.peek().orientation);
   engine.setTree(tree, view.peek().zoom);
   engine.setMatches(highlightedFrames.peek());
-  zoomedNode.value = engine.zoomNode;
   selectedNode.value = engine.selectedNode;
 }
 
 /** Back and forward change the zoom without the engine having asked for it. */
-function followAddress(zoom: string): void {
+function followAddress(node: number): void {
   const engine = flameView.current;
-  const tree = flame.peek().data;
-  if (!engine || !tree) return;
-  const node = Math.max(ROOT, findPath(tree, zoom));
-  if (node === engine.zoomNode) return;
-  engine.zoomTo(node, false);
-  zoomedNode.value = node;
-}
-
-export function zoomTo(node: number): void {
-  flameView.current?.zoomTo(node);
-  if (!flameView.current) update({ zoom: "" });
+  // A node of a tree that the engine does not have yet comes with that tree.
+  if (engine && engine.tree === flameTree.peek() && node !== engine.zoomNode) engine.zoomTo(node, false);
 }

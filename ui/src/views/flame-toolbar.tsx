@@ -3,11 +3,11 @@
 import { ROOT } from "../model/flame-tree.ts";
 import { formatInteger, formatShare } from "../model/units.ts";
 import type { ColorBy } from "../state/schema.ts";
-import { flameView, stepHighlight, zoomToHighlight } from "./actions.ts";
-import { highlight, highlightInView, parsedSearch, zoomedNode } from "./highlight.ts";
+import { stepHighlight, zoomTo, zoomToHighlight } from "./actions.ts";
+import { highlight, highlightInView, isZoomLost, parsedSearch, zoomedNode } from "./highlight.ts";
 import { CloseIcon, FlipIcon, SearchIcon } from "./icons.tsx";
 import { Segmented } from "./segmented.tsx";
-import { flame, update, view } from "./store.ts";
+import { flameTree, update, view } from "./store.ts";
 
 export const SEARCH_INPUT_ID = "search";
 
@@ -86,7 +86,7 @@ function SearchBox() {
 
 function SearchShare() {
   const parsed = parsedSearch.value;
-  const tree = flame.value.data;
+  const tree = flameTree.value;
   const found = highlight.value;
   const inView = highlightInView.value;
   const { pinned } = view.value;
@@ -136,16 +136,29 @@ function ClearButton({ label, onClick }: { label: string; onClick: () => void })
 
 /** Where we are: the path to the zoomed node, its last steps in full. */
 export function Breadcrumb() {
-  const tree = flame.value.data;
+  const tree = flameTree.value;
   const node = zoomedNode.value;
-  if (!tree || tree.isEmpty || node === ROOT || node >= tree.length) return null;
+  if (!tree || tree.isEmpty) return null;
+  if (isZoomLost.value) {
+    return (
+      <nav class="breadcrumb" aria-label="Zoom">
+        <span class="muted" role="status">
+          The zoomed frame is not in this range.
+        </span>
+        <button type="button" class="link-button" onClick={() => update({ zoom: "" })}>
+          Stay at {tree.nameOf(ROOT)}
+        </button>
+      </nav>
+    );
+  }
+  if (node === ROOT) return null;
   const path = tree.pathTo(node);
   const shown = path.slice(-4);
   const hidden = path.slice(1, -4);
   return (
     <nav class="breadcrumb" aria-label="Zoom">
-      <button type="button" class="link-button" onClick={() => flameView.current?.zoomTo(ROOT)}>
-        All
+      <button type="button" class="link-button" onClick={() => zoomTo(ROOT)}>
+        {tree.nameOf(ROOT)}
       </button>
       {hidden.length > 0 && <span class="muted">› {hidden.length} more</span>}
       {shown
@@ -158,7 +171,7 @@ export function Breadcrumb() {
               class="link-button"
               aria-current={step === node ? "location" : undefined}
               title={tree.nameOf(step)}
-              onClick={() => flameView.current?.zoomTo(step)}
+              onClick={() => zoomTo(step)}
             >
               {tree.frames.shortName(tree.frame[step])}
             </button>

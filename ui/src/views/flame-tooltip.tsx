@@ -4,14 +4,14 @@ import { useLayoutEffect, useRef } from "preact/hooks";
 import { NONE } from "../model/flame-tree.ts";
 import { formatShare, formatValue } from "../model/units.ts";
 import { hoveredNode, pointer, zoomedNode } from "./highlight.ts";
-import { flame } from "./store.ts";
+import { flameTree } from "./store.ts";
 
 const OFFSET = 14;
 const MARGIN = 8;
 
 export function FlameTooltip() {
   const box = useRef<HTMLDivElement>(null);
-  const tree = flame.value.data;
+  const tree = flameTree.value;
   const node = hoveredNode.value;
   const { x, y } = pointer.value;
 

@@ -1,24 +1,41 @@
 // The menu of a box in the flame graph.
 
-import { signal } from "@preact/signals";
+import { signal, useSignalEffect } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
-import { NONE } from "../model/flame-tree.ts";
+import { NONE, type FlameTree } from "../model/flame-tree.ts";
 import { escapeForSearch } from "../model/search.ts";
-import { copyName, copyStack, flameView, pinFunction } from "./actions.ts";
+import { flameView, zoomTo } from "./actions.ts";
+import { aboutNode } from "./flame-keys.ts";
 import { hoveredNode } from "./highlight.ts";
-import { flame, update } from "./store.ts";
+import { flameTree, update } from "./store.ts";
 
-const menu = signal<{ node: number; x: number; y: number } | undefined>(undefined);
+interface OpenMenu {
+  /** The node is one of this tree: with the next one the menu closes, or its entries would act on another function. */
+  tree: FlameTree;
+  node: number;
+  x: number;
+  y: number;
+}
+
+interface Entry {
+  label: string;
+  key: string;
+  act: () => void;
+}
+
+const menu = signal<OpenMenu | undefined>(undefined);
 const WIDTH = 210;
 const HEIGHT = 170;
 
 export function openFrameMenu(event: MouseEvent): void {
+  const tree = flameTree.peek();
   const node = flameView.current?.nodeAt(event.clientX, event.clientY) ?? NONE;
-  if (node === NONE) return;
+  if (!tree || node === NONE) return;
   event.preventDefault();
   hoveredNode.value = NONE;
   flameView.current?.select(node);
   menu.value = {
+    tree,
     node,
     x: Math.min(event.clientX, innerWidth - WIDTH),
     y: Math.min(event.clientY, innerHeight - HEIGHT),
@@ -28,6 +45,9 @@ export function openFrameMenu(event: MouseEvent): void {
 export function FrameMenu() {
   const panel = useRef<HTMLDivElement>(null);
   const open = menu.value;
+  useSignalEffect(() => {
+    if (menu.value && menu.value.tree !== flameTree.value) menu.value = undefined;
+  });
   useEffect(() => {
     if (!open) return undefined;
     panel.current?.querySelector("button")?.focus();
@@ -42,29 +62,21 @@ export function FrameMenu() {
       options,
     );
     document.addEventListener("wheel", close, { ...options, passive: true });
-    document.addEventListener("keydown", (event) => handleKey(event, panel.current, close), options);
+    const entries = entriesOf(open);
+    document.addEventListener("keydown", (event) => handleKey(event, panel.current, entries, close), options);
     return () => abort.abort();
   }, [open]);
 
-  const tree = flame.value.data;
-  if (!open || !tree || open.node >= tree.length) return null;
-  const name = tree.nameOf(open.node);
-  const entries: [string, string, () => void][] = [
-    ["Zoom to it", "Enter", () => flameView.current?.zoomTo(open.node)],
-    ["Highlight everywhere", "m", () => pinFunction(name)],
-    ["Search for it", "/", () => update({ search: escapeForSearch(name), pinned: "" })],
-    ["Copy name", "c", () => copyName(open.node)],
-    ["Copy stack", "s", () => copyStack(open.node)],
-  ];
+  if (!open || open.tree !== flameTree.value) return null;
   return (
     <div
       class="popover-panel frame-menu"
       ref={panel}
       role="menu"
-      aria-label={name}
+      aria-label={open.tree.nameOf(open.node)}
       style={{ left: `${open.x}px`, top: `${open.y}px` }}
     >
-      {entries.map(([label, key, action]) => (
+      {entriesOf(open).map(({ label, key, act }) => (
         <button
           type="button"
           class="menu-item"
@@ -72,7 +84,7 @@ export function FrameMenu() {
           key={label}
           onClick={() => {
             menu.value = undefined;
-            action();
+            act();
           }}
         >
           <span>{label}</span>
@@ -83,10 +95,30 @@ export function FrameMenu() {
   );
 }
 
-function handleKey(event: KeyboardEvent, panel: HTMLElement | null, close: () => void): void {
-  if (event.key === "Escape") {
+function entriesOf({ tree, node }: OpenMenu): Entry[] {
+  return [
+    { label: "Zoom to it", key: "Enter", act: () => zoomTo(node) },
+    { label: "Highlight everywhere", key: "m", act: () => aboutNode("m", node) },
+    { label: "Search for it", key: "/", act: () => update({ search: escapeForSearch(tree.nameOf(node)), pinned: "" }) },
+    { label: "Copy name", key: "c", act: () => aboutNode("c", node) },
+    { label: "Copy stack", key: "s", act: () => aboutNode("s", node) },
+  ];
+}
+
+/** The keys beside the entries work while the menu is open; Enter is that of the focused entry. */
+function handleKey(
+  event: KeyboardEvent,
+  panel: HTMLElement | null,
+  entries: readonly Entry[],
+  close: () => void,
+): void {
+  const chosen = event.key === "Enter" ? undefined : entries.find(({ key }) => key === event.key);
+  if (event.key === "Escape" || chosen) {
+    event.preventDefault();
     event.stopPropagation();
     close();
+    chosen?.act();
+    document.querySelector<HTMLElement>("[data-testid=flamegraph]")?.focus({ preventScroll: true });
     return;
   }
   if (event.key !== "ArrowDown" && event.key !== "ArrowUp") return;

@@ -1,57 +1,78 @@
 // The answer in one figure: what is looked at, what it costs, over what time, from how many samples.
 
+import type { FlameTree } from "../model/flame-tree.ts";
 import { isCpuTime, isGauge, parseTypeId, typeTitle } from "../model/profile-type.ts";
 import { formatCount, formatRate, formatSeconds, formatValue } from "../model/units.ts";
 import { DownloadIcon } from "./icons.tsx";
-import { api, currentType, flame, observedSeconds, range, service, view } from "./store.ts";
+import { api, currentType, flame, flameTree, observed, selectionTitle, service, services, view } from "./store.ts";
+
+const NEARLY_WHOLE = 0.97;
 
 export function Headline() {
-  const tree = flame.value.data;
-  const seconds = observedSeconds.value;
-  const rangeSeconds = (range.value.to - range.value.from) / 1e3;
-  const unit = tree?.header.unit ?? "";
-  const type = tree?.header.type ?? "";
-  const hasData = tree !== undefined && !tree.isEmpty;
+  const { isStale } = flame.value;
+  // Figures of what was asked before have no place below this heading.
+  const tree = isStale ? undefined : flameTree.value;
+  const title = selectionTitle.value;
   return (
     <div class="headline">
-      <h1 class="truncated" title={service.value ?? "All services"}>
-        {service.value ?? "All services"}
+      <h1 class="truncated" title={service.value ?? view.value.query}>
+        {title}
       </h1>
-      <p class="figure">
-        {hasData
-          ? splitFigure(
-              isGauge(type)
-                ? formatValue(tree.rootTotal, unit)
-                : formatRate(tree.rootTotal, unit, seconds, isCpuTime(type)),
-            )
-          : "–"}
-      </p>
+      {tree === undefined || tree.isEmpty ? <NoFigures /> : <Figures tree={tree} />}
+    </div>
+  );
+}
+
+function NoFigures() {
+  return (
+    <>
+      <p class="figure">–</p>
+      <p class="muted">{typeTitle(currentType.value ?? parseTypeId(view.value.type))}</p>
+    </>
+  );
+}
+
+function Figures({ tree }: { tree: FlameTree }) {
+  const { unit, type, samples, from, to } = tree.header;
+  const range = { from, to };
+  const gauge = isGauge(type);
+  const answer = services.value.data;
+  // Right after a change one of the two answers is still that of the range before: its seconds are not this tree's.
+  const seconds = answer?.from === from && answer.to === to ? observed.value?.seconds : undefined;
+  const rangeSeconds = (to - from) / 1e3;
+  return (
+    <>
+      <p class="figure">{splitFigure(figure(tree, gauge, seconds))}</p>
       <p class="muted">
         {typeTitle(currentType.value ?? parseTypeId(view.value.type))}
-        {hasData && !isGauge(type) && ` · ${formatValue(tree.rootTotal, unit)}`}
+        {!gauge && ` · ${formatValue(tree.rootTotal, unit)}`}
       </p>
       <p class="muted">
-        {hasData && `${formatCount(tree.header.samples)} samples in ${formatSeconds(seconds)}`}
-        {hasData && seconds < rangeSeconds * 0.97 && (
-          <span title="The rest of the range has no data: nothing was recorded yet.">
+        {samples !== null && samples !== undefined && `${formatCount(samples)} samples in `}
+        {formatSeconds(seconds ?? rangeSeconds)}
+        {seconds !== undefined && seconds < rangeSeconds * NEARLY_WHOLE && (
+          <span title="The rest of the range has no data: nothing was recorded there, or it is still on its way.">
             {" "}
             of {formatSeconds(rangeSeconds)}
           </span>
         )}
-        {hasData && (
-          <a
-            class="icon-link"
-            href={api.pprofUrl({ query: view.value.query, type: view.value.type, range: range.value })}
-            download="candela.pb.gz"
-            title="Download as pprof"
-          >
-            <DownloadIcon />
-            <span class="visually-hidden">Download as pprof</span>
-          </a>
-        )}
+        <a
+          class="icon-link"
+          href={api.pprofUrl({ query: view.value.query, type: view.value.type, range })}
+          download="candela.pb.gz"
+          title="Download as pprof"
+        >
+          <DownloadIcon />
+          <span class="visually-hidden">Download as pprof</span>
+        </a>
       </p>
-    </div>
+    </>
   );
+}
+
+function figure({ header, rootTotal }: FlameTree, gauge: boolean, seconds: number | undefined): string {
+  if (gauge) return formatValue(rootTotal, header.unit);
+  return seconds === undefined ? "–" : formatRate(rootTotal, header.unit, seconds, isCpuTime(header.type));
 }
 
 /** The number large, its unit beside it. */

@@ -3,8 +3,9 @@
 import { computed, effect, signal } from "@preact/signals";
 import { EnginePerf } from "../engine/perf.ts";
 import { NONE, ROOT } from "../model/flame-tree.ts";
+import { findPath } from "../model/path-hash.ts";
 import { matchedWithin, matchFrames, parseSearch, summarizeMatches, type MatchSummary } from "../model/search.ts";
-import { flame, view } from "./store.ts";
+import { flameTree, view } from "./store.ts";
 
 export const perf = new EnginePerf();
 
@@ -12,7 +13,7 @@ export const parsedSearch = computed(() => parseSearch(view.value.search));
 
 /** The frames the search finds, or `undefined` without a search. */
 const searchedFrames = computed(() => {
-  const tree = flame.value.data;
+  const tree = flameTree.value;
   const parsed = parsedSearch.value;
   if (!tree || !parsed.ok || !parsed.pattern) return undefined;
   const startedAt = performance.now();
@@ -22,7 +23,7 @@ const searchedFrames = computed(() => {
 });
 
 const pinnedFrames = computed(() => {
-  const tree = flame.value.data;
+  const tree = flameTree.value;
   const name = view.value.pinned;
   if (!tree || name === "") return undefined;
   const matched = new Uint8Array(tree.frames.length);
@@ -34,14 +35,14 @@ const pinnedFrames = computed(() => {
 export const highlightedFrames = computed(() => pinnedFrames.value ?? searchedFrames.value);
 
 export const highlight = computed<MatchSummary | undefined>(() => {
-  const tree = flame.value.data;
+  const tree = flameTree.value;
   const matched = highlightedFrames.value;
   return tree && matched && !tree.isEmpty ? summarizeMatches(tree, matched) : undefined;
 });
 
 /** The same within what is zoomed to; `undefined` while that is everything. */
 export const highlightInView = computed(() => {
-  const tree = flame.value.data;
+  const tree = flameTree.value;
   const matched = highlightedFrames.value;
   const node = zoomedNode.value;
   return tree && matched && node !== ROOT && node < tree.length ? matchedWithin(tree, matched, node) : undefined;
@@ -50,15 +51,25 @@ export const highlightInView = computed(() => {
 /** Node below the pointer or selected with the keyboard; indexes into the tree on the screen. */
 export const hoveredNode = signal(NONE);
 export const selectedNode = signal(NONE);
-export const zoomedNode = signal(ROOT);
+const zoomHash = computed(() => view.value.zoom);
+/** Looked up in the tree on the screen, so that no number of another tree can be left over. The root where this tree lacks the path. */
+export const zoomedNode = computed(() => {
+  const tree = flameTree.value;
+  return tree && zoomHash.value !== "" ? Math.max(ROOT, findPath(tree, zoomHash.value)) : ROOT;
+});
+/** The address asks for a path that the tree on the screen lacks. */
+export const isZoomLost = computed(
+  () => zoomHash.value !== "" && zoomedNode.value === ROOT && flameTree.value !== undefined && !flameTree.value.isEmpty,
+);
 export const pointer = signal({ x: 0, y: 0 });
 /** Function name hovered in the table. */
 export const hoveredFunction = signal("");
 
 /** Node indexes mean nothing in the next tree. */
 effect(() => {
-  void flame.value.data;
+  void flameTree.value;
   hoveredNode.value = NONE;
+  selectedNode.value = NONE;
 });
 
 /** The node the details are about: the pointer's, else the keyboard's, else what fills the view. */

@@ -3,7 +3,7 @@
 import type { EnginePerf } from "../engine/perf.ts";
 import { flameView } from "./actions.ts";
 import { perf } from "./highlight.ts";
-import { flame } from "./store.ts";
+import { flameTree } from "./store.ts";
 
 export interface FlameInspection {
   nodes: number;
@@ -24,7 +24,7 @@ export function exposeToTests(): void {
   window.__perf = perf;
   window.__candela = {
     flamegraph: () => {
-      const tree = flame.peek().data;
+      const tree = flameTree.peek();
       return {
         nodes: tree?.length ?? 0,
         total: tree?.rootTotal ?? 0,

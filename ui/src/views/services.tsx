@@ -4,14 +4,16 @@ import { useState } from "preact/hooks";
 import { isCpuTime, isGauge } from "../model/profile-type.ts";
 import {
   filterServices,
-  hasPreviousPeriod,
+  mergedSparkline,
+  previousSeconds,
   sumOfTotals,
   type ServiceEntry,
+  type ServicesAnswer,
 } from "../model/services.ts";
 import { formatChange, formatRate, formatShare, formatValue } from "../model/units.ts";
 import { NoServices } from "./empty-state.tsx";
 import { Sparkline } from "./sparkline.tsx";
-import { observedSeconds, selectService, service, services } from "./store.ts";
+import { observed, selectService, service, services } from "./store.ts";
 import { chartTheme } from "./theme.ts";
 
 /** Changes below this are noise of sampling for most services: shown without emphasis. */
@@ -23,7 +25,7 @@ export function Services() {
   const entries = answer?.services ?? [];
   const whole = sumOfTotals(entries);
   const shown = filterServices(entries, filter);
-  const seconds = observedSeconds.value;
+  const seconds = observed.value?.seconds ?? 1;
   const cost = (value: number): string =>
     answer && isGauge(answer.type)
       ? formatValue(value, answer.unit)
@@ -63,7 +65,8 @@ export function Services() {
             rank={entries.indexOf(entry)}
             whole={whole}
             cost={cost(entry.total)}
-            showsChange={hasPreviousPeriod(entries)}
+            sparkline={answer ? mergedSparkline(entry.sparkline, answer) : []}
+            pace={answer && paceOf(answer, entry, seconds)}
           />
         ))}
       </ul>
@@ -77,10 +80,24 @@ interface ServiceRowProps {
   rank: number;
   whole: number;
   cost: string;
-  showsChange: boolean;
+  sparkline: readonly number[];
+  pace: Pace | undefined;
 }
 
-function ServiceRow({ entry, rank, whole, cost, showsChange }: ServiceRowProps) {
+/** What is spent a second, in this range and in the one before. Levels are compared as they are. */
+interface Pace {
+  now: number;
+  before: number;
+}
+
+function paceOf(answer: ServicesAnswer, entry: ServiceEntry, seconds: number): Pace | undefined {
+  const secondsBefore = previousSeconds(answer);
+  if (secondsBefore === undefined) return undefined;
+  if (isGauge(answer.type)) return { now: entry.total, before: entry.previous_total };
+  return { now: entry.total / seconds, before: entry.previous_total / secondsBefore };
+}
+
+function ServiceRow({ entry, rank, whole, cost, sparkline, pace }: ServiceRowProps) {
   const theme = chartTheme.value;
   const color = theme.layers[rank] ?? theme.other;
   return (
@@ -99,10 +116,10 @@ function ServiceRow({ entry, rank, whole, cost, showsChange }: ServiceRowProps) 
           <span class="truncated">{entry.service}</span>
         </span>
         <span class="service-cost">{cost}</span>
-        <Sparkline values={entry.sparkline} color={color} />
+        <Sparkline values={sparkline} color={color} />
         <span class="service-share">
           {formatShare(entry.total, whole)}
-          {showsChange && <Change now={entry.total} before={entry.previous_total} />}
+          {pace && <Change {...pace} />}
         </span>
         <span class="share-bar" aria-hidden="true">
           <span style={{ width: `${whole > 0 ? (100 * entry.total) / whole : 0}%`, background: color }} />
@@ -112,11 +129,11 @@ function ServiceRow({ entry, rank, whole, cost, showsChange }: ServiceRowProps) 
   );
 }
 
-function Change({ now, before }: { now: number; before: number }) {
+function Change({ now, before }: Pace) {
   const ratio = before > 0 ? now / before - 1 : Number.POSITIVE_INFINITY;
   const direction = ratio > NOTABLE_CHANGE ? " is-up" : ratio < -NOTABLE_CHANGE ? " is-down" : "";
   return (
-    <span class={`change${direction}`} title="Against the period before, of the same length">
+    <span class={`change${direction}`} title="Cost per time, against the period before of the same length">
       {formatChange(now, before)}
     </span>
   );

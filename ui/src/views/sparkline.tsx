@@ -1,4 +1,4 @@
-// Forty buckets in the width of a word. Scaled to its own maximum: shape, not size; the size stands beside it.
+// At most forty buckets in the width of a word. Scaled to its own maximum: shape, not size; the size stands beside it.
 
 const WIDTH = 64;
 const HEIGHT = 18;

@@ -4,7 +4,7 @@ import { ROOT } from "../model/flame-tree.ts";
 import { formatCount, formatShare, formatValue } from "../model/units.ts";
 import { describedNode, zoomedNode } from "./highlight.ts";
 import { Quality } from "./quality.tsx";
-import { flame, loadAllNodes } from "./store.ts";
+import { flameTree, loadAllNodes } from "./store.ts";
 
 export function StatusBar() {
   return (
@@ -17,7 +17,7 @@ export function StatusBar() {
 }
 
 function FrameStatus() {
-  const tree = flame.value.data;
+  const tree = flameTree.value;
   const node = describedNode.value;
   if (!tree || tree.isEmpty || node >= tree.length) return <div class="frame-status" data-testid="flamegraph-status" />;
   const { unit } = tree.header;
@@ -28,7 +28,7 @@ function FrameStatus() {
   ].filter((part) => part !== "");
   return (
     <div class="frame-status" data-testid="flamegraph-status">
-      <strong class="truncated">{node === ROOT ? "Everything" : frame.name}</strong>
+      <strong class="truncated">{frame.name}</strong>
       {place.length > 0 && <span class="muted truncated frame-place">{place.join(" · ")}</span>}
       <span class="frame-numbers">
         <span>self {formatValue(tree.self[node], unit)}</span>
@@ -43,7 +43,7 @@ function FrameStatus() {
 }
 
 function Pruned() {
-  const pruned = flame.value.data?.header.pruned ?? 0;
+  const pruned = flameTree.value?.header.pruned ?? 0;
   if (pruned === 0) return null;
   return (
     <button

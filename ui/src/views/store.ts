@@ -1,97 +1,50 @@
 // The state of the page as signals: the view (which is the address), and the answers it needs.
 
-import { batch, computed, effect, signal, type ReadonlySignal, type Signal } from "@preact/signals";
+import { batch, computed, effect, signal } from "@preact/signals";
 import { ApiClient, ApiError, UNREACHABLE, type Selection } from "../api/client.ts";
 import type { StatusAnswer, TopAnswer } from "../api/types.ts";
-import { DecodeError } from "../model/columns.ts";
 import type { FlameTree } from "../model/flame-tree.ts";
 import { resolveType, type ProfileType } from "../model/profile-type.ts";
-import { serviceOf, withService } from "../model/selector.ts";
-import { firstPoint, type SeriesAnswer } from "../model/series.ts";
-import { coveredSeconds, type ServicesAnswer } from "../model/services.ts";
+import { selectsAll, serviceOf, withService } from "../model/selector.ts";
+import { undeliveredMilliseconds, type SeriesAnswer } from "../model/series.ts";
+import { observedSpan, type ServicesAnswer } from "../model/services.ts";
 import { isRelative, resolveTime, type TimeRange } from "../model/time-range.ts";
-import type { HistoryMode, ViewState } from "../state/schema.ts";
+import type { ViewState } from "../state/schema.ts";
+import { nextLook } from "../state/polling.ts";
 import { historyModeOf, parseLink, printLink } from "../state/url.ts";
-
-export interface Resource<T> {
-  data: T | undefined;
-  error: ApiError | undefined;
-  loading: boolean;
-}
-
-const REFRESH_MILLISECONDS = 10_000;
-/** Nothing to see yet, or the server away: look again soon. */
-const RETRY_MILLISECONDS = 2_000;
+import { Loader } from "./loader.ts";
+import { announce } from "./notice.ts";
 
 const initialLink = parseLink(location.search);
 export const view = signal<ViewState>(initialLink.state);
 export const linkIsNewer = signal(initialLink.isNewer);
 
 /** Changes the view, and with it the address. */
-export function update(patch: Partial<ViewState>, mode?: HistoryMode): void {
+export function update(patch: Partial<ViewState>): void {
   const before = view.peek();
   const after = { ...before, ...patch };
   const history = historyModeOf(before, after);
   if (history === undefined) return;
   const link = printLink(after);
-  if ((mode ?? history) === "push") window.history.pushState(null, "", link);
+  if (history === "push") window.history.pushState(null, "", link);
   else window.history.replaceState(null, "", link);
   view.value = after;
 }
 
 export function selectService(service: string | undefined): void {
-  update({ query: withService(view.peek().query, service), zoom: "", pinned: "" });
+  const query = withService(view.peek().query, service);
+  if (query === undefined) announce("Mend the selector first: what it says would be lost");
+  else update({ query, zoom: "", pinned: "" });
 }
 
-export const service = computed(() => serviceOf(view.value.query));
+const selector = computed(() => view.value.query);
+export const service = computed(() => serviceOf(selector.value));
+/** What is looked at, as a heading. */
+export const selectionTitle = computed(() => service.value ?? (selectsAll(selector.value) ? "All services" : selector.value));
 
 // === answers ===
 
 export const api = new ApiClient(document.baseURI);
-
-class Loader<T> {
-  readonly #state: Signal<Resource<T>> = signal({ data: undefined, error: undefined, loading: true });
-  #abort = new AbortController();
-
-  get state(): ReadonlySignal<Resource<T>> {
-    return this.#state;
-  }
-
-  /** What was there stays visible until the new answer is. A load that is overtaken is dropped. */
-  async load(request: (signal: AbortSignal) => Promise<T>): Promise<void> {
-    this.#abort.abort();
-    const abort = new AbortController();
-    this.#abort = abort;
-    this.#state.value = { ...this.#state.peek(), loading: true };
-    try {
-      const data = await request(abort.signal);
-      if (!abort.signal.aborted) this.#state.value = { data, error: undefined, loading: false };
-    } catch (error) {
-      if (!abort.signal.aborted) this.fail(asApiError(error));
-    }
-  }
-
-  fail(error: ApiError): void {
-    // A server that is away for a moment does not take the picture with it; a refused request does.
-    const data = error.code === UNREACHABLE ? this.#state.peek().data : undefined;
-    this.#state.value = { data, error, loading: false };
-  }
-}
-
-function asApiError(error: unknown): ApiError {
-  if (error instanceof ApiError) return error;
-  if (error instanceof DecodeError)
-    return new ApiError(
-      "bad_answer",
-      error.message,
-      "Reload the page; if it stays, page and server differ in version.",
-    );
-  return new ApiError(
-    "window",
-    error instanceof Error ? error.message : String(error),
-    "This is a fault of the page. Reload it, and please report it.",
-  );
-}
 
 const servicesLoader = new Loader<ServicesAnswer>();
 const typesLoader = new Loader<ProfileType[]>();
@@ -107,11 +60,13 @@ export const top = topLoader.state;
 export const flame = flameLoader.state;
 export const status = statusLoader.state;
 
+const BAD_REQUEST = 400;
+
 /** The range of the answers on the screen; relative ends are fixed once a refresh. */
 export const range = signal<TimeRange>({ from: Date.now() - 3600e3, to: Date.now() });
 
-/** Ask for every node instead of the server's default; for this selection only. */
-const allNodes = signal(false);
+/** Ask for every node instead of the server's default: for this selection, until the next live refresh. */
+let wantsAllNodes = false;
 const refreshCount = signal(0);
 
 export function refresh(): void {
@@ -119,31 +74,40 @@ export function refresh(): void {
 }
 
 export function loadAllNodes(): void {
-  allNodes.value = true;
+  wantsAllNodes = true;
+  refresh();
 }
 
 export const currentType = computed<ProfileType | undefined>(() =>
   resolveType(types.value.data ?? [], view.value.type),
 );
 export const isLive = computed(() => view.value.live && isRelative(view.value.to));
-export const isLoading = computed(
-  () => flame.value.loading || series.value.loading || services.value.loading || top.value.loading,
-);
+const panes = [flame, series, services, top] as const;
+export const isLoading = computed(() => panes.some(({ value }) => value.loading));
+/** The tree alone: views that need no more do not run again when a load begins. */
+export const flameTree = computed(() => flame.value.data);
+/** What is on the screen answers another question than the heading asks. */
+export const isStale = computed(() => flame.value.isStale);
 /** Series per service make sense only while no service is chosen. */
 export const seriesGroup = computed(() => (service.value === undefined ? "service_name" : undefined));
 
-/** Seconds of the range in which anything was recorded: what rates are averages over. */
-export const observedSeconds = computed(() => {
-  const { data } = series.value;
-  // The answer's own range: that of the page is ahead of it while a new one loads.
+/** What was observed in the range of the services: what rates are averages over. */
+export const observed = computed(() => {
   const answer = services.value.data;
-  return coveredSeconds(answer?.services ?? [], answer ?? range.value, data ? firstPoint(data) : undefined);
+  if (!answer) return undefined;
+  const { data, isStale: isOld } = series.value;
+  const isUnderWay = data !== undefined && !isOld && isRelative(view.value.to);
+  return observedSpan(answer, isUnderWay ? undeliveredMilliseconds(data) : 0);
 });
 
 const requested = computed(() => JSON.stringify([view.value.query, view.value.type, view.value.from, view.value.to]));
 
 function loadEverything(): void {
   const { query, type, from, to } = view.peek();
+  const question = requested.peek();
+  // A selector that does not parse goes to the server as it is, which says what is wrong with it.
+  const everyService = withService(query, undefined) ?? query;
+  const servicesQuestion = JSON.stringify([everyService, type, from, to]);
   const now = Date.now();
   const fromTime = resolveTime(from, now);
   const toTime = resolveTime(to, now);
@@ -153,19 +117,21 @@ function loadEverything(): void {
       "bad_time",
       `${field} is no time: ${JSON.stringify(text)}`,
       "Use now-1h, 2026-11-21T10:00:00Z, or unix seconds.",
+      BAD_REQUEST,
     );
-    for (const loader of [servicesLoader, seriesLoader, topLoader, flameLoader]) loader.fail(error);
+    servicesLoader.fail(servicesQuestion, error);
+    for (const loader of [seriesLoader, topLoader, flameLoader]) loader.fail(question, error);
     return;
   }
   range.value = { from: fromTime, to: toTime };
   const selection: Selection = { query, type, range: range.peek() };
-  const everyService: Selection = { ...selection, query: withService(query, undefined) };
-  void flameLoader.load((abort) => api.flameGraph(selection, allNodes.peek() ? 0 : undefined, abort));
-  void servicesLoader.load((abort) => api.services(everyService, abort));
-  void seriesLoader.load((abort) => api.series(selection, seriesGroup.peek(), abort));
+  const maximumNodes = wantsAllNodes ? 0 : undefined;
+  void flameLoader.load(question, (abort) => api.flameGraph(selection, maximumNodes, abort));
+  void servicesLoader.load(servicesQuestion, (abort) => api.services({ ...selection, query: everyService }, abort));
+  void seriesLoader.load(question, (abort) => api.series(selection, seriesGroup.peek(), abort));
   loadTop(selection);
-  void typesLoader.load((abort) => api.types(selection, abort));
-  void statusLoader.load((abort) => api.status(abort));
+  void typesLoader.load(JSON.stringify([query, from, to]), (abort) => api.types(selection, abort));
+  void statusLoader.load("", (abort) => api.status(abort));
 }
 
 /** The order decides which rows a long table is cut to. */
@@ -173,7 +139,7 @@ const topOrder = computed(() => (view.value.sortBy === "total" ? "total" : "self
 
 function loadTop(selection: Selection): void {
   const order = topOrder.peek();
-  void topLoader.load((abort) => api.top(selection, order, abort));
+  void topLoader.load(requested.peek(), (abort) => api.top(selection, order, abort));
 }
 
 /** Starts loading and following; called once. */
@@ -183,17 +149,18 @@ export function start(): void {
   });
 
   let lastRequested = "";
+  let failuresInRow = 0;
   effect(() => {
     const selectionKey = requested.value;
     void refreshCount.value;
     batch(() => {
-      if (selectionKey !== lastRequested) allNodes.value = false;
+      if (selectionKey !== lastRequested) {
+        wantsAllNodes = false;
+        failuresInRow = 0;
+      }
       lastRequested = selectionKey;
       loadEverything();
     });
-  });
-  effect(() => {
-    if (allNodes.value) refresh();
   });
   effect(() => {
     void topOrder.value;
@@ -202,17 +169,29 @@ export function start(): void {
     const { query, type } = view.peek();
     loadTop({ query, type, range: range.peek() });
   });
+  let isOverdue = false;
+  const lookAgain = (): void => {
+    isOverdue = document.visibilityState !== "visible";
+    if (isOverdue) return;
+    wantsAllNodes = false;
+    refresh();
+  };
   effect(() => {
-    const { data, error, loading } = flame.value;
-    if (loading || !(isLive.value || error?.code === UNREACHABLE)) return undefined;
-    const isWaiting = error?.code === UNREACHABLE || (data?.isEmpty ?? true);
-    const timer = setTimeout(
-      () => document.visibilityState === "visible" && refresh(),
-      isWaiting ? RETRY_MILLISECONDS : REFRESH_MILLISECONDS,
-    );
+    // An answer that takes longer than the pace would never arrive if the next look overtook it.
+    if (isLoading.value) return undefined;
+    const failures = panes.flatMap(({ value: { error } }) => error ?? []);
+    failuresInRow = failures.length > 0 ? failuresInRow + 1 : 0;
+    const delay = nextLook({
+      isLive: isLive.value,
+      isEmpty: flame.value.data?.isEmpty ?? false,
+      failures: failures.map(({ code, status: answered }) => ({ isUnreachable: code === UNREACHABLE, status: answered })),
+      failuresInRow,
+    });
+    if (delay === undefined) return undefined;
+    const timer = setTimeout(lookAgain, delay);
     return () => clearTimeout(timer);
   });
   document.addEventListener("visibilitychange", () => {
-    if (document.visibilityState === "visible" && isLive.peek()) refresh();
+    if (document.visibilityState === "visible" && (isOverdue || isLive.peek())) lookAgain();
   });
 }

@@ -10,7 +10,7 @@ import { pinFunction, zoomToHighlight } from "./actions.ts";
 import { TableState } from "./empty-state.tsx";
 import { hoveredFunction, hoveredNode, parsedSearch } from "./highlight.ts";
 import type { SortColumn } from "../state/schema.ts";
-import { flame, top, update, view } from "./store.ts";
+import { flameTree, top, update, view } from "./store.ts";
 
 const ROW_HEIGHT = 25;
 const OVERSCAN = 6;
@@ -131,7 +131,7 @@ interface TopRowProps {
 }
 
 function TopRow({ row, position, isActive, whole, unit }: TopRowProps) {
-  const tree = flame.value.data;
+  const tree = flameTree.value;
   const node = hoveredNode.value;
   const isLinked = tree !== undefined && node > 0 && node < tree.length && tree.nameOf(node) === row.name;
   const place = [row.file, row.mapping].filter((part) => part !== "").join(" · ");
