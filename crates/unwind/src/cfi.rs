@@ -90,11 +90,12 @@ where
         }
     }
 
-    /// Pushes the rows of the FDE at `offset` that lie below `limit`.
+    /// Pushes the rows of the FDE at `offset`, which describes `addresses`. Where it cannot be read
+    /// there is a row without a rule: the rule of the function before would be wrong there.
     pub(crate) fn push_rows(
         &mut self,
         offset: u64,
-        limit: u64,
+        addresses: Range<u64>,
         rules: &mut RuleSet,
         builder: &mut TableBuilder,
     ) -> Result<(), Error> {
@@ -111,16 +112,16 @@ where
         });
         let Ok(fde) = fde else {
             builder.statistics_mut().malformed += 1;
-            return Ok(());
+            return builder.push(addresses.start, Rule::NO_RULE, rules);
         };
-        let start = fde.initial_address();
         let encoding = fde.cie().encoding();
         let is_signal_trampoline = fde.is_signal_trampoline();
         let Ok(mut table) = fde.rows(section, bases, context) else {
             builder.statistics_mut().malformed += 1;
-            return builder.push(start, Rule::NO_RULE, rules);
+            return builder.push(addresses.start, Rule::NO_RULE, rules);
         };
         builder.statistics_mut().fdes += 1;
+        let mut known_until = addresses.start;
         loop {
             let row = match table.next_row() {
                 Ok(Some(row)) => row,
@@ -128,11 +129,15 @@ where
                 // Rows already pushed are right; what follows them is not known.
                 Err(_) => {
                     builder.statistics_mut().malformed += 1;
-                    return Ok(());
+                    return match addresses.contains(&known_until) {
+                        true => builder.push(known_until, Rule::NO_RULE, rules),
+                        false => Ok(()),
+                    };
                 }
             };
             let address = row.start_address();
-            if address >= limit || address < start {
+            known_until = row.end_address();
+            if !addresses.contains(&address) {
                 return Ok(());
             }
             let translation = Translation { section, encoding };

@@ -17,7 +17,8 @@ impl Table {
     ///
     /// Sources, best first: `.eh_frame`, Go's pclntab, `.debug_frame`, and for the few functions
     /// that end or interrupt stacks (`_start`, signal return) their code.
-    /// Rules are added to `rules`, the dictionary that all tables of a host share.
+    /// Rules are added to `rules`, the dictionary that all tables of a host share. Without a table
+    /// it stays as it was.
     ///
     /// # Errors
     /// See [`Error`]; damaged parts are skipped and counted in [`Table::statistics`].
@@ -46,13 +47,19 @@ fn build(
     let elf = Elf::parse(object_bytes)?;
     let debug_elf = debug_file_bytes.map(Elf::parse).transpose()?;
     let eh_frame = elf.eh_frame();
-    let debug_frame = elf.section(".debug_frame").or_else(|| {
+    let mut statistics = Statistics::default();
+    let debug_frame = elf.debug_frame(&mut statistics).or_else(|| {
         debug_elf
             .as_ref()
-            .and_then(|debug_elf| debug_elf.section(".debug_frame"))
+            .and_then(|debug_elf| debug_elf.debug_frame(&mut statistics))
     });
     let sources = Sources::open(&elf, eh_frame.as_ref(), debug_frame.as_ref());
-    sources.compile(&elf, rules)
+    let known_rules = rules.len();
+    let table = sources.compile(&elf, statistics, rules);
+    if table.is_err() {
+        rules.truncate(known_rules);
+    }
+    table
 }
 
 /// Everything rows are made from.
@@ -97,8 +104,12 @@ impl<'data> Sources<'data> {
         }
     }
 
-    fn compile(mut self, elf: &Elf<'_>, rules: &mut RuleSet) -> Result<Table, Error> {
-        let mut statistics = Statistics::default();
+    fn compile(
+        mut self,
+        elf: &Elf<'_>,
+        mut statistics: Statistics,
+        rules: &mut RuleSet,
+    ) -> Result<Table, Error> {
         let units = self.collect_units(elf, &mut statistics)?;
         let mut builder = TableBuilder::new();
         *builder.statistics_mut() = statistics;
@@ -178,25 +189,23 @@ impl<'data> Sources<'data> {
         rules: &mut RuleSet,
         builder: &mut TableBuilder,
     ) -> Result<(), Error> {
+        let addresses = unit.addresses.start..limit;
         match unit.origin {
             Origin::EhFrame => match &mut self.eh_frame {
-                Some(eh_frame) => eh_frame.push_rows(unit.offset, limit, rules, builder),
+                Some(eh_frame) => eh_frame.push_rows(unit.offset, addresses, rules, builder),
                 None => Ok(()),
             },
             Origin::DebugFrame => match &mut self.debug_frame {
-                Some(debug_frame) => debug_frame.push_rows(unit.offset, limit, rules, builder),
+                Some(debug_frame) => debug_frame.push_rows(unit.offset, addresses, rules, builder),
                 None => Ok(()),
             },
             Origin::Go => match &self.go {
-                Some(go) => {
-                    let start = unit.addresses.start;
-                    go.push_rows(elf, unit.offset, start, limit, rules, builder)
-                }
+                Some(go) => go.push_rows(elf, unit.offset, addresses, rules, builder),
                 None => Ok(()),
             },
             Origin::Landmark => {
                 let rule = self.landmarks[unit.offset as usize].rule;
-                builder.push(unit.addresses.start, rule, rules)
+                builder.push(addresses.start, rule, rules)
             }
         }
     }

@@ -1,16 +1,18 @@
 //! The parts of an ELF file that unwind information is read from.
 
-use crate::Error;
+use crate::{Error, Statistics};
 use object::elf;
 use object::read::elf::{ElfFile64, ElfSection64, FileHeader as _, ProgramHeader as _};
 use object::{
-    LittleEndian, Object as _, ObjectSection as _, ObjectSymbol as _, SectionFlags, SymbolKind,
+    CompressionFormat, LittleEndian, Object as _, ObjectSection as _, ObjectSymbol as _,
+    SectionFlags, SymbolKind,
 };
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// Most bytes a compressed section may unpack to.
-const MAX_UNPACKED: u64 = 512 << 20;
+/// Most bytes a compressed `.debug_frame` may unpack to. It is at most a tenth of the code it
+/// describes; the largest in the field are some tens of megabytes.
+const MAX_UNPACKED: u64 = 128 << 20;
 
 /// Linked objects have a handful: .init, .plt, .text, .fini and their like.
 const MAX_CODE_SECTIONS: usize = 256;
@@ -148,6 +150,14 @@ impl<'data> Elf<'data> {
             .any(|segment| segment.p_type(LittleEndian) == elf::PT_INTERP)
     }
 
+    /// Whether all of `addresses` is code that the file has bytes for. Headers can claim any size.
+    pub(crate) fn has_code_bytes(&self, addresses: &Range<u64>) -> bool {
+        self.code.iter().any(|code| {
+            let bytes_end = code.addresses.start.saturating_add(code.bytes.len() as u64);
+            code.addresses.start <= addresses.start && addresses.end <= bytes_end
+        })
+    }
+
     pub(crate) fn is_code(&self, addresses: &Range<u64>) -> bool {
         self.code.iter().any(|segment| {
             segment.addresses.start <= addresses.start && addresses.end <= segment.addresses.end
@@ -225,21 +235,36 @@ impl<'data> Elf<'data> {
         Some(self.file.section_by_name(name)?.address())
     }
 
-    /// The contents of a section, unpacked if it is compressed; `None` if it is absent or empty
-    /// (as in a debug file) or damaged.
+    /// The contents of a section that is loaded into memory, hence never compressed; `None` if it
+    /// is absent or empty (as in a debug file) or damaged.
     pub(crate) fn section(&self, name: &str) -> Option<Section<'data>> {
         let section = self.file.section_by_name(name)?;
-        let compressed = section.compressed_data().ok()?;
-        if compressed.uncompressed_size > MAX_UNPACKED
-            && compressed.format != object::CompressionFormat::None
-        {
-            return None;
-        }
-        let data = compressed.decompress().ok()?;
-        if data.is_empty() {
+        let contents = section.compressed_data().ok()?;
+        let is_compressed = contents.format != CompressionFormat::None;
+        if is_compressed || contents.data.is_empty() {
             return None;
         }
         Some(Section {
+            address: section.address(),
+            data: Cow::Borrowed(contents.data),
+        })
+    }
+
+    /// `.debug_frame`, unpacked if it is compressed. One that would unpack to an unreasonable size
+    /// is left alone and counted as malformed.
+    pub(crate) fn debug_frame(&self, statistics: &mut Statistics) -> Option<Section<'data>> {
+        let section = self.file.section_by_name(".debug_frame")?;
+        let contents = section.compressed_data().ok()?;
+        let is_compressed = contents.format != CompressionFormat::None;
+        if is_compressed && contents.uncompressed_size > MAX_UNPACKED {
+            statistics.malformed += 1;
+            return None;
+        }
+        let Ok(data) = contents.decompress() else {
+            statistics.malformed += 1;
+            return None;
+        };
+        (!data.is_empty()).then_some(Section {
             address: section.address(),
             data,
         })

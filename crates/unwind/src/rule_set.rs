@@ -40,6 +40,18 @@ impl RuleSet {
         Some(index)
     }
 
+    /// The index of `rule`, if it is there.
+    pub(crate) fn find(&self, rule: Rule) -> Option<u16> {
+        self.indexes.get(&rule).copied()
+    }
+
+    /// Takes back all rules from `len` on, which nobody has seen yet.
+    pub(crate) fn truncate(&mut self, len: usize) {
+        for rule in self.rules.drain(len..) {
+            self.indexes.remove(&rule);
+        }
+    }
+
     /// The rule at `index`; [`Rule::NO_RULE`] if there is none.
     pub fn get(&self, index: u16) -> Rule {
         self.rules

@@ -23,7 +23,8 @@ pub struct Statistics {
     pub malformed: usize,
     /// Entries for addresses outside executable segments, which were skipped.
     pub outside_code: usize,
-    /// Rows whose rule no longer fitted the dictionary; they became [`Rule::NO_RULE`].
+    /// Rows whose rule no longer fitted the dictionary, or was one more than a single table may
+    /// add to it; they became [`Rule::NO_RULE`].
     pub dictionary_full: usize,
 }
 

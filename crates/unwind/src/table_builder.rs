@@ -9,6 +9,11 @@ const MAX_ROWS: usize = 16 << 20;
 /// Most 64 KiB pages one table may span: 4 GiB of code.
 const MAX_PAGES: u64 = 1 << 16;
 
+/// Most rules one table may add to the dictionary. The largest honest binaries (a browser, LLVM)
+/// have fewer than a thousand. Without a limit one file with a new rule in each row would leave
+/// none for all programs that start after it.
+const MAX_NEW_RULES: usize = RuleSet::CAPACITY / 8;
+
 /// Collects rows in ascending order of address and packs them into a [`Table`].
 ///
 /// A row holds until the next one. Rows that say the same as the row before are dropped, and a
@@ -36,6 +41,7 @@ pub struct TableBuilder {
     last_rule: Rule,
     last_address: u64,
     last_row_address: Option<u64>,
+    new_rules: usize,
 }
 
 impl TableBuilder {
@@ -46,7 +52,8 @@ impl TableBuilder {
 
     /// Says that `rule` holds from `address` (ELF virtual address of the object) on.
     ///
-    /// A rule that no longer fits the dictionary becomes [`Rule::NO_RULE`] and is counted.
+    /// A rule that no longer fits the dictionary becomes [`Rule::NO_RULE`] and is counted, and so
+    /// is one beyond what a single table may add.
     ///
     /// # Errors
     /// [`Error::TooLarge`] when the table would have too many rows or span too many pages;
@@ -62,23 +69,25 @@ impl TableBuilder {
         if self.last_row_address == Some(address) {
             self.remove_last_row(rules);
         }
-        if !self.rows.is_empty() && rule == self.last_rule {
+        // Before the first row no rule holds.
+        if rule == self.last_rule {
             return Ok(());
         }
-        if self.rows.is_empty() && rule == Rule::NO_RULE {
-            return Ok(());
-        }
-        if self.rows.len() >= MAX_ROWS {
-            return Err(too_large("rows", self.rows.len() as u64, MAX_ROWS as u64));
-        }
-        self.open_page(address >> 16)?;
-        let index = match rules.intern(rule) {
+        let index = match self.index_of(rule, rules) {
             Some(index) => index,
             None => {
                 self.statistics.dictionary_full += 1;
                 0
             }
         };
+        let rule = rules.get(index);
+        if rule == self.last_rule {
+            return Ok(());
+        }
+        if self.rows.len() >= MAX_ROWS {
+            return Err(too_large("rows", self.rows.len() as u64, MAX_ROWS as u64));
+        }
+        self.open_page(address >> 16)?;
         self.rows.push(((address as u32) << 16) | u32::from(index));
         self.last_row_address = Some(address);
         self.last_rule = rule;
@@ -126,6 +135,18 @@ impl TableBuilder {
         statistics.rows = row_count;
         statistics.bytes = words.len() * size_of::<u32>();
         Ok(Table { words, statistics })
+    }
+
+    fn index_of(&mut self, rule: Rule, rules: &mut RuleSet) -> Option<u16> {
+        if let Some(index) = rules.find(rule) {
+            return Some(index);
+        }
+        if self.new_rules >= MAX_NEW_RULES {
+            return None;
+        }
+        let index = rules.intern(rule)?;
+        self.new_rules += 1;
+        Some(index)
     }
 
     fn open_page(&mut self, page: u64) -> Result<(), Error> {

@@ -14,6 +14,10 @@ pub(crate) struct GoFunctions<'data> {
     table: Pclntab<'data>,
 }
 
+/// Go's linker aligns functions to 32 bytes. What is left of a function behind its last height is
+/// padding that no pc ever lies in, so it gets no row of its own, which saves a row per function.
+const FUNCTION_ALIGNMENT: u64 = 32;
+
 /// What a function does to stacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Role {
@@ -86,41 +90,61 @@ impl<'data> GoFunctions<'data> {
             if addresses.is_empty() {
                 continue;
             }
-            if !elf.is_code(&addresses) {
+            // The heights of a function take time in proportion to its length, and many functions
+            // may share them, so a length is believed only where there are bytes of code.
+            if !elf.has_code_bytes(&addresses) {
                 statistics.outside_code += 1;
                 continue;
             }
             units.push(Unit {
-                addresses,
+                addresses: self.looked_up_addresses(elf, number, addresses),
                 origin: Origin::Go,
                 offset: number as u64,
             });
         }
     }
 
-    /// Pushes the rows of function `number`, which starts at `start`, that lie below `limit`.
+    /// The addresses that are looked up for function `number`: its own, but for the trampoline of
+    /// signal handlers the byte before too. A handler returns to its first byte, and return
+    /// addresses are looked up one lower.
+    fn looked_up_addresses(
+        &self,
+        elf: &Elf<'_>,
+        number: usize,
+        addresses: Range<u64>,
+    ) -> Range<u64> {
+        let Some(function) = self.table.function(number) else {
+            return addresses;
+        };
+        let extended = addresses.start.saturating_sub(1)..addresses.end;
+        let is_extended = function.name.starts_with(b"runtime.sigreturn")
+            && Role::of(&function, elf.code_at(addresses.start)) == Role::SignalReturn
+            && elf.is_code(&extended);
+        if is_extended { extended } else { addresses }
+    }
+
+    /// Pushes the rows of function `number` that lie in `addresses`.
     pub(crate) fn push_rows(
         &self,
         elf: &Elf<'_>,
         number: u64,
-        start: u64,
-        limit: u64,
+        addresses: Range<u64>,
         rules: &mut RuleSet,
         builder: &mut TableBuilder,
     ) -> Result<(), Error> {
-        let Some(function) = self.table.function(number as usize) else {
+        let Range { start, end: limit } = addresses;
+        let number = number as usize;
+        let (Some(function), Some(entry)) = (self.table.function(number), self.table.entry(number))
+        else {
             builder.statistics_mut().malformed += 1;
             return builder.push(start, Rule::NO_RULE, rules);
         };
-        let code = elf.code_at(start);
+        let code = elf.code_at(entry);
         let role = Role::of(&function, code);
         builder.statistics_mut().go_functions += 1;
         match role {
             Role::Outermost => return builder.push(start, Rule::END, rules),
-            // The handler returns to the first byte, and return addresses are looked up one lower.
-            Role::SignalReturn => {
-                return builder.push(start.saturating_sub(1), Rule::SIGNAL, rules);
-            }
+            Role::SignalReturn => return builder.push(start, Rule::SIGNAL, rules),
             _ => {}
         }
         // Assembly without a frame has no table: the return address stays on top.
@@ -156,6 +180,14 @@ impl<'data> GoFunctions<'data> {
             };
             row.push(role, rules, builder)?;
             row_start = row_end;
+        }
+        // The rest has no height of its own, and not that of the function before either.
+        let is_padding = row_start > start
+            && limit - row_start < FUNCTION_ALIGNMENT
+            && limit.is_multiple_of(FUNCTION_ALIGNMENT / 2);
+        if row_start < limit && !is_padding {
+            builder.statistics_mut().malformed += usize::from(row_start == start);
+            return builder.push(row_start, Rule::NO_RULE, rules);
         }
         Ok(())
     }

@@ -33,7 +33,17 @@ pub(crate) fn source(name: &str) -> PathBuf {
         .join(name)
 }
 
-/// Compiles tests/programs/`name`; `None` where the toolchain cannot build that kind of program.
+/// What compilers say when the toolchain lacks what a kind of program needs.
+const MISSING_PARTS: [&str; 5] = [
+    "cannot find",
+    "may not be installed",
+    "can't find crate for",
+    "unrecognized command",
+    "No such file or directory",
+];
+
+/// Compiles tests/programs/`name`; `None` where the toolchain lacks something that this kind of
+/// program needs.
 pub(crate) fn compile(
     compiler: &str,
     name: &str,
@@ -52,6 +62,8 @@ pub(crate) fn compile(
     let result = command.output().expect("the compiler runs, as was checked");
     if !result.status.success() {
         let message = String::from_utf8_lossy(&result.stderr);
+        let is_missing = MISSING_PARTS.iter().any(|part| message.contains(part));
+        assert!(is_missing, "{compiler} cannot build {name}: {message}");
         eprintln!(
             "skipped: {compiler} {} cannot build {name}: {message}",
             flags.join(" ")
