@@ -1,7 +1,10 @@
 // Answers of the API that no model module owns. Fields a server may leave out are optional.
 
+import type { PartialHead } from "../model/columns.ts";
+import type { QualitySource } from "../model/quality.ts";
+
 /** `/api/v1/top`: one row a function, computed before any pruning. */
-export interface TopAnswer {
+export interface TopAnswer extends PartialHead {
   type: string;
   unit: string;
   total: number;
@@ -20,12 +23,24 @@ export interface TopFunction {
 }
 
 /** `/api/v1/status`, the parts the window shows. */
-export interface StatusAnswer {
+export interface StatusAnswer extends QualitySource {
   version?: string;
   uptime_seconds?: number;
-  drops?: { reason: string; count: number }[];
-  /** `samples` and a count for each result code of the unwinder. */
-  quality?: Record<string, number | null>;
-  storage?: { blocks?: number; bytes?: number; head_samples?: number; wal_bytes?: number };
-  agents?: { host?: string; version?: string; last_seen_ms?: number }[];
+  storage?: {
+    blocks?: number;
+    bytes?: number;
+    head_samples?: number;
+    wal_bytes?: number;
+    /** Why the newest data could not be written to a block, while it cannot. */
+    last_flush_error?: string | null;
+  };
+  agents?: AgentEntry[];
+}
+
+export interface AgentEntry {
+  host?: string;
+  version?: string;
+  last_seen_ms?: number;
+  /** Not heard of for a while. */
+  is_stale?: boolean;
 }

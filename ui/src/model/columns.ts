@@ -2,7 +2,14 @@
 // Nothing is parsed per node: one JSON header, then little-endian columns at multiples of 8.
 
 /** What the header of a CFG1 answer says. Times are unix milliseconds, `total` is in `unit`. */
-export interface FlameHeader {
+/** In the head of every answer about values. */
+export interface PartialHead {
+  /** The answer holds only a part of what matches. */
+  partial?: boolean;
+  partial_reason?: string;
+}
+
+export interface FlameHeader extends PartialHead {
   schema: string;
   type: string;
   unit: string;
@@ -16,9 +23,6 @@ export interface FlameHeader {
   /** Nodes folded into `other` frames to keep the answer small; their value is still in the totals. */
   pruned: number;
   hint?: string;
-  /** The server stopped at its budget: the tree holds a part of what matches. */
-  partial?: boolean;
-  partial_reason?: string;
   kinds: string[];
   columns: ColumnEntry[];
 }

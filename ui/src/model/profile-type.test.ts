@@ -1,6 +1,5 @@
 import { expect, it } from "vitest";
 import { isCpuTime, isGauge, parseTypeId, resolveType, typeTitle } from "./profile-type.ts";
-import { qualityOf } from "./quality.ts";
 import { filterTop, sortTop } from "./top.ts";
 
 const CPU = parseTypeId("process_cpu:cpu:nanoseconds:cpu:nanoseconds");
@@ -31,34 +30,6 @@ it("knows cores, levels and names", () => {
   expect(isGauge(CPU.id)).toBe(false);
   expect(typeTitle(CPU)).toBe("CPU time");
   expect(typeTitle(INUSE)).toBe("Memory in use (inuse space)");
-});
-
-it("orders problems of unwinding and sums the drops", () => {
-  const quality = qualityOf({
-    quality: { samples: 120, complete: 90, no_table: 3, truncated_stack: 7, bad_read: 0, kernel_only: 20, complete_share: 0.9 },
-    drops: [
-      { reason: "a", count: 2 },
-      { reason: "b", count: 3 },
-    ],
-  });
-  expect(quality).toEqual({
-    samples: 120,
-    userStacks: 100,
-    complete: 90,
-    problems: [
-      { name: "truncated_stack", count: 7 },
-      { name: "no_table", count: 3 },
-    ],
-    dropped: 5,
-  });
-  expect(qualityOf({ quality: { samples: 873 } })).toMatchObject({ samples: 873, userStacks: 0 });
-  expect(qualityOf({ quality: { samples: null } })).toEqual({
-    samples: 0,
-    userStacks: 0,
-    complete: 0,
-    problems: [],
-    dropped: 0,
-  });
 });
 
 it("sorts the table with ties by name, and filters by the field searched", () => {

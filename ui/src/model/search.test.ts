@@ -1,12 +1,25 @@
 import { describe, expect, it } from "vitest";
 import { encodeTree, generateTree } from "../../bench/generate.ts";
 import { FlameTree } from "./flame-tree.ts";
-import { escapeForSearch, matchedWithin, matchFrames, parseSearch, summarizeMatches, type SearchPattern } from "./search.ts";
+import {
+  escapeForSearch,
+  matchedWithin,
+  matchFrames,
+  parseSearch,
+  summarizeMatches,
+  type SearchPattern,
+} from "./search.ts";
 
 function pattern(text: string): SearchPattern {
   const parsed = parseSearch(text);
   if (!parsed.ok || !parsed.pattern) throw new Error(`no pattern: ${text}`);
   return parsed.pattern;
+}
+
+function matchesIn(tree: FlameTree, text: string): Uint8Array {
+  const matched = matchFrames(tree.frames, pattern(text));
+  if (!matched) throw new Error(`no time for ${text}`);
+  return matched;
 }
 
 const RECURSIVE = FlameTree.decode(
@@ -29,7 +42,7 @@ const RECURSIVE = FlameTree.decode(
     ],
   }),
 );
-const share = (text: string): number => summarizeMatches(RECURSIVE, matchFrames(RECURSIVE.frames, pattern(text))).total;
+const share = (text: string): number => summarizeMatches(RECURSIVE, matchesIn(RECURSIVE, text)).total;
 
 describe("search", () => {
   it("counts a stack once, however many of its frames match", () => {
@@ -40,27 +53,48 @@ describe("search", () => {
   });
 
   it("lists the topmost places, and searches below a node when asked", () => {
-    const matched = matchFrames(RECURSIVE.frames, pattern("walk"));
+    const matched = matchesIn(RECURSIVE, "walk");
     expect(summarizeMatches(RECURSIVE, matched).nodes).toEqual([1]);
     expect(summarizeMatches(RECURSIVE, matched, 4)).toEqual({ total: 0, nodes: [] });
   });
 
   it("knows the share of a view, also below a match", () => {
-    const matched = matchFrames(RECURSIVE.frames, pattern("malloc"));
+    const matched = matchesIn(RECURSIVE, "malloc");
     expect(matchedWithin(RECURSIVE, matched, 2)).toBe(5);
     expect(matchedWithin(RECURSIVE, matched, 4)).toBe(0);
-    const above = matchFrames(RECURSIVE.frames, pattern("walk"));
+    const above = matchesIn(RECURSIVE, "walk");
     expect(matchedWithin(RECURSIVE, above, 3)).toBe(5);
   });
 
   it("sums what a stack-by-stack count sums", () => {
     const tree = FlameTree.decode(generateTree(5_000, 300, 9));
-    const matched = matchFrames(tree.frames, pattern("function_1"));
+    const matched = matchesIn(tree, "function_1");
     let counted = 0;
     for (let node = 0; node < tree.length; node++) {
       if (tree.pathTo(node).some((step) => matched[tree.frame[step]] === 1)) counted += tree.self[node];
     }
     expect(summarizeMatches(tree, matched).total).toBe(counted);
+  });
+
+  it("does not take the folded remainder for a function", () => {
+    const tree = FlameTree.decode(
+      encodeTree({
+        frame: { name: "total" },
+        self: 0,
+        children: [
+          { frame: { name: "other_work", kind: "rust" }, self: 10 },
+          { frame: { name: "other", kind: "other" }, self: 90 },
+        ],
+      }),
+    );
+    expect(summarizeMatches(tree, matchesIn(tree, "other")).total).toBe(10);
+  });
+
+  it("gives up when its time is up", () => {
+    const tree = FlameTree.decode(generateTree(5_000, 300, 9));
+    let checks = 0;
+    expect(matchFrames(tree.frames, pattern("function"), () => ++checks > 2)).toBeUndefined();
+    expect(checks).toBe(3);
   });
 
   it("searches other fields by prefix", () => {

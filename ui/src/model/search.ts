@@ -32,11 +32,21 @@ function hasCapital(source: string): boolean {
   return /\p{Lu}/u.test(source.replace(/\\./g, ""));
 }
 
-/** One flag a frame. Frame 0, the root, never matches. */
-export function matchFrames(frames: FrameTable, pattern: SearchPattern): Uint8Array {
+const FRAMES_BETWEEN_CHECKS = 64;
+
+/**
+ * One flag a frame; `undefined` when the time was up first. The root never matches, nor does what was folded: nobody knows which
+ * functions are in it. An expression may take exponential time on a name, and the page must not stand still for it.
+ */
+export function matchFrames(
+  frames: FrameTable,
+  pattern: SearchPattern,
+  isTimeUp: () => boolean = () => false,
+): Uint8Array | undefined {
   const matched = new Uint8Array(frames.length);
   for (let frame = 1; frame < frames.length; frame++) {
-    if (pattern.expression.test(fieldOf(frames, frame, pattern.field))) matched[frame] = 1;
+    if (frame % FRAMES_BETWEEN_CHECKS === 0 && isTimeUp()) return undefined;
+    if (!frames.isOther(frame) && pattern.expression.test(fieldOf(frames, frame, pattern.field))) matched[frame] = 1;
   }
   return matched;
 }

@@ -1,9 +1,10 @@
 // Series on one time axis, the heaviest first, the rest summed, stacked for drawing.
 
+import type { PartialHead } from "./columns.ts";
 import type { TimeRange } from "./time-range.ts";
 
 /** The answer of `/api/v1/series`. A point is the start of its step and the sum in it; steps without a profile are absent. */
-export interface SeriesAnswer {
+export interface SeriesAnswer extends PartialHead {
   type: string;
   unit: string;
   /** Unix milliseconds. */

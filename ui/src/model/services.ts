@@ -1,5 +1,6 @@
 // What the services list says about each service, worked out from `/api/v1/services`.
 
+import type { PartialHead } from "./columns.ts";
 import type { TimeRange } from "./time-range.ts";
 
 /** One entry of `/api/v1/services`. Values are in the answer's unit. */
@@ -11,7 +12,7 @@ export interface ServiceEntry {
   sparkline: number[];
 }
 
-export interface ServicesAnswer {
+export interface ServicesAnswer extends PartialHead {
   type: string;
   unit: string;
   from: number;

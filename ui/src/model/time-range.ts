@@ -7,38 +7,86 @@ export interface TimeRange {
   to: number;
 }
 
-export interface RangePreset {
+interface RangePreset {
   from: string;
   label: string;
-  short: string;
 }
 
 export const PRESETS: readonly RangePreset[] = [
-  { from: "now-5m", label: "Last 5 minutes", short: "5 min" },
-  { from: "now-15m", label: "Last 15 minutes", short: "15 min" },
-  { from: "now-1h", label: "Last hour", short: "1 h" },
-  { from: "now-3h", label: "Last 3 hours", short: "3 h" },
-  { from: "now-12h", label: "Last 12 hours", short: "12 h" },
-  { from: "now-1d", label: "Last 24 hours", short: "24 h" },
-  { from: "now-7d", label: "Last 7 days", short: "7 d" },
+  { from: "now-5m", label: "Last 5 minutes" },
+  { from: "now-15m", label: "Last 15 minutes" },
+  { from: "now-1h", label: "Last hour" },
+  { from: "now-3h", label: "Last 3 hours" },
+  { from: "now-12h", label: "Last 12 hours" },
+  { from: "now-1d", label: "Last 24 hours" },
+  { from: "now-7d", label: "Last 7 days" },
 ];
 
-const UNIT_MILLISECONDS: Record<string, number> = { ms: 1, s: 1e3, m: 60e3, h: 3600e3, d: 86400e3, w: 7 * 86400e3 };
+const UNIT_MILLISECONDS: Record<string, number> = {
+  ms: 1,
+  s: 1e3,
+  m: 60e3,
+  h: 3600e3,
+  d: 86400e3,
+  w: 7 * 86400e3,
+  M: 30 * 86400e3,
+  y: 365 * 86400e3,
+};
 
 /** Numbers from here on are milliseconds, below it seconds: 1e11 seconds is the year 5138, 1e11 milliseconds is 1973. */
 const MILLISECONDS_FROM = 1e11;
+const MILLISECONDS_END = 1e14;
 
-/** Unix milliseconds, or `undefined` when the text is no time. */
+/** Unix milliseconds, or `undefined` when the text is no time. The grammar is the server's (crates/server/src/time.rs). */
 export function resolveTime(text: string, nowMilliseconds: number): number | undefined {
   const trimmed = text.trim();
-  const relative = /^now(?:-(\d+(?:\.\d+)?)(ms|s|m|h|d|w))?$/.exec(trimmed);
-  if (relative) return nowMilliseconds - Number(relative[1] ?? 0) * (UNIT_MILLISECONDS[relative[2] ?? "s"] ?? 0);
+  if (isRelative(trimmed)) return resolveRelative(trimmed.slice("now".length), nowMilliseconds);
   if (/^\d+(\.\d+)?$/.test(trimmed)) {
     const number = Number(trimmed);
+    if (number >= MILLISECONDS_END) return undefined;
     return Math.round(number >= MILLISECONDS_FROM ? number : number * 1e3);
   }
-  const parsed = /^\d{4}-/.test(trimmed) ? Date.parse(trimmed) : Number.NaN;
+  // With a zone: without one the same link would mean another time elsewhere.
+  const isDated = /^\d{4}-\d{2}-\d{2}[Tt ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?([Zz]|[+-]\d{2}:\d{2})$/.test(trimmed);
+  const parsed = isDated ? Date.parse(trimmed) : Number.NaN;
   return Number.isNaN(parsed) ? undefined : parsed;
+}
+
+/** What follows `now`: nothing, `-1h`, `-1h30m`, `+5m`. */
+function resolveRelative(offset: string, now: number): number | undefined {
+  if (offset === "") return now;
+  if (!/^[+-](?:\d+(?:ms|[smhdwMy]))+$/.test(offset)) return undefined;
+  const parts = [...offset.matchAll(/(\d+)(ms|[smhdwMy])/g)];
+  const sum = parts.reduce((total, [, count, unit]) => total + Number(count) * (UNIT_MILLISECONDS[unit] ?? 0), 0);
+  return offset.startsWith("-") ? now - sum : now + sum;
+}
+
+/** What a reader typed, as it is sent: a date without a zone is the reader's own, and so is a day, which begins at its midnight. */
+export function timeParameter(typed: string): string {
+  const text = typed.trim();
+  const found = /^(\d{4}-\d{2}-\d{2})(?:[ T](\d{2}:\d{2}(?::\d{2})?))?$/.exec(text);
+  // The language reads a date alone as UTC, one with a time as local.
+  const local = found ? Date.parse(`${found[1]}T${found[2] ?? "00:00"}`) : Number.NaN;
+  return Number.isNaN(local) ? text : String(local);
+}
+
+/** Twice the range around the same centre, but never into the future. A range that moves with the time goes on moving. */
+export function widened(from: string, to: string, shown: TimeRange, now: number): { from: string; to: string } {
+  const movesWithTime = isRelative(from) && isRelative(to);
+  const width = shown.to - shown.from;
+  const ahead = movesWithTime ? (resolveTime(to, now) ?? now) - now : shown.to - now;
+  const end = Math.min(Math.max(0, ahead), ahead + width / 2);
+  if (movesWithTime) return { from: relativeTime(end - 2 * width), to: relativeTime(end) };
+  return { from: String(Math.round(now + end - 2 * width)), to: String(Math.round(now + end)) };
+}
+
+/** `now-2h` for two hours ago: the largest unit without a remainder, to the second. */
+function relativeTime(offset: number): string {
+  const seconds = Math.round(Math.abs(offset) / 1e3);
+  if (seconds === 0) return "now";
+  const units = ["d", "h", "m"] as const;
+  const unit = units.find((name) => (seconds * 1e3) % UNIT_MILLISECONDS[name] === 0) ?? "s";
+  return `now${offset < 0 ? "-" : "+"}${(seconds * 1e3) / UNIT_MILLISECONDS[unit]}${unit}`;
 }
 
 export function isRelative(text: string): boolean {
@@ -59,7 +107,7 @@ export function formatClock(milliseconds: number, options: { date?: boolean; sec
 export function describeRange(from: string, to: string, resolved: TimeRange): string {
   const preset = to === "now" ? PRESETS.find((candidate) => candidate.from === from) : undefined;
   if (preset) return preset.label;
-  if (isRelative(from) && to === "now") return `Last ${from.slice("now-".length)}`;
+  if (from.startsWith("now-") && to === "now") return `Last ${from.slice("now-".length)}`;
   const sameDay = new Date(resolved.from).toDateString() === new Date(resolved.to).toDateString();
   return `${formatClock(resolved.from, { date: true })} – ${formatClock(resolved.to, { date: !sameDay })}`;
 }

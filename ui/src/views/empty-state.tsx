@@ -3,7 +3,8 @@
 import { computed } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { ApiError, UNREACHABLE } from "../api/client.ts";
-import { flame, flameTree, linkIsNewer, refresh, services, top, update, view } from "./store.ts";
+import type { PartialHead } from "../model/columns.ts";
+import { flame, flameTree, linkIsNewer, refresh, series, services, top, update, view } from "./store.ts";
 
 export const hasFlameGraph = computed(() => flameTree.value !== undefined && !flameTree.value.isEmpty);
 
@@ -105,6 +106,18 @@ export function TableState() {
   );
 }
 
+/** Why any of the answers is only a part of what matches, each reason once. What helps depends on it: it says so itself. */
+const partialReasons = computed(() => {
+  const heads: (PartialHead | undefined)[] = [
+    flame.value.data?.header,
+    services.value.data,
+    series.value.data,
+    top.value.data,
+  ];
+  const partial = heads.filter((head) => head?.partial);
+  return [...new Set(partial.map((head) => head?.partial_reason ?? "this is a part of what matches"))];
+});
+
 /** Above everything else: conditions that make what is shown less than it seems. */
 export function Notices() {
   const { data, error } = flame.value;
@@ -114,12 +127,9 @@ export function Notices() {
         <Banner>This link was made by a newer Candela: what this version knows of it is shown.</Banner>
       )}
       {error?.code === UNREACHABLE && data && <Banner>The server does not answer; this is what it said last.</Banner>}
-      {data?.header.partial && (
-        <Banner>
-          This is a part of what matches: {data.header.partial_reason ?? "the query reached its budget"}. A shorter
-          range shows all of it.
-        </Banner>
-      )}
+      {partialReasons.value.map((reason) => (
+        <Banner key={reason}>{capitalized(reason)}.</Banner>
+      ))}
     </>
   );
 }

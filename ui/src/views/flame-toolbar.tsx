@@ -4,7 +4,7 @@ import { ROOT } from "../model/flame-tree.ts";
 import { formatInteger, formatShare } from "../model/units.ts";
 import type { ColorBy } from "../state/schema.ts";
 import { stepHighlight, zoomTo, zoomToHighlight } from "./actions.ts";
-import { highlight, highlightInView, isZoomLost, parsedSearch, zoomedNode } from "./highlight.ts";
+import { highlight, highlightInView, isSearchTooSlow, isZoomLost, parsedSearch, zoomedNode } from "./highlight.ts";
 import { CloseIcon, FlipIcon, SearchIcon } from "./icons.tsx";
 import { Segmented } from "./segmented.tsx";
 import { flameTree, update, view } from "./store.ts";
@@ -97,7 +97,15 @@ function SearchShare() {
       </p>
     );
   }
+  if (isSearchTooSlow.value) {
+    return (
+      <p class="search-share is-error" role="status" data-testid="search-share">
+        this expression takes too long: make it simpler
+      </p>
+    );
+  }
   if (!found || !tree) return <p class="search-share" role="status" data-testid="search-share" />;
+  const atLeast = tree.header.pruned > 0 ? "≥ " : "";
   return (
     <p class="search-share" role="status" data-testid="search-share">
       {pinned !== "" && (
@@ -106,10 +114,14 @@ function SearchShare() {
           <ClearButton label="Let go of this function" onClick={() => update({ pinned: "" })} />
         </span>
       )}
-      <strong>{formatShare(found.total, tree.rootTotal)}</strong>
+      <strong title={atLeast === "" ? undefined : "More may be among the small nodes folded into “other”."}>
+        {atLeast}
+        {formatShare(found.total, tree.rootTotal)}
+      </strong>
       <span class="muted">
         of all
-        {inView !== undefined && `, ${formatShare(inView, tree.total[zoomedNode.value])} of view`} in{" "}
+        {inView !== undefined && `, ${atLeast}${formatShare(inView, tree.total[zoomedNode.value])} of view`} in{" "}
+        {atLeast}
         {formatInteger(found.nodes.length)} {found.nodes.length === 1 ? "place" : "places"}
       </span>
       {found.nodes.length > 0 && (

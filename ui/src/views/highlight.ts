@@ -9,22 +9,34 @@ import { flameTree, view } from "./store.ts";
 
 export const perf = new EnginePerf();
 
-export const parsedSearch = computed(() => parseSearch(view.value.search));
+const searchText = computed(() => view.value.search);
+export const parsedSearch = computed(() => parseSearch(searchText.value));
 
-/** The frames the search finds, or `undefined` without a search. */
-const searchedFrames = computed(() => {
+const LONGEST_SEARCH_MILLISECONDS = 250;
+
+/** What the search finds; `matched` is undefined when it took too long. */
+const search = computed(() => {
   const tree = flameTree.value;
   const parsed = parsedSearch.value;
   if (!tree || !parsed.ok || !parsed.pattern) return undefined;
   const startedAt = performance.now();
-  const matched = matchFrames(tree.frames, parsed.pattern);
+  const isTimeUp = (): boolean => performance.now() - startedAt > LONGEST_SEARCH_MILLISECONDS;
+  const matched = matchFrames(tree.frames, parsed.pattern, isTimeUp);
   perf.search(performance.now() - startedAt);
-  return matched;
+  return { matched };
 });
 
+export const isSearchTooSlow = computed(() => search.value !== undefined && search.value.matched === undefined);
+
+/** What the table filters by: nothing that the picture could not be searched by. */
+export const tablePattern = computed(() =>
+  parsedSearch.value.ok && !isSearchTooSlow.value ? parsedSearch.value.pattern : undefined,
+);
+
+const pinnedName = computed(() => view.value.pinned);
 const pinnedFrames = computed(() => {
   const tree = flameTree.value;
-  const name = view.value.pinned;
+  const name = pinnedName.value;
   if (!tree || name === "") return undefined;
   const matched = new Uint8Array(tree.frames.length);
   for (const frame of tree.frames.framesNamed(name)) matched[frame] = 1;
@@ -32,7 +44,7 @@ const pinnedFrames = computed(() => {
 });
 
 /** A pinned function is the narrower question: it wins over the search until it is let go. */
-export const highlightedFrames = computed(() => pinnedFrames.value ?? searchedFrames.value);
+export const highlightedFrames = computed(() => pinnedFrames.value ?? search.value?.matched);
 
 export const highlight = computed<MatchSummary | undefined>(() => {
   const tree = flameTree.value;

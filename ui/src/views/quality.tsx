@@ -1,6 +1,8 @@
 // How far to trust the picture: what the agent could not unwind, what was dropped, who reports.
 
-import { qualityOf } from "../model/quality.ts";
+import type { AgentEntry, StatusAnswer } from "../api/types.ts";
+import { qualityOf, type Quality as QualityFigures } from "../model/quality.ts";
+import { formatClock } from "../model/time-range.ts";
 import { formatBytes, formatCount, formatShare } from "../model/units.ts";
 import { Popover } from "./popover.tsx";
 import { status } from "./store.ts";
@@ -11,62 +13,108 @@ const WORRYING_SHARE = 0.95;
 export function Quality() {
   const answer = status.value.data;
   if (!answer) return null;
-  const { samples, userStacks, complete, problems, dropped } = qualityOf(answer);
-  const agents = answer.agents ?? [];
-  const isWorrying = dropped > 0 || (userStacks > 0 && complete / userStacks < WORRYING_SHARE);
+  const quality = qualityOf(answer);
   return (
     <Popover
       title="Quality of the data"
       align="right"
       above
-      className={`quality${isWorrying ? " is-worrying" : ""}`}
-      label={
-        <>
-          {userStacks > 0 && <span>{formatShare(complete, userStacks)} complete stacks</span>}
-          {dropped > 0 && <span>{formatCount(dropped)} dropped</span>}
-          <span>
-            {agents.length} {agents.length === 1 ? "agent" : "agents"}
-          </span>
-        </>
-      }
+      className="quality"
+      testId="quality"
+      label={<Summary answer={answer} quality={quality} />}
     >
-      {() => (
-        <div class="quality-panel">
-          <Facts
-            title="Stacks since the server started"
-            rows={[
-              ["samples", formatCount(samples)],
-              ["with a user stack", formatCount(userStacks)],
-              ["of these complete", formatShare(complete, userStacks)],
-              ...problems.map(({ name, count }): [string, string] => [
-                name.replaceAll("_", " "),
-                `${formatCount(count)} · ${formatShare(count, userStacks)}`,
-              ]),
-            ]}
-          />
-          <Facts
-            title="Dropped"
-            rows={(answer.drops ?? [])
-              .filter(({ count }) => count > 0)
-              .map(({ reason, count }) => [reason.replaceAll("_", " "), formatCount(count)])}
-            none="nothing"
-          />
-          <Facts
-            title="Agents"
-            rows={agents.map(({ host = "?", version = "" }) => [host, version])}
-            none="none has reported"
-          />
-          <Facts
-            title={`Storage${answer.version ? `, candela ${answer.version}` : ""}`}
-            rows={[
-              ["blocks", `${formatCount(answer.storage?.blocks ?? 0)} · ${formatBytes(answer.storage?.bytes ?? 0)}`],
-              ["not yet in a block", `${formatCount(answer.storage?.head_samples ?? 0)} samples`],
-            ]}
-          />
-        </div>
-      )}
+      {() => <Details answer={answer} quality={quality} />}
     </Popover>
   );
+}
+
+interface QualityProps {
+  answer: StatusAnswer;
+  quality: QualityFigures;
+}
+
+/** Only the words that give cause for worry have the colour of it. */
+function Summary({ answer, quality }: QualityProps) {
+  const { userStacks, complete, losses } = quality;
+  const agents = answer.agents ?? [];
+  const present = agents.filter((agent) => !agent.is_stale).length;
+  return (
+    <>
+      {userStacks > 0 ? (
+        <span class={worryClass(complete / userStacks < WORRYING_SHARE)}>
+          {formatShare(complete, userStacks)} complete stacks
+        </span>
+      ) : (
+        <span>quality of stacks unknown</span>
+      )}
+      {losses.map(({ count, unit, isWorrying }) => (
+        <span key={unit} class={worryClass(isWorrying)}>
+          {formatCount(count)} {unit} lost
+        </span>
+      ))}
+      {answer.storage?.last_flush_error && <span class="is-worrying">data cannot be written</span>}
+      <span class={worryClass(present < agents.length)}>
+        {present < agents.length && `${present} of `}
+        {agents.length} {agents.length === 1 ? "agent" : "agents"}
+      </span>
+    </>
+  );
+}
+
+function worryClass(isWorrying: boolean): string | undefined {
+  return isWorrying ? "is-worrying" : undefined;
+}
+
+function Details({ answer, quality }: QualityProps) {
+  const { samples, userStacks, complete, problems, drops } = quality;
+  const { storage, agents = [], version } = answer;
+  return (
+    <div class="quality-panel">
+      <Facts
+        title="Stacks since the server started"
+        none="unknown: no agent has told this server"
+        rows={
+          samples === 0
+            ? []
+            : [
+                ["samples", formatCount(samples)],
+                ["with a user stack", userStacks > 0 ? formatCount(userStacks) : "unknown"],
+                ["of these complete", formatShare(complete, userStacks)],
+                ...problems.map(({ name, count }): [string, string] => [
+                  name.replaceAll("_", " "),
+                  `${formatCount(count)} · ${formatShare(count, userStacks)}`,
+                ]),
+              ]
+        }
+      />
+      <Facts
+        title="Lost"
+        rows={drops.filter(({ isLoss }) => isLoss).map(dropRow)}
+        none="nothing"
+      />
+      {drops.some(({ isLoss }) => !isLoss) && (
+        <Facts title="Shown with less detail" rows={drops.filter(({ isLoss }) => !isLoss).map(dropRow)} />
+      )}
+      <Facts title="Agents" rows={agents.map(agentRow)} none="none has reported" />
+      <Facts
+        title={`Storage${version ? `, candela ${version}` : ""}`}
+        rows={[
+          ["blocks", `${formatCount(storage?.blocks ?? 0)} · ${formatBytes(storage?.bytes ?? 0)}`],
+          ["not yet in a block", `${formatCount(storage?.head_samples ?? 0)} samples`],
+        ]}
+      />
+      {storage?.last_flush_error && <p class="quality-error">{storage.last_flush_error}</p>}
+    </div>
+  );
+}
+
+function dropRow({ reason, count, unit }: QualityFigures["drops"][number]): [string, string] {
+  return [reason.replaceAll("_", " "), unit === "" ? formatCount(count) : `${formatCount(count)} ${unit}`];
+}
+
+function agentRow({ host = "?", version = "", is_stale: isStale, last_seen_ms: seen }: AgentEntry): [string, string] {
+  if (!isStale) return [host, version];
+  return [host, seen === undefined ? "silent" : `silent since ${formatClock(seen, { date: true })}`];
 }
 
 function Facts({ title, rows, none = "" }: { title: string; rows: [string, string][]; none?: string }) {
@@ -76,7 +124,7 @@ function Facts({ title, rows, none = "" }: { title: string; rows: [string, strin
       {rows.length === 0 && <p class="muted">{none}</p>}
       <dl>
         {rows.map(([name, value]) => (
-          <div key={name}>
+          <div key={`${name} ${value}`}>
             <dt>{name}</dt>
             <dd>{value}</dd>
           </div>

@@ -1,7 +1,7 @@
 // The range: presets, any absolute or relative pair, a step back in width.
 
 import { useState } from "preact/hooks";
-import { describeRange, formatClock, isRelative, PRESETS } from "../model/time-range.ts";
+import { describeRange, formatClock, isRelative, PRESETS, timeParameter, widened } from "../model/time-range.ts";
 import { ChevronIcon, ZoomOutIcon } from "./icons.tsx";
 import { Popover } from "./popover.tsx";
 import { range, update, view } from "./store.ts";
@@ -42,12 +42,9 @@ export function TimePicker() {
   );
 }
 
-/** Wider around the same centre, but never into the future. */
 function widen(): void {
-  const { from, to } = range.peek();
-  const width = to - from;
-  const end = Math.min(Date.now(), to + width / 2);
-  update({ from: String(Math.round(end - 2 * width)), to: String(Math.round(end)) });
+  const { from, to } = view.peek();
+  update(widened(from, to, range.peek(), Date.now()));
 }
 
 function RangePanel({ close }: { close: () => void }) {
@@ -81,7 +78,7 @@ function RangePanel({ close }: { close: () => void }) {
         class="range-form"
         onSubmit={(event) => {
           event.preventDefault();
-          choose(asParameter(fromText), asParameter(toText));
+          choose(timeParameter(fromText), timeParameter(toText));
         }}
       >
         <label>
@@ -99,12 +96,4 @@ function RangePanel({ close }: { close: () => void }) {
       </form>
     </div>
   );
-}
-
-/** A date without a zone is the reader's own: sent as unix milliseconds, so that a link means the same elsewhere. */
-function asParameter(text: string): string {
-  const local = /^\d{4}-\d{2}-\d{2}(?:[ T]\d{2}:\d{2}(?::\d{2})?)?$/.test(text.trim())
-    ? Date.parse(text.trim().replace(" ", "T"))
-    : Number.NaN;
-  return Number.isNaN(local) ? text.trim() : String(local);
 }

@@ -8,21 +8,22 @@ import { shortNameOf } from "../model/names.ts";
 import { filterTop, sortTop } from "../model/top.ts";
 import { pinFunction, zoomToHighlight } from "./actions.ts";
 import { TableState } from "./empty-state.tsx";
-import { hoveredFunction, hoveredNode, parsedSearch } from "./highlight.ts";
+import { hoveredFunction, hoveredNode, tablePattern } from "./highlight.ts";
 import type { SortColumn } from "../state/schema.ts";
 import { flameTree, top, update, view } from "./store.ts";
 
 const ROW_HEIGHT = 25;
 const OVERSCAN = 6;
+const NO_FUNCTIONS: readonly TopFunction[] = [];
 
 export function TopTable() {
   const scroller = useRef<HTMLDivElement>(null);
   const scrollTop = useSignal(0);
   const height = useSignal(600);
   const active = useSignal(-1);
+  const functions = useComputed(() => top.value.data?.functions ?? NO_FUNCTIONS);
   const rows = useComputed(() => {
-    const parsed = parsedSearch.value;
-    const filtered = filterTop(top.value.data?.functions ?? [], parsed.ok ? parsed.pattern : undefined);
+    const filtered = filterTop(functions.value, tablePattern.value);
     return sortTop(filtered, view.value.sortBy, view.value.descending);
   });
 
