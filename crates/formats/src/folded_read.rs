@@ -57,6 +57,14 @@ pub fn read_folded(
         };
         stack.clear();
         for frame in frames.split(';').take(options.limits.max_stack_depth) {
+            let whole = frame;
+            let frame = options.limits.cut(whole);
+            if frame.len() < whole.len() {
+                report.note(
+                    "strings_cut",
+                    "strings longer than the limit were cut at their end",
+                );
+            }
             let location = *locations
                 .entry(frame)
                 .or_insert_with(|| intern_frame(&mut profile, frame));

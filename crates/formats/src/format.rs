@@ -165,11 +165,14 @@ impl fmt::Display for Format {
     }
 }
 
+/// More of the input tells nothing more; callers may hold all of it.
+const DETECTED_BYTES: usize = 64 << 10;
+
 /// The format of some input by its first bytes (a few kilobytes are enough), which may be
 /// compressed; `None` when it is none that can be read.
 #[must_use]
 pub fn detect(first_bytes: &[u8]) -> Option<Format> {
-    let prefix = inflate_prefix(first_bytes);
+    let prefix = inflate_prefix(&first_bytes[..first_bytes.len().min(DETECTED_BYTES)]);
     if prefix.is_empty() {
         return None;
     }
@@ -203,7 +206,8 @@ pub fn read(
         }
         Format::OtlpJson => {
             let bytes = read_inflated(input, options.limits.inflated_bytes())?;
-            otlp::decode_otlp(&otlp::otlp_request_from_json(&bytes)?, options)
+            let request = otlp::otlp_request_from_json(&bytes, &options.limits)?;
+            otlp::decode_otlp(&request, options)
         }
         other => Err(ReadError::NotReadable {
             format: other.name(),

@@ -31,22 +31,34 @@ pub(crate) fn read_inflated(
 
 /// As much of a prefix of the input as inflates, for format detection.
 pub(crate) fn inflate_prefix(prefix: &[u8]) -> Cow<'_, [u8]> {
-    const ENOUGH: u64 = 4096;
+    let mut inflated = Cow::Borrowed(prefix);
+    for _ in 0..MAX_LAYERS {
+        let Some(layer) = prefix_layer(&inflated) else {
+            break;
+        };
+        inflated = Cow::Owned(layer);
+    }
+    inflated
+}
+
+fn prefix_layer(prefix: &[u8]) -> Option<Vec<u8>> {
+    // A layer inside loses some to what the outer one cuts.
+    const ENOUGH: u64 = 16 << 10;
     let mut inflated = Vec::new();
     // The prefix ends somewhere in the compressed stream: what came out before is the answer.
     if prefix.starts_with(&GZIP_MAGIC) {
         let _ = MultiGzDecoder::new(prefix)
             .take(ENOUGH)
             .read_to_end(&mut inflated);
-        return Cow::Owned(inflated);
+        return Some(inflated);
     }
     if prefix.starts_with(&ZSTD_MAGIC) {
         if let Ok(decoder) = zstd::stream::read::Decoder::with_buffer(prefix) {
             let _ = decoder.take(ENOUGH).read_to_end(&mut inflated);
         }
-        return Cow::Owned(inflated);
+        return Some(inflated);
     }
-    Cow::Borrowed(prefix)
+    None
 }
 
 fn inflate_layer(bytes: &[u8], max_bytes: usize) -> Result<Option<Vec<u8>>, ReadError> {

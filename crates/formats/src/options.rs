@@ -12,6 +12,13 @@ pub struct Limits {
     pub max_samples: usize,
     /// Frames of a stack; what is deeper is cut at the leaf and noted.
     pub max_stack_depth: usize,
+    /// Labels of one sample.
+    pub max_labels_per_sample: usize,
+    /// Bytes of a name, a file or any other string; what is longer is cut at its end and noted.
+    pub max_string_bytes: usize,
+    /// Messages inside of one OTLP request: an empty one takes two bytes on the wire and hundreds
+    /// in memory.
+    pub max_messages: usize,
 }
 
 /// What a reader is told besides the bytes.
@@ -40,11 +47,19 @@ impl Default for Limits {
             max_inflated_bytes: 256 << 20,
             max_samples: 4_000_000,
             max_stack_depth: 4096,
+            max_labels_per_sample: 100,
+            max_string_bytes: 65_535,
+            max_messages: 16_000_000,
         }
     }
 }
 
 impl Limits {
+    /// As much of a string as may be kept.
+    pub(crate) fn cut<'a>(&self, text: &'a str) -> &'a str {
+        &text[..text.floor_char_boundary(self.max_string_bytes)]
+    }
+
     pub(crate) fn inflated_bytes(&self) -> usize {
         self.max_inflated_bytes.min(HARD_INFLATED_LIMIT)
     }

@@ -2,6 +2,10 @@
 
 use std::fmt;
 
+/// Hosts of one request whose agents are heard: a request comes from one agent, or from a gateway
+/// that batches a few.
+const MAX_AGENTS: usize = 64;
+
 /// What reading or writing changed, so that nothing is lost silently.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
@@ -9,8 +13,8 @@ pub struct Report {
     pub notes: Vec<Note>,
     /// Profiles of a request that were refused while others were taken (OTLP).
     pub rejected: Vec<Rejection>,
-    /// What our agent says of its own work: attributes `candela.*` (OTLP).
-    pub attributes: Vec<(String, AttributeValue)>,
+    /// What agents say of their own work (OTLP), each host once.
+    pub agents: Vec<AgentReport>,
     /// The column that the profile's writer meant to be shown first (pprof).
     pub default_sample_type: Option<String>,
     /// Free text that the profile carries (pprof).
@@ -41,6 +45,17 @@ pub struct Rejection {
     pub example: String,
 }
 
+/// What an agent says of its own work with a profile: attributes `candela.*`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AgentReport {
+    /// The label `host` of the profile; empty when it has none.
+    pub host: String,
+    /// Start of the profile, nanoseconds since the Unix epoch: of two reports the later one counts.
+    pub start_ns: i64,
+    /// Names, with their prefix, and values.
+    pub attributes: Vec<(String, AttributeValue)>,
+}
+
 /// The value of an attribute that is not a label.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AttributeValue {
@@ -68,8 +83,26 @@ impl Report {
         self.notes.push(Note { code, count, text });
     }
 
+    /// Takes what an agent says; of several reports of a host the latest counts.
+    pub(crate) fn hear(&mut self, agent: AgentReport) {
+        let count = self.agents.len();
+        let known = self
+            .agents
+            .iter_mut()
+            .find(|known| known.host == agent.host);
+        match known {
+            Some(known) if known.start_ns <= agent.start_ns => *known = agent,
+            Some(_) => {}
+            None if count < MAX_AGENTS => self.agents.push(agent),
+            None => self.note(
+                "agents_not_heard",
+                "a request of too many hosts: what some agents say of themselves was left out",
+            ),
+        }
+    }
+
     /// Counts a refused profile.
-    pub(crate) fn reject(&mut self, reason: &'static str, samples: usize, example: String) {
+    pub(crate) fn reject(&mut self, reason: &'static str, samples: usize, example: &str) {
         let samples = samples as u64;
         if let Some(known) = self
             .rejected
@@ -84,7 +117,7 @@ impl Report {
             reason,
             profiles: 1,
             samples,
-            example,
+            example: example.to_owned(),
         });
     }
 

@@ -3,9 +3,12 @@
 
 mod common;
 
+use candela_formats::AgentReport;
 use candela_formats::AttributeValue;
 use candela_formats::ExportProfilesServiceRequest;
+use candela_formats::Limits;
 use candela_formats::OtlpOptions;
+use candela_formats::ReadError;
 use candela_formats::ReadOptions;
 use candela_formats::Report;
 use candela_formats::decode_otlp;
@@ -17,12 +20,15 @@ use candela_formats::read_pprof;
 use candela_model::FrameKind;
 use candela_model::Labels;
 use candela_model::Profile;
-use common::corpus;
-use common::manifest;
 use common::otlp_request::ebpf_request;
 use common::otlp_request::text;
+use common::real_files;
 use opentelemetry_proto::tonic::profiles::v1development as wire;
 use prost::Message;
+
+fn from_json(text: &str) -> Result<ExportProfilesServiceRequest, ReadError> {
+    otlp_request_from_json(text.as_bytes(), &Limits::default())
+}
 
 fn decode(request: &ExportProfilesServiceRequest) -> (Profile, Report) {
     decode_otlp(request, &ReadOptions::default()).unwrap()
@@ -267,18 +273,23 @@ fn what_our_agent_says_of_itself_arrives_once() {
         ],
     };
     let (again, report) = decode(&encode_otlp(&twice, &options));
-    assert_eq!(report.attributes, options.attributes);
+    let agent = AgentReport {
+        host: "h".to_owned(),
+        start_ns: profile.series[0].start_ns,
+        attributes: options.attributes,
+    };
+    assert_eq!(report.agents, [agent]);
     assert_eq!(again.series[0].labels.get("host"), Some("h"));
     assert_eq!(again.series[0].labels.get("candela.agent.version"), None);
 }
 
 #[test]
 fn the_dictionary_has_no_duplicates_and_no_orphans() {
-    for (name, expected) in manifest("pprof") {
-        if expected != "ok" {
+    for file in real_files("pprof") {
+        if file.expected != "ok" {
             continue;
         }
-        let bytes = std::fs::read(corpus("pprof").unwrap().join(&name)).unwrap();
+        let (name, bytes) = (file.name, file.bytes);
         let options = ReadOptions {
             default_service: "test".to_owned(),
             ..ReadOptions::default()
@@ -376,7 +387,7 @@ fn json_leaves_nothing_out() {
         json["dictionary"]["linkTable"][1]["spanId"],
         "0808080808080808"
     );
-    let again = otlp_request_from_json(json.to_string().as_bytes()).unwrap();
+    let again = from_json(&json.to_string()).unwrap();
     let (expected, _) = decode(&request);
     common::assert_same_content(&decode(&again).0, &expected, "json");
     assert_eq!(again.dictionary, request.dictionary);
@@ -390,7 +401,7 @@ fn json_takes_numbers_either_way_and_defaults() {
         "resourceProfiles":[{"scopeProfiles":[{"profiles":[{"sampleType":{"typeStrindex":1,"unitStrindex":2},
         "timeUnixNano":"1700000000000000000","unknownField":true,
         "samples":[{"stackIndex":1,"values":["5"]},{"stackIndex":1,"values":[7]}]}]}]}]}"#;
-    let (profile, report) = decode(&otlp_request_from_json(text.as_bytes()).unwrap());
+    let (profile, report) = decode(&from_json(text).unwrap());
     assert_eq!(report, Report::default());
     assert_eq!(profile.series[0].total(), 12);
     assert_eq!(profile.series[0].start_ns, 1_700_000_000_000_000_000);
@@ -411,9 +422,170 @@ fn json_takes_numbers_either_way_and_defaults() {
         ),
     ];
     for (text, part) in cases {
-        let message = otlp_request_from_json(text.as_bytes())
-            .unwrap_err()
-            .to_string();
+        let message = from_json(text).unwrap_err().to_string();
         assert!(message.contains(part), "{text}: {message}");
+    }
+}
+
+/// A request of many profiles with one sample each, all of one resource.
+fn wide_request(
+    profiles: usize,
+    change: impl Fn(&mut wire::Profile),
+) -> ExportProfilesServiceRequest {
+    let mut request = ebpf_request();
+    let scope = &mut request.resource_profiles[0].scope_profiles[0];
+    let mut one = scope.profiles[0].clone();
+    one.samples.truncate(1);
+    change(&mut one);
+    scope.profiles = vec![one; profiles];
+    request
+}
+
+fn pair(key: &str, value: &str) -> opentelemetry_proto::tonic::common::v1::KeyValue {
+    opentelemetry_proto::tonic::common::v1::KeyValue {
+        key: key.to_owned(),
+        value: text(value),
+        key_strindex: 0,
+    }
+}
+
+fn only_rejection(report: &Report) -> (&'static str, u64) {
+    let [rejection] = &report.rejected[..] else {
+        panic!("{:?}", report.rejected);
+    };
+    (rejection.reason, rejection.profiles)
+}
+
+#[test]
+fn empty_messages_are_refused_before_they_take_memory() {
+    let mut options = ReadOptions::default();
+    options.limits.max_messages = 1000;
+    // 1001 empty profiles.
+    let scope = [0x12, 0].repeat(1001);
+    let mut bytes = vec![0x0a, 0xd5, 0x0f, 0x12, 0xd2, 0x0f];
+    bytes.extend(scope);
+    let error = decode_otlp_bytes(&bytes, &options).unwrap_err();
+    assert!(
+        matches!(error, ReadError::TooLarge { limit: 1000, .. }),
+        "{error}"
+    );
+    let json = format!("{{\"resourceProfiles\":[{}{{}}]}}", "{},".repeat(2000));
+    let error = otlp_request_from_json(json.as_bytes(), &options.limits).unwrap_err();
+    assert!(matches!(error, ReadError::TooLarge { .. }), "{error}");
+    // Separators in texts are no values.
+    let json = format!(
+        "{{\"resourceProfiles\":[],\"x\":\"\\\"{}\"}}",
+        "{,".repeat(2000)
+    );
+    assert!(otlp_request_from_json(json.as_bytes(), &options.limits).is_ok());
+}
+
+#[test]
+fn too_many_attributes_refuse_what_has_them() {
+    let mut request = wide_request(3, |_| {});
+    let resource = request.resource_profiles[0].resource.as_mut().unwrap();
+    resource.attributes = vec![pair("a", "b"); 257];
+    assert_eq!(
+        only_rejection(&decode(&request).1),
+        ("too_many_attributes", 3)
+    );
+
+    let request = wide_request(2, |one| one.attribute_indices = vec![1; 257]);
+    assert_eq!(
+        only_rejection(&decode(&request).1),
+        ("too_many_attributes", 2)
+    );
+
+    let request = wide_request(2, |one| one.samples[0].attribute_indices = vec![1; 101]);
+    assert_eq!(
+        only_rejection(&decode(&request).1),
+        ("too_many_sample_labels", 2)
+    );
+}
+
+#[test]
+fn labels_repeated_for_every_series_have_a_bound_together() {
+    let mut request = wide_request(100, |_| {});
+    let resource = request.resource_profiles[0].resource.as_mut().unwrap();
+    resource.attributes.push(pair("long", &"x".repeat(1000)));
+    let mut options = ReadOptions::default();
+    options.limits.max_inflated_bytes = 50_000;
+    let (profile, report) = decode_otlp(&request, &options).unwrap();
+    let (reason, refused) = only_rejection(&report);
+    assert_eq!(reason, "too_many_label_bytes");
+    assert_eq!(profile.series.len() as u64 + refused, 100);
+    assert!(profile.series.len() > 10, "{refused}");
+    assert!(profile.series.len() < 50, "{refused}");
+    assert_eq!(decode(&request).0.series.len(), 100);
+}
+
+#[test]
+fn samples_of_very_many_services_take_no_quadratic_time() {
+    const SERVICES: i32 = 50_000;
+    let mut request = wide_request(1, |_| {});
+    let dictionary = request.dictionary.as_mut().unwrap();
+    dictionary.string_table.push("service.name".to_owned());
+    let samples = &mut request.resource_profiles[0].scope_profiles[0].profiles[0].samples;
+    let template = samples[0].clone();
+    samples.clear();
+    for service in 0..SERVICES {
+        let index = dictionary.attribute_table.len() as i32;
+        dictionary.attribute_table.push(wire::KeyValueAndUnit {
+            key_strindex: 13,
+            value: text(&format!("service-{service}")),
+            unit_strindex: 0,
+        });
+        samples.push(wire::Sample {
+            attribute_indices: vec![index],
+            ..template.clone()
+        });
+    }
+    let (profile, _) = decode(&request);
+    assert_eq!(profile.series.len(), SERVICES as usize);
+}
+
+#[test]
+fn long_strings_of_a_request_are_cut_and_noted() {
+    let mut request = ebpf_request();
+    let dictionary = request.dictionary.as_mut().unwrap();
+    dictionary.string_table[11] = "f".repeat(100_000);
+    let (profile, report) = decode(&request);
+    assert_eq!(report.count("strings_cut"), 1);
+    let longest = profile.symbols.functions().iter();
+    let longest = longest.map(|function| profile.symbols.strings.get(function.name).len());
+    assert_eq!(longest.max(), Some(65_535));
+}
+
+#[test]
+fn of_two_reports_of_an_agent_the_later_counts() {
+    let own = |count| OtlpOptions {
+        resource_attributes: vec![("host.name".to_owned(), AttributeValue::Text("h".to_owned()))],
+        attributes: vec![("candela.drops.x".to_owned(), AttributeValue::Number(count))],
+        ..OtlpOptions::default()
+    };
+    let (mut profile, _) = decode(&ebpf_request());
+    let early = encode_otlp(&profile, &own(1));
+    profile.series[0].start_ns += 10;
+    let late = encode_otlp(&profile, &own(2));
+    for [first, second] in [[&early, &late], [&late, &early]] {
+        // The dictionaries are equal, so that the profiles of one fit to that of the other.
+        let dictionary =
+            |request: &ExportProfilesServiceRequest| request.dictionary.clone().unwrap();
+        let mut both = first.clone();
+        let mut other = second.clone();
+        let offset = dictionary(&both).attribute_table.len() as i32;
+        let table = &mut both.dictionary.as_mut().unwrap().attribute_table;
+        table.extend(dictionary(&other).attribute_table);
+        for one in &mut other.resource_profiles[0].scope_profiles[0].profiles {
+            one.attribute_indices
+                .iter_mut()
+                .for_each(|index| *index += offset);
+        }
+        both.resource_profiles.extend(other.resource_profiles);
+        let (_, report) = decode(&both);
+        let [agent] = &report.agents[..] else {
+            panic!("{:?}", report.agents);
+        };
+        assert_eq!(agent.attributes[0].1, AttributeValue::Number(2));
     }
 }

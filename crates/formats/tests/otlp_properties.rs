@@ -3,6 +3,7 @@
 
 mod common;
 
+use candela_formats::Limits;
 use candela_formats::OtlpOptions;
 use candela_formats::ReadOptions;
 use candela_formats::Report;
@@ -130,7 +131,7 @@ fn without_zeros(profile: &Profile) -> std::collections::BTreeMap<String, i64> {
 proptest! {
     #[test]
     fn any_json_text_is_survived(text in "[\\[\\]{}:,\"a-z0-9]{0,60}") {
-        let _ = otlp_request_from_json(text.as_bytes());
+        let _ = otlp_request_from_json(text.as_bytes(), &Limits::default());
     }
 
     #[test]

@@ -14,9 +14,8 @@ use candela_formats::read_pprof;
 use candela_formats::write_pprof;
 use candela_model::Profile;
 use common::content;
-use common::corpus;
-use common::manifest;
 use common::pprof_proto as proto;
+use common::real_files;
 use proptest::prelude::*;
 use prost::Message;
 
@@ -105,10 +104,10 @@ fn our_stacks(profile: &Profile, column: usize) -> BTreeMap<Vec<String>, i64> {
 
 #[test]
 fn real_files_equal_what_an_independent_decoder_reads() {
-    for (name, expected) in manifest("pprof") {
-        let bytes = std::fs::read(corpus("pprof").unwrap().join(&name)).unwrap();
+    for file in real_files("pprof") {
+        let (name, bytes) = (file.name, file.bytes);
         let result = read_pprof(&bytes[..], &ReadOptions::default());
-        if expected != "ok" {
+        if file.expected != "ok" {
             println!("{name}: {:?}", result.map(|(_, report)| report));
             continue;
         }
@@ -140,11 +139,11 @@ fn real_files_equal_what_an_independent_decoder_reads() {
 
 #[test]
 fn real_files_round_trip() {
-    for (name, expected) in manifest("pprof") {
-        if expected != "ok" {
+    for file in real_files("pprof") {
+        if file.expected != "ok" {
             continue;
         }
-        let bytes = std::fs::read(corpus("pprof").unwrap().join(&name)).unwrap();
+        let (name, bytes) = (file.name, file.bytes);
         let (profile, _) = read_pprof(&bytes[..], &ReadOptions::default()).unwrap();
         let first = written(&profile);
         let (again, report) = read_pprof(&first[..], &ReadOptions::default()).unwrap();
@@ -164,19 +163,19 @@ fn real_files_round_trip() {
 
 #[test]
 fn go_reads_what_we_write() {
-    let Some(folder) = corpus("pprof") else {
-        return;
-    };
     if Command::new("go").arg("version").output().is_err() {
         eprintln!("skipped: no go");
         return;
     }
-    for name in [
+    let names = [
         "parca.alloc_objects.pb.gz",
+        "parca.many.1644509275338070000.pb.gz",
         "parca.labels.pb.gz",
         "large.cpu",
-    ] {
-        let bytes = std::fs::read(folder.join(name)).unwrap();
+    ];
+    let files = real_files("pprof").into_iter();
+    for file in files.filter(|file| names.contains(&&*file.name)) {
+        let (name, bytes) = (&file.name, &file.bytes);
         let (profile, report) = read_pprof(&bytes[..], &ReadOptions::default()).unwrap();
         let file = tempfile::Builder::new()
             .suffix(".pb.gz")
@@ -205,7 +204,12 @@ fn go_reads_what_we_write() {
         };
         let ours = raw(file.path());
         assert!(ours.len() > 5, "{name}: {ours:?}");
-        assert_eq!(ours, raw(&folder.join(name)), "{name}");
+        let original = tempfile::Builder::new()
+            .suffix(".pb.gz")
+            .tempfile()
+            .unwrap();
+        std::fs::write(&original, bytes).unwrap();
+        assert_eq!(ours, raw(original.path()), "{name}");
     }
 }
 
@@ -408,6 +412,75 @@ fn limits_hold() {
         64
     );
     assert_eq!(report.count("stacks_cut"), 1);
+}
+
+fn too_large(profile: &proto::Profile, options: &ReadOptions) -> &'static str {
+    match read_pprof(&profile.encode_to_vec()[..], options) {
+        Err(ReadError::TooLarge { what, .. }) => what,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn what_costs_more_in_memory_than_on_the_wire_is_bounded() {
+    let options = ReadOptions::default();
+    let mut types = small();
+    types.sample_type = vec![proto::ValueType::default(); 65];
+    assert_eq!(too_large(&types, &options), "the number of sample types");
+
+    let mut comments = small();
+    comments.comment = vec![1; 1025];
+    assert_eq!(too_large(&comments, &options), "the number of comments");
+    comments.comment.pop();
+    assert_eq!(read(&comments).unwrap().1.comments.len(), 1024);
+
+    let mut labels = small();
+    labels.sample[0].label = vec![
+        proto::Label {
+            key: 7,
+            str: 8,
+            ..proto::Label::default()
+        };
+        101
+    ];
+    assert_eq!(
+        too_large(&labels, &options),
+        "the number of labels of a sample"
+    );
+
+    // Two columns of ten rows each.
+    let mut rows = small();
+    rows.sample_type = vec![rows.sample_type[0]; 2];
+    rows.sample[0].value = vec![1, 1];
+    rows.sample = vec![rows.sample[0].clone(); 10];
+    let mut options = ReadOptions::default();
+    options.limits.max_samples = 19;
+    assert_eq!(
+        too_large(&rows, &options),
+        "the number of values that are not 0"
+    );
+    options.limits.max_samples = 20;
+    assert!(read_pprof(&rows.encode_to_vec()[..], &options).is_ok());
+}
+
+#[test]
+fn long_strings_are_cut_at_a_character_and_noted() {
+    let mut profile = small();
+    profile.string_table[3] = "é".repeat(10).into_bytes();
+    let mut options = ReadOptions::default();
+    options.limits.max_string_bytes = 15;
+    let (profile, report) = read_pprof(&profile.encode_to_vec()[..], &options).unwrap();
+    assert_eq!(report.count("strings_cut"), 1);
+    let names: Vec<&str> = our_names(&profile);
+    assert!(names.contains(&"é".repeat(7).as_str()), "{names:?}");
+}
+
+fn our_names(profile: &Profile) -> Vec<&str> {
+    let symbols = &profile.symbols;
+    let functions = symbols.functions().iter();
+    functions
+        .map(|function| symbols.strings.get(function.name))
+        .collect()
 }
 
 #[test]

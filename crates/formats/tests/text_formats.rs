@@ -26,8 +26,9 @@ use candela_model::FlameTreeBuilder;
 use candela_model::FrameKind;
 use candela_model::Profile;
 use candela_model::ProfileType;
-use common::corpus;
-use common::manifest;
+use common::found_files;
+use common::real_file;
+use common::real_files;
 use proptest::prelude::*;
 
 fn cpu() -> ProfileType {
@@ -84,8 +85,8 @@ fn plain_sums(text: &str) -> BTreeMap<String, f64> {
 
 #[test]
 fn real_folded_files_keep_their_sums() {
-    for (name, expected) in manifest("folded") {
-        let bytes = std::fs::read(corpus("folded").unwrap().join(&name)).unwrap();
+    for file in real_files("folded") {
+        let (name, bytes) = (file.name, file.bytes);
         assert_eq!(
             detect(&bytes[..bytes.len().min(4096)]),
             Some(Format::Folded),
@@ -94,7 +95,7 @@ fn real_folded_files_keep_their_sums() {
         let (profile, report) = read_folded(&bytes[..], &ReadOptions::default()).unwrap();
         assert_eq!(profile.validate(), Ok(()), "{name}");
         println!("{name}: {:?}", report.notes);
-        if expected == "lenient" {
+        if file.expected == "lenient" {
             assert!(report.count("lines_without_count") > 0, "{name}");
             continue;
         }
@@ -316,10 +317,7 @@ fn an_empty_tree_is_drawn_too() {
 
 #[test]
 fn every_writable_format_takes_a_real_profile_and_readable_ones_read_it_again() {
-    let Some(folder) = corpus("pprof") else {
-        return;
-    };
-    let bytes = std::fs::read(folder.join("parca.alloc_objects.pb.gz")).unwrap();
+    let bytes = real_file("pprof/parca.many.1644509275338070000.pb.gz");
     assert_eq!(detect(&bytes[..4096]), Some(Format::Pprof));
     let (profile, _) = read(Format::Pprof, &bytes[..], &ReadOptions::default()).unwrap();
     let options = WriteOptions {
@@ -360,13 +358,13 @@ fn every_writable_format_takes_a_real_profile_and_readable_ones_read_it_again() 
 
 #[test]
 fn every_real_pprof_file_is_detected() {
-    for (name, expected) in manifest("pprof") {
-        let bytes = std::fs::read(corpus("pprof").unwrap().join(&name)).unwrap();
-        if expected == "ok" {
+    for file in real_files("pprof") {
+        if file.expected == "ok" {
             assert_eq!(
-                detect(&bytes[..bytes.len().min(2048)]),
+                detect(&file.bytes[..file.bytes.len().min(2048)]),
                 Some(Format::Pprof),
-                "{name}"
+                "{}",
+                file.name
             );
         }
     }
@@ -374,22 +372,12 @@ fn every_real_pprof_file_is_detected() {
 
 #[test]
 fn files_of_other_formats_are_not_taken_for_ours() {
-    for folder in [
-        "speedscope",
-        "gecko",
-        "v8",
-        "perf-script",
-        "jfr",
-        "nettrace",
-        "perfetto",
-        "chrome-trace",
-        "callgrind",
-    ] {
-        for (name, _) in manifest(folder) {
-            let bytes = std::fs::read(corpus(folder).unwrap().join(&name)).unwrap();
-            let found = detect(&bytes[..bytes.len().min(4096)]);
-            assert_eq!(found, None, "{folder}/{name}");
-        }
+    let ours = ["chrome-trace", "callgrind", "speedscope"].map(real_files);
+    let of_the_corpus =
+        ["gecko", "v8", "perf-script", "jfr", "nettrace", "perfetto"].map(found_files);
+    for file in ours.iter().chain(&of_the_corpus).flatten() {
+        let found = detect(&file.bytes[..file.bytes.len().min(4096)]);
+        assert_eq!(found, None, "{}", file.name);
     }
 }
 

@@ -1,5 +1,7 @@
 //! A request of OTLP profiles to one profile of many series.
 
+use std::borrow::Cow;
+
 use candela_model::LabelSetId;
 use candela_model::LabelValue;
 use candela_model::Labels;
@@ -9,8 +11,8 @@ use candela_model::ProfileSeries;
 use candela_model::SERVICE_NAME_LABEL;
 use candela_model::Sample;
 use candela_model::SampleLabel;
+use candela_model::StringId;
 use hashbrown::HashMap;
-use opentelemetry_proto::tonic::common::v1::KeyValue;
 use prost::Message;
 
 use crate::error::ReadError;
@@ -18,25 +20,30 @@ use crate::naming::TypeAndUnit;
 use crate::options::ReadOptions;
 use crate::otlp::ExportProfilesServiceRequest;
 use crate::otlp::NAME;
-use crate::otlp::OWN_PREFIX;
-use crate::otlp::PROFILE_NAME_ATTRIBUTE;
 use crate::otlp::attributes::Plain;
-use crate::otlp::attributes::key;
-use crate::otlp::attributes::plain_values;
+use crate::otlp::dictionary::Attribute;
 use crate::otlp::dictionary::Dictionary;
 use crate::otlp::dictionary::entry;
+use crate::otlp::label_budget::LabelBudget;
+use crate::otlp::label_budget::Refusal;
+use crate::otlp::label_budget::check_attribute_count;
+use crate::otlp::message_count::check_message_count;
 use crate::otlp::names::sample_label;
 use crate::otlp::names::series_label;
+use crate::otlp::own::is_own;
+use crate::otlp::own::own_attributes;
+use crate::otlp::own::own_name;
 use crate::otlp::profile_type::ChosenType;
 use crate::otlp::profile_type::Described;
 use crate::otlp::profile_type::choose;
 use crate::otlp::wire;
 use crate::otlp::wire_version;
-use crate::report::AttributeValue;
+use crate::report::AgentReport;
 use crate::report::Report;
 
 /// What OpenTelemetry calls a service that has no name.
 const UNKNOWN_SERVICE: &str = "unknown_service";
+const HOST_LABEL: &str = "host";
 const EXECUTABLE_LABEL: &str = "process_executable_name";
 
 /// Decodes the bytes of a request (or of `ProfilesData`, which has the same fields).
@@ -47,6 +54,7 @@ pub fn decode_otlp_bytes(
     bytes: &[u8],
     options: &ReadOptions,
 ) -> Result<(Profile, Report), ReadError> {
+    check_message_count(bytes, &options.limits)?;
     let request = ExportProfilesServiceRequest::decode(bytes).map_err(|error| {
         let problem = match wire_version::looks_older(bytes) {
             true => wire_version::OLDER.to_owned(),
@@ -103,31 +111,39 @@ pub fn decode_otlp(
                 .to_owned(),
         });
     };
-    let depth = options.limits.max_stack_depth;
-    let dictionary = Dictionary::read(dictionary, &mut profile, &mut report, depth)?;
+    let limits = &options.limits;
+    let dictionary = Dictionary::read(dictionary, &mut profile, &mut report, limits)?;
+    // As much as all of the request may have: labels that outgrow it are repetition.
+    let mut budget = LabelBudget::new(limits.inflated_bytes());
     for resource in &request.resource_profiles {
         let attributes = resource
             .resource
             .as_ref()
             .map(|resource| &resource.attributes[..]);
-        let resource_labels = labels_of(attributes.unwrap_or_default(), &dictionary);
+        let resource_labels = budget.labels(attributes.unwrap_or_default(), dictionary.texts);
         for scope in &resource.scope_profiles {
-            let mut labels = resource_labels.clone();
-            let attributes = scope.scope.as_ref().map(|scope| &scope.attributes[..]);
-            for (name, value) in labels_of(attributes.unwrap_or_default(), &dictionary).iter() {
-                labels.set_default(name, value);
-            }
-            let mut decoder = ScopeDecoder {
+            let labels = scope_labels(&resource_labels, scope, &dictionary, &mut budget);
+            let decoder = labels.map(|labels| ScopeDecoder {
                 dictionary: &dictionary,
                 options,
                 labels,
                 has_cpu_time: has_cpu_time(scope, &dictionary),
                 identities: HashMap::new(),
-                labels_of_identities: Labels::default(),
+                fallback_service: None,
+                budget: &mut budget,
+            });
+            let mut decoder = match decoder {
+                Ok(decoder) => decoder,
+                Err(refusal) => {
+                    for one in &scope.profiles {
+                        report.reject(refusal.reason, one.samples.len(), &refusal.example);
+                    }
+                    continue;
+                }
             };
             for one in &scope.profiles {
                 if let Err(refusal) = decoder.decode(one, &mut profile, &mut report) {
-                    report.reject(refusal.reason, one.samples.len(), refusal.example);
+                    report.reject(refusal.reason, one.samples.len(), &refusal.example);
                 }
             }
         }
@@ -135,30 +151,27 @@ pub fn decode_otlp(
     Ok((profile, report))
 }
 
-/// Why a profile is refused.
-struct Refusal {
-    reason: &'static str,
-    example: String,
-}
-
 /// What the attributes of a sample say.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 struct Identity {
     label_set: LabelSetId,
-    /// The service of the sample, where it is not that of its resource.
-    service: Option<String>,
+    /// The service of the sample, where it is not that of its resource. An id, as thousands of
+    /// samples are compared by it.
+    service: Option<StringId>,
 }
 
 /// Decodes the profiles of one resource and scope.
-struct ScopeDecoder<'a> {
-    dictionary: &'a Dictionary<'a>,
+struct ScopeDecoder<'a, 'request> {
+    dictionary: &'a Dictionary<'request>,
     options: &'a ReadOptions,
     labels: Labels,
     has_cpu_time: bool,
     /// By attribute indices: samples of a thread share them.
     identities: HashMap<&'a [i32], Identity>,
-    /// What the identities were made for: whether a service is known decides over theirs.
-    labels_of_identities: Labels,
+    /// What the identities were made for: the service of samples that name none, where the labels
+    /// of the profile name none either.
+    fallback_service: Option<String>,
+    budget: &'a mut LabelBudget,
 }
 
 fn dangling(table: &str, index: i32) -> Refusal {
@@ -168,24 +181,28 @@ fn dangling(table: &str, index: i32) -> Refusal {
     }
 }
 
-impl<'a> ScopeDecoder<'a> {
+impl<'a> ScopeDecoder<'a, '_> {
     fn decode(
         &mut self,
         one: &'a wire::Profile,
         profile: &mut Profile,
         report: &mut Report,
     ) -> Result<(), Refusal> {
-        let (labels, own_name, own_attributes) = self.profile_attributes(one)?;
-        let chosen = self.chosen_type(one, own_name)?;
+        let attributes = self.attributes(one)?;
+        // What is cheap to refuse comes before labels are copied.
+        let chosen = self.chosen_type(one, own_name(&attributes))?;
         let (start_ns, duration_ns) = self.window(one)?;
-        let mut series_of_service: Vec<(Option<String>, ProfileSeries)> = Vec::new();
-        if self.labels_of_identities != labels {
+        let labels = self.profile_labels(&attributes)?;
+        let fallback_service = self.fallback_of(&labels);
+        if self.fallback_service != fallback_service {
             self.identities.clear();
-            self.labels_of_identities = labels.clone();
+            self.fallback_service = fallback_service;
         }
+        let mut all_series: Vec<ProfileSeries> = Vec::new();
+        let mut position_of_service: HashMap<Option<StringId>, usize> = HashMap::new();
         for sample in &one.samples {
             check_shape(sample)?;
-            let identity = self.identity(&sample.attribute_indices, &labels, profile)?;
+            let identity = self.identity(&sample.attribute_indices, profile)?;
             let stack = entry(&self.dictionary.stacks, sample.stack_index)
                 .copied()
                 .flatten();
@@ -196,25 +213,27 @@ impl<'a> ScopeDecoder<'a> {
                     *entry(&self.dictionary.links, index).ok_or_else(|| dangling("link", index))?
                 }
             };
-            let known = series_of_service
-                .iter()
-                .position(|(service, _)| *service == identity.service);
-            let position = known.unwrap_or_else(|| {
-                let mut labels = labels.clone();
-                if let Some(service) = &identity.service {
-                    labels.set(SERVICE_NAME_LABEL, service.as_str());
+            let position = match position_of_service.get(&identity.service) {
+                Some(&known) => known,
+                None => {
+                    let mut labels = self.budget.copy(&labels)?;
+                    if let Some(service) = identity.service {
+                        let service = profile.symbols.strings.get(service);
+                        self.budget.pay(service.len())?;
+                        labels.set(SERVICE_NAME_LABEL, service);
+                    }
+                    all_series.push(ProfileSeries {
+                        labels: self.options.series_labels(labels),
+                        profile_type: chosen.profile_type.clone(),
+                        start_ns,
+                        duration_ns,
+                        period: one.period.max(0),
+                        samples: Vec::new(),
+                    });
+                    position_of_service.insert(identity.service, all_series.len() - 1);
+                    all_series.len() - 1
                 }
-                let series = ProfileSeries {
-                    labels: self.options.series_labels(labels),
-                    profile_type: chosen.profile_type.clone(),
-                    start_ns,
-                    duration_ns,
-                    period: one.period.max(0),
-                    samples: Vec::new(),
-                };
-                series_of_service.push((identity.service.clone(), series));
-                series_of_service.len() - 1
-            });
+            };
             let template = Sample {
                 stack,
                 value: 0,
@@ -222,54 +241,52 @@ impl<'a> ScopeDecoder<'a> {
                 link,
                 time_ns: 0,
             };
-            let samples = &mut series_of_service[position].1.samples;
+            let samples = &mut all_series[position].samples;
             push_observations(sample, template, chosen.factor, samples)?;
         }
-        let series = series_of_service.into_iter().map(|(_, series)| series);
-        profile.series.extend(series);
-        report.attributes.extend(own_attributes);
+        let own_attributes = own_attributes(&attributes);
+        if !own_attributes.is_empty() {
+            report.hear(AgentReport {
+                host: labels.get(HOST_LABEL).unwrap_or("").to_owned(),
+                start_ns,
+                attributes: own_attributes,
+            });
+        }
+        profile.series.extend(all_series);
         Ok(())
     }
 
-    /// Labels with those of the profile itself, our name for it, and what else is ours.
-    #[expect(
-        clippy::type_complexity,
-        reason = "three results of one walk, used at one place"
-    )]
-    fn profile_attributes(
-        &self,
-        one: &wire::Profile,
-    ) -> Result<(Labels, Option<&'a str>, Vec<(String, AttributeValue)>), Refusal> {
-        let dictionary: &'a Dictionary<'a> = self.dictionary;
-        let mut labels = self.labels.clone();
-        let mut own_name = None;
-        let mut own_attributes = Vec::new();
-        for &index in &one.attribute_indices {
-            let attribute = dictionary
-                .attribute(index)
-                .ok_or_else(|| dangling("attribute", index))?;
-            let Some(value) = attribute.values.first() else {
-                continue;
-            };
-            match value {
-                Plain::Text(name) if attribute.key == PROFILE_NAME_ATTRIBUTE => {
-                    own_name = Some(name.as_str());
-                }
-                value if attribute.key.starts_with(OWN_PREFIX) => {
-                    let value = match value.clone() {
-                        Plain::Text(text) => AttributeValue::Text(text),
-                        Plain::Number(number) => AttributeValue::Number(number),
-                    };
-                    own_attributes.push((attribute.key.to_owned(), value));
-                }
-                // `pprof.*` describe the file that a profile was converted from.
-                _ if attribute.key.starts_with("pprof.") => {}
-                value => {
-                    labels.set_default(series_label(attribute.key), &value.clone().into_text());
-                }
+    fn attributes(&self, one: &wire::Profile) -> Result<Vec<&'a Attribute<'a>>, Refusal> {
+        check_attribute_count(one.attribute_indices.len())?;
+        let dictionary: &'a Dictionary<'_> = self.dictionary;
+        let attributes = one.attribute_indices.iter().map(|&index| {
+            let attribute = dictionary.attribute(index);
+            attribute.ok_or_else(|| dangling("attribute", index))
+        });
+        attributes.collect()
+    }
+
+    /// The labels of the scope and those of the profile itself.
+    fn profile_labels(&mut self, attributes: &[&Attribute<'_>]) -> Result<Labels, Refusal> {
+        let mut labels = self.budget.copy(&self.labels)?;
+        // `pprof.*` describe the file that a profile was converted from.
+        let is_label = |attribute: &&&Attribute<'_>| {
+            !is_own(attribute) && !attribute.key.starts_with("pprof.")
+        };
+        for attribute in attributes.iter().filter(is_label) {
+            if let Some(value) = attribute.values.first() {
+                self.budget.pay(attribute.key.len() + value.text_bytes())?;
+                labels.set_default(series_label(attribute.key), &value.to_text());
             }
         }
-        Ok((labels, own_name, own_attributes))
+        Ok(labels)
+    }
+
+    /// The service of samples that name none; `None` when the labels do.
+    fn fallback_of(&self, labels: &Labels) -> Option<String> {
+        let has_service =
+            labels.get(SERVICE_NAME_LABEL).is_some() || !self.options.default_service.is_empty();
+        (!has_service).then(|| unknown_service(labels.get(EXECUTABLE_LABEL)))
     }
 
     fn chosen_type(
@@ -318,15 +335,11 @@ impl<'a> ScopeDecoder<'a> {
             })
     }
 
-    fn identity(
-        &mut self,
-        indices: &'a [i32],
-        labels: &Labels,
-        profile: &mut Profile,
-    ) -> Result<Identity, Refusal> {
+    fn identity(&mut self, indices: &'a [i32], profile: &mut Profile) -> Result<Identity, Refusal> {
         if let Some(known) = self.identities.get(indices) {
-            return Ok(known.clone());
+            return Ok(*known);
         }
+        self.check_label_count(indices.len())?;
         let mut set = Vec::with_capacity(indices.len());
         let mut service = None;
         let mut executable = None;
@@ -336,11 +349,11 @@ impl<'a> ScopeDecoder<'a> {
             let name = sample_label(attribute.key);
             if let (SERVICE_NAME_LABEL, Some(Plain::Text(text))) = (name, attribute.values.first())
             {
-                service = Some(text.clone());
+                service = Some(profile.symbols.strings.intern(text));
                 continue;
             }
             if let (EXECUTABLE_LABEL, Some(Plain::Text(text))) = (name, attribute.values.first()) {
-                executable = Some(text.as_str());
+                executable = Some(text);
             }
             let strings = &mut profile.symbols.strings;
             let key = strings.intern(name);
@@ -355,21 +368,32 @@ impl<'a> ScopeDecoder<'a> {
                 set.push(SampleLabel { key, value });
             }
         }
-        let has_service =
-            labels.get(SERVICE_NAME_LABEL).is_some() || !self.options.default_service.is_empty();
-        if service.is_none() && !has_service {
-            let executable = executable.or_else(|| labels.get(EXECUTABLE_LABEL));
-            service = Some(match executable {
-                Some(name) => format!("{UNKNOWN_SERVICE}:{name}"),
-                None => UNKNOWN_SERVICE.to_owned(),
-            });
+        self.check_label_count(set.len())?;
+        if let (None, Some(fallback)) = (service, &self.fallback_service) {
+            let name = match executable {
+                Some(executable) => Cow::Owned(unknown_service(Some(executable))),
+                None => Cow::Borrowed(fallback.as_str()),
+            };
+            self.budget.pay(name.len())?;
+            service = Some(profile.symbols.strings.intern(&name));
         }
         let identity = Identity {
             label_set: profile.label_sets.intern(set),
             service,
         };
-        self.identities.insert(indices, identity.clone());
+        self.identities.insert(indices, identity);
         Ok(identity)
+    }
+
+    fn check_label_count(&self, count: usize) -> Result<(), Refusal> {
+        let limit = self.options.limits.max_labels_per_sample;
+        if count <= limit {
+            return Ok(());
+        }
+        Err(Refusal {
+            reason: "too_many_sample_labels",
+            example: format!("a sample has {count} labels, at most {limit} may be"),
+        })
     }
 }
 
@@ -462,15 +486,26 @@ fn has_cpu_time(scope: &wire::ScopeProfiles, dictionary: &Dictionary<'_>) -> boo
     })
 }
 
-fn labels_of(attributes: &[KeyValue], dictionary: &Dictionary<'_>) -> Labels {
-    let mut labels = Labels::default();
-    for attribute in attributes {
-        let values = plain_values(attribute.value.as_ref(), dictionary.strings);
-        let texts: Vec<String> = values.into_iter().map(Plain::into_text).collect();
-        let name = key(attribute, dictionary.strings);
-        if !name.is_empty() {
-            labels.set(series_label(name), texts.join(","));
-        }
+/// The labels of a resource and those of the scope besides.
+fn scope_labels(
+    resource: &Result<Labels, Refusal>,
+    scope: &wire::ScopeProfiles,
+    dictionary: &Dictionary<'_>,
+    budget: &mut LabelBudget,
+) -> Result<Labels, Refusal> {
+    let mut labels = budget.copy(resource.as_ref().map_err(Refusal::clone)?)?;
+    let attributes = scope.scope.as_ref().map(|scope| &scope.attributes[..]);
+    let own = budget.labels(attributes.unwrap_or_default(), dictionary.texts)?;
+    for (name, value) in own.iter() {
+        labels.set_default(name, value);
     }
-    labels
+    Ok(labels)
+}
+
+/// What OpenTelemetry calls a service that has no name, by its executable where that is known.
+fn unknown_service(executable: Option<&str>) -> String {
+    match executable {
+        Some(name) => format!("{UNKNOWN_SERVICE}:{name}"),
+        None => UNKNOWN_SERVICE.to_owned(),
+    }
 }

@@ -15,10 +15,12 @@ use candela_model::StringId;
 use hashbrown::HashMap;
 
 use crate::error::ReadError;
+use crate::options::Limits;
 use crate::otlp::BUILD_ID_ATTRIBUTES;
 use crate::otlp::FRAME_TYPE_ATTRIBUTE;
 use crate::otlp::NAME;
 use crate::otlp::attributes::Plain;
+use crate::otlp::attributes::Texts;
 use crate::otlp::attributes::plain_values;
 use crate::otlp::wire;
 use crate::report::Report;
@@ -27,7 +29,7 @@ use crate::report::Report;
 /// does not exist, so that only the profiles that use it are refused.
 #[derive(Debug)]
 pub(crate) struct Dictionary<'a> {
-    pub(crate) strings: &'a [String],
+    pub(crate) texts: Texts<'a>,
     pub(crate) stacks: Vec<Option<StackId>>,
     pub(crate) links: Vec<LinkId>,
     pub(crate) attributes: Vec<Option<Attribute<'a>>>,
@@ -37,7 +39,7 @@ pub(crate) struct Dictionary<'a> {
 #[derive(Debug)]
 pub(crate) struct Attribute<'a> {
     pub(crate) key: &'a str,
-    pub(crate) values: Vec<Plain>,
+    pub(crate) values: Vec<Plain<'a>>,
     pub(crate) unit: &'a str,
 }
 
@@ -61,22 +63,30 @@ impl<'a> Dictionary<'a> {
         dictionary: &'a wire::ProfilesDictionary,
         profile: &mut Profile,
         report: &mut Report,
-        max_stack_depth: usize,
+        limits: &'a Limits,
     ) -> Result<Self, ReadError> {
-        let texts = &dictionary.string_table;
-        if texts.first().is_none_or(|first| !first.is_empty()) {
+        let strings = &dictionary.string_table[..];
+        if strings.first().is_none_or(|first| !first.is_empty()) {
             return Err(ReadError::Invalid {
                 format: NAME,
                 problem: "entry 0 of the dictionary's string table must be the empty string"
                     .to_owned(),
             });
         }
+        let is_long = |text: &&String| text.len() > limits.max_string_bytes;
+        let long_strings = strings.iter().filter(is_long).count();
+        report.note_many(
+            "strings_cut",
+            "strings longer than the limit were cut at their end",
+            long_strings as u64,
+        );
+        let texts = Texts { strings, limits };
         let mut tables = Tables {
-            strings: texts
+            strings: strings
                 .iter()
-                .map(|text| profile.symbols.strings.intern(text))
+                .map(|text| profile.symbols.strings.intern(limits.cut(text)))
                 .collect(),
-            attributes: read_attributes(dictionary),
+            attributes: read_attributes(dictionary, texts),
             mappings: Vec::new(),
             functions: Vec::new(),
             locations: Vec::new(),
@@ -103,7 +113,7 @@ impl<'a> Dictionary<'a> {
             .iter()
             .map(|stack| {
                 let indices = &stack.location_indices;
-                let cut = indices.len().saturating_sub(max_stack_depth);
+                let cut = indices.len().saturating_sub(limits.max_stack_depth);
                 cut_stacks += u64::from(cut > 0);
                 scratch.clear();
                 for &index in &indices[cut..] {
@@ -118,7 +128,7 @@ impl<'a> Dictionary<'a> {
             cut_stacks,
         );
         Ok(Self {
-            strings: texts,
+            texts,
             stacks,
             links: read_links(dictionary, profile),
             attributes: tables.attributes,
@@ -127,7 +137,7 @@ impl<'a> Dictionary<'a> {
 
     /// The text at an index; `None` when there is no such entry.
     pub(crate) fn text(&self, index: i32) -> Option<&'a str> {
-        entry(self.strings, index).map(String::as_str)
+        self.texts.get(index)
     }
 
     /// The attribute at an index; `None` when it does not exist or refers to nothing.
@@ -209,16 +219,18 @@ impl Tables<'_> {
     }
 }
 
-fn read_attributes(dictionary: &wire::ProfilesDictionary) -> Vec<Option<Attribute<'_>>> {
-    let strings = &dictionary.string_table;
+fn read_attributes<'a>(
+    dictionary: &'a wire::ProfilesDictionary,
+    texts: Texts<'a>,
+) -> Vec<Option<Attribute<'a>>> {
     dictionary
         .attribute_table
         .iter()
         .map(|attribute| {
             Some(Attribute {
-                key: entry(strings, attribute.key_strindex)?,
-                values: plain_values(attribute.value.as_ref(), strings),
-                unit: entry(strings, attribute.unit_strindex)?,
+                key: texts.get(attribute.key_strindex)?,
+                values: plain_values(attribute.value.as_ref(), texts),
+                unit: texts.get(attribute.unit_strindex)?,
             })
         })
         .collect()

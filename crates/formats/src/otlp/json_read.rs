@@ -13,17 +13,32 @@ use opentelemetry_proto::tonic::resource::v1::Resource;
 use serde_json::Value;
 
 use crate::error::ReadError;
+use crate::options::Limits;
 use crate::otlp::ExportProfilesServiceRequest;
 use crate::otlp::NAME;
 use crate::otlp::wire;
+
+/// A message has fields, which are values of their own in JSON.
+const VALUES_PER_MESSAGE: usize = 2;
 
 type Result<T> = std::result::Result<T, ReadError>;
 
 /// A request from the bytes of its JSON form. Unknown fields are ignored, absent ones are zero.
 ///
 /// # Errors
-/// When the bytes are no JSON or a field has a value of the wrong type.
-pub fn otlp_request_from_json(bytes: &[u8]) -> Result<ExportProfilesServiceRequest> {
+/// When the bytes are no JSON, a field has a value of the wrong type, or there are more values than
+/// the limits allow.
+pub fn otlp_request_from_json(
+    bytes: &[u8],
+    limits: &Limits,
+) -> Result<ExportProfilesServiceRequest> {
+    let max_values = limits.max_messages.saturating_mul(VALUES_PER_MESSAGE);
+    if count_values(bytes) > max_values {
+        return Err(ReadError::TooLarge {
+            what: "the number of values of the request",
+            limit: max_values,
+        });
+    }
     let root: Value = serde_json::from_slice(bytes).map_err(|error| ReadError::Invalid {
         format: NAME,
         problem: format!("the bytes are no JSON: {error}"),
@@ -36,6 +51,24 @@ pub fn otlp_request_from_json(bytes: &[u8]) -> Result<ExportProfilesServiceReque
         resource_profiles: list(&root, "resourceProfiles", resource_profiles)?,
         dictionary: dictionary.map(dictionary_tables).transpose()?,
     })
+}
+
+/// How many values some JSON has at least: the separators and brackets outside of its strings. A
+/// value of two bytes takes a hundred in memory, so that they are counted before they are made.
+fn count_values(bytes: &[u8]) -> usize {
+    let mut count = 0;
+    let mut is_in_string = false;
+    let mut is_escaped = false;
+    for &byte in bytes {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' => is_escaped = is_in_string,
+            b'"' => is_in_string = !is_in_string,
+            b',' | b'{' | b'[' if !is_in_string => count += 1,
+            _ => {}
+        }
+    }
+    count
 }
 
 /// Whether the start of some input is that of a request: an object that soon has one of its two

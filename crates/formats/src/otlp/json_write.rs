@@ -1,13 +1,12 @@
 //! A request to OTLP in JSON: names in camel case, 64-bit numbers as strings, ids hexadecimal.
 
-use std::fmt::Write;
-
 use opentelemetry_proto::tonic::common::v1::AnyValue;
 use opentelemetry_proto::tonic::common::v1::KeyValue;
 use opentelemetry_proto::tonic::common::v1::any_value::Value as Any;
 use serde_json::Value;
 use serde_json::json;
 
+use crate::hex::hex;
 use crate::otlp::ExportProfilesServiceRequest;
 use crate::otlp::wire;
 
@@ -27,13 +26,6 @@ fn all<T>(entries: &[T], convert: impl Fn(&T) -> Value) -> Value {
 /// 64-bit numbers are strings, for readers whose numbers are floats.
 fn long(number: &impl ToString) -> Value {
     Value::String(number.to_string())
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }
 
 fn resource_profiles(one: &wire::ResourceProfiles) -> Value {

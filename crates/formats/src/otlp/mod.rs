@@ -11,7 +11,10 @@ mod dictionary_writer;
 mod encode;
 mod json_read;
 mod json_write;
+mod label_budget;
+mod message_count;
 mod names;
+mod own;
 mod profile_type;
 mod wire_version;
 

@@ -40,6 +40,12 @@ pub(crate) struct RawValueType {
     pub(crate) unit: u64,
 }
 
+/// Go's heap profile has 4 columns; each costs a series with labels of its own.
+const MAX_SAMPLE_TYPES: usize = 64;
+
+/// Ours say a type or a label each, those of others a line of the command.
+const MAX_COMMENTS: usize = 1024;
+
 /// Takes the outer message apart.
 pub(crate) fn scan(data: &[u8], limits: &Limits) -> Result<RawProfile, ReadError> {
     let mut raw = RawProfile::default();
@@ -52,12 +58,7 @@ pub(crate) fn scan(data: &[u8], limits: &Limits) -> Result<RawProfile, ReadError
         };
         raw.take_field(data, number, value, start)
             .map_err(|error| error.named(NAME))?;
-        if raw.samples.len() > limits.max_samples {
-            return Err(ReadError::TooLarge {
-                what: "the number of samples",
-                limit: limits.max_samples,
-            });
-        }
+        raw.check_counts(limits)?;
     }
     raw.check_strings(data)?;
     Ok(raw)
@@ -114,12 +115,42 @@ impl RawProfile {
             (9, Value::Varint(time)) => self.time_nanos = time as i64,
             (10, Value::Varint(duration)) => self.duration_nanos = duration as i64,
             (12, Value::Varint(period)) => self.period = period as i64,
-            (13, value) => numbers(data, 13, value, |index| self.comments.push(index))?,
+            // One more than may be is kept, which is enough to refuse them: a packed list may hold
+            // as many as the input has bytes.
+            (13, value) => numbers(data, 13, value, |index| {
+                if self.comments.len() <= MAX_COMMENTS {
+                    self.comments.push(index);
+                }
+            })?,
             (14, Value::Varint(index)) => self.default_sample_type = index,
             (15, Value::Varint(index)) => self.has_doc_url |= index != 0,
             (1..=15, _) => return Err(error(Problem::Mismatch(number), start)),
             // Fields of later versions are none of our business, as protobuf prescribes.
             _ => {}
+        }
+        Ok(())
+    }
+
+    /// Bounds what costs more memory here than on the wire.
+    #[inline]
+    fn check_counts(&self, limits: &Limits) -> Result<(), ReadError> {
+        let counts = [
+            (
+                "the number of samples",
+                self.samples.len(),
+                limits.max_samples,
+            ),
+            (
+                "the number of sample types",
+                self.sample_types.len(),
+                MAX_SAMPLE_TYPES,
+            ),
+            ("the number of comments", self.comments.len(), MAX_COMMENTS),
+        ];
+        for (what, count, limit) in counts {
+            if count > limit {
+                return Err(ReadError::TooLarge { what, limit });
+            }
         }
         Ok(())
     }

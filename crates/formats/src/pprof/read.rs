@@ -19,6 +19,7 @@ use candela_model::StringId;
 use crate::error::ReadError;
 use crate::inflate::read_inflated;
 use crate::naming;
+use crate::options::Limits;
 use crate::options::ReadOptions;
 use crate::pprof::NAME;
 use crate::pprof::id_map::IdMap;
@@ -56,7 +57,7 @@ pub fn read_pprof(
         return Err(invalid("the profile has no sample types".to_owned()));
     }
     let mut builder = Builder {
-        strings: Strings::new(&data, std::mem::take(&mut raw.strings)),
+        strings: Strings::new(&data, std::mem::take(&mut raw.strings), options.limits),
         functions: IdMap::new(raw.functions.len()),
         mappings: IdMap::new(raw.mappings.len()),
         locations: IdMap::new(raw.locations.len()),
@@ -68,7 +69,7 @@ pub fn read_pprof(
     builder.read_functions()?;
     builder.read_locations()?;
     builder.start_series(options)?;
-    builder.read_samples(options.limits.max_stack_depth)?;
+    builder.read_samples(&options.limits)?;
     builder.note_what_is_lost();
     Ok((builder.profile, builder.report))
 }
@@ -79,7 +80,9 @@ pub(crate) struct Strings<'a> {
     data: &'a [u8],
     spans: Vec<Span>,
     ids: Vec<StringId>,
+    limits: Limits,
     repaired: u64,
+    cut: u64,
 }
 
 const NOT_INTERNED: StringId = StringId(u32::MAX);
@@ -95,14 +98,16 @@ struct Builder<'a> {
 }
 
 impl<'a> Strings<'a> {
-    fn new(data: &'a [u8], spans: Vec<Span>) -> Self {
+    fn new(data: &'a [u8], spans: Vec<Span>, limits: Limits) -> Self {
         let mut ids = vec![NOT_INTERNED; spans.len()];
         ids[0] = StringId(0);
         Self {
             data,
             spans,
             ids,
+            limits,
             repaired: 0,
+            cut: 0,
         }
     }
 
@@ -126,19 +131,30 @@ impl<'a> Strings<'a> {
         }
     }
 
-    fn text(&self, index: u64, user: Span) -> Result<Cow<'a, str>, ReadError> {
+    fn text(&mut self, index: u64, user: Span) -> Result<Cow<'a, str>, ReadError> {
         let position = usize::try_from(index).unwrap_or(usize::MAX);
         let Some(span) = self.spans.get(position) else {
             return Err(self.dangling(index, user));
         };
-        Ok(String::from_utf8_lossy(&self.data[span.range()]))
+        let bytes = &self.data[span.range()];
+        Ok(self.short_text(bytes))
+    }
+
+    /// The text of some bytes, no longer than it may be.
+    fn short_text(&mut self, bytes: &'a [u8]) -> Cow<'a, str> {
+        let text = String::from_utf8_lossy(bytes);
+        let is_long = text.len() > self.limits.max_string_bytes;
+        self.repaired += u64::from(matches!(text, Cow::Owned(_)));
+        self.cut += u64::from(is_long);
+        match text {
+            text if !is_long => text,
+            Cow::Borrowed(text) => Cow::Borrowed(self.limits.cut(text)),
+            Cow::Owned(text) => Cow::Owned(self.limits.cut(&text).to_owned()),
+        }
     }
 
     fn intern(&mut self, profile: &mut Profile, position: usize) -> StringId {
-        let text = String::from_utf8_lossy(&self.data[self.spans[position].range()]);
-        if matches!(text, Cow::Owned(_)) {
-            self.repaired += 1;
-        }
+        let text = self.short_text(&self.data[self.spans[position].range()]);
         let id = profile.symbols.strings.intern(&text);
         self.ids[position] = id;
         id
@@ -368,12 +384,13 @@ impl Builder<'_> {
         Ok(())
     }
 
-    fn types_by_columns(&self, options: &ReadOptions) -> Result<Vec<ProfileType>, ReadError> {
+    fn types_by_columns(&mut self, options: &ReadOptions) -> Result<Vec<ProfileType>, ReadError> {
         let everywhere = Span { start: 0, end: 0 };
-        let texts = |raw: RawValueType| -> Result<(Cow<'_, str>, Cow<'_, str>), ReadError> {
-            let kind = self.strings.text(raw.kind, everywhere)?;
-            let unit = self.strings.text(raw.unit, everywhere)?;
-            Ok((kind, unit))
+        let strings = &mut self.strings;
+        let mut texts = |raw: RawValueType| {
+            let kind = strings.text(raw.kind, everywhere)?;
+            let unit = strings.text(raw.unit, everywhere)?;
+            Ok::<_, ReadError>((kind, unit))
         };
         let period = texts(self.raw.period_type)?;
         let mut types = Vec::with_capacity(self.raw.sample_types.len());
@@ -401,13 +418,11 @@ impl Builder<'_> {
         (start.max(0), 0)
     }
 
-    fn read_samples(&mut self, max_depth: usize) -> Result<(), ReadError> {
+    fn read_samples(&mut self, limits: &Limits) -> Result<(), ReadError> {
         let data = self.strings.data;
         let column_count = self.raw.sample_types.len();
         let samples = std::mem::take(&mut self.raw.samples);
-        for series in &mut self.profile.series {
-            series.samples.reserve(samples.len());
-        }
+        let mut rows = 0;
         let mut label_reader = LabelReader::default();
         let mut location_ids: Vec<u64> = Vec::new();
         let mut stack: Vec<LocationId> = Vec::new();
@@ -448,8 +463,22 @@ impl Builder<'_> {
                 );
                 return Err(corrupt(problem, span));
             }
+            if label_spans.len() > limits.max_labels_per_sample {
+                return Err(ReadError::TooLarge {
+                    what: "the number of labels of a sample",
+                    limit: limits.max_labels_per_sample,
+                });
+            }
+            if rows == 0 {
+                // Not before a sample has shown that it has a value for each of the columns.
+                let all_rows = samples.len().saturating_mul(column_count);
+                let column_rows = all_rows.min(limits.max_samples) / column_count;
+                for series in &mut self.profile.series {
+                    series.samples.reserve(column_rows);
+                }
+            }
             // The leaf comes first, so what is too deep for us is cut in front: stacks stay rooted.
-            let cut = location_ids.len().saturating_sub(max_depth);
+            let cut = location_ids.len().saturating_sub(limits.max_stack_depth);
             cut_stacks += u64::from(cut > 0);
             stack.clear();
             for &id in &location_ids[cut..] {
@@ -475,8 +504,15 @@ impl Builder<'_> {
             };
             for (series, &value) in self.profile.series.iter_mut().zip(&values) {
                 if value != 0 {
+                    rows += 1;
                     series.samples.push(Sample { value, ..sample });
                 }
+            }
+            if rows > limits.max_samples {
+                return Err(ReadError::TooLarge {
+                    what: "the number of values that are not 0",
+                    limit: limits.max_samples,
+                });
             }
         }
         self.report.note_many(
@@ -493,6 +529,11 @@ impl Builder<'_> {
             "strings_repaired",
             "strings that are not UTF-8 were repaired",
             self.strings.repaired,
+        );
+        report.note_many(
+            "strings_cut",
+            "strings longer than the limit were cut at their end",
+            self.strings.cut,
         );
         report.note_many(
             "frame_filters",

@@ -13,6 +13,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 
 use crate::error::WriteError;
+use crate::hex::hex;
 use crate::pprof::SPAN_ID_LABEL;
 use crate::pprof::TIME_LABEL;
 use crate::pprof::TRACE_ID_LABEL;
@@ -363,13 +364,4 @@ impl<'a> Writer<'a> {
             self.body.bytes(3, &self.message.bytes);
         }
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    use std::fmt::Write as _;
-    let mut text = String::with_capacity(2 * bytes.len());
-    for byte in bytes {
-        let _ = write!(text, "{byte:02x}");
-    }
-    text
 }

@@ -12,44 +12,64 @@ pub mod otlp_request;
 pub mod pprof_proto;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::Path;
 
 use candela_model::LabelValue;
 use candela_model::Profile;
 use candela_model::Sample;
 
-/// A folder of the corpus of real files, which is not part of the project.
-pub fn corpus(folder: &str) -> Option<PathBuf> {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-        .join("../../../shared/corpus")
-        .join(folder);
-    if path.is_dir() {
-        return Some(path);
-    }
-    eprintln!("skipped: no corpus at {}", path.display());
-    None
+/// A profile that a real program wrote.
+pub struct RealFile {
+    /// Its path inside of the folder of its kind.
+    pub name: String,
+    /// `ok`, `lenient` or what else the manifest expects.
+    pub expected: String,
+    pub bytes: Vec<u8>,
 }
 
-/// Names of the files in a folder of the corpus with what the manifest expects of them.
-pub fn manifest(folder: &str) -> Vec<(String, String)> {
-    let Some(path) = corpus(folder) else {
-        return Vec::new();
-    };
-    let text = std::fs::read_to_string(path.join("../MANIFEST.tsv")).expect("a manifest");
-    let prefix = format!("{folder}/");
-    text.lines()
-        .filter_map(|line| {
+/// The real files of one kind. Never none: a test over nothing would pass.
+pub fn real_files(folder: &str) -> Vec<RealFile> {
+    let files = found_files(folder);
+    assert!(!files.is_empty(), "no real files in {folder}");
+    files
+}
+
+/// The files of one kind: those of the project, and those of a larger corpus where it lies beside
+/// the checkout.
+pub fn found_files(folder: &str) -> Vec<RealFile> {
+    let manifest_dir = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut files: BTreeMap<String, RealFile> = BTreeMap::new();
+    for root in ["tests/data", "../../../shared/corpus"] {
+        let root = manifest_dir.join(root);
+        let Ok(manifest) = std::fs::read_to_string(root.join("MANIFEST.tsv")) else {
+            eprintln!("skipped: no corpus at {}", root.display());
+            continue;
+        };
+        for line in manifest.lines() {
             let fields: Vec<&str> = line.split('\t').collect();
-            let name = fields[0].strip_prefix(&prefix)?;
-            let is_input = fields[5] == "input";
-            is_input.then(|| {
-                (
-                    name.to_owned(),
-                    (*fields.last().expect("fields")).to_owned(),
-                )
-            })
-        })
-        .collect()
+            let name = fields[0]
+                .strip_prefix(folder)
+                .and_then(|rest| rest.strip_prefix('/'));
+            let (Some(name), "input") = (name, fields[5]) else {
+                continue;
+            };
+            let file = RealFile {
+                name: name.to_owned(),
+                expected: (*fields.last().expect("fields")).to_owned(),
+                bytes: std::fs::read(root.join(fields[0])).expect("what the manifest names"),
+            };
+            files.entry(name.to_owned()).or_insert(file);
+        }
+    }
+    files.into_values().collect()
+}
+
+/// One of the project's own real files.
+pub fn real_file(name: &str) -> Vec<u8> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/data")
+        .join(name);
+    std::fs::read(path).expect("a file of the project")
 }
 
 /// Compares two contents and shows the first difference only: whole profiles fill screens.

@@ -79,7 +79,7 @@ impl Encoding {
     fn decode(self, app: &App, body: SentBody) -> Result<ExportProfilesServiceRequest, ApiError> {
         let bytes = body.decoded(&app.limits)?;
         if self == Self::Json {
-            return otlp_request_from_json(&bytes).map_err(|error| read_error(&error));
+            return otlp_request_from_json(&bytes, &read_options(app).limits).map_err(|error| read_error(&error));
         }
         ExportProfilesServiceRequest::decode(bytes.clone()).map_err(|error| {
             // The format's reader knows more: whether these are bytes of an older protocol.
