@@ -57,6 +57,8 @@ export class FlameView {
   #matched: Uint8Array | undefined;
   #linkedFrames: ReadonlySet<number> = new Set();
   #zoomNode = ROOT;
+  /** What the host asked for, whether or not the tree has it. */
+  #zoomHash = "";
   #smoothScrollEnds = 0;
   #selectedNode = NONE;
   #hoveredNode = NONE;
@@ -66,7 +68,7 @@ export class FlameView {
   #drewFirst = false;
   /** Where the pointer was last, while it is over the picture. */
   #pointer: { x: number; y: number } | undefined;
-  /** The tree below a resting pointer was exchanged: what is below it now? */
+  /** The picture below a resting pointer was exchanged or moved: what is below it now? */
   #rehover = false;
   #drag: { x: number; panned: boolean } | undefined;
 
@@ -92,8 +94,10 @@ export class FlameView {
   setTree(tree: FlameTree, zoomHash: string): void {
     const before = this.#tree;
     const selectedHash = before && this.#selectedNode !== NONE ? pathHash(before, this.#selectedNode) : "";
+    const zoomNode = Math.max(ROOT, findPath(tree, zoomHash));
+    // The hash and not the node: a path that this range lacks leaves the reader where the last one lacked it.
     const isSameZoom =
-      before !== undefined && zoomHash === (this.#zoomNode === ROOT ? "" : pathHash(before, this.#zoomNode));
+      before !== undefined && zoomHash === this.#zoomHash && (zoomNode === ROOT) === (this.#zoomNode === ROOT);
     const freeSpan = isSameZoom && !this.#showsZoomNode ? this.#camera.target : undefined;
     const wholeBefore = this.#camera.whole.right;
     this.#tree = tree;
@@ -102,7 +106,8 @@ export class FlameView {
     this.#linkedFrames = new Set();
     this.#hoveredNode = NONE;
     this.#selectedNode = selectedHash === "" ? NONE : findPath(tree, selectedHash);
-    this.#zoomNode = Math.max(ROOT, findPath(tree, zoomHash));
+    this.#zoomNode = zoomNode;
+    this.#zoomHash = zoomHash;
     // A span chosen by wheel has no path: it keeps its place in the whole.
     const growth = wholeBefore > 0 ? tree.rootTotal / wholeBefore : 1;
     const span = freeSpan
@@ -165,6 +170,7 @@ export class FlameView {
   zoomTo(node: number, announce: boolean = true): void {
     if (!this.#tree || node < 0 || node >= this.#tree.length) return;
     this.#zoomNode = node;
+    this.#zoomHash = node === ROOT ? "" : pathHash(this.#tree, node);
     this.#camera.moveTo(this.#spanOf(node), performance.now(), !prefersReducedMotion());
     this.#makeRoom();
     this.#scrollToZoom(!prefersReducedMotion());
@@ -258,13 +264,20 @@ export class FlameView {
   #makeRoom(): void {
     const tree = this.#tree;
     const rows = tree && !tree.isEmpty ? tree.deepestRowBelow(this.#zoomNode) + 1 : 0;
-    this.#stage.makeRoom(rows * ROW_HEIGHT + 4);
+    // Without rows below a zoomed leaf there is still room to scroll to it: otherwise its ancestors would fill the view.
+    const seen = this.#zoomScroll + this.#stage.height;
+    this.#stage.makeRoom(Math.max(rows * ROW_HEIGHT + 4, seen));
+  }
+
+  /** Where the zoomed node is near the edge, with some of its ancestors. */
+  get #zoomScroll(): number {
+    const row = this.#tree && !this.#tree.isEmpty ? this.#tree.depth[this.#zoomNode] : 0;
+    return Math.max(0, row - ANCESTOR_ROWS) * ROW_HEIGHT;
   }
 
   #scrollToZoom(smooth: boolean): void {
-    const row = this.#tree && !this.#tree.isEmpty ? this.#tree.depth[this.#zoomNode] : 0;
     this.#smoothScrollEnds = smooth ? performance.now() + LONGEST_SMOOTH_SCROLL_MS : 0;
-    this.#stage.scrollTo(Math.max(0, row - ANCESTOR_ROWS) * ROW_HEIGHT, smooth);
+    this.#stage.scrollTo(this.#zoomScroll, smooth);
   }
 
   #scrollIntoView(node: number): void {
@@ -314,7 +327,7 @@ export class FlameView {
       fitter: this.#fitter,
       width: this.#stage.width,
       height: this.#stage.height,
-      pixelRatio: devicePixelRatio,
+      pixelRatio: this.#stage.pixelRatio,
       orientation: this.#stage.orientation,
       scroll,
       zoomRow: tree.isEmpty ? 0 : tree.depth[this.#zoomNode],
@@ -390,7 +403,10 @@ export class FlameView {
       handler: (event: HTMLElementEventMap[K]) => void,
       passive = true,
     ): void => scroller.addEventListener(type, handler, { signal: this.#unlisten.signal, passive });
-    on("scroll", () => this.#stayBusy());
+    on("scroll", () => {
+      this.#rehover = true;
+      this.#stayBusy();
+    });
     on("pointermove", (event) => this.#pointerMoved(event));
     on("pointerleave", () => {
       this.#pointer = undefined;
@@ -450,10 +466,12 @@ export class FlameView {
       event.preventDefault();
       const origin = this.#stage.origin;
       this.#camera.zoomAround((event.clientX - origin.x) / this.#stage.width, Math.exp(event.deltaY * 0.002), now);
+      this.#rehover = true;
       this.#stayBusy();
     } else if (sideways !== 0 && !this.#camera.isWhole) {
       event.preventDefault();
       this.#camera.panBy(sideways / this.#stage.width, now);
+      this.#rehover = true;
       this.#stayBusy();
     }
   }

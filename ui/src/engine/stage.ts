@@ -21,24 +21,32 @@ export class Stage {
   /** CSS pixels of the visible part. */
   width = 0;
   height = 0;
+  /** Device pixels a CSS pixel, as the canvases were made for. */
+  pixelRatio = 1;
   readonly #elements: FlameElements;
+  readonly #resized: () => void;
   readonly #resizes: ResizeObserver;
+  readonly #unlisten = new AbortController();
+  /** As of the last scroll: when the scroller is resized, the browser moves its position before anybody is told. */
+  #lastFromRoot = 0;
 
   constructor(elements: FlameElements, resized: () => void) {
     this.#elements = elements;
+    this.#resized = resized;
     this.scroller = elements.scroller;
     this.picture = contextOf(elements.picture);
     this.outlines = contextOf(elements.outlines);
     this.#measure();
-    this.#resizes = new ResizeObserver(() => {
-      this.#measure();
-      resized();
-    });
+    this.#resizes = new ResizeObserver(() => this.#remeasure());
     this.#resizes.observe(elements.scroller);
+    const { signal } = this.#unlisten;
+    this.scroller.addEventListener("scroll", () => (this.#lastFromRoot = this.scrollFromRoot), { signal, passive: true });
+    this.#watchPixelRatio();
   }
 
   destroy(): void {
     this.#resizes.disconnect();
+    this.#unlisten.abort();
   }
 
   get origin(): DOMRect {
@@ -47,7 +55,9 @@ export class Stage {
 
   /** Makes room for rows of this height together, in CSS pixels. */
   makeRoom(height: number): void {
+    const fromRoot = this.scrollFromRoot;
     this.#elements.spacer.style.height = `${Math.max(this.height, height)}px`;
+    this.#keepAt(fromRoot);
   }
 
   /** Scroll position counted from the root, whichever way up. */
@@ -59,6 +69,34 @@ export class Stage {
   scrollTo(fromRoot: number, smooth: boolean): void {
     const top = this.orientation === "icicle" ? fromRoot : this.#scrollRange - fromRoot;
     this.scroller.scrollTo({ top: Math.max(0, top), behavior: smooth ? "smooth" : "instant" });
+    if (!smooth) this.#lastFromRoot = this.scrollFromRoot;
+  }
+
+  /** The browser counts from the top: with the root at the bottom, every change of height would shift the picture. */
+  #keepAt(fromRoot: number): void {
+    if (this.orientation === "flame") this.scrollTo(fromRoot, false);
+  }
+
+  #remeasure(): void {
+    const fromRoot = this.#lastFromRoot;
+    this.#measure();
+    this.#keepAt(fromRoot);
+    this.#resized();
+  }
+
+  /** A window moved to another screen keeps its size: only the media query tells. It holds for one ratio. */
+  #watchPixelRatio(): void {
+    const { signal } = this.#unlisten;
+    if (signal.aborted) return;
+    matchMedia(`(resolution: ${devicePixelRatio}dppx)`).addEventListener(
+      "change",
+      () => {
+        if (signal.aborted) return;
+        this.#remeasure();
+        this.#watchPixelRatio();
+      },
+      { once: true, signal },
+    );
   }
 
   get #scrollRange(): number {
@@ -69,9 +107,10 @@ export class Stage {
   #measure(): void {
     this.width = this.scroller.clientWidth;
     this.height = this.scroller.clientHeight;
+    this.pixelRatio = devicePixelRatio;
     for (const canvas of [this.#elements.picture, this.#elements.outlines]) {
-      canvas.width = Math.max(1, Math.round(this.width * devicePixelRatio));
-      canvas.height = Math.max(1, Math.round(this.height * devicePixelRatio));
+      canvas.width = Math.max(1, Math.round(this.width * this.pixelRatio));
+      canvas.height = Math.max(1, Math.round(this.height * this.pixelRatio));
       canvas.style.width = `${this.width}px`;
       canvas.style.height = `${this.height}px`;
     }

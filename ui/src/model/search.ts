@@ -36,7 +36,8 @@ const FRAMES_BETWEEN_CHECKS = 64;
 
 /**
  * One flag a frame; `undefined` when the time was up first. The root never matches, nor does what was folded: nobody knows which
- * functions are in it. An expression may take exponential time on a name, and the page must not stand still for it.
+ * functions are in it. A
+ * costly expression on ten thousand names must not stop the page; time is looked at between names only.
  */
 export function matchFrames(
   frames: FrameTable,

@@ -52,6 +52,15 @@ describe("stackSeries", () => {
     expect(stacked.layers.at(-1)?.stacked).toEqual([16, 21.5, 21.5]);
   });
 
+  it("follows the order of the list, so that one place has one colour", () => {
+    const stacked = stackSeries(
+      answer(["new", [[10_000, 9]]], ["second", [[10_000, 5]]], ["first", [[10_000, 3]]], ["third", [[10_000, 1]]]),
+      options({ maximumLayers: 2, order: ["first", "second", "third"] }),
+    );
+    expect(stacked.layers.map(({ name }) => name)).toEqual(["first", "second", OTHER_LAYER]);
+    expect(stacked.layers.at(-1)?.own[0]).toBe(10);
+  });
+
   it("leaves a gap where nothing was recorded instead of drawing across it", () => {
     const stacked = stackSeries(answer(["a", [[10_000, 1], [40_000, 2]]], ["b", [[10_000, 3]]]), options());
     expect(stacked.times).toEqual([10, 20, 30, 40, 50]);

@@ -18,6 +18,8 @@ export interface StackOptions {
   /** The label that names a layer. */
   nameLabel: string;
   maximumLayers: number;
+  /** The names in the order of the list beside the chart, so that a place in it has one colour; others follow by weight. */
+  order?: readonly string[];
   range: TimeRange;
   /** The range ends at now: its last profiles are still on their way. */
   isLive: boolean;
@@ -62,7 +64,7 @@ export function stackSeries(answer: SeriesAnswer, options: StackOptions): Stacke
     }
     return { name: labels[options.nameLabel] ?? "", own };
   });
-  const layers = stack(mergeSmallest(lines, options.maximumLayers));
+  const layers = stack(mergeSmallest(lines, options));
   const end = steps.length === 0 ? [] : [steps[steps.length - 1] + step];
   return {
     times: [...steps, ...end].map((time) => time / 1e3),
@@ -98,9 +100,15 @@ function completion(time: number, step: number, { range, isGauge, isLive }: Stac
   return part >= SMALLEST_PART ? 1 / part : 1;
 }
 
-function mergeSmallest(lines: { name: string; own: (number | null)[] }[], maximum: number): { name: string; own: (number | null)[] }[] {
+type Line = Pick<Layer, "name" | "own">;
+
+function mergeSmallest(lines: Line[], { maximumLayers: maximum, order = [] }: StackOptions): Line[] {
+  const places = new Map(order.map((name, place) => [name, place]));
+  const placeOf = ({ name }: Line): number => places.get(name) ?? order.length;
   const sums = new Map(lines.map((line) => [line, line.own.reduce((sum: number, value) => sum + (value ?? 0), 0)]));
-  const sorted = lines.toSorted((left, right) => (sums.get(right) ?? 0) - (sums.get(left) ?? 0));
+  const sorted = lines.toSorted(
+    (left, right) => placeOf(left) - placeOf(right) || (sums.get(right) ?? 0) - (sums.get(left) ?? 0),
+  );
   const rest = sorted.slice(maximum);
   if (rest.length === 0) return sorted;
   const own = rest[0].own.map((_, position) => addAll(rest.map((line) => line.own[position])));
@@ -108,7 +116,7 @@ function mergeSmallest(lines: { name: string; own: (number | null)[] }[], maximu
 }
 
 /** Where no layer has a value there is a gap; where one has, the others are zero. */
-function stack(lines: { name: string; own: (number | null)[] }[]): Layer[] {
+function stack(lines: Line[]): Layer[] {
   const below: (number | null)[] = lines[0]?.own.map((_, position) => (lines.some(({ own }) => own[position] !== null) ? 0 : null)) ?? [];
   return lines.map(({ name, own }) => ({
     name,

@@ -8,10 +8,10 @@ export interface ChartSettings {
   width: number;
   height: number;
   theme: typeof chartTheme.value;
-  layerCount: number;
-  hasOther: boolean;
-  isSingle: boolean;
-  range: TimeRange;
+  /** One a layer, from the bottom of the stack. */
+  colors: readonly string[];
+  /** Of the data in the chart at the moment: a chart outlives many refreshes. */
+  range: () => TimeRange;
   /** Sizes: steps of the axis are powers of two. */
   isBinary: boolean;
   formatAxis: (value: number) => string;
@@ -26,8 +26,7 @@ const FILL_OPACITY = 0.34;
 
 export function chartOptions(settings: ChartSettings): uPlot.Options {
   const { theme } = settings;
-  const colorOf = (layer: number): string =>
-    settings.hasOther && layer === settings.layerCount - 1 ? theme.other : (theme.layers[layer] ?? theme.other);
+  const isSingle = settings.colors.length === 1;
   const axis = { stroke: theme.axis, font: theme.font, grid: { stroke: theme.grid, width: 1 }, ticks: { show: false } };
   return {
     width: settings.width,
@@ -35,7 +34,7 @@ export function chartOptions(settings: ChartSettings): uPlot.Options {
     padding: [6, 12, 0, 0],
     legend: { show: false },
     scales: {
-      x: { time: true, range: () => [settings.range.from / 1e3, settings.range.to / 1e3] },
+      x: { time: true, range: () => [settings.range().from / 1e3, settings.range().to / 1e3] },
       y: { range: (_, __, maximum) => [0, maximum > 0 ? maximum * 1.08 : 1] },
     },
     axes: [
@@ -51,20 +50,16 @@ export function chartOptions(settings: ChartSettings): uPlot.Options {
     ],
     series: [
       {},
-      ...Array.from({ length: settings.layerCount }, (_, layer): uPlot.Series => {
-        const stroke = settings.isSingle ? theme.single.stroke : colorOf(layer);
-        const fill = settings.isSingle ? theme.single.fill : withOpacity(stroke, FILL_OPACITY);
-        return {
-          stroke,
-          fill,
-          width: settings.isSingle ? 1.5 : 1,
-          points: { show: false },
-          ...(steppedPaths && { paths: steppedPaths }),
-        };
-      }),
+      ...settings.colors.map((stroke): uPlot.Series => ({
+        stroke,
+        fill: withOpacity(stroke, FILL_OPACITY),
+        width: isSingle ? 1.5 : 1,
+        points: { show: false },
+        ...(steppedPaths && { paths: steppedPaths }),
+      })),
     ],
     // Each layer is filled down to the one below it.
-    bands: Array.from({ length: Math.max(0, settings.layerCount - 1) }, (_, layer) => ({
+    bands: Array.from({ length: Math.max(0, settings.colors.length - 1) }, (_, layer) => ({
       series: [layer + 2, layer + 1] as [number, number],
     })),
     cursor: {

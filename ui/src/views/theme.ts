@@ -78,7 +78,6 @@ export const chartTheme = computed(() => {
   return {
     axis: color("--text-muted"),
     grid: color("--chart-grid"),
-    single: { stroke: color("--accent"), fill: color("--chart-fill") },
     layers: Array.from({ length: 6 }, (_, layer) => color(`--series-${layer}`)),
     other: color("--series-other"),
     surface: color("--surface"),
