@@ -114,7 +114,11 @@ impl Default for AgentOptions {
 }
 
 impl AgentOptions {
-    pub(crate) fn check(&self) -> Result<(), AgentError> {
+    /// Whether an agent can start with these options, the kernel and the disk aside.
+    ///
+    /// # Errors
+    /// [`AgentError::Option`] with the range.
+    pub fn check(&self) -> Result<(), AgentError> {
         let within = |name, value: Duration, from: Duration, to: Duration, range| {
             if (from..=to).contains(&value) {
                 return Ok(());

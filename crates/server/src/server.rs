@@ -80,6 +80,14 @@ impl Server {
         })
     }
 
+    /// Whether [`bind`](Self::bind) would take these options, ports and files aside.
+    ///
+    /// # Errors
+    /// When a path prefix is none.
+    pub fn check(options: &ServerOptions) -> Result<(), ServerError> {
+        normalized_prefixes(&options.http_prefixes).map(drop)
+    }
+
     /// Where everything is served.
     #[must_use]
     pub fn local_address(&self) -> SocketAddr {

@@ -6,7 +6,7 @@ use std::time::Duration;
 pub trait StatusSource: Send + Sync {
     /// A JSON object for `/api/v1/status`, where it appears under `agent`. Its `host`, `version`,
     /// `quality` (`{"samples": N, "results": {CODE: N}}`) and `drops` (`{REASON: N}`) also join
-    /// those of the server.
+    /// those of the server. `null` as long as no agent runs.
     fn status_json(&self) -> serde_json::Value;
 
     /// Appends lines in the Prometheus text format, each family with its `# TYPE` line.

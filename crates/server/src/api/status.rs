@@ -39,7 +39,10 @@ fn status_value(app: &App) -> Value {
         "agents": agents(app),
     });
     if let Some(source) = &app.status_source {
-        add_agent(&mut value, source.status_json(), app.clock.now_ns());
+        let agent = source.status_json();
+        if !agent.is_null() {
+            add_agent(&mut value, agent, app.clock.now_ns());
+        }
     }
     value
 }
