@@ -6,6 +6,15 @@
 #include <vector>
 
 static volatile uint64_t sink;
+static int leaf_rounds;
+
+// Rounds of a fixed length fall into step with the sampling clock: each lasts 10 to 25 ms, and none as
+// long as the one before.
+static int random_between(int least, int most) {
+    static uint32_t seed = 1;
+    seed = seed * 1664525u + 1013904223u;
+    return least + (int)(seed >> 16) % (most - least);
+}
 
 struct Node {
     virtual ~Node() = default;
@@ -15,7 +24,7 @@ struct Node {
 struct Leaf : Node {
     uint64_t visit(int) override {
         uint64_t state = sink;
-        for (int i = 0; i < 20000; i++)
+        for (int i = 0; i < leaf_rounds; i++)
             state = state * 6364136223846793005u + 1;
         sink = state;
         return state;
@@ -53,14 +62,21 @@ static int compare(const void *left, const void *right) {
 int main() {
     auto root = build(30);
     for (;;) {
-        try {
-            sink = sink + root->visit(0);
-        } catch (const std::exception &) {
-            sink = sink + 1;
+        leaf_rounds = random_between(4000, 12000) * 500;
+        // The first visit burns; the others throw and catch.
+        for (int visits = random_between(100, 200); visits > 0; visits--) {
+            try {
+                sink = sink + root->visit(0);
+            } catch (const std::exception &) {
+                sink = sink + 1;
+            }
+            leaf_rounds = 100;
         }
-        int values[64];
-        for (int &value : values)
-            value = std::rand();
-        std::qsort(values, 64, sizeof(int), compare);
+        for (int sorts = random_between(10, 30); sorts > 0; sorts--) {
+            int values[64];
+            for (int &value : values)
+                value = std::rand();
+            std::qsort(values, 64, sizeof(int), compare);
+        }
     }
 }

@@ -55,6 +55,18 @@ impl Program {
         self.0.id()
     }
 
+    /// Fails when the program has ended: what was measured of it then is not what the row is about.
+    pub(crate) fn still_runs(&mut self) -> Result<(), String> {
+        let ended = self.0.try_wait().map_err(|error| error.to_string())?;
+        match ended {
+            None => Ok(()),
+            Some(status) => Err(format!(
+                "process {} ended with {status} while it was measured",
+                self.pid()
+            )),
+        }
+    }
+
     /// User and system time so far, seconds.
     pub(crate) fn cpu_seconds(&self) -> Result<f64, String> {
         let path = format!("/proc/{}/stat", self.pid());

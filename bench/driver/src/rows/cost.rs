@@ -22,19 +22,21 @@ pub(crate) fn cpu(bench: &Bench) -> Result<Figure, String> {
     let folder = bench.folder("a1")?;
     let mut burner = shares(bench.root(), &folder)?;
     let cores = std::thread::available_parallelism().map_or(2, usize::from);
-    let _burners: Vec<Program> = (0..cores)
+    let mut burners: Vec<Program> = (0..cores)
         .map(|_| Program::start(&mut burner))
         .collect::<Result<_, _>>()?;
-    let (_server, agent) = start_pair(bench, &folder, "99")?;
+    let mut pair = Pair::start(bench, &folder, "99")?;
     let _stats = BpfStatistics::enable()?;
     measure_for(WARM_UP);
+    let agent = &pair.agent;
     let before = (agent.cpu_seconds()?, agent.bpf_sum("run_time_ns")?);
     measure_for(PERIOD);
     let after = (agent.cpu_seconds()?, agent.bpf_sum("run_time_ns")?);
+    pair.has_sampled(&mut burners)?;
     let process = (after.0 - before.0) / PERIOD.as_secs_f64() * 100.0;
     let programs = (after.1 - before.1) as f64 / 1e9 / PERIOD.as_secs_f64() * 100.0;
     let total = process + programs;
-    drop(agent);
+    drop(pair);
     let peer = peer_cost(bench, PERIOD)?;
     Ok(Figure {
         text: format!(
@@ -50,11 +52,12 @@ fn peer_cost(bench: &Bench, period: Duration) -> Result<String, String> {
     let Some(program) = words.next() else {
         return Ok("peer not run".to_owned());
     };
-    let peer = Program::start(Command::new(program).args(words))?;
+    let mut peer = Program::start(Command::new(program).args(words))?;
     measure_for(period / 4);
     let before = (peer.cpu_seconds()?, peer.bpf_sum("run_time_ns")?);
     measure_for(period);
     let after = (peer.cpu_seconds()?, peer.bpf_sum("run_time_ns")?);
+    peer.still_runs()?;
     let seconds = (after.0 - before.0) + (after.1 - before.1) as f64 / 1e9;
     Ok(format!(
         "{program} {:.2} %",
@@ -79,17 +82,18 @@ pub(crate) fn memory(bench: &Bench) -> Result<Figure, String> {
             libraries.len()
         ));
     }
-    let (_server, agent) = start_pair(bench, &folder, "99")?;
+    let mut pair = Pair::start(bench, &folder, "99")?;
     // Each process loads a window of the list, so that all 200 are mapped and most of them by several.
-    let _programs: Vec<Program> = (0..50)
+    let mut programs: Vec<Program> = (0..50)
         .map(|process| {
             let mapped = (0..12).map(|offset| &libraries[(process * 4 + offset) % libraries.len()]);
             Program::start(Command::new(&loader).args(mapped))
         })
         .collect::<Result<_, _>>()?;
     measure_for(Duration::from_secs(45));
-    let resident = agent.resident_bytes()? as f64 / MIB;
-    let maps = agent.bpf_sum("memlock")? as f64 / MIB;
+    let resident = pair.agent.resident_bytes()? as f64 / MIB;
+    let maps = pair.agent.bpf_sum("memlock")? as f64 / MIB;
+    pair.has_sampled(&mut programs)?;
     let total = resident + maps;
     Ok(Figure {
         text: format!("{total:.1} MiB ({resident:.1} resident, {maps:.1} BPF maps)"),
@@ -98,23 +102,53 @@ pub(crate) fn memory(bench: &Bench) -> Result<Figure, String> {
 }
 
 /// A server and an agent that sends to it, as two processes.
-fn start_pair(
-    bench: &Bench,
-    folder: &std::path::Path,
-    rate: &str,
-) -> Result<(Program, Program), String> {
-    let candela = bench.binary("candela")?;
-    let (server, url) = Program::start_candela(
-        Command::new(&candela)
-            .args(["server", "--listen", "127.0.0.1:0", "--data-dir"])
-            .arg(folder.join("server")),
-    )?;
-    let agent = Program::start(
-        Command::new(&candela)
-            .args(["agent", "--rate", rate, "--server", &url, "--data-dir"])
-            .arg(folder.join("agent")),
-    )?;
-    Ok((server, agent))
+struct Pair {
+    server: Program,
+    agent: Program,
+    url: String,
+}
+
+impl Pair {
+    fn start(bench: &Bench, folder: &std::path::Path, rate: &str) -> Result<Self, String> {
+        let candela = bench.binary("candela")?;
+        let (server, url) = Program::start_candela(
+            Command::new(&candela)
+                .args(["server", "--listen", "127.0.0.1:0", "--data-dir"])
+                .arg(folder.join("server")),
+        )?;
+        let agent = Program::start(
+            Command::new(&candela)
+                .args(["agent", "--rate", rate, "--server", &url, "--data-dir"])
+                .arg(folder.join("agent")),
+        )?;
+        Ok(Self { server, agent, url })
+    }
+
+    /// An agent that failed, or samples nothing, costs nothing: fails unless both still run, the load
+    /// does, and samples have arrived.
+    fn has_sampled(&mut self, load: &mut [Program]) -> Result<(), String> {
+        self.server.still_runs()?;
+        self.agent.still_runs()?;
+        for program in load {
+            program.still_runs()?;
+        }
+        let url = format!("{}/api/v1/status", self.url);
+        let mut response = ureq::get(&url)
+            .call()
+            .map_err(|error| format!("{url}: {error}"))?;
+        let body = response
+            .body_mut()
+            .read_to_vec()
+            .map_err(|error| format!("{url}: {error}"))?;
+        let status: serde_json::Value =
+            serde_json::from_slice(&body).map_err(|error| format!("{url}: {error}"))?;
+        let ways = status["ingest"].as_object().into_iter().flatten();
+        let samples: u64 = ways.filter_map(|(_, sums)| sums["samples"].as_u64()).sum();
+        if samples == 0 {
+            return Err("the server has received no samples".to_owned());
+        }
+        Ok(())
+    }
 }
 
 /// Libraries of this system, the largest first left out of none: whatever a host has is the load.
