@@ -54,6 +54,23 @@ impl CliError {
     }
 }
 
+/// The outcome of steps that are all taken whatever becomes of the others: every failure is told, and
+/// the first has the exit code.
+#[cfg(feature = "server")]
+pub(crate) fn all_of(
+    outcomes: impl IntoIterator<Item = Result<(), CliError>>,
+) -> Result<(), CliError> {
+    let failures: Vec<CliError> = outcomes.into_iter().filter_map(Result::err).collect();
+    let Some(first) = failures.first() else {
+        return Ok(());
+    };
+    let messages: Vec<&str> = failures
+        .iter()
+        .map(|failure| failure.message.as_str())
+        .collect();
+    Err(CliError::new(first.status, messages.join("; ")))
+}
+
 impl fmt::Display for CliError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(&self.message)
@@ -71,5 +88,23 @@ impl From<ExitStatus> for process::ExitCode {
 impl<T, E: fmt::Display> Context<T> for Result<T, E> {
     fn or_exit(self, status: ExitStatus, what: &str) -> Result<T, CliError> {
         self.map_err(|error| CliError::new(status, format!("{what}: {error}")))
+    }
+}
+
+#[cfg(all(test, feature = "server"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_failures_are_told_and_the_first_has_the_code() {
+        assert!(all_of([Ok(()), Ok(())]).is_ok());
+        let error = all_of([
+            Ok(()),
+            Err(CliError::usage("one")),
+            Err(CliError::failed("two")),
+        ])
+        .expect_err("two failures");
+        assert_eq!(error.to_string(), "one; two");
+        assert_eq!(error.status, ExitStatus::Usage);
     }
 }

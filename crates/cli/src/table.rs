@@ -1,5 +1,7 @@
 //! Small tables as text, CSV and Markdown.
 
+use crate::output;
+
 /// Rows under headings. Columns of numbers are aligned right in text.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Table {
@@ -34,8 +36,9 @@ impl Table {
 
     /// Columns padded with spaces, the last one not.
     pub(crate) fn to_text(&self) -> String {
+        let rows = self.printable_rows();
         let width = |column: usize| {
-            let cells = self.rows.iter().map(|row| row[column].chars().count());
+            let cells = rows.iter().map(|row| row[column].chars().count());
             cells
                 .chain([self.headings[column].chars().count()])
                 .max()
@@ -56,19 +59,19 @@ impl Table {
             .map(|heading| heading.to_uppercase())
             .collect();
         let mut text = line(&headings);
-        for row in &self.rows {
+        for row in &rows {
             text.push_str(&line(row));
         }
         text
     }
 
-    /// RFC 4180.
+    /// RFC 4180, with the line ends that the rest of the output has. Cells are as they are stored.
     pub(crate) fn to_csv(&self) -> String {
-        let mut text = format!("{}\r\n", self.headings.join(","));
+        let mut text = format!("{}\n", self.headings.join(","));
         for row in &self.rows {
             let cells: Vec<String> = row.iter().map(|cell| quote_csv(cell)).collect();
             text.push_str(&cells.join(","));
-            text.push_str("\r\n");
+            text.push('\n');
         }
         text
     }
@@ -76,11 +79,18 @@ impl Table {
     pub(crate) fn to_markdown(&self) -> String {
         let mut text = format!("| {} |\n", self.headings.join(" | "));
         text.push_str(&format!("|{}\n", "---|".repeat(self.headings.len())));
-        for row in &self.rows {
+        for row in &self.printable_rows() {
             let cells: Vec<String> = row.iter().map(|cell| cell.replace('|', "\\|")).collect();
             text.push_str(&format!("| {} |\n", cells.join(" | ")));
         }
         text
+    }
+
+    /// Labels come from whoever pushed them: their escape sequences must not reach a terminal.
+    fn printable_rows(&self) -> Vec<Vec<String>> {
+        let rows = self.rows.iter();
+        rows.map(|row| row.iter().map(|cell| output::printable(cell)).collect())
+            .collect()
     }
 }
 
@@ -96,11 +106,20 @@ mod tests {
     use super::*;
 
     #[test]
+    fn escape_sequences_do_not_reach_the_terminal() {
+        let mut table = Table::new(&["value"]);
+        table.push(vec!["\u{1b}[31mred\nline".to_owned()]);
+        let clean = "\u{fffd}[31mred\u{fffd}line";
+        assert_eq!(table.to_text(), format!("VALUE\n{clean}\n"));
+        assert!(table.to_markdown().contains(clean));
+    }
+
+    #[test]
     fn each_form_keeps_odd_cells_whole() {
         let mut table = Table::new(&["name", "note"]);
         table.push(vec!["a,b".to_owned(), "x|y".to_owned()]);
         assert_eq!(table.to_text(), "NAME  NOTE\na,b   x|y\n");
-        assert_eq!(table.to_csv(), "name,note\r\n\"a,b\",x|y\r\n");
+        assert_eq!(table.to_csv(), "name,note\n\"a,b\",x|y\n");
         assert_eq!(
             table.to_markdown(),
             "| name | note |\n|---|---|\n| a,b | x\\|y |\n"

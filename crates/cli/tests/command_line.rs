@@ -90,14 +90,113 @@ fn config_show_names_the_origin_of_each_value() {
 fn what_config_show_prints_is_a_valid_file() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("candela.yaml");
-    let shown: String = stdout(&run(&["config", "show"]))
-        .lines()
-        .filter(|line| !line.contains("(not set)"))
-        .map(|line| format!("{line}\n"))
-        .collect();
-    std::fs::write(&file, shown).unwrap();
+    let shown = |file: Option<&std::path::Path>, json: bool| {
+        let mut command = support::candela();
+        command
+            .args(["config", "show"])
+            .args(json.then_some("--json"));
+        match file {
+            Some(file) => command.env("CANDELA_CONFIG", file),
+            None => command
+                .env("CANDELA_AGENT__LABELS", "zone=a: b,rack=007")
+                .env("CANDELA_AGENT__SERVICE_RULES", r"api=^/srv/api\b.*#\d+")
+                .env("CANDELA_SERVER__HTTP_PREFIX", "/a,/b")
+                .env("CANDELA_SERVER__LISTEN", "[::1]:4040")
+                .env("CANDELA_AGENT__TABLE_BUDGET", "1234567")
+                .env("CANDELA_STORE__FLUSH_INTERVAL", "90s"),
+        };
+        stdout(&command.output().unwrap())
+    };
+    std::fs::write(&file, shown(None, false)).unwrap();
     let output = run(&["config", "check", "--config", file.to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let values = |text: String| {
+        let shown: serde_json::Value = serde_json::from_str(&text).unwrap();
+        let keys = shown["keys"].as_array().unwrap().clone();
+        let values = keys
+            .into_iter()
+            .map(|key| (key["key"].clone(), key["value"].clone()));
+        values.collect::<Vec<_>>()
+    };
+    assert_eq!(
+        values(shown(Some(&file), true)),
+        values(shown(None, true)),
+        "the file means what it was made from"
+    );
+}
+
+#[test]
+fn config_check_builds_what_the_commands_build() {
+    let output = support::candela()
+        .args(["config", "check"])
+        .env("CANDELA_AGENT__SERVICE_RULES", "api=(")
+        .env("CANDELA_AGENT__SERVER", "https://candela.example")
+        .env("CANDELA_SERVER__HTTP_PREFIX", "/a b")
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    for part in [
+        "agent.service_rules: service rule pattern \"(\"",
+        "agent.server: server address",
+        "server.http_prefix \"/a b\" is no path",
+    ] {
+        assert!(
+            stderr(&output).contains(part),
+            "{part}: {}",
+            stderr(&output)
+        );
+    }
+    for interval in ["500ms", "1h"] {
+        let output = support::candela()
+            .args(["config", "check"])
+            .env("CANDELA_AGENT__INTERVAL", interval)
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(2), "{interval}");
+        assert!(
+            stderr(&output).contains("is not between 1s and 10m"),
+            "{}",
+            stderr(&output)
+        );
+    }
+}
+
+#[test]
+fn rows_that_a_table_leaves_out_are_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("many.folded");
+    let stacks: String = (0..40).map(|row| format!("main;row{row} 1\n")).collect();
+    std::fs::write(&file, stacks).unwrap();
+    let file = file.to_str().unwrap();
+    for (command, format) in [("top", "csv"), ("top", "markdown"), ("profile", "csv")] {
+        let output = run(&["query", command, file, "--format", format]);
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        // The rows and `main`.
+        assert_eq!(
+            stderr(&output),
+            "30 of 41 rows; --limit 0 prints all\n",
+            "{command} {format}"
+        );
+        let quiet = run(&["query", command, file, "--format", format, "-q"]);
+        assert_eq!(stderr(&quiet), "");
+    }
+    let all = run(&["query", "top", file, "--format", "csv", "--limit", "0"]);
+    assert_eq!(stderr(&all), "");
+}
+
+#[test]
+fn the_doctor_looks_at_a_relative_data_directory_where_it_is() {
+    // Root may write everywhere, so a folder that nobody can make files in takes the place of `.`.
+    let output = support::candela()
+        .args(["doctor", "--json"])
+        .current_dir("/proc")
+        .env("CANDELA_DATA_DIR", "data")
+        .output()
+        .unwrap();
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let check = report["checks"].as_array().unwrap().iter();
+    let mut check = check.filter(|check| check["name"] == "data_directory");
+    assert_eq!(check.next().unwrap()["ok"], false);
 }
 
 #[test]

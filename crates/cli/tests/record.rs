@@ -62,7 +62,7 @@ fn a_recorded_process_is_read_back_with_its_shares() {
         let standard_error = (expected * (1.0 - expected) / samples).sqrt();
         let found = share(name);
         assert!(
-            (found - expected).abs() <= 3.0 * standard_error + 0.01,
+            (found - expected).abs() <= 3.0 * standard_error,
             "{name}: {found} of {samples} samples"
         );
     }
@@ -157,6 +157,27 @@ fn a_command_keeps_its_exit_status_and_its_output() {
         "{}",
         support::stderr(&output)
     );
+}
+
+#[test]
+fn a_recording_without_samples_replaces_the_file() {
+    let test = "a_recording_without_samples_replaces_the_file";
+    if !support::is_root(test) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("last-week.folded");
+    std::fs::write(&file, "main;last_week 7\n").unwrap();
+    let path = file.to_str().unwrap();
+    let output = support::run(&["record", "-F", "1", "-o", path, "--", "true"]);
+    assert_eq!(
+        output.status.code(),
+        Some(0),
+        "{}",
+        support::stderr(&output)
+    );
+    let text = std::fs::read_to_string(&file).unwrap();
+    assert!(!text.contains("last_week"), "{text}");
 }
 
 #[test]

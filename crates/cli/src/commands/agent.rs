@@ -25,7 +25,7 @@ pub(crate) fn run(global: &GlobalArgs, arguments: &AgentArgs) -> Result<ExitCode
         ..sampling::options(&settings)?
     };
     let rate = options.rate_hz;
-    let stop = super::signals::stop_signal()?;
+    let mut stop = super::signals::stop_signal()?;
     let agent =
         Agent::start(options, Box::new(exporter)).map_err(|error| sampling::failure(&error))?;
     output::note(&format!(

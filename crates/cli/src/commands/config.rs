@@ -7,6 +7,7 @@ use serde_json::json;
 use crate::args::ConfigCommand;
 use crate::args::GlobalArgs;
 use crate::config::Settings;
+use crate::config::Value;
 use crate::config::keys::KEYS;
 use crate::errors::CliError;
 use crate::output;
@@ -16,12 +17,61 @@ pub(crate) fn run(global: &GlobalArgs, command: ConfigCommand) -> Result<ExitCod
     match command {
         ConfigCommand::Show { json: true } => output::print_json(&as_json(&settings))?,
         ConfigCommand::Show { json: false } => output::print_text(&as_text(&settings))?,
-        ConfigCommand::Check => output::note("the configuration is valid"),
+        ConfigCommand::Check => {
+            check(&settings)?;
+            output::note("the configuration is valid");
+        }
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// YAML that could be used as the file, each value with its origin and meaning.
+/// Values can be of the right kind and still be refused by what they are for: everything is built
+/// from them that the commands build, short of opening ports and files.
+fn check(settings: &Settings) -> Result<(), CliError> {
+    let problems: Vec<String> = [check_agent(settings), check_server(settings)]
+        .into_iter()
+        .flatten()
+        .collect();
+    if problems.is_empty() {
+        return Ok(());
+    }
+    Err(CliError::usage(problems.join("; ")))
+}
+
+#[cfg(feature = "agent")]
+fn check_agent(settings: &Settings) -> Vec<String> {
+    let options = super::sampling::options(settings).map(drop);
+    let server = super::sampling::check_server(settings);
+    [options, server]
+        .into_iter()
+        .filter_map(Result::err)
+        .map(|error| error.to_string())
+        .collect()
+}
+
+#[cfg(not(feature = "agent"))]
+fn check_agent(_: &Settings) -> Vec<String> {
+    Vec::new()
+}
+
+#[cfg(feature = "server")]
+fn check_server(settings: &Settings) -> Vec<String> {
+    let options = super::server::server_options(settings, super::server::Companions::default());
+    let checked = candela_server::Server::check(&options);
+    checked
+        .err()
+        .map(|error| error.to_string())
+        .into_iter()
+        .collect()
+}
+
+#[cfg(not(feature = "server"))]
+fn check_server(_: &Settings) -> Vec<String> {
+    Vec::new()
+}
+
+/// YAML that could be used as the file, each value with its origin and meaning. A key without a
+/// value is commented out.
 fn as_text(settings: &Settings) -> String {
     let mut text = String::new();
     let mut section = "";
@@ -32,7 +82,10 @@ fn as_text(settings: &Settings) -> String {
         }
         let setting = settings.get(key.path);
         let name = &key.path[section.len() + 1..];
-        let entry = format!("  {name}: {}", setting.value);
+        let entry = match setting.value.to_yaml() {
+            Some(value) => format!("  {name}: {value}"),
+            None => format!("  # {name}:"),
+        };
         text.push_str(&format!(
             "{entry:<44} # {} ({})\n",
             key.summary, setting.origin
@@ -46,9 +99,10 @@ fn as_json(settings: &Settings) -> serde_json::Value {
         .iter()
         .map(|key| {
             let setting = settings.get(key.path);
+            let is_set = setting.value != Value::Unset;
             json!({
                 "key": key.path,
-                "value": setting.value.to_string(),
+                "value": is_set.then(|| setting.value.to_string()),
                 "origin": setting.origin.to_string(),
                 "variable": key.variable(),
                 "summary": key.summary,

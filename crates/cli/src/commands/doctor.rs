@@ -87,6 +87,8 @@ fn data_directory(settings: &Settings) -> Check {
 /// Whether files can be made there, or in the nearest folder above that exists. Leaves nothing
 /// behind: a doctor that creates the data directory would change what it looks at.
 fn write_probe(data_dir: &Path) -> std::io::Result<()> {
+    // Made absolute first: the folder above `data` is the working directory, not nothing.
+    let data_dir = std::path::absolute(data_dir)?;
     let existing = data_dir
         .ancestors()
         .find(|folder| folder.is_dir())

@@ -6,6 +6,7 @@ pub(crate) mod agent;
 pub(crate) mod client;
 pub(crate) mod config;
 pub(crate) mod doctor;
+pub(crate) mod profiles;
 pub(crate) mod query;
 #[cfg(feature = "agent")]
 pub(crate) mod record;

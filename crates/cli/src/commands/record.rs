@@ -8,16 +8,24 @@ use std::process::ExitCode;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use candela_agent::ExportError;
 use candela_agent::Exporter;
 use candela_agent::OtlpGrpc;
 use candela_agent::RecordOptions;
 use candela_agent::RecordTargets;
 use candela_agent::Recording;
 use candela_formats::Format;
+use candela_formats::PprofOptions;
+use candela_formats::Report;
 use candela_formats::WriteOptions;
+use candela_model::Labels;
+use candela_model::Profile;
+use candela_model::ProfileSeries;
+use candela_model::ProfileType;
 use indicatif::ProgressBar;
 use indicatif::ProgressStyle;
 
+use super::profiles::tell_cut;
 use super::sampling;
 use crate::args::GlobalArgs;
 use crate::args::record::RecordArgs;
@@ -52,27 +60,70 @@ pub(crate) fn run(global: &GlobalArgs, arguments: &RecordArgs) -> Result<ExitCod
     let progress = Progress::start(global, duration, is_command);
     let recorded = candela_agent::record(options);
     drop(progress);
-    let recording = recorded.map_err(|error| sampling::failure(&error))?;
+    let mut recording = recorded.map_err(|error| sampling::failure(&error))?;
     let was_interrupted = stop.flag().load(Ordering::SeqCst);
 
-    let is_empty = recording.profile.sample_count() == 0;
-    if is_empty && was_interrupted && !is_command {
+    if recording.profile.sample_count() > 0 {
+        deliver(global, arguments, format, &recording, exporter)?;
+        return Ok(exit_code(&recording));
+    }
+    // A file that was asked for is there, and is not the one of last week.
+    if let Some(path) = file_of(arguments) {
+        declare_cpu(&mut recording.profile);
+        let (bytes, _) = render(
+            format.unwrap_or(Format::Text),
+            &recording.profile,
+            global.limit,
+        )?;
+        output::write_file(path, &bytes)?;
+    }
+    if is_command {
+        if !global.quiet {
+            output::note("no samples: the command used too little CPU time");
+        }
+        return Ok(exit_code(&recording));
+    }
+    if was_interrupted {
         return Err(CliError::new(
             ExitStatus::Interrupted,
             "interrupted before there was a sample",
         ));
     }
-    if is_empty && !is_command {
-        return Err(CliError::no_data(
-            "no samples: nothing of this ran on a CPU while recording",
-        ));
+    Err(CliError::no_data(
+        "no samples: nothing of this ran on a CPU while recording",
+    ))
+}
+
+/// The file that the result goes to; none when it goes to standard output.
+fn file_of(arguments: &RecordArgs) -> Option<&Path> {
+    let path = arguments.output.as_deref()?;
+    (path != Path::new("-")).then_some(path)
+}
+
+/// A profile without samples still says of what there are none, which most formats need.
+fn declare_cpu(profile: &mut Profile) {
+    if !profile.series.is_empty() {
+        return;
     }
-    if !is_empty {
-        deliver(global, arguments, format, &recording, exporter)?;
-    } else if !global.quiet {
-        output::note("no samples: the command used too little CPU time");
-    }
-    Ok(exit_code(&recording))
+    let cpu = ProfileType::new("process_cpu", "cpu", "nanoseconds", "cpu", "nanoseconds");
+    let series = ProfileSeries::new(Labels::default(), cpu);
+    profile.series.push(series);
+}
+
+/// The recording in a format: with all times, which only a recording has.
+fn render(format: Format, profile: &Profile, limit: usize) -> Result<(Vec<u8>, Report), CliError> {
+    let options = WriteOptions {
+        limit,
+        pprof: PprofOptions {
+            keep_times: true,
+            ..PprofOptions::default()
+        },
+        ..WriteOptions::default()
+    };
+    let mut bytes = Vec::new();
+    let report = candela_formats::write(format, profile, &mut bytes, &options)
+        .or_exit(ExitStatus::Failed, "result")?;
+    Ok((bytes, report))
 }
 
 /// The format of the result; nothing when it is a table on standard output.
@@ -148,27 +199,17 @@ fn deliver(
     recording: &Recording,
     exporter: Option<OtlpGrpc>,
 ) -> Result<(), CliError> {
-    let options = WriteOptions {
-        limit: global.limit,
-        ..WriteOptions::default()
-    };
-    let mut bytes = Vec::new();
-    let report = candela_formats::write(
-        format.unwrap_or(Format::Text),
-        &recording.profile,
-        &mut bytes,
-        &options,
-    )
-    .or_exit(ExitStatus::Failed, "result")?;
+    let shown = format.unwrap_or(Format::Text);
+    let (bytes, report) = render(shown, &recording.profile, global.limit)?;
     for note in report.notes.iter().filter(|_| !global.quiet) {
         output::note(&format!("note: {note}"));
     }
-    match &arguments.output {
-        Some(path) if path != Path::new("-") => {
+    match file_of(arguments) {
+        Some(path) => {
             output::write_file(path, &bytes)?;
             summarize(global, recording, Some(path));
         }
-        _ => {
+        None => {
             if format == Some(Format::Pprof) || format == Some(Format::Otlp) {
                 output::refuse_binary_on_terminal("this format")?;
             }
@@ -182,13 +223,21 @@ fn deliver(
             summarize(global, recording, None);
         }
     }
-    if let Some(mut exporter) = exporter {
-        exporter.export(&recording.profile).or_exit(
-            ExitStatus::Unreachable,
-            &format!("server {}", exporter.name()),
-        )?;
-    }
-    Ok(())
+    tell_cut(global, &recording.profile, "cpu", shown);
+    let Some(mut exporter) = exporter else {
+        return Ok(());
+    };
+    let exported = exporter.export(&recording.profile);
+    exported.map_err(|error| export_failure(&exporter.name(), &error))
+}
+
+/// A server that does not want a profile was reached.
+fn export_failure(server: &str, error: &ExportError) -> CliError {
+    let status = match error {
+        ExportError::Unavailable { .. } => ExitStatus::Unreachable,
+        ExportError::Rejected { .. } | ExportError::PartlyRejected { .. } => ExitStatus::Failed,
+    };
+    CliError::new(status, format!("server {server}: {error}"))
 }
 
 /// One line on how good the recording is.
@@ -251,6 +300,70 @@ impl Drop for Progress {
     fn drop(&mut self) {
         if let Some(bar) = &self.0 {
             bar.finish_and_clear();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use candela_formats::ReadOptions;
+    use candela_model::Sample;
+
+    use super::*;
+
+    #[test]
+    fn a_recording_without_samples_is_written_in_every_format() {
+        let mut profile = Profile::default();
+        declare_cpu(&mut profile);
+        for format in Format::ALL {
+            if format.is_writable() {
+                let written = render(format, &profile, 30);
+                assert!(written.is_ok(), "{format}: {:?}", written.err());
+            }
+        }
+    }
+
+    #[test]
+    fn times_are_kept_in_pprof() {
+        let mut profile = Profile::default();
+        declare_cpu(&mut profile);
+        let series = &mut profile.series[0];
+        series.start_ns = 1_000_000_000;
+        series.duration_ns = 1_000_000_000;
+        for time_ns in [1_100_000_000, 1_200_000_000] {
+            let sample = Sample::new(candela_model::StackId::default(), 5);
+            series.samples.push(Sample { time_ns, ..sample });
+        }
+        let (bytes, _) = render(Format::Pprof, &profile, 30).expect("written");
+        let read = candela_formats::read_pprof(bytes.as_slice(), &ReadOptions::default());
+        let (read, _) = read.expect("a profile");
+        let mut times: Vec<i64> = read.series[0].samples.iter().map(|s| s.time_ns).collect();
+        times.sort_unstable();
+        assert_eq!(times, [1_100_000_000, 1_200_000_000]);
+    }
+
+    #[test]
+    fn only_a_server_that_is_away_is_unreachable() {
+        let reason = || "why".to_owned();
+        let cases = [
+            (
+                ExportError::Unavailable { reason: reason() },
+                ExitStatus::Unreachable,
+            ),
+            (
+                ExportError::Rejected { reason: reason() },
+                ExitStatus::Failed,
+            ),
+            (
+                ExportError::PartlyRejected {
+                    series: 1,
+                    reason: reason(),
+                },
+                ExitStatus::Failed,
+            ),
+        ];
+        for (error, status) in cases {
+            assert_eq!(export_failure("s", &error).status, status, "{error}");
         }
     }
 }

@@ -30,7 +30,7 @@ pub(crate) fn options(settings: &Settings) -> Result<AgentOptions, CliError> {
         .map(|(service, pattern)| ServiceRule::new(service)?.with_command_line(pattern))
         .collect::<Result<Vec<_>, AgentError>>()
         .map_err(|error| CliError::usage(format!("agent.service_rules: {error}")))?;
-    Ok(AgentOptions {
+    let options = AgentOptions {
         rate_hz: u32::try_from(settings.integer("agent.rate"))
             .expect("the key's range is 1 to 1000"),
         window: settings.duration("agent.interval"),
@@ -46,7 +46,21 @@ pub(crate) fn options(settings: &Settings) -> Result<AgentOptions, CliError> {
         debuginfod_urls,
         debuginfod_cache: Some(settings.data_dir(&environment).join("symbols")),
         ..AgentOptions::default()
-    })
+    };
+    options
+        .check()
+        .map_err(|error| CliError::usage(format!("agent: {error}")))?;
+    Ok(options)
+}
+
+/// Whether `agent.server` is an address that can be sent to.
+pub(crate) fn check_server(settings: &Settings) -> Result<(), CliError> {
+    let server = settings
+        .text("agent.server")
+        .expect("the key has a default");
+    OtlpGrpc::new(&OtlpGrpcOptions::new(server))
+        .map(drop)
+        .map_err(|error| CliError::usage(format!("agent.server: {error}")))
 }
 
 /// Where profiles wait while a server is away.

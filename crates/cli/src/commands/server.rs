@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
 use candela_query::Engine;
 use candela_server::OtlpListen;
@@ -16,10 +17,14 @@ use candela_store::SyncMode;
 use crate::args::GlobalArgs;
 use crate::args::serve::ServerArgs;
 use crate::config::Settings;
+use crate::errors;
 use crate::errors::CliError;
 use crate::errors::Context;
 use crate::errors::ExitStatus;
 use crate::output;
+
+/// How long work that cannot be interrupted may take after everything else has ended.
+const LAST_CHANCE: Duration = Duration::from_secs(1);
 
 /// What runs beside the server in the same process.
 #[derive(Default)]
@@ -32,7 +37,7 @@ pub(crate) struct Companions {
 
 pub(crate) fn run(global: &GlobalArgs, arguments: &ServerArgs) -> Result<ExitCode, CliError> {
     let settings = super::settings(global, arguments.overrides())?;
-    runtime()?.block_on(async {
+    block_on(async {
         let stopped = super::signals::stopped()?;
         let store = open_store(&settings)?;
         let companions = Companions {
@@ -41,21 +46,24 @@ pub(crate) fn run(global: &GlobalArgs, arguments: &ServerArgs) -> Result<ExitCod
         };
         let server = bind(&settings, &store, companions).await?;
         output::note(&format!("candela is at http://{}", server.local_address()));
-        server
-            .run(stopped)
-            .await
-            .or_exit(ExitStatus::Failed, "server")?;
-        close(store).await
+        let served = server.run(stopped).await;
+        // Whatever became of the server, what it took goes to blocks.
+        let served = served.or_exit(ExitStatus::Failed, "server");
+        errors::all_of([served, close(store).await])
     })?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// The threads that serve requests.
-pub(crate) fn runtime() -> Result<tokio::runtime::Runtime, CliError> {
-    tokio::runtime::Builder::new_multi_thread()
+/// Runs a command on the threads that serve requests, and does not wait for what blocks one of them
+/// longer than [`LAST_CHANCE`]: its client is gone, and a supervisor would lose patience.
+pub(crate) fn block_on<T>(work: impl Future<Output = Result<T, CliError>>) -> Result<T, CliError> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
-        .or_exit(ExitStatus::Failed, "cannot start threads")
+        .or_exit(ExitStatus::Failed, "cannot start threads")?;
+    let outcome = runtime.block_on(work);
+    runtime.shutdown_timeout(LAST_CHANCE);
+    outcome
 }
 
 pub(crate) fn open_store(settings: &Settings) -> Result<Store, CliError> {
@@ -69,23 +77,24 @@ pub(crate) fn open_store(settings: &Settings) -> Result<Store, CliError> {
         flush_bytes: settings.bytes("store.flush_size"),
         max_age: Some(settings.duration("store.retention")),
         max_bytes: Some(settings.bytes("store.max_size")),
+        max_volume_percent: Some(
+            u8::try_from(settings.integer("store.max_volume_percent"))
+                .expect("the key's range is 1 to 100"),
+        ),
         ..StoreOptions::new(data_dir)
     };
     Store::open(options).map_err(|error| CliError::failed(error.to_string()))
 }
 
-pub(crate) async fn bind(
-    settings: &Settings,
-    store: &Store,
-    companions: Companions,
-) -> Result<Server, CliError> {
+/// The options of the configuration.
+pub(crate) fn server_options(settings: &Settings, companions: Companions) -> ServerOptions {
     let otlp = |path: &str| {
         Some(OtlpListen {
             address: settings.address(path),
             is_explicit: settings.is_explicit(path),
         })
     };
-    let options = ServerOptions {
+    ServerOptions {
         otlp_grpc: otlp("server.otlp_grpc_listen"),
         otlp_http: otlp("server.otlp_http_listen"),
         http_prefixes: settings.list("server.http_prefix"),
@@ -93,7 +102,15 @@ pub(crate) async fn bind(
         status_source: companions.status,
         self_profiler: companions.self_profiler,
         ..ServerOptions::new(settings.address("server.listen"))
-    };
+    }
+}
+
+pub(crate) async fn bind(
+    settings: &Settings,
+    store: &Store,
+    companions: Companions,
+) -> Result<Server, CliError> {
+    let options = server_options(settings, companions);
     Server::bind(options, store.clone(), Engine::new(store.clone()))
         .await
         .map_err(|error| CliError::failed(error.to_string()))

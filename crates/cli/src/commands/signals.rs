@@ -1,5 +1,6 @@
 //! Ctrl-C and SIGTERM.
 
+use std::process;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering;
@@ -20,17 +21,25 @@ pub(crate) struct StopSignal {
     flag: Arc<AtomicBool>,
 }
 
-/// Completes at the first Ctrl-C or SIGTERM. The handlers are in place when this returns, so that
-/// a signal during start is not lost. Must be called inside a runtime.
+/// Completes at the first Ctrl-C or SIGTERM; a second one ends the process at once, for whoever does
+/// not want to wait until everything is put away. The handlers are in place when this returns, so that
+/// a signal during start is not lost. Must be called, and polled, inside a runtime.
 pub(crate) fn stopped() -> Result<impl Future<Output = ()> + Send + 'static, CliError> {
     let what = "cannot watch for signals";
     let mut interrupt = signal(SignalKind::interrupt()).or_exit(ExitStatus::Failed, what)?;
     let mut terminate = signal(SignalKind::terminate()).or_exit(ExitStatus::Failed, what)?;
-    Ok(async move {
+    let mut next = async move || {
         tokio::select! {
             _ = interrupt.recv() => {}
             _ = terminate.recv() => {}
         }
+    };
+    Ok(async move {
+        next().await;
+        tokio::spawn(async move {
+            next().await;
+            process::exit(ExitStatus::Interrupted as i32);
+        });
     })
 }
 
@@ -63,10 +72,10 @@ pub(crate) fn stop_signal() -> Result<StopSignal, CliError> {
 
 #[cfg(feature = "agent")]
 impl StopSignal {
-    /// Blocks until the signal.
-    pub(crate) fn wait(self) {
+    /// Blocks until the signal. The value must live on, so that a second signal is heeded.
+    pub(crate) fn wait(&mut self) {
         // The sender lives as long as the runtime does, so this ends with the signal only.
-        let _ = self.runtime.block_on(self.stopped);
+        let _ = self.runtime.block_on(&mut self.stopped);
     }
 
     /// Becomes true with the signal, while this value lives.

@@ -3,6 +3,7 @@
 use std::process::Command;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::sync::OnceLock;
 
 use candela_agent::Agent;
 use candela_agent::AgentHandle;
@@ -20,6 +21,7 @@ use super::server::Companions;
 use crate::args::GlobalArgs;
 use crate::args::serve::UpArgs;
 use crate::config::Settings;
+use crate::errors;
 use crate::errors::CliError;
 use crate::errors::Context;
 use crate::errors::ExitStatus;
@@ -32,31 +34,40 @@ pub(crate) fn run(global: &GlobalArgs, arguments: &UpArgs) -> Result<ExitCode, C
     let mut flags = arguments.server.overrides();
     flags.extend(arguments.sampling.overrides());
     let settings = super::settings(global, flags)?;
-    server::runtime()?.block_on(async {
+    server::block_on(async {
         let stopped = super::signals::stopped()?;
         let store = server::open_store(&settings)?;
-        let agent = if arguments.no_agent { None } else { start_agent(&settings, &store) };
+        let figures = Arc::new(AgentFigures::default());
+        let status: Arc<dyn StatusSource> = Arc::<AgentFigures>::clone(&figures);
         let companions = Companions {
-            status: agent.as_ref().map(|agent| {
-                let source: Arc<dyn StatusSource> = Arc::new(AgentFigures(agent.observer()));
-                source
-            }),
+            status: Some(status),
             self_profiler: super::self_profile::profiler(),
         };
+        // The port before the agent: when another candela has it, nothing was sampled in vain.
         let bound = server::bind(&settings, &store, companions).await?;
+        let agent = if arguments.no_agent {
+            None
+        } else {
+            start_agent(&settings, &store)
+        };
         let url = format!("http://{}", bound.local_address());
         output::note(&format!("candela is at {url}"));
-        if agent.is_some() {
+        if let Some(agent) = &agent {
+            figures.show(agent.observer());
             let rate = settings.integer("agent.rate");
-            output::note(&format!("sampling this host at {rate} Hz; the first profiles are there in 3 s; Ctrl-C ends it"));
+            output::note(&format!(
+                "sampling this host at {rate} Hz; the first profiles are there in 3 s; Ctrl-C ends it"
+            ));
         }
         if arguments.open {
             open_browser(&url);
         }
         let served = bound.run(stopped).await;
-        stop_agent(agent).await?;
-        server::close(store).await?;
-        served.or_exit(ExitStatus::Failed, "server")
+        // Each of these loses data when it is left out, so no failure of another skips it.
+        let served = served.or_exit(ExitStatus::Failed, "server");
+        let agent_stopped = stop_agent(agent).await;
+        let closed = server::close(store).await;
+        errors::all_of([served, agent_stopped, closed])
     })?;
     Ok(ExitCode::SUCCESS)
 }
@@ -107,16 +118,29 @@ async fn stop_agent(agent: Option<AgentHandle>) -> Result<(), CliError> {
     stopped.map(drop).or_exit(ExitStatus::Failed, "agent")
 }
 
-/// Tells the server about the agent.
-struct AgentFigures(AgentObserver);
+/// Tells the server about the agent, which starts after the server has its port.
+#[derive(Default)]
+struct AgentFigures(OnceLock<AgentObserver>);
+
+impl AgentFigures {
+    fn show(&self, observer: AgentObserver) {
+        // There is one agent a process.
+        let _ = self.0.set(observer);
+    }
+}
 
 impl StatusSource for AgentFigures {
     fn status_json(&self) -> serde_json::Value {
-        serde_json::to_value(self.0.status()).expect("counts under texts are always JSON")
+        let Some(observer) = self.0.get() else {
+            return serde_json::Value::Null;
+        };
+        serde_json::to_value(observer.status()).expect("counts under texts are always JSON")
     }
 
     fn metrics(&self, out: &mut String) {
-        self.0.status().write_metrics(out);
+        if let Some(observer) = self.0.get() {
+            observer.status().write_metrics(out);
+        }
     }
 }
 

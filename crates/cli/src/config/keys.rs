@@ -1,5 +1,12 @@
 //! Every configuration key: the one table behind files, environment, `config show` and the docs.
 
+use std::time::Duration;
+
+const SECOND: Duration = Duration::from_secs(1);
+const HOUR: Duration = Duration::from_secs(3600);
+/// More than anybody keeps profiles, and far from where sums of times would overflow.
+const CENTURY: Duration = Duration::from_secs(36_500 * 24 * 3600);
+
 /// What a value of a key may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -13,8 +20,8 @@ pub(crate) enum Kind {
     Integer(i64, i64),
     /// `true` or `false`.
     Boolean,
-    /// `500ms`, `10s`, `5m`, `14d`.
-    Duration,
+    /// `500ms`, `10s`, `5m`, `14d` in a range, both ends included.
+    Duration(Duration, Duration),
     /// `64MiB`, `50GB`.
     Size,
     /// One of these words.
@@ -92,7 +99,7 @@ pub(crate) const KEYS: &[Key] = &[
     ),
     key(
         "store.flush_interval",
-        Kind::Duration,
+        Kind::Duration(SECOND, HOUR),
         "60s",
         "longest time a profile stays in memory only",
     ),
@@ -104,7 +111,7 @@ pub(crate) const KEYS: &[Key] = &[
     ),
     key(
         "store.retention",
-        Kind::Duration,
+        Kind::Duration(HOUR, CENTURY),
         "14d",
         "age at which profiles are deleted",
     ),
@@ -113,6 +120,12 @@ pub(crate) const KEYS: &[Key] = &[
         Kind::Size,
         "50GB",
         "size of all blocks above which the oldest are deleted",
+    ),
+    key(
+        "store.max_volume_percent",
+        Kind::Integer(1, 100),
+        "20",
+        "share of the volume, in percent, that all blocks may take; the smaller of this and max_size counts",
     ),
     key(
         "agent.server",
@@ -128,7 +141,7 @@ pub(crate) const KEYS: &[Key] = &[
     ),
     key(
         "agent.interval",
-        Kind::Duration,
+        Kind::Duration(SECOND, Duration::from_secs(600)),
         "10s",
         "length of one profile",
     ),
@@ -204,6 +217,13 @@ pub(crate) fn find(path: &str) -> Option<&'static Key> {
         None => path.to_owned(),
     };
     KEYS.iter().find(|key| key.path == path)
+}
+
+/// Whether a path is a section, which may be there and empty.
+pub(crate) fn is_section(path: &str) -> bool {
+    path == "storage"
+        || RESERVED_SECTIONS.contains(&path)
+        || KEYS.iter().any(|key| key.section() == path)
 }
 
 /// The known path most like a wrong one, if one is like it at all.

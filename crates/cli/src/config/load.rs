@@ -11,6 +11,7 @@ use super::Settings;
 use super::Value;
 use super::keys;
 use super::keys::KEYS;
+use super::keys::Key;
 use crate::errors::CliError;
 
 /// What the configuration is made from. The environment is given, not read, so that tests need no
@@ -48,15 +49,23 @@ pub(crate) fn load(inputs: &Inputs) -> Result<Settings, CliError> {
         let key = keys::find(path).expect("flags name keys of the table");
         let value = Value::parse(key.kind, text)
             .map_err(|error| CliError::usage(format!("{flag}: {error}")))?;
-        settings.insert(
-            key.path,
-            Setting {
-                value,
-                origin: Origin::Flag(flag),
-            },
-        );
+        set(&mut settings, key, value, Origin::Flag(flag));
     }
     Ok(Settings { settings })
+}
+
+/// Puts a value over the one of a weaker source. Nothing (an empty text, a YAML null) takes the place
+/// of nothing but nothing: a key with a default always has a value, which its readers rely on.
+fn set(
+    settings: &mut BTreeMap<&'static str, Setting>,
+    key: &'static Key,
+    value: Value,
+    origin: Origin,
+) {
+    let is_optional = key.default.is_empty();
+    if value != Value::Unset || is_optional {
+        settings.insert(key.path, Setting { value, origin });
+    }
 }
 
 fn defaults() -> BTreeMap<&'static str, Setting> {
@@ -122,6 +131,10 @@ fn apply_file(
     }
     let document: serde_json::Value = serde_saphyr::from_str(&text)
         .map_err(|error| in_file(format!("no valid YAML: {}", first_line(&error.to_string()))))?;
+    // All of it may be commented out.
+    if document.is_null() {
+        return Ok(());
+    }
     let mut leaves = Vec::new();
     flatten("", &document, &mut leaves).map_err(in_file)?;
     let mut problems = Vec::new();
@@ -131,15 +144,7 @@ fn apply_file(
             continue;
         };
         match Value::from_node(key.kind, node) {
-            Ok(value) => {
-                settings.insert(
-                    key.path,
-                    Setting {
-                        value,
-                        origin: Origin::File(path.clone()),
-                    },
-                );
-            }
+            Ok(value) => set(settings, key, value, Origin::File(path.clone())),
             Err(error) => problems.push(format!("{key_path}: {error}")),
         }
     }
@@ -160,11 +165,17 @@ fn flatten<'a>(
         if prefix.is_empty() {
             return Err("must hold sections such as server: and agent:".to_owned());
         }
-        if !node.is_null() {
+        let is_empty_section = node.is_null() && keys::is_section(prefix);
+        if !is_empty_section {
             leaves.push((prefix.to_owned(), node));
         }
         return Ok(());
     };
+    let is_unknown_and_empty =
+        entries.is_empty() && !prefix.is_empty() && !keys::is_section(prefix);
+    if is_unknown_and_empty {
+        leaves.push((prefix.to_owned(), node));
+    }
     for (name, child) in entries {
         let path = if prefix.is_empty() {
             name.clone()
@@ -184,7 +195,11 @@ fn apply_environment(
     settings: &mut BTreeMap<&'static str, Setting>,
     environment: &BTreeMap<String, String>,
 ) -> Result<(), CliError> {
-    if let Some(data_dir) = environment.get("CANDELA_DATA_DIR") {
+    // An empty one is as good as none; as a path it would be the working directory.
+    let data_dir = environment
+        .get("CANDELA_DATA_DIR")
+        .filter(|text| !text.is_empty());
+    if let Some(data_dir) = data_dir {
         let origin = Origin::Environment("CANDELA_DATA_DIR".to_owned());
         settings.insert(
             "store.data_dir",
@@ -194,6 +209,7 @@ fn apply_environment(
             },
         );
     }
+    let mut problems = Vec::new();
     for (name, text) in environment {
         let is_ours = name.starts_with("CANDELA_") && name.contains("__");
         if !is_ours || OTHER_VARIABLES.contains(&name.as_str()) {
@@ -201,22 +217,21 @@ fn apply_environment(
         }
         let path = name["CANDELA_".len()..].replace("__", ".").to_lowercase();
         let Some(key) = keys::find(&path) else {
-            return Err(CliError::usage(format!(
-                "environment {name}: {}",
-                unknown_key(&path)
-            )));
+            problems.push(format!("{name}: {}", unknown_key(&path)));
+            continue;
         };
-        let value = Value::parse(key.kind, text)
-            .map_err(|error| CliError::usage(format!("environment {name}: {error}")))?;
-        settings.insert(
-            key.path,
-            Setting {
-                value,
-                origin: Origin::Environment(name.clone()),
-            },
-        );
+        match Value::parse(key.kind, text) {
+            Ok(value) => set(settings, key, value, Origin::Environment(name.clone())),
+            Err(error) => problems.push(format!("{name}: {error}")),
+        }
     }
-    Ok(())
+    if problems.is_empty() {
+        return Ok(());
+    }
+    Err(CliError::usage(format!(
+        "environment {}",
+        problems.join("; ")
+    )))
 }
 
 fn unknown_key(path: &str) -> String {
@@ -298,6 +313,84 @@ mod tests {
         assert_eq!(settings.map("agent.labels")["rack"], "7");
         assert_eq!(settings.list("server.http_prefix"), ["/a", "/b"]);
         assert_eq!(settings.text("store.sync"), Some("os"));
+    }
+
+    #[test]
+    fn nothing_leaves_what_was_there() {
+        let defaults = load(&Inputs::default()).expect("valid");
+        for key in KEYS {
+            let (section, name) = key.path.split_once('.').expect("keys have sections");
+            for nothing in ["", "null", "~", "\"\""] {
+                let settings = load_file(&format!("{section}:\n  {name}: {nothing}\n"));
+                let settings = settings.unwrap_or_else(|error| panic!("{}: {error}", key.path));
+                let (found, default) = (settings.get(key.path), defaults.get(key.path));
+                assert_eq!(found.value, default.value, "{} {nothing:?}", key.path);
+            }
+            let from_environment = load(&Inputs {
+                environment: BTreeMap::from([(key.variable(), String::new())]),
+                ..Inputs::default()
+            });
+            let from_flag = load(&Inputs {
+                flags: vec![(key.path, "--flag", String::new())],
+                ..Inputs::default()
+            });
+            for settings in [from_environment, from_flag] {
+                let settings = settings.expect("valid");
+                let (found, default) = (settings.get(key.path), defaults.get(key.path));
+                assert_eq!(found.value, default.value, "{}", key.path);
+            }
+        }
+    }
+
+    #[test]
+    fn an_empty_variable_keeps_what_the_file_says() {
+        let mut file = tempfile::NamedTempFile::new().expect("a temporary file");
+        file.write_all(b"agent:\n  rate: 49\n").expect("written");
+        let settings = load(&Inputs {
+            config_flag: Some(file.path().to_owned()),
+            environment: BTreeMap::from([
+                ("CANDELA_AGENT__RATE".to_owned(), String::new()),
+                ("CANDELA_DATA_DIR".to_owned(), String::new()),
+            ]),
+            ..Inputs::default()
+        })
+        .expect("valid");
+        assert_eq!(settings.integer("agent.rate"), 49);
+        assert_eq!(settings.text("store.data_dir"), None);
+    }
+
+    #[test]
+    fn unknown_keys_are_errors_when_they_are_empty_too() {
+        for text in [
+            "server:\n  lisen:\n",
+            "server:\n  lisen: {}\n",
+            "servr:\n",
+            "servr: {}\n",
+        ] {
+            let error = load_file(text).expect_err(text).to_string();
+            assert!(error.contains("no such key"), "{text}: {error}");
+        }
+        for text in ["# nothing\n", "server:\nauth:\n", "storage: {}\n"] {
+            assert!(load_file(text).is_ok(), "{text}");
+        }
+    }
+
+    #[test]
+    fn all_problems_of_the_environment_are_told() {
+        let error = load(&Inputs {
+            environment: BTreeMap::from([
+                ("CANDELA_AGENT__RATE".to_owned(), "fast".to_owned()),
+                ("CANDELA_SERVER__LISEN".to_owned(), "x".to_owned()),
+            ]),
+            ..Inputs::default()
+        })
+        .expect_err("two problems")
+        .to_string();
+        assert!(
+            error.contains("CANDELA_AGENT__RATE: \"fast\" is no whole number"),
+            "{error}"
+        );
+        assert!(error.contains("did you mean server.listen?"), "{error}");
     }
 
     #[test]

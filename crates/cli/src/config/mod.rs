@@ -45,6 +45,7 @@ impl Settings {
     }
 
     /// Whether somebody chose the value.
+    #[cfg(feature = "server")]
     pub(crate) fn is_explicit(&self, path: &str) -> bool {
         self.get(path).origin != Origin::Default
     }

@@ -41,9 +41,7 @@ impl Value {
                 "false" => Ok(Self::Boolean(false)),
                 _ => Err(format!("{text:?} is neither true nor false")),
             },
-            Kind::Duration => humantime::parse_duration(text)
-                .map(Self::Duration)
-                .map_err(|_| format!("{text:?} is no duration such as 500ms, 10s, 5m or 14d")),
+            Kind::Duration(least, most) => parse_duration(text, least, most),
             Kind::Size => text
                 .parse::<bytesize::ByteSize>()
                 .map(|size| Self::Bytes(size.as_u64()))
@@ -71,6 +69,7 @@ impl Value {
         use serde_json::Value as Node;
         match (kind, node) {
             (_, Node::Null) => Ok(Self::Unset),
+            (_, Node::String(text)) if text.is_empty() => Ok(Self::Unset),
             (Kind::List, Node::Array(items)) => items
                 .iter()
                 .map(scalar)
@@ -85,21 +84,70 @@ impl Value {
             (_, node) => Self::parse(kind, &scalar(node)?),
         }
     }
+
+    /// The value as YAML on one line; `None` when there is none to write.
+    pub(crate) fn to_yaml(&self) -> Option<String> {
+        match self {
+            Self::Unset => None,
+            Self::Text(_) | Self::Address(_) => Some(yaml_text(&self.to_string())),
+            Self::Integer(_) | Self::Boolean(_) | Self::Duration(_) | Self::Bytes(_) => {
+                Some(self.to_string())
+            }
+            Self::List(items) => {
+                let items: Vec<String> = items.iter().map(|item| quoted(item)).collect();
+                Some(format!("[{}]", items.join(", ")))
+            }
+            Self::Map(entries) => {
+                let entries: Vec<String> = entries
+                    .iter()
+                    .map(|(name, value)| format!("{}: {}", quoted(name), quoted(value)))
+                    .collect();
+                Some(format!("{{{}}}", entries.join(", ")))
+            }
+        }
+    }
 }
 
+/// A text without quotes where no reader of YAML could take it for anything else.
+fn yaml_text(text: &str) -> String {
+    let is_plain_character =
+        |character: char| character.is_ascii_alphanumeric() || "-_./:".contains(character);
+    // A path, an address or a URL; words such as `null` or `yes` and bare numbers have none of
+    // these characters.
+    let is_plain = text.contains(['.', '/'])
+        && text.parse::<f64>().is_err()
+        && text.starts_with(|first: char| first.is_ascii_alphanumeric() || first == '/')
+        && text.chars().all(is_plain_character)
+        && !text.ends_with(':');
+    let is_word = text.len() > 1
+        && text.chars().all(|character| character.is_ascii_lowercase())
+        && !["null", "true", "false", "yes", "no", "on", "off"].contains(&text);
+    if is_plain || is_word {
+        return text.to_owned();
+    }
+    quoted(text)
+}
+
+/// JSON's quoted texts are YAML's, too.
+fn quoted(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+/// As the environment has it; exact, so that it can be read back.
 impl fmt::Display for Value {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Unset => formatter.write_str("(not set)"),
+            Self::Unset => Ok(()),
             Self::Text(text) => formatter.write_str(text),
             Self::Address(address) => write!(formatter, "{address}"),
             Self::Integer(number) => write!(formatter, "{number}"),
             Self::Boolean(flag) => write!(formatter, "{flag}"),
             Self::Duration(duration) => {
-                let text = humantime::format_duration(*duration).to_string();
-                formatter.write_str(&text.replace(' ', ""))
+                formatter.write_str(&in_shortest_unit(duration.as_nanos(), &TIME_UNITS))
             }
-            Self::Bytes(bytes) => write!(formatter, "{}", bytesize::ByteSize(*bytes)),
+            Self::Bytes(bytes) => {
+                formatter.write_str(&in_shortest_unit(u128::from(*bytes), &SIZE_UNITS))
+            }
             Self::List(items) => formatter.write_str(&items.join(",")),
             Self::Map(entries) => {
                 let entries: Vec<String> = entries
@@ -110,6 +158,42 @@ impl fmt::Display for Value {
             }
         }
     }
+}
+
+/// Units of durations in nanoseconds, as `humantime` reads them.
+const TIME_UNITS: [(&str, u128); 7] = [
+    ("d", 86_400_000_000_000),
+    ("h", 3_600_000_000_000),
+    ("m", 60_000_000_000),
+    ("s", 1_000_000_000),
+    ("ms", 1_000_000),
+    ("us", 1000),
+    ("ns", 1),
+];
+
+/// Units of sizes in bytes, as `bytesize` reads them.
+const SIZE_UNITS: [(&str, u128); 9] = [
+    ("TiB", 1 << 40),
+    ("GiB", 1 << 30),
+    ("MiB", 1 << 20),
+    ("KiB", 1 << 10),
+    ("TB", 1_000_000_000_000),
+    ("GB", 1_000_000_000),
+    ("MB", 1_000_000),
+    ("kB", 1000),
+    ("B", 1),
+];
+
+/// An amount in the unit that divides it and leaves the smallest number: people wrote `50GB` and
+/// `14d`, and a rounded figure would not be what they wrote.
+fn in_shortest_unit(amount: u128, units: &[(&str, u128)]) -> String {
+    let whole = units
+        .iter()
+        .filter(|(_, size)| amount.is_multiple_of(*size));
+    let shortest = whole.min_by_key(|(_, size)| amount / size);
+    shortest.map_or_else(String::new, |(unit, size)| {
+        format!("{}{unit}", amount / size)
+    })
 }
 
 fn scalar(node: &serde_json::Value) -> Result<String, String> {
@@ -135,6 +219,16 @@ fn parse_integer(text: &str, least: i64, most: i64) -> Result<Value, String> {
         return Err(format!("{number} is not between {least} and {most}"));
     }
     Ok(Value::Integer(number))
+}
+
+fn parse_duration(text: &str, least: Duration, most: Duration) -> Result<Value, String> {
+    let duration = humantime::parse_duration(text)
+        .map_err(|_| format!("{text:?} is no duration such as 500ms, 10s, 5m or 14d"))?;
+    if !(least..=most).contains(&duration) {
+        let (least, most) = (Value::Duration(least), Value::Duration(most));
+        return Err(format!("{text:?} is not between {least} and {most}"));
+    }
+    Ok(Value::Duration(duration))
 }
 
 /// `:4040` means all addresses, as Go programs taught everyone.
@@ -166,11 +260,46 @@ fn parse_url(text: &str) -> Result<Value, String> {
 mod tests {
     use super::*;
 
+    const ANY_DURATION: Kind = Kind::Duration(Duration::ZERO, Duration::MAX);
+
+    #[test]
+    fn yaml_is_read_back_as_the_same_value() {
+        let cases = [
+            (Kind::Path, "/a b: # c"),
+            (Kind::Path, "null"),
+            (Kind::Path, "1e3"),
+            (Kind::Path, "1.50"),
+            (Kind::Path, "~"),
+            (Kind::Path, "./x"),
+            (Kind::Path, "/var/lib/candela"),
+            (Kind::Address, "[::1]:4040"),
+            (Kind::Url, "http://h:1"),
+            (Kind::List, "/a,b: c,'d"),
+            (Kind::Map, "zone=a: b,rack=007,x=\\d+#{2}"),
+            (Kind::Size, "50GB"),
+            (Kind::Size, "0B"),
+            (ANY_DURATION, "90s"),
+            (Kind::Boolean, "true"),
+        ];
+        for (kind, text) in cases {
+            let value = Value::parse(kind, text).unwrap_or_else(|error| panic!("{text}: {error}"));
+            let yaml = value.to_yaml().expect("a value");
+            let node: serde_json::Value =
+                serde_saphyr::from_str(&format!("key: {yaml} # comment\n")).expect("YAML");
+            assert_eq!(Value::from_node(kind, &node["key"]), Ok(value), "{yaml}");
+        }
+    }
+
     #[test]
     fn texts_become_values() {
         let cases = [
-            (Kind::Duration, "10s", "10s"),
-            (Kind::Size, "64MiB", "64.0 MiB"),
+            (ANY_DURATION, "10s", "10s"),
+            (ANY_DURATION, "90s", "90s"),
+            (ANY_DURATION, "14 days", "14d"),
+            (ANY_DURATION, "1500ms", "1500ms"),
+            (Kind::Size, "64MiB", "64MiB"),
+            (Kind::Size, "50GB", "50GB"),
+            (Kind::Size, "1234567", "1234567B"),
             (Kind::Address, "127.0.0.1:4040", "127.0.0.1:4040"),
             (Kind::Address, ":4040", "0.0.0.0:4040"),
             (Kind::List, "a, b,,c", "a,b,c"),
@@ -186,9 +315,14 @@ mod tests {
     #[test]
     fn wrong_texts_say_what_would_be_right() {
         let cases = [
-            (Kind::Duration, "10 parsecs", "no duration such as"),
+            (ANY_DURATION, "10 parsecs", "no duration such as"),
             (Kind::Size, "big", "no size such as"),
             (Kind::Integer(1, 1000), "1001", "between 1 and 1000"),
+            (
+                Kind::Duration(Duration::from_secs(1), Duration::from_secs(600)),
+                "500ms",
+                "not between 1s and 10m",
+            ),
             (Kind::Choice(&["fsync", "os"]), "never", "none of fsync, os"),
             (Kind::Address, "nowhere", "no address such as"),
             (Kind::Boolean, "yes", "neither true nor false"),

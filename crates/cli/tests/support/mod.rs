@@ -214,9 +214,14 @@ impl Running {
     }
 
     /// Sends SIGTERM and waits for the end; the exit code.
-    pub(crate) fn terminate(mut self) -> Option<i32> {
+    pub(crate) fn terminate(self) -> Option<i32> {
         signal(self.child.id(), "TERM");
-        eventually("candela ends after SIGTERM", || {
+        self.wait()
+    }
+
+    /// Waits for the end after a signal; the exit code.
+    pub(crate) fn wait(mut self) -> Option<i32> {
+        eventually("candela ends after the signal", || {
             self.child.try_wait().expect("a child")
         })
         .code()

@@ -4,6 +4,8 @@ use std::process::ExitCode;
 
 use serde_json::Value;
 
+use super::remarks::nothing_found;
+use super::remarks::tell_partial;
 use crate::args::GlobalArgs;
 use crate::args::query::LabelsArgs;
 use crate::args::query::OutputFormat;
@@ -90,12 +92,13 @@ fn finish(
     answer: &Value,
     mut table: Table,
 ) -> Result<ExitCode, CliError> {
-    if table.len() == 0 && format != OutputFormat::Json {
-        let hint = answer["hint"]
-            .as_str()
-            .unwrap_or("nothing is stored in this range");
-        return Err(CliError::no_data(format!("no data: {hint}")));
+    if table.len() == 0 {
+        if format == OutputFormat::Json {
+            output::print_json(answer)?;
+        }
+        return Err(nothing_found(answer));
     }
+    tell_partial(answer);
     let found = table.truncate(global.limit);
     match format {
         OutputFormat::Json => output::print_json(answer)?,

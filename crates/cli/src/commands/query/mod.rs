@@ -1,6 +1,7 @@
 //! `candela query`: a server, or profile files, asked the same questions.
 
 mod listing;
+mod remarks;
 mod selection;
 
 use std::process::ExitCode;

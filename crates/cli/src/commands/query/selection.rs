@@ -12,16 +12,17 @@ use candela_formats::ReadOptions;
 use candela_formats::TableFormat;
 use candela_formats::TreeOptions;
 use candela_formats::WriteOptions;
-use candela_model::FlameTree;
-use candela_model::FlameTreeBuilder;
 use candela_model::Profile;
-use candela_model::ProfileType;
-use candela_model::resolve_profile_type;
 
+use super::remarks::nothing_found;
 use crate::args::GlobalArgs;
 use crate::args::query::OutputFormat;
 use crate::args::query::SelectionArgs;
 use crate::commands::client::Client;
+use crate::commands::profiles::resolve;
+use crate::commands::profiles::tell_cut;
+use crate::commands::profiles::tell_cut_rows;
+use crate::commands::profiles::tree_of;
 use crate::errors::CliError;
 use crate::errors::Context;
 use crate::errors::ExitStatus;
@@ -40,7 +41,12 @@ pub(crate) fn top(global: &GlobalArgs, selection: &SelectionArgs) -> Result<Exit
     let mut text = Vec::new();
     candela_formats::write_top(&tree, &profile_type, format, global.limit, &mut text)
         .or_exit(ExitStatus::Failed, "table")?;
-    emit(selection, &text)
+    emit(selection, &text)?;
+    // The text and the JSON have this in them.
+    if matches!(format, TableFormat::Csv | TableFormat::Markdown) {
+        tell_cut_rows(global, tree.function_table().len());
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 pub(crate) fn tree(global: &GlobalArgs, selection: &SelectionArgs) -> Result<ExitCode, CliError> {
@@ -52,7 +58,8 @@ pub(crate) fn tree(global: &GlobalArgs, selection: &SelectionArgs) -> Result<Exi
     let mut text = Vec::new();
     candela_formats::write_tree(&tree, &profile_type, &TreeOptions::default(), &mut text)
         .or_exit(ExitStatus::Failed, "tree")?;
-    emit(selection, &text)
+    emit(selection, &text)?;
+    Ok(ExitCode::SUCCESS)
 }
 
 pub(crate) fn profile(
@@ -91,11 +98,13 @@ pub(crate) fn profile(
     for note in report.notes.iter().filter(|_| !global.quiet) {
         output::note(&format!("note: {note}"));
     }
-    emit(selection, &bytes)
+    emit(selection, &bytes)?;
+    tell_cut(global, &profile, &selection.profile_type, format);
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Reads a profile file of any format.
-pub(crate) fn read_file(path: &Path) -> Result<Profile, CliError> {
+fn read_file(global: &GlobalArgs, path: &Path) -> Result<Profile, CliError> {
     let what = path.display().to_string();
     let file = File::open(path).or_exit(ExitStatus::Failed, &what)?;
     let mut reader = BufReader::with_capacity(1 << 16, file);
@@ -107,7 +116,7 @@ pub(crate) fn read_file(path: &Path) -> Result<Profile, CliError> {
     };
     let (profile, report) = candela_formats::read(format, reader, &ReadOptions::default())
         .or_exit(ExitStatus::Failed, &what)?;
-    for note in &report.notes {
+    for note in report.notes.iter().filter(|_| !global.quiet) {
         output::note(&format!("{what}: {note}"));
     }
     Ok(profile)
@@ -119,7 +128,7 @@ fn load(global: &GlobalArgs, selection: &SelectionArgs) -> Result<Profile, CliEr
     }
     let mut merged = Profile::default();
     for path in &selection.files {
-        merged.absorb(&read_file(path)?);
+        merged.absorb(&read_file(global, path)?);
     }
     if merged.sample_count() == 0 {
         return Err(CliError::no_data("no data: the files have no samples"));
@@ -137,55 +146,25 @@ fn ask_server(global: &GlobalArgs, selection: &SelectionArgs) -> Result<Profile,
         ("to", range.to.as_str()),
     ];
     let bytes = client.get("/api/v1/pprof", &parameters)?;
-    let (profile, _) = candela_formats::read_pprof(bytes.as_slice(), &ReadOptions::default())
+    let (profile, report) = candela_formats::read_pprof(bytes.as_slice(), &ReadOptions::default())
         .or_exit(ExitStatus::Failed, "answer of the server")?;
     if profile.sample_count() > 0 {
+        // Said even with -q: the figures are not those that were asked for.
+        for comment in &report.comments {
+            output::note(&format!("note: {comment}"));
+        }
         return Ok(profile);
     }
-    // A pprof answer cannot carry the hint, the table can.
+    // The comments of an empty answer do not tell the hint from the rest, the table does.
     let mut parameters = parameters.to_vec();
     parameters.push(("limit", "1"));
     let table = client.get_json("/api/v1/top", &parameters)?;
-    let hint = table["hint"]
-        .as_str()
-        .unwrap_or("nothing is stored in this range");
-    Err(CliError::no_data(format!("no data: {hint}")))
+    Err(nothing_found(&table))
 }
 
-fn resolve(profile: &Profile, pattern: &str) -> Result<ProfileType, CliError> {
-    let available = profile.series.iter().map(|series| &series.profile_type);
-    if let Ok(found) = resolve_profile_type(pattern, available.clone()) {
-        return Ok(found.clone());
-    }
-    // A file often has one type only, and then the default `cpu` must not hide it.
-    let mut types: Vec<&ProfileType> = available.collect();
-    types.sort();
-    types.dedup();
-    if let [only] = types[..] {
-        return Ok(only.clone());
-    }
-    let names: Vec<String> = types.iter().map(ToString::to_string).collect();
-    Err(CliError::usage(format!(
-        "--type {pattern:?} names none of the profile types here: {}",
-        names.join(", ")
-    )))
-}
-
-fn tree_of(profile: &Profile, pattern: &str) -> Result<(ProfileType, FlameTree), CliError> {
-    let profile_type = resolve(profile, pattern)?;
-    let mut builder = FlameTreeBuilder::new();
-    for (position, series) in profile.series.iter().enumerate() {
-        if series.profile_type == profile_type {
-            builder.add_series(profile, position);
-        }
-    }
-    Ok((profile_type, builder.finish()))
-}
-
-fn emit(selection: &SelectionArgs, bytes: &[u8]) -> Result<ExitCode, CliError> {
+fn emit(selection: &SelectionArgs, bytes: &[u8]) -> Result<(), CliError> {
     match &selection.output {
-        Some(path) => output::write_file(path, bytes)?,
-        None => output::print(bytes)?,
+        Some(path) => output::write_file(path, bytes),
+        None => output::print(bytes),
     }
-    Ok(ExitCode::SUCCESS)
 }
