@@ -11,7 +11,7 @@ export default defineConfig({
     reportCompressedSize: false,
   },
   server: {
-    proxy: { "/api": "http://127.0.0.1:4040" },
+    proxy: { "/api": process.env.CANDELA_SERVER ?? "http://127.0.0.1:4040" },
   },
   test: {
     environment: "node",

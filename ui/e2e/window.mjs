@@ -1,7 +1,8 @@
 // Drives the window in a real browser. Called by crates/cli/tests/window.rs:
 //   node e2e/window.mjs URL SERVICE FUNCTION FOLDER
 // opens the page of a service, waits until FUNCTION stands in the flame graph, searches for it, zooms
-// into it, and leaves screenshots of both themes in FOLDER. Prints one JSON line with what it saw.
+// into it, goes back and forth with mouse, keyboard and address, and leaves screenshots of both themes
+// in FOLDER. Prints one JSON line with what it saw; what did not behave is in `problems`.
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { chromium } from "playwright-core";
@@ -52,6 +53,23 @@ async function boxEventually(page, name, timeout = PATIENCE_MS) {
   return handle.jsonValue();
 }
 
+/** What the status line says about a function, once it is about that. */
+async function statusEventually(page, name) {
+  const handle = await page.waitForFunction((function_) => {
+    const line = document.querySelector("[data-testid=flamegraph-status]");
+    return line?.querySelector("strong")?.textContent === function_ && line.textContent;
+  }, name);
+  return handle.jsonValue();
+}
+
+function parameter(page, name) {
+  return new URL(page.url()).searchParams.get(name);
+}
+
+function expectEqual(what, actual, expected) {
+  if (actual !== expected) problems.push(`${what}: ${JSON.stringify(actual)} instead of ${JSON.stringify(expected)}`);
+}
+
 /** Live data may move what is being looked at: a person clicks again. */
 async function goToHeaviest(name, clicksLeft = 6) {
   await page.getByText("go to heaviest").click();
@@ -87,36 +105,93 @@ if (process.env.STOP_AT_FIRST_GRAPH) {
   process.exit(0);
 }
 
+// From here on the picture stands still: what is compared with it must not be a refresh ahead.
+await page.locator("body").click({ position: { x: 5, y: 5 } });
+await page.keyboard.press("l");
+await page.waitForFunction(() => location.search.includes("live=0"));
 await page.waitForFunction(() => /\d/.test(document.querySelector("[data-testid=search-share]")?.textContent ?? ""));
 const share = await page.getByTestId("search-share").textContent();
+const samples = await page.evaluate(() => window.__candela?.flamegraph().samples ?? null);
 await page.getByTestId("top-row").filter({ hasText: wanted }).first().waitFor();
 await page.screenshot({ path: join(folder, "light.png") });
 
-await page.getByTestId("search-input").fill("");
 const canvas = await page.getByTestId("flamegraph-canvas").boundingBox();
 const target = await box(page, wanted);
 await page.mouse.move(canvas.x + target.x + target.w / 2, canvas.y + target.y + target.h / 2);
-await page.waitForFunction(
-  (name) => document.querySelector("[data-testid=flamegraph-status]")?.textContent?.includes(name),
-  wanted,
-);
-const status = await page.getByTestId("flamegraph-status").textContent();
-// Up to everything by the breadcrumb, and down again by a click on a frame near the root.
-await page.getByRole("button", { name: "All", exact: true }).click();
-const outer = await boxEventually(page, "main");
-const unzoomed = page.url();
-await page.mouse.click(canvas.x + outer.x + outer.w / 2, canvas.y + outer.y + outer.h / 2);
-await page.waitForFunction((before) => location.href !== before, unzoomed);
-const stateInUrl = page.url();
+const status = await statusEventually(page, wanted);
 
+// What is given up changes nothing: an edit of the selector left by Escape, a service that does not exist.
+const queryBefore = parameter(page, "query");
+await page.getByTestId("selector-input").fill("{");
+await page.keyboard.press("Escape");
+await page.getByTestId("service-input").fill("no service has this name");
+await page.keyboard.press("Enter");
+await page.keyboard.press("Escape");
+expectEqual("query after giving up", parameter(page, "query"), queryBefore);
+
+// Up to everything by the breadcrumb, and down again by a click on a frame near the root.
+const breadcrumb = page.getByRole("navigation", { name: "Zoom" });
+await breadcrumb.getByRole("button").first().click();
+const outer = await boxEventually(page, "main");
+await page.waitForFunction(() => !new URLSearchParams(location.search).has("zoom"));
+const surface = await page.getByTestId("flamegraph-canvas").boundingBox();
+await page.mouse.click(surface.x + outer.x + outer.w / 2, surface.y + outer.y + outer.h / 2);
+await page.waitForFunction(() => new URLSearchParams(location.search).has("zoom"));
+const stateInUrl = page.url();
+const zoomedTo = await breadcrumb.locator("[aria-current=location]").textContent();
+
+// The same address is the same view.
 const dark = await open("dark");
 await dark.goto(stateInUrl);
 await boxEventually(dark, "main");
+const reopened = dark.getByRole("navigation", { name: "Zoom" }).locator("[aria-current=location]");
+expectEqual("zoom of the address", await reopened.textContent(), zoomedTo);
+expectEqual("search of the address", await dark.getByTestId("search-input").inputValue(), wanted);
+expectEqual("query of the address", await dark.getByTestId("selector-input").inputValue(), queryBefore);
 await dark.screenshot({ path: join(folder, "dark.png") });
+
+// Back undoes the zoom, forward takes it again.
+await page.goBack();
+await page.waitForFunction(() => !new URLSearchParams(location.search).has("zoom"));
+await breadcrumb.waitFor({ state: "detached" });
+await page.goForward();
+await breadcrumb.waitFor();
+
+// The keyboard alone: down the heaviest way, zoom, and up again.
+await page.getByTestId("flamegraph").focus();
+const zoomBefore = parameter(page, "zoom");
+await page.mouse.move(5, 5);
+await page.keyboard.press("ArrowDown");
+await page.keyboard.press("ArrowDown");
+const selected = await page.getByTestId("flamegraph-status").locator("strong").textContent();
+await page.keyboard.press("Enter");
+await page.waitForFunction((before) => new URLSearchParams(location.search).get("zoom") !== before, zoomBefore);
+expectEqual("zoom by Enter", await breadcrumb.locator("[aria-current=location]").getAttribute("title"), selected);
+await page.keyboard.press("Escape");
+await page.waitForFunction(
+  (name) => document.querySelector("[aria-current=location]")?.getAttribute("title") !== name,
+  selected,
+);
+await page.keyboard.press("n");
+await statusEventually(page, wanted);
+
+// A drag over the chart is a range of whole steps, and a double click takes it back.
+const chart = await page.getByTestId("series-chart").locator(".u-over").boundingBox();
+const chartRow = chart.y + chart.height / 2;
+await page.mouse.move(chart.x + chart.width * 0.5, chartRow);
+await page.mouse.down();
+await page.mouse.move(chart.x + chart.width * 0.7, chartRow, { steps: 4 });
+await page.mouse.move(chart.x + chart.width * 0.9, chartRow, { steps: 4 });
+await page.mouse.up();
+await page.waitForFunction(() => /^\d+$/.test(new URLSearchParams(location.search).get("from") ?? ""));
+const dragged = { from: Number(parameter(page, "from")), to: Number(parameter(page, "to")) };
+await page.getByTestId("series-chart").locator(".u-over").dblclick();
+await page.waitForFunction(() => !new URLSearchParams(location.search).has("from"));
 
 const paint = await page.evaluate(() => ({
   firstPaint: performance.getEntriesByName("first-contentful-paint")[0]?.startTime ?? null,
   firstGraph: performance.getEntriesByName("fg:first")[0]?.startTime ?? null,
 }));
 await browser.close();
-process.stdout.write(`${JSON.stringify({ secondsToFunction, share, status, stateInUrl, problems, ...paint })}\n`);
+const seen = { secondsToFunction, share, status, samples, stateInUrl, dragged, problems, ...paint };
+process.stdout.write(`${JSON.stringify(seen)}\n`);

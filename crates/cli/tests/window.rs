@@ -64,4 +64,30 @@ fn the_browser_shows_the_hot_function_within_15_seconds() {
         state.contains("shares"),
         "the whole state is in the URL: {state}"
     );
+    assert_half(&seen, "share");
+    let status = seen["status"].as_str().unwrap();
+    assert!(
+        status.starts_with("burn_fifty") && status.contains("self ") && status.contains("of all"),
+        "{status}"
+    );
+    let [from, to] = ["from", "to"].map(|end| seen["dragged"][end].as_i64().unwrap());
+    assert!(
+        from < to && from % 1000 == 0 && to % 1000 == 0,
+        "{from}..{to}"
+    );
+}
+
+/// The program spends half its time in the function. What the page says may be off by chance, and
+/// it says from how many samples.
+fn assert_half(seen: &serde_json::Value, field: &str) {
+    let text = seen[field].as_str().unwrap();
+    let (number, _) = text.split_once(" %").unwrap();
+    let percent: f64 = number.trim_start_matches("≥ ").parse().unwrap();
+    // Without a count: of a second of the program at least, or nothing would have been found.
+    let samples = seen["samples"].as_f64().unwrap_or(99.0).max(1.0);
+    let standard_error = 100.0 * (0.25 / samples).sqrt();
+    assert!(
+        (percent - 50.0).abs() <= 3.0 * standard_error,
+        "{percent} % of {samples} samples: {seen:#}"
+    );
 }

@@ -70,7 +70,7 @@ function colorKey(frames: FrameTable, frame: number, colorBy: ColorBy): string {
   }
 }
 
-/** The same function keeps its shade wherever it stands, so that recursion does not flicker. */
+/** Rows alternate, so that callers and callees of one package part; and so do most neighbours, whose frames have other numbers. */
 export function shadeOf(frame: number, row: number): number {
   return (frame + row) & 1;
 }

@@ -79,16 +79,6 @@ export class FlameTree {
     return next < this.subtreeEnd[this.parent[node]] ? next : NONE;
   }
 
-  previousSibling(node: number): number {
-    if (node === ROOT) return NONE;
-    const parent = this.parent[node];
-    if (node === parent + 1) return NONE;
-    // The node before is the last descendant of the previous sibling: climb from it to the sibling's depth.
-    let candidate = node - 1;
-    while (this.depth[candidate] > this.depth[node]) candidate = this.parent[candidate];
-    return candidate;
-  }
-
   /** From the root to the node, both included. */
   pathTo(node: number): number[] {
     const path: number[] = [];

@@ -1,8 +1,9 @@
 // The one page: header, services on the left, on the right the series above flame graph and table, a status line below.
 
 import { useEffect } from "preact/hooks";
-import { copyCommand, copyLink } from "./actions.ts";
+import { copyCommand, copyLink, stepHighlight } from "./actions.ts";
 import { Notices } from "./empty-state.tsx";
+import { letGo } from "./flame-keys.ts";
 import { FlamePane } from "./flame-pane.tsx";
 import { Breadcrumb, FlameToolbar, SEARCH_INPUT_ID } from "./flame-toolbar.tsx";
 import { FrameMenu } from "./frame-menu.tsx";
@@ -61,6 +62,8 @@ export function App() {
 
 function handleGlobalKey(event: KeyboardEvent): void {
   if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented || isTyping(event.target)) return;
+  // Escape closes an open dialog, and only that.
+  if (isHelpOpen.peek() && event.key !== "?") return;
   const actions: Record<string, () => void> = {
     "/": () => {
       const input = document.getElementById(SEARCH_INPUT_ID) as HTMLInputElement | null;
@@ -71,6 +74,9 @@ function handleGlobalKey(event: KeyboardEvent): void {
     y: copyLink,
     Y: copyCommand,
     t: toggleTheme,
+    n: () => stepHighlight(1),
+    N: () => stepHighlight(-1),
+    Escape: letGo,
     r: refresh,
     l: () => update({ live: !view.peek().live }),
   };

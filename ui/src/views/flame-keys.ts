@@ -33,6 +33,12 @@ function moveFor(key: string): Move | undefined {
   }
 }
 
+/** One step back: the latest addition goes first, the pinned function, then the zoom. */
+export function letGo(): void {
+  if (view.peek().pinned === "") flameView.current?.zoomOut();
+  else update({ pinned: "" });
+}
+
 /** The keys of one frame, shared with its menu. */
 export function aboutNode(key: "c" | "s" | "m", node: number): void {
   const tree = flameTree.peek();
@@ -50,9 +56,7 @@ function command(key: string): boolean {
       if (engine.selectedNode !== NONE) engine.zoomTo(engine.selectedNode);
       return true;
     case "Escape":
-      // The latest addition goes first: the pinned function, then the zoom.
-      if (view.peek().pinned === "") engine.zoomOut();
-      else update({ pinned: "" });
+      letGo();
       return true;
     case "Backspace":
       engine.zoomOut();

@@ -1,6 +1,6 @@
 // What is looked at: service, type, selector, range. And the few things about the page itself.
 
-import { useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import { parseTypeId, typeTitle } from "../model/profile-type.ts";
 import { copyLink } from "./actions.ts";
 import { LinkIcon, Mark, MoonIcon, SunIcon } from "./icons.tsx";
@@ -81,9 +81,12 @@ function TypeChooser() {
 function SelectorField() {
   const [text, setText] = useState<string>();
   const { query } = view.value;
+  const isGivenUp = useRef(false);
   const isRefused = flame.value.error?.code === "bad_selector";
   const commit = (): void => {
-    if (text !== undefined && text !== query) update({ query: text.trim() === "" ? "{}" : text.trim(), zoom: "" });
+    if (!isGivenUp.current && text !== undefined && text !== query)
+      update({ query: text.trim() === "" ? "{}" : text.trim(), zoom: "" });
+    isGivenUp.current = false;
     setText(undefined);
   };
   return (
@@ -101,7 +104,8 @@ function SelectorField() {
       onKeyDown={(event) => {
         if (event.key === "Enter") commit();
         else if (event.key === "Escape") {
-          setText(undefined);
+          // Leaving the field commits, and still sees the text: a new state would come after it.
+          isGivenUp.current = true;
           event.currentTarget.blur();
         }
       }}

@@ -46,6 +46,15 @@ function Figures({ tree }: { tree: FlameTree }) {
       <p class="muted">
         {typeTitle(currentType.value ?? parseTypeId(view.value.type))}
         {!gauge && ` · ${formatValue(tree.rootTotal, unit)}`}
+        <a
+          class="icon-link"
+          href={api.pprofUrl({ query: view.value.query, type: view.value.type, range })}
+          download="candela.pb.gz"
+          title="Download as pprof"
+        >
+          <DownloadIcon />
+          <span class="visually-hidden">Download as pprof</span>
+        </a>
       </p>
       <p class="muted">
         {samples !== null && samples !== undefined && `${formatCount(samples)} samples in `}
@@ -56,15 +65,6 @@ function Figures({ tree }: { tree: FlameTree }) {
             of {formatSeconds(rangeSeconds)}
           </span>
         )}
-        <a
-          class="icon-link"
-          href={api.pprofUrl({ query: view.value.query, type: view.value.type, range })}
-          download="candela.pb.gz"
-          title="Download as pprof"
-        >
-          <DownloadIcon />
-          <span class="visually-hidden">Download as pprof</span>
-        </a>
       </p>
     </>
   );

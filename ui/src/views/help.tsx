@@ -10,10 +10,9 @@ const GROUPS: readonly { title: string; keys: readonly (readonly [string, string
     title: "Flame graph",
     keys: [
       ["Click, Enter", "zoom to the frame"],
-      ["Esc, Backspace", "one level up"],
+      ["Backspace", "one level up"],
       ["Home", "show everything"],
       ["← → ↑ ↓", "move the selection"],
-      ["n, N", "next, previous match"],
       ["m", "highlight this function everywhere"],
       ["c, s", "copy the name, the stack"],
       ["i", "turn it over"],
@@ -25,6 +24,8 @@ const GROUPS: readonly { title: string; keys: readonly (readonly [string, string
     title: "Everywhere",
     keys: [
       ["/", "search by regular expression"],
+      ["n, N", "next, previous match"],
+      ["Esc", "let go of a function, or one level up"],
       ["y", "copy a link with fixed times"],
       ["Y", "copy the command for a terminal"],
       ["t", "light or dark"],

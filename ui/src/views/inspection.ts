@@ -9,6 +9,8 @@ export interface FlameInspection {
   nodes: number;
   total: number;
   unit: string;
+  /** Sampled events; null where the server does not say. */
+  samples: number | null;
   /** Boxes on the screen, in CSS pixels from the corner of the canvas. */
   visible: { name: string; x: number; y: number; w: number; h: number; total: number }[];
 }
@@ -29,6 +31,7 @@ export function exposeToTests(): void {
         nodes: tree?.length ?? 0,
         total: tree?.rootTotal ?? 0,
         unit: tree?.header.unit ?? "",
+        samples: tree?.header.samples ?? null,
         visible: (flameView.current?.visibleBoxes() ?? []).map(({ name, x, y, w, h, total }) => ({
           name,
           x,

@@ -1,6 +1,6 @@
 // The service in the header: a text field that filters and a list to choose from, usable with the keyboard alone.
 
-import { useRef, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { filterServices, sumOfTotals } from "../model/services.ts";
 import { formatShare } from "../model/units.ts";
 import { ChevronIcon } from "./icons.tsx";
@@ -27,18 +27,25 @@ export function ServiceChooser() {
     if (event.key === "Escape") {
       setText(undefined);
       input.current?.blur();
-    } else if (event.key === "Enter") choose(options[active]?.service);
-    else if (event.key === "ArrowDown" || event.key === "ArrowUp") {
+    } else if (event.key === "Enter") {
+      // Nothing matches: Enter must not mean "all".
+      if (isOpen && active < options.length) choose(options[active]?.service);
+    } else if (event.key === "ArrowDown" || event.key === "ArrowUp") {
       event.preventDefault();
       setText(text ?? "");
       setActive((active + (event.key === "ArrowDown" ? 1 : options.length - 1)) % options.length);
     }
   };
 
+  useEffect(() => {
+    if (isOpen) document.getElementById(`service-option-${active}`)?.scrollIntoView({ block: "nearest" });
+  }, [isOpen, active]);
+
   return (
     <div class="chooser">
       <input
         ref={input}
+        data-testid="service-input"
         class="chooser-input"
         role="combobox"
         aria-label="Service"

@@ -49,7 +49,10 @@ export function TopTable() {
       scroller.current?.scrollTo({ top: Math.max(0, (active.value - 4) * ROW_HEIGHT) });
       hoveredFunction.value = shown[active.value]?.name ?? "";
     } else if (event.key === "Enter" && shown[active.value]) pinFunction(shown[active.value].name);
-    else if (event.key === "Escape") update({ pinned: "" });
+    else if (event.key === "Escape" && view.peek().pinned !== "") {
+      event.preventDefault();
+      update({ pinned: "" });
+    }
   };
 
   return (
