@@ -1,58 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { encodeTree } from "../../bench/generate.ts";
+import { FakePage } from "./fake-page.ts";
 
-/** What the page around the store is, as far as the store minds. */
-class FakePage {
-  visibilityState = "visible";
-  readonly requests: URL[] = [];
-  /** Paths answered by this status, or never, or not at all. */
-  readonly faults = new Map<string, number | "slow" | "away">();
-  samples = 1;
-  readonly #listeners = new Map<string, () => void>();
-
-  constructor(search: string) {
-    const listen = (type: string, listener: () => void): void => void this.#listeners.set(type, listener);
-    vi.stubGlobal("location", { search, host: "page.test" });
-    vi.stubGlobal("window", { addEventListener: listen, history: { pushState: () => undefined, replaceState: () => undefined } });
-    vi.stubGlobal("document", {
-      baseURI: "http://page.test/",
-      addEventListener: listen,
-      get visibilityState() {
-        return page.visibilityState;
-      },
-    });
-    vi.stubGlobal("fetch", (url: string, { signal }: RequestInit) => this.#answer(new URL(url), signal));
-  }
-
-  show(visibility: "visible" | "hidden"): void {
-    this.visibilityState = visibility;
-    this.#listeners.get("visibilitychange")?.();
-  }
-
-  asked(path: string): URL[] {
-    return this.requests.filter(({ pathname }) => pathname === `/api/v1/${path}`);
-  }
-
-  #answer(url: URL, signal: AbortSignal | null | undefined): Promise<Response> {
-    this.requests.push(url);
-    const path = url.pathname.slice("/api/v1/".length);
-    const fault = this.faults.get(path);
-    if (fault === "slow")
-      return new Promise((_, reject) => signal?.addEventListener("abort", () => reject(new Error("aborted"))));
-    if (fault === "away") return Promise.reject(new TypeError("fetch failed"));
-    if (fault !== undefined) return Promise.resolve(Response.json({ code: "refused", message: "no" }, { status: fault }));
-    const from = Number(url.searchParams.get("from"));
-    const to = Number(url.searchParams.get("to"));
-    if (path === "flamegraph") {
-      const tree = { frame: { name: "total" }, self: this.samples };
-      return Promise.resolve(new Response(encodeTree(tree, { from, to })));
-    }
-    return Promise.resolve(
-      Response.json({ type: "cpu", unit: "nanoseconds", from, to, step_ms: 20_000, services: [], series: [], functions: [], types: [] }),
-    );
-  }
-}
-
+const FULL = { frame: { name: "total" }, self: 1 };
+const EMPTY = { ...FULL, self: 0 };
 let page: FakePage;
 
 async function started(search = "") {
@@ -162,14 +112,14 @@ describe("the next look", () => {
 
   it("comes soon while the server is away or has nothing", async () => {
     const store = await started();
-    page.samples = 0;
+    page.tree = EMPTY;
     page.faults.set("top", "away");
     store.refresh();
     await vi.advanceTimersByTimeAsync(2_000);
     page.faults.clear();
     await vi.advanceTimersByTimeAsync(2_000);
     expect(page.asked("flamegraph")).toHaveLength(4);
-    page.samples = 1;
+    page.tree = FULL;
     await vi.advanceTimersByTimeAsync(2_000);
     await vi.advanceTimersByTimeAsync(9_000);
     expect(page.asked("flamegraph")).toHaveLength(5);
