@@ -16,7 +16,7 @@ function chain(depth: number): FlameTree {
 }
 
 let resized: () => void;
-let ratioChanged: () => void;
+let ratioListener: (() => void) | undefined;
 let scroller: FakeScroller;
 let hovered: number;
 
@@ -33,6 +33,14 @@ function mounted(): FlameView {
   });
 }
 
+/** As in a browser, a query tells once when the ratio leaves it. */
+function moveToScreen(ratio: number): void {
+  vi.stubGlobal("devicePixelRatio", ratio);
+  const listener = ratioListener;
+  ratioListener = undefined;
+  listener?.();
+}
+
 beforeEach(() => {
   vi.useFakeTimers();
   vi.stubGlobal("devicePixelRatio", 1);
@@ -45,7 +53,7 @@ beforeEach(() => {
   });
   vi.stubGlobal("matchMedia", (query: string) => ({
     matches: query.includes("reduced-motion"),
-    addEventListener: (_: string, listener: () => void) => (ratioChanged = listener),
+    addEventListener: (_: string, listener: () => void) => (ratioListener = listener),
   }));
   vi.stubGlobal("requestAnimationFrame", (callback: () => void) => setTimeout(callback, 16));
   vi.stubGlobal("cancelAnimationFrame", (id: ReturnType<typeof setTimeout>) => clearTimeout(id));
@@ -114,11 +122,9 @@ it("is as sharp as the screen that the window was moved to", () => {
     drewFirst: () => undefined,
   });
   expect(elements.picture.width).toBe(800);
-  vi.stubGlobal("devicePixelRatio", 2);
-  ratioChanged();
+  moveToScreen(2);
   expect(elements.picture.width).toBe(1600);
-  vi.stubGlobal("devicePixelRatio", 1.5);
-  ratioChanged();
+  moveToScreen(1.5);
   expect(elements.picture.width).toBe(1200);
   view.destroy();
 });

@@ -43,6 +43,9 @@ describe("drops", () => {
 it("knows nothing of stacks without result codes", () => {
   expect(qualityOf({})).toMatchObject({ samples: 0, userStacks: 0, losses: [] });
   expect(qualityOf({ quality: { samples: null } })).toMatchObject({ samples: 0, userStacks: 0 });
+  expect(qualityOf({ quality: { samples: 10 } })).toMatchObject({ samples: 10, userStacks: 0 });
+  // Codes that did not occur are not sent.
+  expect(qualityOf({ quality: { samples: 10, bad_read: 10 } })).toMatchObject({ userStacks: 10, complete: 0 });
 });
 
 it("orders problems of unwinding, and leaves kernel threads out of the whole", () => {

@@ -66,6 +66,7 @@ export function qualityOf({ quality = {}, drops = [], drop_reasons: kinds = {}, 
   const counts = Object.entries(quality).map(([name, count]) => ({ name, count: Number.isInteger(count) ? Number(count) : 0 }));
   const countOf = (wanted: string): number => counts.find(({ name }) => name === wanted)?.count ?? 0;
   const samples = countOf("samples");
+  const hasResults = counts.some(({ name, count }) => name !== "samples" && count > 0);
   const problems = counts
     .filter(({ name, count }) => count > 0 && !["samples", "complete", NO_USER_STACK].includes(name))
     .toSorted((left, right) => right.count - left.count);
@@ -79,7 +80,7 @@ export function qualityOf({ quality = {}, drops = [], drop_reasons: kinds = {}, 
   return {
     samples,
     // Without result codes nothing is known about the stacks, which is not the same as none being complete.
-    userStacks: "complete" in quality ? Math.max(0, samples - countOf(NO_USER_STACK)) : 0,
+    userStacks: hasResults ? Math.max(0, samples - countOf(NO_USER_STACK)) : 0,
     complete: countOf("complete"),
     problems,
     losses: lossesOf(explained, { samples, profiles }),

@@ -31,7 +31,7 @@ export function Services() {
       ? formatValue(value, answer.unit)
       : formatRate(value, answer?.unit ?? "", seconds, isCpuTime(answer?.type ?? ""));
   return (
-    <aside class="services" aria-label="Services" data-testid="services-list">
+    <aside class={`services${services.value.isStale ? " is-stale" : ""}`} aria-label="Services" data-testid="services-list">
       <div class="services-head">
         <h2>Services</h2>
         <span class="muted">{entries.length > 0 ? entries.length : ""}</span>
