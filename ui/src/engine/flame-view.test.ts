@@ -20,9 +20,10 @@ let ratioListener: (() => void) | undefined;
 let scroller: FakeScroller;
 let hovered: number;
 
-function mounted(): FlameView {
+function mounted({ clientHeight = 400 } = {}): FlameView {
   const { elements, scroller: fake } = fakeElements();
   scroller = fake;
+  scroller.clientHeight = clientHeight;
   hovered = NONE;
   const theme = { hues: ["a", "b"], kernel: [], matched: [], font: "11px x" } as unknown as FlameTheme;
   return new FlameView(elements, theme, new EnginePerf(), {
@@ -99,6 +100,17 @@ describe("scrolling", () => {
     expect(scroller.scrollTop).toBe(atRoot());
     view.setTree(chain(80), "");
     expect(scroller.scrollTop).toBe(81 * ROW_HEIGHT + 4 - 300);
+  });
+
+  it("begins at a root at the bottom, also when it is shown before it is measured", () => {
+    const view = mounted({ clientHeight: 0 });
+    view.setOrientation("flame");
+    resized();
+    scroller.clientHeight = 400;
+    view.setTree(chain(60), "");
+    scroller.emit("scroll");
+    resized();
+    expect(scroller.scrollTop).toBe(61 * ROW_HEIGHT + 4 - 400);
   });
 
   it("asks anew what is below a pointer that rests", () => {

@@ -40,7 +40,7 @@ export class Stage {
     this.#resizes = new ResizeObserver(() => this.#remeasure());
     this.#resizes.observe(elements.scroller);
     const { signal } = this.#unlisten;
-    this.scroller.addEventListener("scroll", () => (this.#lastFromRoot = this.scrollFromRoot), { signal, passive: true });
+    this.scroller.addEventListener("scroll", () => this.#scrolled(), { signal, passive: true });
     this.#watchPixelRatio();
   }
 
@@ -69,7 +69,13 @@ export class Stage {
   scrollTo(fromRoot: number, smooth: boolean): void {
     const top = this.orientation === "icicle" ? fromRoot : this.#scrollRange - fromRoot;
     this.scroller.scrollTo({ top: Math.max(0, top), behavior: smooth ? "smooth" : "instant" });
-    if (!smooth) this.#lastFromRoot = this.scrollFromRoot;
+    // What was asked for: read back from a scroller of another size than was measured, it would be another place.
+    if (!smooth) this.#lastFromRoot = Math.max(0, Math.min(fromRoot, this.#scrollRange));
+  }
+
+  #scrolled(): void {
+    const isMeasured = this.scroller.clientHeight === this.height;
+    if (isMeasured) this.#lastFromRoot = this.scrollFromRoot;
   }
 
   /** The browser counts from the top: with the root at the bottom, every change of height would shift the picture. */

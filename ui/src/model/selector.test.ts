@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { formatSelector, parseSelector, selectsAll, serviceOf, withService } from "./selector.ts";
+import { formatSelector, parseSelector, selectsAll, selectsEveryService, serviceOf, withService } from "./selector.ts";
 
 const one = (label: string, operator: string, value: string) => [{ label, operator, value }];
 
@@ -64,7 +64,9 @@ describe("selectors", () => {
       true,
       true,
       false,
-      undefined,
+      false,
     ]);
+    const open = ['{host="a"}', "{}", '{service_name=~"x.*"}', '{service_name="x"}', "{"].map(selectsEveryService);
+    expect(open).toEqual([true, true, false, false, false]);
   });
 });

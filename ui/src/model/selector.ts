@@ -27,10 +27,14 @@ export function serviceOf(selector: string): string | undefined {
   return parseSelector(selector)?.find(({ label, operator }) => label === SERVICE_LABEL && operator === "=")?.value;
 }
 
-/** Whether every series passes; `undefined` when it does not parse. */
-export function selectsAll(selector: string): boolean | undefined {
-  const matchers = parseSelector(selector);
-  return matchers && matchers.length === 0;
+/** Whether every series passes. What does not parse may mean anything else. */
+export function selectsAll(selector: string): boolean {
+  return parseSelector(selector)?.length === 0;
+}
+
+/** Whether it leaves the service open. */
+export function selectsEveryService(selector: string): boolean {
+  return parseSelector(selector)?.every(({ label }) => label !== SERVICE_LABEL) ?? false;
 }
 
 /** The selector with its service replaced (`undefined` for all), other matchers as they are; `undefined` when it does not parse. */

@@ -90,10 +90,10 @@ function Action({ label, onClick }: { label: string; onClick: () => void }) {
 }
 
 export function NoServices() {
-  if (services.value.loading && !services.value.data) return null;
-  return (
-    <p class="services-empty muted">{services.value.error?.message ?? "No service has sent anything in this range."}</p>
-  );
+  const { data, error } = services.value;
+  // While an error is looked into again it stays where it is.
+  if (!data && !error) return null;
+  return <p class="services-empty muted">{error?.message ?? "No service has sent anything in this range."}</p>;
 }
 
 export function TableState() {

@@ -105,7 +105,10 @@ function SearchShare() {
     );
   }
   if (!found || !tree) return <p class="search-share" role="status" data-testid="search-share" />;
-  const atLeast = tree.header.pruned > 0 ? "≥ " : "";
+  // More may be folded, unless there is no more.
+  const isFolded = tree.header.pruned > 0;
+  const atLeast = (part: number, whole: number): string => (isFolded && part < whole ? "≥ " : "");
+  const inZoomed = tree.total[zoomedNode.value];
   return (
     <p class="search-share" role="status" data-testid="search-share">
       {pinned !== "" && (
@@ -114,14 +117,13 @@ function SearchShare() {
           <ClearButton label="Let go of this function" onClick={() => update({ pinned: "" })} />
         </span>
       )}
-      <strong title={atLeast === "" ? undefined : "More may be among the small nodes folded into “other”."}>
-        {atLeast}
+      <strong title={isFolded ? "More may be among the small nodes folded into “other”." : undefined}>
+        {atLeast(found.total, tree.rootTotal)}
         {formatShare(found.total, tree.rootTotal)}
       </strong>
       <span class="muted">
         of all
-        {inView !== undefined && `, ${atLeast}${formatShare(inView, tree.total[zoomedNode.value])} of view`} in{" "}
-        {atLeast}
+        {inView !== undefined && `, ${atLeast(inView, inZoomed)}${formatShare(inView, inZoomed)} of view`} in{" "}
         {formatInteger(found.nodes.length)} {found.nodes.length === 1 ? "place" : "places"}
       </span>
       {found.nodes.length > 0 && (

@@ -4,15 +4,18 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { filterServices, sumOfTotals } from "../model/services.ts";
 import { formatShare } from "../model/units.ts";
 import { ChevronIcon } from "./icons.tsx";
-import { selectService, service, services } from "./store.ts";
+import { isEveryService, selectService, service, services } from "./store.ts";
 
 const ALL = "All services";
+/** Neither one nor all: the field beside says which. */
+const BY_SELECTOR = "By selector";
 const LISTED = 50;
 
 export function ServiceChooser() {
   const [text, setText] = useState<string>();
   const [active, setActive] = useState(0);
   const input = useRef<HTMLInputElement>(null);
+  const chosen = service.value ?? (isEveryService.value ? ALL : BY_SELECTOR);
   const isOpen = text !== undefined;
   const entries = services.value.data?.services ?? [];
   const whole = sumOfTotals(entries);
@@ -54,8 +57,8 @@ export function ServiceChooser() {
         aria-activedescendant={isOpen ? `service-option-${active}` : undefined}
         autocomplete="off"
         spellcheck={false}
-        value={text ?? service.value ?? ALL}
-        placeholder={service.value ?? ALL}
+        value={text ?? chosen}
+        placeholder={chosen}
         onFocus={() => {
           setText("");
           setActive(0);

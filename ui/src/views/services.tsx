@@ -13,7 +13,7 @@ import {
 import { formatChange, formatRate, formatShare, formatValue } from "../model/units.ts";
 import { NoServices } from "./empty-state.tsx";
 import { Sparkline } from "./sparkline.tsx";
-import { observed, selectService, service, services } from "./store.ts";
+import { isEveryService, observed, selectService, service, services } from "./store.ts";
 import { chartTheme } from "./theme.ts";
 
 /** Changes below this are noise of sampling for most services: shown without emphasis. */
@@ -51,7 +51,7 @@ export function Services() {
           <button
             type="button"
             class="service-row is-all"
-            aria-pressed={service.value === undefined}
+            aria-pressed={isEveryService.value}
             onClick={() => selectService(undefined)}
           >
             <span class="service-name">All services</span>

@@ -4,11 +4,11 @@ import { ROOT } from "../model/flame-tree.ts";
 import { formatCount, formatShare, formatValue } from "../model/units.ts";
 import { describedNode, zoomedNode } from "./highlight.ts";
 import { Quality } from "./quality.tsx";
-import { flameTree, loadAllNodes } from "./store.ts";
+import { flameTree, isStale, loadAllNodes } from "./store.ts";
 
 export function StatusBar() {
   return (
-    <footer class="status-bar">
+    <footer class={`status-bar${isStale.value ? " is-stale" : ""}`}>
       <FrameStatus />
       <Pruned />
       <Quality />

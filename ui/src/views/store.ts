@@ -5,7 +5,7 @@ import { ApiClient, ApiError, UNREACHABLE, type Selection } from "../api/client.
 import type { StatusAnswer, TopAnswer } from "../api/types.ts";
 import type { FlameTree } from "../model/flame-tree.ts";
 import { resolveType, type ProfileType } from "../model/profile-type.ts";
-import { selectsAll, serviceOf, withService } from "../model/selector.ts";
+import { selectsAll, selectsEveryService, serviceOf, withService } from "../model/selector.ts";
 import { undeliveredMilliseconds, type SeriesAnswer } from "../model/series.ts";
 import { observedSpan, type ServicesAnswer } from "../model/services.ts";
 import { isRelative, resolveTime, type TimeRange } from "../model/time-range.ts";
@@ -39,6 +39,8 @@ export function selectService(service: string | undefined): void {
 
 const selector = computed(() => view.value.query);
 export const service = computed(() => serviceOf(selector.value));
+/** The selector leaves the service open; it may also narrow it by more than one name. */
+export const isEveryService = computed(() => selectsEveryService(selector.value));
 /** What is looked at, as a heading. */
 export const selectionTitle = computed(() => service.value ?? (selectsAll(selector.value) ? "All services" : selector.value));
 
