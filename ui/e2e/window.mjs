@@ -175,6 +175,18 @@ await page.waitForFunction(
 await page.keyboard.press("n");
 await statusEventually(page, wanted);
 
+// The menu of a box has the keys that stand beside its entries; Escape lets go again, wherever the focus is.
+const pinned = await boxEventually(page, wanted);
+const area = await page.getByTestId("flamegraph-canvas").boundingBox();
+await page.mouse.click(area.x + pinned.x + pinned.w / 2, area.y + pinned.y + pinned.h / 2, { button: "right" });
+await page.getByRole("menu").waitFor();
+await page.keyboard.press("m");
+await page.getByRole("menu").waitFor({ state: "detached" });
+expectEqual("function pinned by the menu", parameter(page, "fn"), wanted);
+await page.locator("body").click({ position: { x: 5, y: 5 } });
+await page.keyboard.press("Escape");
+expectEqual("function after Escape", parameter(page, "fn"), null);
+
 // A drag over the chart is a range of whole steps, and a double click takes it back.
 const chart = await page.getByTestId("series-chart").locator(".u-over").boundingBox();
 const chartRow = chart.y + chart.height / 2;
