@@ -167,11 +167,9 @@ const selected = await page.getByTestId("flamegraph-status").locator("strong").t
 await page.keyboard.press("Enter");
 await page.waitForFunction((before) => new URLSearchParams(location.search).get("zoom") !== before, zoomBefore);
 expectEqual("zoom by Enter", await breadcrumb.locator("[aria-current=location]").getAttribute("title"), selected);
+const zoomByEnter = parameter(page, "zoom");
 await page.keyboard.press("Escape");
-await page.waitForFunction(
-  (name) => document.querySelector("[aria-current=location]")?.getAttribute("title") !== name,
-  selected,
-);
+await page.waitForFunction((before) => new URLSearchParams(location.search).get("zoom") !== before, zoomByEnter);
 await page.keyboard.press("n");
 await statusEventually(page, wanted);
 

@@ -2,6 +2,7 @@
 
 import { vi } from "vitest";
 import { encodeTree, type TreeSpec } from "../../bench/generate.ts";
+import type { TimeRange } from "../model/time-range.ts";
 
 export class FakePage {
   visibilityState = "visible";
@@ -9,6 +10,8 @@ export class FakePage {
   /** Paths answered by this status, or never, or not at all. */
   readonly faults = new Map<string, number | "slow" | "away">();
   tree: TreeSpec = { frame: { name: "total" }, self: 1 };
+  /** What an answer says beside the usual, by path. */
+  readonly answers = new Map<string, (range: TimeRange) => object>();
   readonly #listeners = new Map<string, () => void>();
 
   constructor(search: string) {
@@ -46,8 +49,8 @@ export class FakePage {
     const from = Number(url.searchParams.get("from"));
     const to = Number(url.searchParams.get("to"));
     if (path === "flamegraph") return Promise.resolve(new Response(encodeTree(this.tree, { from, to })));
-    return Promise.resolve(
-      Response.json({ type: "cpu", unit: "nanoseconds", from, to, step_ms: 20_000, services: [], series: [], functions: [], types: [] }),
-    );
+    const lists = { services: [], series: [], functions: [], types: [] };
+    const answer = { type: "cpu", unit: "nanoseconds", from, to, step_ms: 20_000, ...lists };
+    return Promise.resolve(Response.json({ ...answer, ...this.answers.get(path)?.({ from, to }) }));
   }
 }

@@ -92,6 +92,20 @@ describe("another selection", () => {
   });
 });
 
+it("averages over what was observed, from the first profile of the host to the last delivery", async () => {
+  const store = await started();
+  page.answers.set("services", ({ to }) => ({ first_ms: to - 600_000 }));
+  page.answers.set("series", ({ to }) => ({ series: [{ labels: {}, points: [[to - 35_000, 1]] }] }));
+  store.refresh();
+  await settled();
+  expect(store.observed.value?.seconds).toBe(585);
+  // One service of the host, which began later and was idle before: nothing else has been observed.
+  page.answers.set("series", ({ to }) => ({ series: [{ labels: {}, points: [[to - 25_000, 1]] }] }));
+  store.selectService("a");
+  await settled();
+  expect(store.observed.value?.seconds).toBe(595);
+});
+
 describe("the next look", () => {
   it("waits for the slowest answer", async () => {
     const store = await started();

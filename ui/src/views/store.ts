@@ -97,9 +97,9 @@ export const seriesGroup = computed(() => (service.value === undefined ? "servic
 export const observed = computed(() => {
   const answer = services.value.data;
   if (!answer) return undefined;
-  const { data, isStale: isOld } = series.value;
-  const isUnderWay = data !== undefined && !isOld && isRelative(view.value.to);
-  return observedSpan(answer, isUnderWay ? undeliveredMilliseconds(data) : 0);
+  // Also from the series of the selection before: what is on its way does not depend on what is asked, and the figures stay put.
+  const { data } = series.value;
+  return observedSpan(answer, data && isRelative(view.value.to) ? undeliveredMilliseconds(data) : 0);
 });
 
 const requested = computed(() => JSON.stringify([view.value.query, view.value.type, view.value.from, view.value.to]));
