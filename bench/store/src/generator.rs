@@ -18,7 +18,6 @@ const STACKS: usize = 10_000;
 const LOCATIONS: usize = 2_550;
 const DRAWS: usize = 700;
 const INTERVAL_NS: i64 = 15_000_000_000;
-/// A Zipf of exponent 1 over the stacks of a service.
 const PERIOD_NS: i64 = 10_000_000;
 
 /// Numbers that are the same in each run (SplitMix64).
@@ -102,7 +101,8 @@ impl Generator {
             .expect("five parts");
         let mut series = ProfileSeries::new(labels, profile_type);
         // Pods do not sample in step.
-        series.start_ns = self.start_ns + round as i64 * INTERVAL_NS;
+        let lag_ns = place as i64 * INTERVAL_NS / (SERVICES * PODS) as i64;
+        series.start_ns = self.start_ns + round as i64 * INTERVAL_NS + lag_ns;
         series.duration_ns = INTERVAL_NS;
         series.period = PERIOD_NS;
         let mapping = mapping(&mut profile, &service.name);

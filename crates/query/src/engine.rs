@@ -18,6 +18,7 @@ use crate::query::Answer;
 use crate::query::Query;
 use crate::sources::Source;
 use crate::sources::sources;
+use crate::taken::Taken;
 
 /// Answers queries over a store. Calls block for as long as they compute, so an async caller puts
 /// them on a thread for blocking work.
@@ -52,7 +53,7 @@ impl Engine {
             .iter()
             .map(|block| format!("block {}: {}", block.block_id, block.reason))
             .collect();
-        let (sources, failed) = sources(snapshot);
+        let (sources, failed) = sources(snapshot, &meter)?;
         let mut loaded = Loaded {
             sources,
             meter,
@@ -66,11 +67,12 @@ impl Engine {
 
     /// The runs of the type that the query's pattern stands for.
     pub(crate) fn plan(&self, query: &Query, loaded: &mut Loaded) -> Result<Plan, QueryError> {
-        let available = available_types(&loaded.sources, &query.selector, query.range);
+        let (sources, meter) = (&loaded.sources, &loaded.meter);
+        let available = available_types(sources, &query.selector, query.range, meter)?;
         let Some(profile_type) = resolve_type(&query.profile_type, &available)? else {
             return Ok(Plan::default());
         };
-        let planned = plan(&loaded.sources, &query.selector, &profile_type, query.range);
+        let planned = plan(sources, &query.selector, &profile_type, query.range, meter);
         let plan = self.or_leave_out(planned, &mut loaded.left_out)?;
         let plan = plan.unwrap_or_default();
         for error in &plan.failed {
@@ -100,21 +102,17 @@ impl Engine {
         query: &Query,
         loaded: &Loaded,
         plan: &Plan,
+        taken: Taken,
         value: T,
-    ) -> Answer<T> {
-        let samples = plan.samples();
-        Answer {
+    ) -> Result<Answer<T>, QueryError> {
+        Ok(Answer {
             value,
             profile_type: plan.profile_type.clone(),
             matched_series: plan.series.len(),
-            samples,
+            samples: taken.events,
             partial: partial(&loaded.left_out),
-            hint: if samples == 0 {
-                Some(hint(query, &loaded.sources))
-            } else {
-                None
-            },
-        }
+            hint: hint_if(taken.rows == 0, query, loaded)?,
+        })
     }
 
     /// `None` when a block failed.
@@ -134,7 +132,7 @@ impl Engine {
     }
 
     fn leave_out(&self, left_out: &mut Vec<String>, error: &BlockError) {
-        if let Err(error) = self.store.quarantine(error) {
+        if let Err(error) = self.store.report(error) {
             tracing::error!(%error, "a quarantined block could not be noted in the catalog");
         }
         left_out.push(error.to_string());
@@ -154,6 +152,18 @@ pub(crate) fn partial(left_out: &[String]) -> Option<String> {
             left_out.join("; ")
         )
     })
+}
+
+/// What is near, when there is nothing.
+pub(crate) fn hint_if(
+    is_empty: bool,
+    query: &Query,
+    loaded: &Loaded,
+) -> Result<Option<String>, QueryError> {
+    if !is_empty {
+        return Ok(None);
+    }
+    hint(query, &loaded.sources, &loaded.meter).map(Some)
 }
 
 fn check_range(range: TimeRange) -> Result<(), QueryError> {

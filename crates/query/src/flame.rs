@@ -22,6 +22,7 @@ use crate::sources::SourceData;
 use crate::sums::Amount;
 use crate::sums::StackSums;
 use crate::sums::sum_by_stack;
+use crate::taken::Taken;
 use crate::trie::Trie;
 
 /// Not mapped yet.
@@ -29,9 +30,14 @@ const UNKNOWN: u32 = u32::MAX;
 /// Bytes that a node takes in a finished tree and while it is made.
 const TREE_NODE_BYTES: usize = 40;
 
-/// A sum as a whole number.
-trait Rounded: Amount {
-    fn rounded(self) -> i64;
+/// Sums as whole numbers.
+pub(crate) trait Rounded: Amount {
+    /// The sums in the order of a tree, in which subtrees stand together: what a subtree has is
+    /// off by less than one, be its nodes as many and as light as they may.
+    fn rounded(sums: Vec<Self>) -> Vec<i64>;
+
+    /// About as much, to compare.
+    fn weight(self) -> f32;
 }
 
 /// The stacks of a block by function. It depends on the block alone, so it is kept with its tables.
@@ -51,14 +57,31 @@ struct Fold<A> {
 }
 
 impl Rounded for i64 {
-    fn rounded(self) -> i64 {
-        self
+    fn rounded(sums: Vec<Self>) -> Vec<i64> {
+        sums
+    }
+
+    fn weight(self) -> f32 {
+        self as f32
     }
 }
 
 impl Rounded for f64 {
-    fn rounded(self) -> i64 {
-        self.round() as i64
+    /// Each rounded by itself, a thousand sums of 0.4 would be nothing. So the running sum is
+    /// rounded, and each gets the step.
+    fn rounded(sums: Vec<Self>) -> Vec<i64> {
+        let mut running = 0.0;
+        let mut before = 0;
+        let steps = sums.into_iter().map(|sum| {
+            running += sum;
+            let now = running.round() as i64;
+            now.saturating_sub(std::mem::replace(&mut before, now))
+        });
+        steps.collect()
+    }
+
+    fn weight(self) -> f32 {
+        self as f32
     }
 }
 
@@ -70,38 +93,46 @@ impl Engine {
     pub fn flame_tree(&self, query: &Query) -> Result<Answer<FlameTree>, QueryError> {
         let mut loaded = self.load(query, query.range)?;
         let plan = self.plan(query, &mut loaded)?;
-        let tree = if plan.is_gauge() {
+        let (tree, taken) = if plan.is_gauge() {
             self.fold::<f64>(&plan, &mut loaded)?
         } else {
             self.fold::<i64>(&plan, &mut loaded)?
         };
-        Ok(self.answer(query, &loaded, &plan, tree))
+        self.answer(query, &loaded, &plan, taken, tree)
     }
 
-    fn fold<A: Rounded>(&self, plan: &Plan, loaded: &mut Loaded) -> Result<FlameTree, QueryError> {
+    fn fold<A: Rounded>(
+        &self,
+        plan: &Plan,
+        loaded: &mut Loaded,
+    ) -> Result<(FlameTree, Taken), QueryError> {
         let weights = weights(plan);
         let is_only = plan.sources.len() == 1;
         let mut only_tree = None;
         let mut fold = Fold::<A>::new();
+        let mut taken = Taken::default();
         self.for_each_source(plan, loaded, |source, part, meter| {
-            let sums = sum_by_stack::<A>(source, &part.runs, false, &weights, meter)?;
+            let summed = sum_by_stack::<A>(source, &part.runs, false, &weights, meter)?;
+            let sums = &summed.sums;
             match &source.data {
-                SourceData::Head(view) => fold.add_head(view, &sums, meter)?,
+                SourceData::Head(view) => fold.add_head(view, sums, meter)?,
                 SourceData::Block(block) => {
                     let functions = BlockFunctions::of(block, meter)?;
                     if is_only {
-                        only_tree = Some(functions.flame_tree(&sums, meter)?);
+                        only_tree = Some(functions.flame_tree(sums, meter)?);
                     } else {
-                        fold.add_block(&functions, &sums, meter)?;
+                        fold.add_block(&functions, sums, meter)?;
                     }
                 }
             }
+            taken.add_all(summed.taken);
             Ok(())
         })?;
-        match only_tree {
-            Some(tree) => Ok(tree),
-            None => fold.finish(&loaded.meter),
-        }
+        let tree = match only_tree {
+            Some(tree) => tree,
+            None => fold.finish(&loaded.meter)?,
+        };
+        Ok((tree, taken))
     }
 }
 
@@ -122,7 +153,7 @@ impl BlockFunctions {
         block.derived("functions", || {
             let (stacks, table) = (block.stacks()?, block.locations()?);
             let count = stacks.parents.len();
-            meter.allocate(count * TREE_NODE_BYTES)?;
+            let _memory = meter.hold(count * TREE_NODE_BYTES)?;
             let mut trie = Trie::new();
             trie.reserve(count);
             let mut frames = FrameMap::new(&table);
@@ -167,8 +198,7 @@ impl BlockFunctions {
         meter: &Meter,
     ) -> Result<FlameTree, QueryError> {
         meter.allocate(self.tree.len() * TREE_NODE_BYTES)?;
-        let by_node = self.by_node(sums);
-        let values: Vec<i64> = by_node.into_iter().map(Rounded::rounded).collect();
+        let values = A::rounded(self.by_node(sums));
         Ok(self.tree.flame_tree(values, self.tree.useful_threads()))
     }
 }
@@ -189,7 +219,7 @@ impl<A: Rounded> Fold<A> {
         meter: &Meter,
     ) -> Result<(), QueryError> {
         let tree = &functions.tree;
-        meter.allocate(tree.len() * size_of::<A>())?;
+        let _memory = meter.hold(tree.len() * size_of::<A>())?;
         let values = functions.by_node(sums);
         let mut frames = vec![UNKNOWN; tree.frames().frames().len()];
         let frame_of = |trie: &mut Trie, node: usize| {
@@ -200,13 +230,8 @@ impl<A: Rounded> Fold<A> {
             }
             FrameId(*slot)
         };
-        self.add_nodes(
-            tree.len(),
-            |node| tree.parent(node),
-            frame_of,
-            &values,
-            meter,
-        )
+        let is_used = used_nodes(&values, |node| tree.parent(node));
+        self.add_nodes(|node| tree.parent(node), frame_of, &values, &is_used, meter)
     }
 
     fn add_head(
@@ -215,44 +240,51 @@ impl<A: Rounded> Fold<A> {
         sums: &StackSums<A>,
         meter: &Meter,
     ) -> Result<(), QueryError> {
-        let tables = view.tables();
-        let (parents, locations) = (tables.parents(), tables.node_locations());
+        // The tables only grow, so what is copied stays true; appends wait while they are held.
+        let (parents, locations) = {
+            let tables = view.tables();
+            (tables.parents().to_vec(), tables.node_locations().to_vec())
+        };
+        let _memory = meter.hold(parents.len() * (size_of::<A>() + 3 * size_of::<u32>()))?;
         let mut values = vec![A::default(); parents.len()];
         sums.for_each(|node, _, sum| values[node as usize].add_sum(sum));
-        let mut frames = FrameMap::new(tables.locations());
-        let frame_of =
-            |trie: &mut Trie, node: usize| frames.frame(&mut trie.frames, locations[node]);
+        let is_used = used_nodes(&values, |node| parents[node] as usize);
+        let mut frames = vec![FrameTable::ROOT; parents.len()];
+        {
+            let tables = view.tables();
+            let mut known = FrameMap::new(tables.locations());
+            let used = is_used
+                .iter()
+                .enumerate()
+                .skip(1)
+                .filter(|&(_, &is_used)| is_used);
+            for (node, _) in used {
+                frames[node] = known.frame(&mut self.trie.frames, locations[node]);
+            }
+        }
         self.add_nodes(
-            parents.len(),
             |node| parents[node] as usize,
-            frame_of,
+            |_, node| frames[node],
             &values,
+            &is_used,
             meter,
         )
     }
 
-    /// Adds nodes, parents before their children (a root is its own parent), and looks up each
-    /// node at or above a value once.
+    /// Adds the used ones of nodes, parents before their children (a root is its own parent), and
+    /// looks each up once.
     fn add_nodes(
         &mut self,
-        count: usize,
         parent_of: impl Fn(usize) -> usize,
         mut frame_of: impl FnMut(&mut Trie, usize) -> FrameId,
         values: &[A],
+        is_used: &[bool],
         meter: &Meter,
     ) -> Result<(), QueryError> {
-        meter.allocate(count * (size_of::<A>() + 5))?;
         let nothing = A::default();
-        let mut is_used: Vec<bool> = values.iter().map(|&value| value != nothing).collect();
-        let mut used = 0;
-        for node in (0..count).rev() {
-            if is_used[node] {
-                is_used[parent_of(node)] = true;
-                used += 1;
-            }
-        }
-        meter.allocate(used * TREE_NODE_BYTES)?;
-        self.trie.reserve(used);
+        let count = values.len();
+        let _memory = meter.hold(count * (size_of::<u32>() + 1))?;
+        let before = self.trie.len();
         let mut targets = vec![Trie::ROOT; count];
         for node in 0..count {
             if !is_used[node] {
@@ -269,20 +301,33 @@ impl<A: Rounded> Fold<A> {
             }
             self.sums[target].add_sum(values[node]);
         }
-        Ok(())
+        // Only what is new: most stacks of a block were in the one before as well.
+        let added = self.trie.len() - before;
+        meter.allocate(added * (TREE_NODE_BYTES + size_of::<A>()))
     }
 
     fn finish(self, meter: &Meter) -> Result<FlameTree, QueryError> {
         meter.allocate(self.trie.len() * TREE_NODE_BYTES)?;
-        let sums = self.sums.iter();
-        let expected = sums.map(|sum| sum.rounded() as f32).collect();
+        let expected = self.sums.iter().map(|sum| sum.weight()).collect();
         let (tree, places) = self.trie.into_function_tree(expected);
-        let mut values = vec![0; tree.len()];
+        let mut sums = vec![A::default(); tree.len()];
         for (sum, place) in self.sums.into_iter().zip(places) {
-            values[place as usize] = sum.rounded();
+            sums[place as usize] = sum;
         }
-        Ok(tree.flame_tree(values, tree.useful_threads()))
+        Ok(tree.flame_tree(A::rounded(sums), tree.useful_threads()))
     }
+}
+
+/// The nodes at or above a value.
+fn used_nodes<A: Amount>(values: &[A], parent_of: impl Fn(usize) -> usize) -> Vec<bool> {
+    let nothing = A::default();
+    let mut is_used: Vec<bool> = values.iter().map(|&value| value != nothing).collect();
+    for node in (0..values.len()).rev() {
+        if is_used[node] {
+            is_used[parent_of(node)] = true;
+        }
+    }
+    is_used
 }
 
 /// The frames of locations, each interned once.

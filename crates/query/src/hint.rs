@@ -2,9 +2,14 @@
 
 use std::collections::BTreeSet;
 
+use candela_model::LabelSetId;
+use candela_model::Labels;
 use candela_model::MatchOperator;
-use candela_model::Selector;
+use candela_model::resolve_profile_type;
 
+use crate::budget::Meter;
+use crate::error::QueryError;
+use crate::matching::value_text;
 use crate::plan::available_types;
 use crate::plan::type_names;
 use crate::query::Query;
@@ -14,17 +19,25 @@ use crate::sources::Source;
 const MAX_VALUES: usize = 5;
 
 /// One line on why nothing matches and what is near.
-pub(crate) fn hint(query: &Query, sources: &[Source]) -> String {
-    let mut labels = BTreeSet::new();
+pub(crate) fn hint(query: &Query, sources: &[Source], meter: &Meter) -> Result<String, QueryError> {
+    let mut series: BTreeSet<&Labels> = BTreeSet::new();
+    let mut names: BTreeSet<&str> = BTreeSet::new();
     for source in sources {
+        meter.check_time()?;
         let rows = source.profiles.rows.iter();
         for row in rows.filter(|row| query.range.contains(row.start_ns)) {
-            labels.insert(&source.profiles.series[row.series as usize]);
+            series.insert(&source.profiles.series[row.series as usize]);
         }
+        names.extend(source.sample_labels.iter().map(String::as_str));
     }
-    if labels.is_empty() {
-        return "there are no profiles in this time range".to_owned();
+    if series.is_empty() {
+        return Ok("there are no profiles in this time range".to_owned());
     }
+    names.extend(
+        series
+            .iter()
+            .flat_map(|labels| labels.iter().map(|(name, _)| name)),
+    );
     for matcher in query.selector.matchers() {
         if !matches!(
             matcher.operator(),
@@ -32,38 +45,57 @@ pub(crate) fn hint(query: &Query, sources: &[Source]) -> String {
         ) {
             continue;
         }
-        let values: BTreeSet<&str> = labels
-            .iter()
-            .filter_map(|labels| labels.get(matcher.name()))
-            .collect();
-        if values.is_empty() {
-            let names: BTreeSet<&str> = labels
-                .iter()
-                .flat_map(|labels| labels.iter().map(|(name, _)| name))
-                .collect();
+        if !names.contains(matcher.name()) {
             let near = nearest(matcher.name(), &names);
-            return format!("no series has a label {}; near: {near}", matcher.name());
+            return Ok(format!(
+                "nothing has a label {}; near: {near}",
+                matcher.name()
+            ));
         }
+        let of_samples = sample_values(sources, matcher.name());
+        let of_series = series
+            .iter()
+            .filter_map(|labels| labels.get(matcher.name()));
+        let mut values: BTreeSet<&str> = of_series.collect();
+        values.extend(of_samples.iter().map(String::as_str));
         if !values.iter().any(|value| matcher.matches(value)) {
             let near = nearest(matcher.value(), &values);
-            return format!(
+            return Ok(format!(
                 "no {} is {:?}; near: {near}",
                 matcher.name(),
                 matcher.value()
-            );
+            ));
         }
     }
-    let matching = available_types(sources, &query.selector, query.range);
-    if matching.is_empty() {
-        return "each matcher matches some series, but none matches all".to_owned();
+    let matching = available_types(sources, &query.selector, query.range, meter)?;
+    if matching.is_empty() || resolve_profile_type(&query.profile_type, &matching).is_ok() {
+        return Ok("each matcher matches something, but nothing matches all".to_owned());
     }
-    let all = available_types(sources, &Selector::default(), query.range);
-    let types = if matching.is_empty() { all } else { matching };
-    format!(
+    Ok(format!(
         "no profiles of type {} here; there are {}",
         query.profile_type,
-        type_names(&types)
-    )
+        type_names(&matching)
+    ))
+}
+
+/// The values of a sample label. A block whose labels cannot be read has been left out before.
+fn sample_values(sources: &[Source], name: &str) -> BTreeSet<String> {
+    let mut values = BTreeSet::new();
+    for source in sources {
+        if !source.sample_labels.iter().any(|known| known == name) {
+            continue;
+        }
+        let read = source.with_sample_labels(|labels| {
+            let sets = (0..labels.sets.len()).map(LabelSetId::from_index);
+            let all = sets.flat_map(|set| labels.sets.get(set));
+            let named = all.filter(|label| labels.strings.get(label.key) == name);
+            values.extend(named.map(|label| value_text(label, labels.strings)));
+        });
+        if read.is_err() {
+            continue;
+        }
+    }
+    values
 }
 
 /// The values that are most like a text, most alike first.

@@ -15,7 +15,9 @@
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let directory = tempfile::tempdir()?;
-//! let store = Store::open(StoreOptions::new(directory.path()))?;
+//! let mut options = StoreOptions::new(directory.path());
+//! options.max_age = None;
+//! let store = Store::open(options)?;
 //! let mut profile = Profile::default();
 //! let function = profile.symbols.intern_function("burn", "", "burn.c", 10);
 //! let location = Location::new(FrameKind::Native, 0);
@@ -51,11 +53,13 @@ mod merge;
 mod names;
 mod plan;
 mod query;
+mod row_sets;
 mod run_sums;
 mod series;
 mod services;
 mod sources;
 mod sums;
+mod taken;
 mod trie;
 
 pub use crate::engine::Engine;

@@ -12,12 +12,15 @@ use candela_model::ProfileSeries;
 use candela_model::Sample;
 use candela_model::SampleLabel;
 use candela_model::StackId;
+use candela_model::StackTable;
 use candela_store::LocationTable;
 use hashbrown::HashMap;
 
+use crate::budget::Meter;
 use crate::engine::Engine;
 use crate::error::Failure;
 use crate::error::QueryError;
+use crate::flame::Rounded;
 use crate::flame::weights;
 use crate::matching::SampleLabels;
 use crate::plan::Plan;
@@ -27,6 +30,14 @@ use crate::sources::Source;
 use crate::sources::SourceData;
 use crate::sums::StackSums;
 use crate::sums::sum_by_stack;
+use crate::taken::Taken;
+
+/// Bytes of a location with its lines and functions.
+const LOCATION_BYTES: usize = 200;
+/// Bytes of a stack: a list of twenty locations or so, and its place in a table.
+const STACK_BYTES: usize = 120;
+/// Bytes of a sum with its key, and of the sample that it becomes.
+const SUM_BYTES: usize = 64;
 
 /// The profile in the making, with fractions until all is added up.
 #[derive(Default)]
@@ -58,38 +69,55 @@ impl Engine {
         let weights = weights(&plan);
         let is_gauge = plan.is_gauge();
         let mut merge = Merge::default();
+        let mut taken = Taken::default();
         self.for_each_source(&plan, &mut loaded, |source, part, meter| {
-            let before = merge.profile.symbols.locations().len();
+            let before = merge.bytes();
             if is_gauge {
-                let sums = sum_by_stack::<f64>(source, &part.runs, true, &weights, meter)?;
-                merge.add(source, &sums, |merge, key, sum| {
+                let summed = sum_by_stack::<f64>(source, &part.runs, true, &weights, meter)?;
+                taken.add_all(summed.taken);
+                merge.add(source, &summed.sums, meter, |merge, key, sum| {
                     *merge.sums.entry(key).or_default() += sum;
                 })?;
             } else {
-                let sums = sum_by_stack::<i64>(source, &part.runs, true, &weights, meter)?;
-                merge.add(source, &sums, |merge, key, sum| {
+                let summed = sum_by_stack::<i64>(source, &part.runs, true, &weights, meter)?;
+                taken.add_all(summed.taken);
+                merge.add(source, &summed.sums, meter, |merge, key, sum| {
                     let total = merge.exact.entry(key).or_default();
                     *total = total.saturating_add(sum);
                 })?;
             }
-            let added = merge.profile.symbols.locations().len() - before;
-            meter.allocate(added * 200)?;
+            meter.allocate(merge.bytes().saturating_sub(before))?;
             Ok(())
         })?;
         let profile = merge.finish(&plan);
-        Ok(self.answer(query, &loaded, &plan, profile))
+        self.answer(query, &loaded, &plan, taken, profile)
     }
 }
 
 impl Merge {
+    /// Estimated bytes in memory.
+    fn bytes(&self) -> usize {
+        let symbols = &self.profile.symbols;
+        let sums = self.sums.len() + self.exact.len();
+        symbols.locations().len() * LOCATION_BYTES
+            + symbols.strings.text_bytes()
+            + self.profile.stacks.len() * STACK_BYTES
+            + sums * SUM_BYTES
+    }
+
     fn add<A: crate::sums::Amount>(
         &mut self,
         source: &Source,
         sums: &StackSums<A>,
+        meter: &Meter,
         mut add: impl FnMut(&mut Self, (StackId, LabelSetId), A),
     ) -> Result<(), Failure> {
         let mut entries = Vec::new();
         sums.for_each(|stack, set, sum| entries.push((stack, set, sum)));
+        // Hashing gives them in any order, and what is made of them should always be the same.
+        entries.sort_unstable_by_key(|&(stack, set, _)| (stack, set));
+        let entry_bytes = size_of::<(u32, u32, A)>() + size_of::<StackId>();
+        let _memory = meter.hold(entries.len() * entry_bytes)?;
         let sets = source.with_sample_labels(|labels| self.label_sets(&entries, labels))?;
         let stacks: Vec<StackId> = match &source.data {
             SourceData::Block(block) => {
@@ -155,11 +183,9 @@ impl Merge {
         let Some(profile_type) = plan.profile_type.clone() else {
             return self.profile;
         };
-        let rounded = self
-            .sums
+        let means = rounded_in_tree_order(self.sums, &self.profile.stacks);
+        let mut samples: Vec<Sample> = means
             .into_iter()
-            .map(|(key, sum)| (key, sum.round() as i64));
-        let mut samples: Vec<Sample> = rounded
             .chain(self.exact)
             .filter(|&(_, value)| value != 0)
             .map(|((stack, label_set), value)| Sample {
@@ -191,6 +217,23 @@ impl Merge {
         self.profile.series.push(series);
         self.profile
     }
+}
+
+/// Means as whole numbers, so that those of all stacks below a frame are off by less than one.
+fn rounded_in_tree_order(
+    sums: HashMap<(StackId, LabelSetId), f64>,
+    stacks: &StackTable,
+) -> Vec<((StackId, LabelSetId), i64)> {
+    let mut sums: Vec<((StackId, LabelSetId), f64)> = sums.into_iter().collect();
+    // Stacks are leaf first: by their root side they stand as in a tree.
+    sums.sort_unstable_by(|((left, left_set), _), ((right, right_set), _)| {
+        let root_first = |stack: StackId| stacks.get(stack).iter().rev();
+        let by_stack = root_first(*left).cmp(root_first(*right));
+        by_stack.then_with(|| left_set.cmp(right_set))
+    });
+    let values = f64::rounded(sums.iter().map(|&(_, sum)| sum).collect());
+    let keys = sums.into_iter().map(|(key, _)| key);
+    keys.zip(values).collect()
 }
 
 fn shared_labels(plan: &Plan) -> Labels {

@@ -3,16 +3,25 @@
 use std::collections::BTreeSet;
 
 use candela_model::LabelSetId;
+use candela_model::Labels;
 use candela_model::ProfileType;
+use hashbrown::HashSet;
 
+use crate::budget::Meter;
 use crate::engine::Engine;
+use crate::engine::hint_if;
 use crate::engine::partial;
+use crate::error::Failure;
 use crate::error::QueryError;
+use crate::matching::SampleLabels;
+use crate::matching::SeriesMatch;
 use crate::matching::value_text;
 use crate::plan::available_types;
 use crate::plan::series_matches;
+use crate::plan::sets_of_matches;
 use crate::query::Answer;
 use crate::query::Query;
+use crate::row_sets::RowSets;
 use crate::sources::Source;
 
 impl Engine {
@@ -23,10 +32,14 @@ impl Engine {
     /// When the range is none.
     pub fn types(&self, query: &Query) -> Result<Answer<Vec<ProfileType>>, QueryError> {
         let loaded = self.load(query, query.range)?;
-        let types = available_types(&loaded.sources, &query.selector, query.range);
-        let mut answer = Answer::<()>::default().with(types);
-        answer.partial = partial(&loaded.left_out);
-        Ok(answer)
+        let (sources, meter) = (&loaded.sources, &loaded.meter);
+        let types = available_types(sources, &query.selector, query.range, meter)?;
+        Ok(Answer {
+            hint: hint_if(types.is_empty(), query, &loaded)?,
+            partial: partial(&loaded.left_out),
+            value: types,
+            ..Answer::default()
+        })
     }
 
     /// The names of the labels that matching series and their samples have, sorted.
@@ -34,7 +47,7 @@ impl Engine {
     /// # Errors
     /// When the range is none.
     pub fn labels(&self, query: &Query) -> Result<Answer<Vec<String>>, QueryError> {
-        self.collect(query, |name, _| Some(name.to_owned()))
+        self.collect(query, None)
     }
 
     /// The values of one label in matching series and their samples, sorted.
@@ -46,52 +59,117 @@ impl Engine {
         query: &Query,
         label: &str,
     ) -> Result<Answer<Vec<String>>, QueryError> {
-        self.collect(query, |name, value| {
-            (name == label).then(|| value.to_owned())
-        })
+        self.collect(query, Some(label))
     }
 
+    /// The values of a label, or the names of all.
     fn collect(
         &self,
         query: &Query,
-        mut pick: impl FnMut(&str, &str) -> Option<String>,
+        label: Option<&str>,
     ) -> Result<Answer<Vec<String>>, QueryError> {
         let mut loaded = self.load(query, query.range)?;
-        let mut found = BTreeSet::new();
+        let mut names = Names {
+            label,
+            found: BTreeSet::new(),
+        };
         let mut left_out = std::mem::take(&mut loaded.left_out);
         for source in &loaded.sources {
-            let series = matching_series(query, source);
-            for &series in &series {
-                let labels = source.profiles.series[series].iter();
-                found.extend(labels.filter_map(|(name, value)| pick(name, value)));
-            }
-            if series.is_empty() || source.sample_labels.is_empty() {
-                continue;
-            }
-            // Of which series a sample's labels are is not looked up: that would read all samples
-            // to answer what fills a menu.
-            let read = source.with_sample_labels(|labels| {
-                for index in 0..labels.sets.len() {
-                    for label in labels.sets.get(LabelSetId::from_index(index)) {
-                        let name = labels.strings.get(label.key);
-                        found.extend(pick(name, &value_text(label, labels.strings)));
-                    }
-                }
-            });
+            loaded.meter.check_time()?;
+            let read = names.add_source(query, source, &loaded.meter);
             self.or_leave_out(read, &mut left_out)?;
         }
-        let mut answer = Answer::<()>::default().with(found.into_iter().collect());
-        answer.partial = partial(&left_out);
-        Ok(answer)
+        loaded.left_out = left_out;
+        Ok(Answer {
+            hint: hint_if(names.found.is_empty(), query, &loaded)?,
+            partial: partial(&loaded.left_out),
+            value: names.found.into_iter().collect(),
+            ..Answer::default()
+        })
     }
 }
 
-/// Positions of the series that match and have a profile in the range.
-fn matching_series(query: &Query, source: &Source) -> BTreeSet<usize> {
-    let matches = series_matches(source, &query.selector);
-    let rows = source.profiles.rows.iter();
-    rows.filter(|row| query.range.contains(row.start_ns))
-        .map(|row| row.series as usize)
-        .filter(|&series| matches[series].is_possible())
-        .collect()
+/// Names of labels or values of one.
+struct Names<'a> {
+    label: Option<&'a str>,
+    found: BTreeSet<String>,
+}
+
+impl Names<'_> {
+    fn add_source(&mut self, query: &Query, source: &Source, meter: &Meter) -> Result<(), Failure> {
+        let matches = series_matches(source, &query.selector);
+        let table = &source.profiles;
+        let rows = table.rows.iter().enumerate().filter(|(_, row)| {
+            query.range.contains(row.start_ns) && matches[row.series as usize].is_possible()
+        });
+        let rows: Vec<(usize, u32)> = rows.map(|(index, row)| (index, row.series)).collect();
+        // Which sets the samples of a series have is in the samples; they are not read when the
+        // series tell enough.
+        let is_wanted_of_samples = match self.label {
+            Some(label) => source.sample_labels.iter().any(|name| name == label),
+            None => !source.sample_labels.is_empty(),
+        };
+        let is_of_series =
+            |&(_, series): &(usize, u32)| matches[series as usize] == SeriesMatch::All;
+        if !is_wanted_of_samples && rows.iter().all(is_of_series) {
+            let series: BTreeSet<u32> = rows.iter().map(|&(_, series)| series).collect();
+            for series in series {
+                self.add_series(&table.series[series as usize]);
+            }
+            return Ok(());
+        }
+        let sets_taken = sets_of_matches(source, &query.selector, &matches)?;
+        let row_sets = RowSets::of(source, meter)?;
+        let mut pairs: HashSet<(u32, u32)> = HashSet::new();
+        for (row, series) in rows {
+            // A profile without samples is like one of samples without labels.
+            let sets = Some(row_sets.get(row)).filter(|sets| !sets.is_empty());
+            let taken = sets_taken[series as usize].as_deref();
+            let sets = sets.unwrap_or(&[0]).iter();
+            let sets = sets
+                .filter(|&&set| taken.is_none_or(|taken| taken.get(set as usize) == Some(&true)));
+            pairs.extend(sets.map(|&set| (series, set)));
+        }
+        let series: BTreeSet<u32> = pairs.iter().map(|&(series, _)| series).collect();
+        for series in series {
+            self.add_series(&table.series[series as usize]);
+        }
+        source.with_sample_labels(|labels| {
+            for (series, set) in pairs {
+                self.add_sample_labels(&table.series[series as usize], set, labels);
+            }
+        })
+    }
+
+    fn add_series(&mut self, labels: &Labels) {
+        for (name, value) in labels.iter() {
+            self.add(name, || value.to_owned());
+        }
+    }
+
+    /// A label of the series hides those of samples.
+    fn add_sample_labels(&mut self, series: &Labels, set: u32, labels: &SampleLabels<'_>) {
+        if set as usize >= labels.sets.len() {
+            return;
+        }
+        for label in labels.sets.get(LabelSetId(set)) {
+            let name = labels.strings.get(label.key);
+            if series.get(name).is_none() {
+                self.add(name, || value_text(label, labels.strings));
+            }
+        }
+    }
+
+    fn add(&mut self, name: &str, value: impl FnOnce() -> String) {
+        match self.label {
+            Some(label) if label == name => {
+                self.found.insert(value());
+            }
+            Some(_) => {}
+            None if self.found.contains(name) => {}
+            None => {
+                self.found.insert(name.to_owned());
+            }
+        }
+    }
 }

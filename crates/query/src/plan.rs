@@ -1,5 +1,6 @@
 //! From a query to the runs of samples that answer it.
 
+use std::num::NonZero;
 use std::sync::Arc;
 
 use candela_model::Labels;
@@ -14,6 +15,7 @@ use candela_store::TimeRange;
 use hashbrown::HashMap;
 use hashbrown::HashSet;
 
+use crate::budget::Meter;
 use crate::error::Failure;
 use crate::error::QueryError;
 use crate::matching::SeriesMatch;
@@ -29,6 +31,8 @@ pub(crate) struct Run {
     pub(crate) series: u32,
     /// Values are divided by this: 1, or the period where a count is derived from a time.
     pub(crate) divisor: i64,
+    /// The stored value that one sample of the profiler stands for, where that is known.
+    pub(crate) event_value: Option<NonZero<i64>>,
     /// By label set, whether its samples are taken; `None` takes all.
     pub(crate) sets: Option<Arc<Vec<bool>>>,
 }
@@ -73,9 +77,11 @@ pub(crate) fn available_types(
     sources: &[Source],
     selector: &Selector,
     range: TimeRange,
-) -> Vec<ProfileType> {
+    meter: &Meter,
+) -> Result<Vec<ProfileType>, QueryError> {
     let mut found: HashSet<ProfileType> = HashSet::new();
     for source in sources {
+        meter.check_time()?;
         let table = &source.profiles;
         let mut is_new = vec![true; table.types.len()];
         let matches = series_matches(source, selector);
@@ -94,26 +100,19 @@ pub(crate) fn available_types(
     }
     let mut types: Vec<ProfileType> = found.into_iter().collect();
     types.sort();
-    types
+    Ok(types)
 }
 
 /// The type that a pattern stands for among those available; `None` when it stands for none of
-/// them but is a type that could be there.
+/// them: whether it could be there at another time is not for us to know.
 pub(crate) fn resolve_type(
     pattern: &str,
     available: &[ProfileType],
 ) -> Result<Option<ProfileType>, QueryError> {
     match resolve_profile_type(pattern, available) {
         Ok(profile_type) => Ok(Some(profile_type.clone())),
-        Err(TypeResolutionError::NoMatch { .. }) if is_known_pattern(pattern) => Ok(None),
-        Err(error) => {
-            let mut message = error.to_string();
-            if matches!(error, TypeResolutionError::NoMatch { .. }) && !available.is_empty() {
-                message.push_str("; there are ");
-                message.push_str(&type_names(available));
-            }
-            Err(QueryError::BadRequest(message))
-        }
+        Err(TypeResolutionError::NoMatch { .. }) => Ok(None),
+        Err(error) => Err(QueryError::BadRequest(error.to_string())),
     }
 }
 
@@ -127,33 +126,13 @@ pub(crate) fn type_names(types: &[ProfileType]) -> String {
     names.join(", ")
 }
 
-/// Whether a pattern names a type that only happens not to be there: then nothing matches, which
-/// is an answer. Anything else is a mistake.
-fn is_known_pattern(pattern: &str) -> bool {
-    const SHORT_NAMES: [&str; 13] = [
-        "cpu",
-        "off_cpu",
-        "wall",
-        "lock",
-        "alloc",
-        "inuse",
-        "fault",
-        "growth",
-        "io",
-        "runq",
-        "goroutine",
-        "block",
-        "exception",
-    ];
-    SHORT_NAMES.contains(&pattern) || pattern.parse::<ProfileType>().is_ok()
-}
-
 /// The runs of one type.
 pub(crate) fn plan(
     sources: &[Source],
     selector: &Selector,
     profile_type: &ProfileType,
     range: TimeRange,
+    meter: &Meter,
 ) -> Result<Plan, Failure> {
     let mut plan = Plan {
         profile_type: Some(profile_type.clone()),
@@ -204,9 +183,12 @@ pub(crate) fn plan(
                 row: *row,
                 series: number,
                 divisor,
+                event_value: event_value(&table.types[row.profile_type as usize], row.period),
                 sets: sets[series].clone(),
             });
         }
+        meter.check_time()?;
+        meter.allocate(runs.len() * size_of::<Run>())?;
         if !runs.is_empty() {
             plan.sources.push(SourcePlan {
                 source: position,
@@ -226,12 +208,6 @@ impl Plan {
     pub(crate) fn is_gauge(&self) -> bool {
         let temporality = self.profile_type.as_ref().map(ProfileType::temporality);
         temporality == Some(Temporality::Gauge)
-    }
-
-    /// Samples of all runs.
-    pub(crate) fn samples(&self) -> u64 {
-        let runs = self.sources.iter().flat_map(|source| &source.runs);
-        runs.map(|run| u64::from(run.row.sample_count)).sum()
     }
 
     /// For each series the number of its profiles.
@@ -296,7 +272,7 @@ pub(crate) fn series_matches(source: &Source, selector: &Selector) -> Vec<Series
 }
 
 /// For each series the label sets whose samples are taken.
-fn sets_of_matches(
+pub(crate) fn sets_of_matches(
     source: &Source,
     selector: &Selector,
     matches: &[SeriesMatch],
@@ -316,6 +292,18 @@ fn sets_of_matches(
         all.push(known.get(positions.as_slice()).cloned());
     }
     Ok(all)
+}
+
+/// A profile of cpu time is a number of samples, each of which stands for its period; a profile of
+/// `samples` is that number. Of other types the values were measured or estimated, and how many
+/// samples there were is not in them.
+fn event_value(profile_type: &ProfileType, period: i64) -> Option<NonZero<i64>> {
+    let is_count = profile_type.sample_type == "samples" && profile_type.sample_unit == "count";
+    if is_count {
+        return NonZero::new(1);
+    }
+    let is_cpu_time = profile_type.to_string() == CPU_TIME;
+    NonZero::new(period).filter(|period| is_cpu_time && period.get() > 0)
 }
 
 fn cpu_samples() -> ProfileType {

@@ -26,7 +26,7 @@ pub struct Query {
 pub struct Budget {
     /// Compressed bytes of samples read.
     pub max_bytes: u64,
-    /// Bytes of sums and trees in memory, estimated.
+    /// Bytes of profile lists, sums and trees in memory at a time, estimated.
     pub max_memory: u64,
     /// Time from the beginning of the query.
     pub max_time: Duration,
@@ -41,8 +41,8 @@ pub struct Answer<T> {
     pub profile_type: Option<ProfileType>,
     /// Series that have profiles in it.
     pub matched_series: usize,
-    /// Samples in it.
-    pub samples: u64,
+    /// Samples that the profiler took of it; `None` for types whose values do not tell.
+    pub samples: Option<u64>,
     /// Why it is not complete, when it is not.
     pub partial: Option<String>,
     /// When nothing matches: what is near, one line.

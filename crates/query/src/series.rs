@@ -16,6 +16,7 @@ use crate::query::Answer;
 use crate::query::Query;
 use crate::run_sums::sums_of_runs;
 use crate::sources::Source;
+use crate::taken::Taken;
 
 /// Steps that read well, seconds.
 const NICE_STEPS_S: [i64; 14] = [
@@ -23,6 +24,8 @@ const NICE_STEPS_S: [i64; 14] = [
 ];
 /// Points of a line when the caller does not say: a screen has about that many pixels for it.
 const DEFAULT_POINTS: i64 = 240;
+/// Bytes of a sum or a count in a table by step.
+const CELL_BYTES: usize = 64;
 /// Points that one answer may have.
 const MAX_POINTS: i64 = 1_000_000;
 
@@ -96,15 +99,19 @@ impl Engine {
         let step_ns = step_of(options, &plan)?;
         let mut groups = Groups::default();
         let mut cells = Cells::default();
+        let mut taken = Taken::default();
         self.for_each_source(&plan, &mut loaded, |source, part, meter| {
-            let before = cells.sums.len();
+            let before = cells.sums.len() + cells.profiles.len();
             let context = Context {
                 plan: &plan,
                 group_by: &options.group_by,
                 step_ns,
             };
-            context.add_source(source, &part.runs, meter, &mut groups, &mut cells)?;
-            meter.allocate((cells.sums.len() - before) * 64)?;
+            let of_source =
+                context.add_source(source, &part.runs, meter, &mut groups, &mut cells)?;
+            taken.add_all(of_source);
+            let added = cells.sums.len() + cells.profiles.len() - before;
+            meter.allocate(added * CELL_BYTES)?;
             Ok(())
         })?;
         for &(series, start_ns) in &plan.empty {
@@ -123,7 +130,7 @@ impl Engine {
             step_ns,
             series: lines(groups, &cells, aggregation),
         };
-        Ok(self.answer(query, &loaded, &plan, table))
+        self.answer(query, &loaded, &plan, taken, table)
     }
 }
 
@@ -142,7 +149,8 @@ impl Context<'_> {
         meter: &Meter,
         groups: &mut Groups,
         cells: &mut Cells,
-    ) -> Result<(), Failure> {
+    ) -> Result<Taken, Failure> {
+        let mut taken = Taken::default();
         for run in runs {
             let count = cells
                 .profiles
@@ -155,17 +163,20 @@ impl Context<'_> {
             let labels = &self.plan.series[run.series as usize];
             let group = groups.number(self.group_by, |name| labels.get(name).map(str::to_owned));
             self.add(cells, group, run, run.row.total);
+            taken.add_whole(run);
         }
         if by_sample.is_empty() {
-            return Ok(());
+            return Ok(taken);
         }
         let by_sample: Vec<Run> = by_sample.into_iter().cloned().collect();
-        let sums = sums_of_runs(source, &by_sample, meter)?;
+        let summed = sums_of_runs(source, &by_sample, meter)?;
+        taken.add_all(summed.taken);
         source.with_sample_labels(|labels| {
-            for (run, sums) in by_sample.iter().zip(&sums) {
+            for (run, sums) in by_sample.iter().zip(&summed.by_run) {
                 self.add_sets(cells, groups, run, sums, labels);
             }
-        })
+        })?;
+        Ok(taken)
     }
 
     /// Whether the total of the profile is not enough.

@@ -7,10 +7,14 @@ use candela_model::ProfileType;
 use candela_model::SERVICE_NAME_LABEL;
 use candela_store::TimeRange;
 use hashbrown::HashMap;
+use hashbrown::HashSet;
 
+use crate::budget::Meter;
 use crate::engine::Engine;
+use crate::engine::hint_if;
 use crate::engine::partial;
 use crate::error::QueryError;
+use crate::plan::Run;
 use crate::plan::available_types;
 use crate::plan::plan;
 use crate::plan::resolve_type;
@@ -19,6 +23,7 @@ use crate::query::Answer;
 use crate::query::Query;
 use crate::run_sums::totals_of_runs;
 use crate::sources::Source;
+use crate::taken::Taken;
 
 /// Buckets of a sparkline.
 pub const SPARKLINE_BUCKETS: usize = 40;
@@ -58,27 +63,35 @@ impl Engine {
             to_ns: query.range.to_ns,
         };
         let mut loaded = self.load(query, both)?;
-        let available = available_types(&loaded.sources, &query.selector, both);
+        let (sources, meter) = (&loaded.sources, &loaded.meter);
+        let available = available_types(sources, &query.selector, both, meter)?;
         let profile_type = resolve_type(&query.profile_type, &available)?;
-        let mut types = types_by_service(query, &loaded.sources);
+        let mut types = types_by_service(query, &loaded.sources, &loaded.meter)?;
         let mut sums: BTreeMap<String, Sums> = BTreeMap::new();
         let mut answer: Answer<()> = Answer::default();
         let mut is_gauge = false;
-        if let Some(profile_type) = profile_type {
-            let planned = plan(&loaded.sources, &query.selector, &profile_type, both);
+        if let Some(profile_type) = &profile_type {
+            let (sources, meter) = (&loaded.sources, &loaded.meter);
+            let planned = plan(sources, &query.selector, profile_type, both, meter);
             let planned = self.or_leave_out(planned, &mut loaded.left_out)?;
             let planned = planned.unwrap_or_default();
             is_gauge = planned.is_gauge();
+            let mut taken = Taken::default();
+            let mut series_now: HashSet<u32> = HashSet::new();
             self.for_each_source(&planned, &mut loaded, |source, part, meter| {
-                let totals = totals_of_runs(source, &part.runs, meter)?;
-                for (run, value) in part.runs.iter().zip(totals) {
+                // The range before is asked apart: its samples are not those of the answer.
+                let is_now = |run: &Run| query.range.contains(run.row.start_ns);
+                let (now, before): (Vec<Run>, Vec<Run>) =
+                    part.runs.iter().cloned().partition(is_now);
+                let (mut totals, of_source) = totals_of_runs(source, &now, meter)?;
+                totals.extend(totals_of_runs(source, &before, meter)?.0);
+                taken.add_all(of_source);
+                series_now.extend(now.iter().map(|run| run.series));
+                for (run, value) in now.iter().chain(&before).zip(totals) {
                     let labels = &planned.series[run.series as usize];
                     let service = labels.get(SERVICE_NAME_LABEL).unwrap_or("");
                     let sums = sums.entry(service.to_owned()).or_default();
                     sums.add(query.range, run.row.start_ns, run.series, value);
-                    if query.range.contains(run.row.start_ns) {
-                        answer.samples += u64::from(run.row.sample_count);
-                    }
                 }
                 Ok(())
             })?;
@@ -88,7 +101,8 @@ impl Engine {
                 let sums = sums.entry(service.to_owned()).or_default();
                 sums.add(query.range, start_ns, series, 0);
             }
-            answer.matched_series = planned.series.len();
+            answer.matched_series = series_now.len();
+            answer.samples = taken.events;
         }
         for service in sums.keys() {
             types.entry(service.clone()).or_default();
@@ -105,11 +119,9 @@ impl Engine {
             let by_total = right.total.cmp(&left.total);
             by_total.then_with(|| left.service.cmp(&right.service))
         });
-        answer.profile_type = resolve_type(&query.profile_type, &available)?;
+        answer.profile_type = profile_type;
         answer.partial = partial(&loaded.left_out);
-        if services.is_empty() {
-            answer.hint = Some(crate::hint::hint(query, &loaded.sources));
-        }
+        answer.hint = hint_if(services.is_empty(), query, &loaded)?;
         Ok(answer.with(services))
     }
 }
@@ -175,9 +187,14 @@ fn previous_range(range: TimeRange) -> TimeRange {
     }
 }
 
-fn types_by_service(query: &Query, sources: &[Source]) -> BTreeMap<String, BTreeSet<ProfileType>> {
+fn types_by_service(
+    query: &Query,
+    sources: &[Source],
+    meter: &Meter,
+) -> Result<BTreeMap<String, BTreeSet<ProfileType>>, QueryError> {
     let mut types: BTreeMap<String, BTreeSet<ProfileType>> = BTreeMap::new();
     for source in sources {
+        meter.check_time()?;
         let table = &source.profiles;
         let matches = series_matches(source, &query.selector);
         let mut seen: BTreeSet<(u32, u32)> = BTreeSet::new();
@@ -194,5 +211,5 @@ fn types_by_service(query: &Query, sources: &[Source]) -> BTreeMap<String, BTree
             of_service.insert(ProfileType::clone(&table.types[row.profile_type as usize]));
         }
     }
-    types
+    Ok(types)
 }

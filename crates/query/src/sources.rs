@@ -14,6 +14,9 @@ use candela_store::ProfileTable;
 use candela_store::Snapshot;
 use hashbrown::HashMap;
 
+use crate::budget::Meter;
+use crate::error::QueryError;
+
 /// A block or a head with its profiles.
 #[derive(Debug)]
 pub(crate) struct Source {
@@ -31,27 +34,36 @@ pub(crate) enum SourceData {
 }
 
 /// The sources of a snapshot, and the blocks that could not be read.
-pub(crate) fn sources(snapshot: Snapshot) -> (Vec<Source>, Vec<BlockError>) {
+pub(crate) fn sources(
+    snapshot: Snapshot,
+    meter: &Meter,
+) -> Result<(Vec<Source>, Vec<BlockError>), QueryError> {
     let mut sources = Vec::new();
     let mut failed = Vec::new();
     for block in snapshot.blocks {
+        meter.check_time()?;
         match block.profiles() {
-            Ok(profiles) => sources.push(Source {
-                profiles,
-                sample_labels: block.meta().sample_labels.clone(),
-                data: SourceData::Block(block),
-            }),
+            Ok(profiles) => {
+                meter.allocate(profiles.bytes())?;
+                sources.push(Source {
+                    profiles,
+                    sample_labels: block.meta().sample_labels.clone(),
+                    data: SourceData::Block(block),
+                });
+            }
             Err(error) => failed.push(error),
         }
     }
     for view in snapshot.heads {
+        let profiles = head_table(&view.profiles);
+        meter.allocate(profiles.bytes())?;
         sources.push(Source {
-            profiles: Arc::new(head_table(&view.profiles)),
+            profiles: Arc::new(profiles),
             sample_labels: head_sample_labels(&view),
             data: SourceData::Head(view),
         });
     }
-    (sources, failed)
+    Ok((sources, failed))
 }
 
 /// The head's tables may know more sets than the profiles in the range have, which costs a query

@@ -6,20 +6,23 @@ use std::ops::Range;
 use std::thread;
 
 use candela_store::Block;
+use candela_store::BlockErrorKind;
 use candela_store::HeadView;
 use candela_store::SampleChunk;
 use candela_store::SampleColumns;
 use hashbrown::HashMap;
 
+use crate::budget::Held;
 use crate::budget::Meter;
 use crate::error::Failure;
 use crate::error::QueryError;
 use crate::plan::Run;
 use crate::sources::Source;
 use crate::sources::SourceData;
+use crate::taken::Taken;
 
 /// Rows for which a thread of its own pays.
-const ROWS_PER_THREAD: u64 = 512 << 10;
+const ROWS_PER_THREAD: u64 = if cfg!(test) { 1000 } else { 512 << 10 };
 
 /// A sum in the making: whole numbers for what happened, fractions for means of states.
 pub(crate) trait Amount: Copy + Default + Send + PartialEq {
@@ -77,6 +80,65 @@ pub(crate) enum StackSums<A> {
     Labeled(HashMap<(u32, u32), A>),
 }
 
+/// Sums of a source, with the memory that they take and how much they are made of.
+#[derive(Debug)]
+pub(crate) struct Summed<'a, A> {
+    pub(crate) sums: StackSums<A>,
+    pub(crate) taken: Taken,
+    memory: Held<'a>,
+}
+
+impl<'a, A: Amount> Summed<'a, A> {
+    fn new(stacks: usize, by_labels: bool, meter: &'a Meter) -> Result<Self, QueryError> {
+        let dense_bytes = if by_labels {
+            0
+        } else {
+            stacks * size_of::<A>()
+        };
+        let memory = meter.hold(dense_bytes)?;
+        Ok(Self {
+            sums: if by_labels {
+                StackSums::Labeled(HashMap::new())
+            } else {
+                StackSums::Dense(vec![A::default(); stacks])
+            },
+            taken: Taken::default(),
+            memory,
+        })
+    }
+
+    /// Counts what sums by label have grown by.
+    fn charge(&mut self) -> Result<(), QueryError> {
+        match &self.sums {
+            StackSums::Dense(_) => Ok(()),
+            StackSums::Labeled(sums) => {
+                let entry_bytes = size_of::<((u32, u32), A)>() + 1;
+                self.memory.resize(sums.capacity() * entry_bytes)
+            }
+        }
+    }
+
+    fn merged(mut self, other: Self) -> Result<Self, QueryError> {
+        self.taken.add_all(other.taken);
+        match (&mut self.sums, other.sums) {
+            (StackSums::Dense(left), StackSums::Dense(right)) => {
+                for (sum, other) in left.iter_mut().zip(right) {
+                    sum.add_sum(other);
+                }
+            }
+            (StackSums::Labeled(left), StackSums::Labeled(right)) => {
+                for (key, other) in right {
+                    left.entry(key).or_default().add_sum(other);
+                }
+            }
+            // Both parts of one source are summed the same way.
+            _ => {}
+        }
+        self.charge()?;
+        Ok(self)
+    }
+}
+
 impl<A: Amount> StackSums<A> {
     /// All sums that are not nothing: stack, label set, sum.
     pub(crate) fn for_each(&self, mut visit: impl FnMut(u32, u32, A)) {
@@ -100,44 +162,45 @@ impl<A: Amount> StackSums<A> {
 
 /// Adds up the runs of a source, by label set as well when `by_labels`. `weight_of` gives the
 /// weight of a series.
-pub(crate) fn sum_by_stack<A: Amount>(
+pub(crate) fn sum_by_stack<'a, A: Amount>(
     source: &Source,
     runs: &[Run],
     by_labels: bool,
     weights: &[f64],
-    meter: &Meter,
-) -> Result<StackSums<A>, Failure> {
+    meter: &'a Meter,
+) -> Result<Summed<'a, A>, Failure> {
     meter.check_time()?;
     let by_labels = by_labels && !source.sample_labels.is_empty();
-    match &source.data {
-        SourceData::Head(view) => sum_head(view, runs, by_labels, weights, meter),
-        SourceData::Block(block) => sum_block(block, runs, by_labels, weights, meter),
+    let mut summed = match &source.data {
+        SourceData::Head(view) => sum_head(view, runs, by_labels, weights, meter)?,
+        SourceData::Block(block) => sum_block(block, runs, by_labels, weights, meter)?,
+    };
+    for run in runs.iter().filter(|run| run.sets.is_none()) {
+        summed.taken.add_whole(run);
     }
+    Ok(summed)
 }
 
-fn sum_head<A: Amount>(
+fn sum_head<'a, A: Amount>(
     view: &HeadView,
     runs: &[Run],
     by_labels: bool,
     weights: &[f64],
-    meter: &Meter,
-) -> Result<StackSums<A>, Failure> {
+    meter: &'a Meter,
+) -> Result<Summed<'a, A>, Failure> {
     let nodes = view.tables().parents().len();
-    meter.allocate(nodes * size_of::<A>())?;
-    let mut sums = if by_labels {
-        StackSums::Labeled(HashMap::new())
-    } else {
-        StackSums::Dense(vec![A::default(); nodes])
-    };
+    let mut summed = Summed::<A>::new(nodes, by_labels, meter)?;
     for run in runs {
         let profile = &view.profiles[run.row.first_row as usize];
         let weight = weights[run.series as usize];
+        let (mut rows, mut stored) = (0, 0_i64);
         for (index, (&node, &value)) in profile.nodes.iter().zip(&profile.values).enumerate() {
             let set = profile.label_set(index);
             if !run.takes(set) {
                 continue;
             }
-            match &mut sums {
+            (rows, stored) = (rows + 1, stored.saturating_add(value));
+            match &mut summed.sums {
                 StackSums::Dense(sums) => sums[node as usize].add(value, run.divisor, weight),
                 StackSums::Labeled(sums) => {
                     let sum = sums.entry((node, set)).or_default();
@@ -145,47 +208,44 @@ fn sum_head<A: Amount>(
                 }
             }
         }
+        if run.sets.is_some() {
+            summed.taken.add(run, rows, stored);
+        }
+        summed.charge()?;
     }
-    Ok(sums)
+    Ok(summed)
 }
 
-fn sum_block<A: Amount>(
+fn sum_block<'a, A: Amount>(
     block: &Block,
     runs: &[Run],
     by_labels: bool,
     weights: &[f64],
-    meter: &Meter,
-) -> Result<StackSums<A>, Failure> {
+    meter: &'a Meter,
+) -> Result<Summed<'a, A>, Failure> {
     let stacks = block.stacks()?.node_of_stack.len();
     let has_filter = runs.iter().any(|run| run.sets.is_some());
     let columns = SampleColumns {
         label_sets: by_labels || has_filter,
     };
-    let rows: u64 = runs.iter().map(|run| u64::from(run.row.sample_count)).sum();
-    let all_rows = block.meta().rows.max(1);
-    let bytes = u128::from(block.scan_bytes(columns)?) * u128::from(rows) / u128::from(all_rows);
-    meter.read(u64::try_from(bytes).unwrap_or(u64::MAX))?;
+    read_runs(block, runs, columns, meter)?;
+    let rows = row_count(runs);
     let threads = thread::available_parallelism().map_or(1, NonZero::get) as u64;
     let threads = threads.min(rows / ROWS_PER_THREAD + 1);
-    meter.allocate(stacks * size_of::<A>() * threads as usize)?;
     let parts = split(runs, rows.div_ceil(threads).max(1));
-    let work = |runs: &[Run]| -> Result<StackSums<A>, Failure> {
-        let mut sums = if by_labels {
-            StackSums::Labeled(HashMap::new())
-        } else {
-            StackSums::Dense(vec![A::default(); stacks])
-        };
+    let work = |runs: &[Run]| -> Result<Summed<'a, A>, Failure> {
+        let mut summed = Summed::<A>::new(stacks, by_labels, meter)?;
         let is_plain = !by_labels
             && !has_filter
             && runs
                 .iter()
                 .all(|run| run.divisor == 1 && weights[run.series as usize] == 1.0);
         if is_plain {
-            scan_plain(block, runs, &mut sums, meter)?;
+            scan_plain(block, runs, &mut summed.sums, meter)?;
         } else {
-            scan_runs(block, runs, columns, &mut sums, weights, meter)?;
+            scan_runs(block, runs, columns, &mut summed, weights, meter)?;
         }
-        Ok(sums)
+        Ok(summed)
     };
     let [only] = parts[..] else {
         return thread::scope(|scope| {
@@ -198,11 +258,27 @@ fn sum_block<A: Amount>(
                     .join()
                     .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
             });
-            sums.reduce(|left, right| Ok(merged(left?, right?)))
-                .unwrap_or_else(|| Ok(StackSums::Dense(Vec::new())))
+            sums.reduce(|left, right| Ok(left?.merged(right?)?))
+                .unwrap_or_else(|| Ok(Summed::new(0, by_labels, meter)?))
         });
     };
     work(only)
+}
+
+/// Counts the share of a block's bytes that a scan of the runs reads.
+pub(crate) fn read_runs(
+    block: &Block,
+    runs: &[Run],
+    columns: SampleColumns,
+    meter: &Meter,
+) -> Result<(), Failure> {
+    let all_rows = u128::from(block.meta().rows.max(1));
+    let bytes = u128::from(block.scan_bytes(columns)?) * u128::from(row_count(runs)) / all_rows;
+    Ok(meter.read(u64::try_from(bytes).unwrap_or(u64::MAX))?)
+}
+
+fn row_count(runs: &[Run]) -> u64 {
+    runs.iter().map(|run| u64::from(run.row.sample_count)).sum()
 }
 
 /// Consecutive runs of about `rows` rows each.
@@ -222,25 +298,6 @@ fn split(runs: &[Run], rows: u64) -> Vec<&[Run]> {
         parts.push(&runs[start..]);
     }
     parts
-}
-
-fn merged<A: Amount>(left: StackSums<A>, right: StackSums<A>) -> StackSums<A> {
-    match (left, right) {
-        (StackSums::Dense(mut left), StackSums::Dense(right)) => {
-            for (sum, other) in left.iter_mut().zip(right) {
-                sum.add_sum(other);
-            }
-            StackSums::Dense(left)
-        }
-        (StackSums::Labeled(mut left), StackSums::Labeled(right)) => {
-            for (key, other) in right {
-                left.entry(key).or_default().add_sum(other);
-            }
-            StackSums::Labeled(left)
-        }
-        // Both parts of one source are summed the same way.
-        (left, _) => left,
-    }
 }
 
 /// The common case: every row of the ranges counts as it is.
@@ -284,23 +341,27 @@ pub(crate) fn for_each_chunk(
     runs: &[Run],
     columns: SampleColumns,
     meter: &Meter,
-    mut visit: impl FnMut(&Run, SampleChunk<'_>),
+    mut visit: impl FnMut(&Run, SampleChunk<'_>) -> Result<(), QueryError>,
 ) -> Result<(), Failure> {
     let runs: Vec<&Run> = runs.iter().filter(|run| run.row.sample_count > 0).collect();
     let ranges: Vec<Range<u64>> = runs.iter().map(|run| row_range(run)).collect();
     let mut stopped: Option<QueryError> = None;
     let mut current = 0;
     block.scan_samples(&ranges, columns, &mut |chunk| {
+        let mut is_time_to_look = false;
         while chunk.first_row >= ranges[current].end {
             current += 1;
-            if current.is_multiple_of(1024)
-                && let Err(error) = meter.check_time()
-            {
-                stopped = Some(error);
-                return ControlFlow::Break(());
-            }
+            is_time_to_look |= current.is_multiple_of(1024);
         }
-        visit(runs[current], chunk);
+        let looked = if is_time_to_look {
+            meter.check_time()
+        } else {
+            Ok(())
+        };
+        if let Err(error) = looked.and_then(|()| visit(runs[current], chunk)) {
+            stopped = Some(error);
+            return ControlFlow::Break(());
+        }
         ControlFlow::Continue(())
     })?;
     stopped.map_or(Ok(()), |error| Err(error.into()))
@@ -310,19 +371,21 @@ fn scan_runs<A: Amount>(
     block: &Block,
     runs: &[Run],
     columns: SampleColumns,
-    sums: &mut StackSums<A>,
+    summed: &mut Summed<'_, A>,
     weights: &[f64],
     meter: &Meter,
 ) -> Result<(), Failure> {
     let mut outside = 0_u64;
     for_each_chunk(block, runs, columns, meter, |run, chunk| {
         let weight = weights[run.series as usize];
+        let (mut rows, mut stored) = (0, 0_i64);
         for (index, (&stack, &value)) in chunk.stack_ids.iter().zip(chunk.values).enumerate() {
             let set = chunk.label_sets.get(index).copied().unwrap_or(0);
             if !run.takes(set) {
                 continue;
             }
-            match sums {
+            (rows, stored) = (rows + 1, stored.saturating_add(value));
+            match &mut summed.sums {
                 StackSums::Dense(sums) => match sums.get_mut(stack as usize) {
                     Some(sum) => sum.add(value, run.divisor, weight),
                     None => outside += 1,
@@ -333,6 +396,10 @@ fn scan_runs<A: Amount>(
                 }
             }
         }
+        if run.sets.is_some() {
+            summed.taken.add(run, rows, stored);
+        }
+        summed.charge()
     })?;
     finish(block, outside, None)
 }
@@ -348,8 +415,117 @@ fn finish(block: &Block, outside: u64, stopped: Option<QueryError>) -> Result<()
     if outside > 0 {
         return Err(Failure::Block(candela_store::BlockError {
             block_id: block.meta().block_id.clone(),
+            kind: BlockErrorKind::Damaged,
             reason: format!("{outside} samples have stacks that it does not hold"),
         }));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use candela_model::FrameKind;
+    use candela_model::Labels;
+    use candela_model::Location;
+    use candela_model::Profile;
+    use candela_model::ProfileSeries;
+    use candela_model::Sample;
+    use candela_model::StackId;
+    use candela_store::Store;
+    use candela_store::StoreOptions;
+
+    use super::*;
+    use crate::engine::Engine;
+    use crate::query::Query;
+
+    const STACKS: i64 = 300;
+    const PROFILES: i64 = 40;
+
+    /// Twelve thousand rows: as many threads as there are cores, up to twelve.
+    #[test]
+    fn threads_together_sum_what_one_would() {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let mut options = StoreOptions::new(directory.path());
+        options.max_age = None;
+        let store = Store::open(options).expect("opens");
+        let runtime = tokio::runtime::Builder::new_current_thread().build();
+        let runtime = runtime.expect("a runtime");
+        runtime.block_on(async {
+            for number in 0..PROFILES {
+                store.append("t", profile(number)).await.expect("appends");
+            }
+            store.flush().await.expect("flushes");
+        });
+        let engine = Engine::new(store);
+        let mut query = Query::new("t");
+        query.profile_type = "x".to_owned();
+        let tree = engine.flame_tree(&query).expect("a tree").value;
+        let mut seen = 0;
+        tree.for_each_stack(|path, value| {
+            let name = tree.frames.name(path[path.len() - 1]);
+            let stack: i64 = name.parse().expect("a number");
+            let expected: i64 = (0..PROFILES).map(|number| value_of(number, stack)).sum();
+            assert_eq!(value, expected, "{name}");
+            seen += 1;
+        });
+        assert_eq!(seen, STACKS);
+        let merged = engine.profile(&query).expect("a profile").value;
+        let values = merged.series[0].samples.iter().map(|sample| sample.value);
+        assert_eq!(values.sum::<i64>(), tree.root_total());
+    }
+
+    #[test]
+    fn parts_hold_each_run_once() {
+        let all: Vec<i64> = (0..7).collect();
+        let runs: Vec<Run> = all.iter().map(|&start| run(start, 10)).collect();
+        for rows in [1, 10, 15, 30, 69, 70, 1000] {
+            let parts = split(&runs, rows);
+            let found = parts.iter().flat_map(|part| part.iter());
+            let found: Vec<i64> = found.map(|run| run.row.start_ns).collect();
+            assert_eq!(found, all, "{rows}");
+        }
+        assert_eq!(split(&[], 1).len(), 1);
+    }
+
+    fn run(start_ns: i64, sample_count: u32) -> Run {
+        Run {
+            row: candela_store::ProfileRow {
+                series: 0,
+                profile_type: 0,
+                start_ns,
+                duration_ns: 0,
+                period: 0,
+                total: 0,
+                first_row: 0,
+                sample_count,
+            },
+            series: 0,
+            divisor: 1,
+            event_value: None,
+            sets: None,
+        }
+    }
+
+    fn value_of(number: i64, stack: i64) -> i64 {
+        1 + number * 1000 + stack
+    }
+
+    fn profile(number: i64) -> Profile {
+        let mut profile = Profile::default();
+        let labels = Labels::from_pairs([("service_name", "s")]);
+        let profile_type = "x:y:bytes:z:bytes".parse().expect("five parts");
+        let mut series = ProfileSeries::new(labels, profile_type);
+        series.start_ns = number;
+        for stack in 0..STACKS {
+            let symbols = &mut profile.symbols;
+            let function = symbols.intern_function(&stack.to_string(), "", "", 0);
+            let place = Location::new(FrameKind::Native, stack as u64);
+            let location = symbols.intern_location(&place, &[(function, 1, 0)]);
+            let id: StackId = profile.stacks.intern(&[location]);
+            let value = value_of(number, stack);
+            series.samples.push(Sample::new(id, value));
+        }
+        profile.series.push(series);
+        profile
+    }
 }

@@ -17,6 +17,7 @@ use candela_query::Budget;
 use candela_query::Engine;
 use candela_query::Query;
 use candela_query::QueryError;
+use candela_query::SeriesOptions;
 use candela_store::Store;
 use candela_store::StoreOptions;
 use candela_store::SyncMode;
@@ -176,8 +177,30 @@ fn nothing_matches_with_a_hint() {
     assert_eq!(hint, r#"no service_name is "chekout"; near: checkout"#);
     let hint = hint_of(&query(r#"{servce_name="checkout"}"#, "cpu"));
     assert!(hint.contains("near: service_name"), "{hint}");
-    let hint = hint_of(&query("{}", "off_cpu"));
-    assert!(hint.contains("no profiles of type off_cpu"), "{hint}");
+    for absent in ["off_cpu", "memory", "memory:inuse_space", "cpuu"] {
+        let hint = hint_of(&query("{}", absent));
+        let expected = format!("no profiles of type {absent} here; there are cpu");
+        assert_eq!(hint, expected);
+    }
+    // Labels of samples are looked at like those of series.
+    let hint = hint_of(&query(r#"{request_bytes="511"}"#, "cpu"));
+    assert_eq!(hint, r#"no request_bytes is "511"; near: 512"#);
+    let hint = hint_of(&query(r#"{request_byte="512"}"#, "cpu"));
+    assert!(hint.contains("near: request_bytes"), "{hint}");
+    let both = query(r#"{host="h1", request_bytes!="512"}"#, "cpu");
+    assert_eq!(
+        hint_of(&both),
+        "each matcher matches something, but nothing matches all"
+    );
+    let typo = query(r#"{service_name="chekout"}"#, "cpu");
+    let lists = [
+        engine.labels(&typo).expect("labels").hint,
+        engine.label_values(&typo, "host").expect("values").hint,
+        engine.types(&typo).expect("types").hint,
+    ];
+    for hint in lists {
+        assert!(hint.expect("a hint").ends_with("near: checkout"));
+    }
     let hint = hint_of(&Query {
         range: TimeRange {
             from_ns: 0,
@@ -205,8 +228,6 @@ fn senseless_questions_are_refused() {
         ambiguous.contains("x:a:bytes:p:q, x:b:bytes:p:q"),
         "{ambiguous}"
     );
-    let unknown = message(&query("{}", "cpuu"));
-    assert!(unknown.contains("no profile type matches"), "{unknown}");
     let backwards = message(&Query {
         range: TimeRange {
             from_ns: 2_000_000,
@@ -262,6 +283,175 @@ fn a_damaged_block_is_left_out_and_said_so() {
         );
     }
     assert_eq!(store.status().quarantined.len(), 1);
+}
+
+#[test]
+fn a_quiet_range_has_no_unknown_types() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let (engine, _store) = engine(directory.path(), Vec::new(), false);
+    for prefix in ["process_cpu", "memory", "cpu"] {
+        let answer = engine.flame_tree(&query("{}", prefix)).expect("an answer");
+        let hint = answer.hint.expect("a hint");
+        assert_eq!(hint, "there are no profiles in this time range");
+    }
+}
+
+#[test]
+fn samples_are_those_of_the_profiler() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let gauge = "memory:inuse_space:bytes:space:bytes";
+    let profiles = vec![
+        profile("a", CPU, 70),
+        profile("b", CPU, 30),
+        profile("a", gauge, 5),
+    ];
+    for is_flushed in [false, true] {
+        let directory = directory.path().join(is_flushed.to_string());
+        let (engine, _store) = engine(&directory, profiles.clone(), is_flushed);
+        let samples = |selector: &str, profile_type: &str| {
+            let query = query(selector, profile_type);
+            let counts = [
+                engine.flame_tree(&query).expect("a tree").samples,
+                engine.profile(&query).expect("a profile").samples,
+                engine
+                    .series(&query, &SeriesOptions::default())
+                    .expect("series")
+                    .samples,
+            ];
+            assert_eq!(counts, [counts[0]; 3], "{selector}");
+            counts[0]
+        };
+        // Values are 10 to a sample, and a row has several.
+        assert_eq!(samples("{}", "cpu"), Some(10));
+        assert_eq!(samples(r#"{service_name="a"}"#, "cpu"), Some(7));
+        assert_eq!(samples(r#"{request_bytes="512"}"#, "cpu"), Some(10));
+        assert_eq!(samples(r#"{request_bytes="511"}"#, "cpu"), Some(0));
+        assert_eq!(
+            samples("{}", "process_cpu:samples:count:cpu:nanoseconds"),
+            Some(10)
+        );
+        assert_eq!(samples("{}", "inuse"), None, "bytes are no count");
+    }
+}
+
+/// Ten functions below one root, each with a mean of 0.4.
+#[test]
+fn small_means_are_not_lost() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let gauge = "memory:inuse_space:bytes:space:bytes";
+    let profiles = (0..5).map(|number| {
+        let mut profile = profile("a", gauge, 0);
+        let symbols = &mut profile.symbols;
+        let mut location = |name: &str| {
+            let function = symbols.intern_function(name, "", "", 0);
+            let place = Location::new(FrameKind::Native, 0);
+            symbols.intern_location(&place, &[(function, 1, 0)])
+        };
+        let root = location("main");
+        let leaves: Vec<_> = (0..10)
+            .map(|leaf| location(&format!("leaf_{leaf}")))
+            .collect();
+        let value = if number < 2 { 1 } else { 0 };
+        profile.series[0].start_ns += number;
+        for leaf in leaves {
+            let stack = profile.stacks.intern(&[leaf, root]);
+            profile.series[0].samples.push(Sample::new(stack, value));
+        }
+        profile
+    });
+    let (engine, _store) = engine(directory.path(), profiles.collect(), true);
+    let query = query("{}", "inuse");
+    let tree = engine.flame_tree(&query).expect("a tree").value;
+    assert_eq!(tree.root_total(), 4, "ten times 0.4");
+    let merged = engine.profile(&query).expect("a profile").value;
+    let values = merged.series[0].samples.iter().map(|sample| sample.value);
+    assert_eq!(values.sum::<i64>(), 4);
+}
+
+#[test]
+fn labels_are_of_the_series_that_match() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let store = Store::open(options(directory.path())).expect("opens");
+    let mut other = profile("b", CPU, 10);
+    other.series[0].samples[0].label_set = candela_model::LabelSetId(0);
+    block_on(async {
+        store
+            .append("t", profile("a", CPU, 10))
+            .await
+            .expect("appends");
+        store.append("t", other).await.expect("appends");
+        store.flush().await.expect("both in one block");
+    });
+    let engine = Engine::new(store);
+    let names = |selector| {
+        engine
+            .labels(&query(selector, "cpu"))
+            .expect("labels")
+            .value
+    };
+    assert_eq!(
+        names(r#"{service_name="a"}"#),
+        ["host", "request_bytes", "service_name"]
+    );
+    assert_eq!(names(r#"{service_name="b"}"#), ["host", "service_name"]);
+    let values = |selector| {
+        let query = query(selector, "cpu");
+        engine
+            .label_values(&query, "service_name")
+            .expect("values")
+            .value
+    };
+    assert_eq!(values(r#"{service_name="a"}"#), ["a"]);
+    assert_eq!(values(r#"{request_bytes="512"}"#), ["a"]);
+}
+
+#[test]
+fn many_blocks_of_the_same_stacks_take_the_memory_of_one() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let store = Store::open(options(directory.path())).expect("opens");
+    let mut profile = profile("a", CPU, 1);
+    for number in 0..200 {
+        let symbols = &mut profile.symbols;
+        let function = symbols.intern_function(&format!("function_{number}"), "", "", 0);
+        let place = Location::new(FrameKind::Native, number);
+        let location = symbols.intern_location(&place, &[(function, 1, 0)]);
+        let stack = profile.stacks.intern(&[location]);
+        profile.series[0].samples.push(Sample::new(stack, 1));
+    }
+    block_on(async {
+        for _ in 0..40 {
+            store.append("t", profile.clone()).await.expect("appends");
+            store.flush().await.expect("flushes");
+        }
+    });
+    let engine = Engine::new(store);
+    let mut query = query("{}", "cpu");
+    query.budget.max_memory = 128 << 10;
+    let answer = engine.flame_tree(&query).expect("within the budget");
+    assert_eq!(answer.value.root_total(), 40 * 201);
+}
+
+#[test]
+fn lists_have_budgets_too() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let (engine, _store) = engine(directory.path(), vec![profile("a", CPU, 1)], true);
+    let mut slow = query("{}", "cpu");
+    slow.budget.max_time = Duration::ZERO;
+    let mut large = query("{}", "cpu");
+    large.budget.max_memory = 1;
+    for query in [slow, large] {
+        let errors = [
+            engine.types(&query).map(drop),
+            engine.labels(&query).map(drop),
+            engine.label_values(&query, "host").map(drop),
+        ];
+        for error in errors {
+            assert!(
+                matches!(error, Err(QueryError::BudgetExceeded { .. })),
+                "{error:?}"
+            );
+        }
+    }
 }
 
 #[test]

@@ -102,6 +102,36 @@ fn assert_close<K: Ord + Clone + std::fmt::Debug>(
     }
 }
 
+/// Means are rounded so that what is below any frame is right, not each stack by itself.
+fn assert_subtrees_close(
+    found: &BTreeMap<StackText, i64>,
+    expected: &BTreeMap<StackText, f64>,
+    context: &str,
+) {
+    let mut totals: BTreeMap<&[String], (f64, f64)> = BTreeMap::new();
+    for (stack, &value) in found {
+        for depth in 0..=stack.len() {
+            totals.entry(&stack[..depth]).or_default().0 += value as f64;
+        }
+    }
+    for (stack, &value) in expected {
+        for depth in 0..=stack.len() {
+            totals.entry(&stack[..depth]).or_default().1 += value;
+        }
+    }
+    for (path, (found, expected)) in totals {
+        let limit = if path.is_empty() {
+            0.500_001
+        } else {
+            1.000_001
+        };
+        assert!(
+            (found - expected).abs() <= limit,
+            "{context} {path:?}: {found} is not {expected}"
+        );
+    }
+}
+
 const SELECTORS: [&str; 7] = [
     "{}",
     r#"{service_name="api"}"#,
@@ -148,15 +178,21 @@ fn check(engine: &Engine, naive: &Naive, query: &Query) {
     let expected = naive.stacks(query);
     let tree = engine.flame_tree(query).expect("a tree");
     assert_eq!(tree.partial, None, "{}", context());
-    assert_close(&stacks_of_tree(&tree.value), &expected, &context());
+    let profile = engine.profile(query).expect("a profile");
+    for found in [
+        stacks_of_tree(&tree.value),
+        stacks_of_profile(&profile.value),
+    ] {
+        if is_gauge {
+            assert_subtrees_close(&found, &expected, &context());
+        } else {
+            assert_close(&found, &expected, &context());
+        }
+    }
     if expected.is_empty() {
         assert!(tree.value.is_empty(), "{}", context());
-        assert_eq!(tree.hint.is_some(), tree.samples == 0, "{}", context());
-    }
-    let profile = engine.profile(query).expect("a profile");
-    if !is_gauge {
-        // Means are rounded by stack and label set there and by stack alone here.
-        assert_close(&stacks_of_profile(&profile.value), &expected, &context());
+        assert!(tree.hint.is_some(), "{}", context());
+        assert!(profile.hint.is_some(), "{}", context());
     }
     assert_eq!(profile.value.validate(), Ok(()), "{}", context());
     for group_by in [
@@ -186,9 +222,25 @@ fn check(engine: &Engine, naive: &Naive, query: &Query) {
             assert_close(&found, &expected, &format!("{} {options:?}", context()));
         }
     }
-    let labels = engine.labels(query).expect("labels").value;
-    for name in naive.series_label_names(query) {
-        assert!(labels.contains(&name), "{name} {}", context());
+    let expected = naive.labels(query);
+    let labels = engine.labels(query).expect("labels");
+    let names: Vec<&String> = expected.keys().collect();
+    assert_eq!(
+        labels.value.iter().collect::<Vec<_>>(),
+        names,
+        "{}",
+        context()
+    );
+    assert_eq!(labels.hint.is_some(), names.is_empty(), "{}", context());
+    for name in ["service_name", "pod", "thread_name", "nothing"] {
+        let values = engine.label_values(query, name).expect("values").value;
+        let wanted = expected.get(name).cloned().unwrap_or_default();
+        assert_eq!(
+            values.into_iter().collect::<BTreeSet<_>>(),
+            wanted,
+            "{name} {}",
+            context()
+        );
     }
     let services = engine.services(query);
     if query.range != TimeRange::ALL {

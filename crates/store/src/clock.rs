@@ -1,15 +1,20 @@
 //! Time, injected.
 
 use std::fmt::Debug;
+use std::sync::LazyLock;
 use std::sync::atomic::AtomicI64;
 use std::sync::atomic::Ordering;
+use std::time::Instant;
 use std::time::SystemTime;
 use std::time::UNIX_EPOCH;
 
 /// Where the store takes the time from.
 pub trait Clock: Debug + Send + Sync {
-    /// Nanoseconds since the Unix epoch.
+    /// Nanoseconds since the Unix epoch. It may be set back and forth.
     fn now_ns(&self) -> i64;
+
+    /// Nanoseconds since some moment, for durations: it never goes back.
+    fn monotonic_ns(&self) -> i64;
 }
 
 /// The system's clock.
@@ -29,6 +34,11 @@ impl Clock for SystemClock {
         since_epoch.map_or(0, |elapsed| {
             i64::try_from(elapsed.as_nanos()).unwrap_or(i64::MAX)
         })
+    }
+
+    fn monotonic_ns(&self) -> i64 {
+        static START: LazyLock<Instant> = LazyLock::new(Instant::now);
+        i64::try_from(START.elapsed().as_nanos()).unwrap_or(i64::MAX)
     }
 }
 
@@ -50,5 +60,9 @@ impl ManualClock {
 impl Clock for ManualClock {
     fn now_ns(&self) -> i64 {
         self.now_ns.load(Ordering::SeqCst)
+    }
+
+    fn monotonic_ns(&self) -> i64 {
+        self.now_ns()
     }
 }

@@ -3,6 +3,7 @@
 use std::fs;
 use std::fs::File;
 use std::fs::TryLockError;
+use std::io::ErrorKind;
 use std::io::Read;
 use std::io::Seek;
 use std::io::Write;
@@ -25,7 +26,7 @@ impl DataDir {
     /// Creates what is missing and takes the lock.
     pub(crate) fn open(root: &Path) -> Result<Self, StoreError> {
         for path in [root.to_owned(), root.join("wal"), root.join("blocks/v1")] {
-            fs::create_dir_all(&path).map_err(StoreError::io("create", &path))?;
+            create_directories(&path)?;
         }
         let path = root.join("LOCK");
         let mut lock = File::options()
@@ -100,7 +101,7 @@ pub(crate) fn is_valid_tenant(tenant: &str) -> bool {
 /// Writes a file so that after a crash it is there as a whole or not at all.
 pub(crate) fn write_atomically(path: &Path, content: &[u8]) -> Result<(), StoreError> {
     let directory = path.parent().unwrap_or(Path::new("."));
-    fs::create_dir_all(directory).map_err(StoreError::io("create", directory))?;
+    create_directories(directory)?;
     let temporary = path.with_extension("tmp");
     let written = File::create(&temporary).and_then(|mut file| {
         file.write_all(content)?;
@@ -114,6 +115,30 @@ pub(crate) fn write_atomically(path: &Path, content: &[u8]) -> Result<(), StoreE
     }
     fs::rename(&temporary, path).map_err(StoreError::io("rename", &temporary))?;
     sync_directory(directory)
+}
+
+/// Creates what is missing of a path, so that after a crash it is there: a file is lost with any
+/// directory above it.
+pub(crate) fn create_directories(path: &Path) -> Result<(), StoreError> {
+    // The parent of a relative path of one part is empty and means the working directory. If
+    // something else is in the place of a directory, making what is below it says so.
+    if path.as_os_str().is_empty() {
+        return Ok(());
+    }
+    let exists = path.try_exists();
+    if exists.map_err(StoreError::io("create", path))? {
+        return Ok(());
+    }
+    let parent = path.parent().unwrap_or(Path::new("/"));
+    create_directories(parent)?;
+    match fs::create_dir(path) {
+        Ok(()) => {}
+        // Another thread may have been faster; it syncs what it made, and so do we.
+        Err(error) if error.kind() == ErrorKind::AlreadyExists && path.is_dir() => {}
+        Err(error) => return Err(StoreError::io("create", path)(error)),
+    }
+    let is_relative = parent.as_os_str().is_empty();
+    sync_directory(if is_relative { Path::new(".") } else { parent })
 }
 
 /// Makes created, renamed and removed entries of a directory durable.
@@ -140,6 +165,19 @@ mod tests {
         );
         drop(first);
         DataDir::open(directory.path()).expect("after the first is gone");
+    }
+
+    #[test]
+    fn directories_are_made_one_by_one() {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let path = directory.path().join("a/b/c");
+        create_directories(&path).expect("makes three");
+        create_directories(&path).expect("they are there");
+        assert!(path.is_dir());
+        fs::write(directory.path().join("file"), "").expect("writes");
+        let below_a_file = directory.path().join("file/x/y");
+        let error = create_directories(&below_a_file).expect_err("below a file");
+        assert!(error.to_string().contains("file/x"), "{error}");
     }
 
     #[test]

@@ -3,8 +3,10 @@
 use std::io;
 use std::path::Path;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use candela_model::ValidationError;
+use parquet::errors::ParquetError;
 
 /// A store that cannot be opened, or an operation on the whole store that failed.
 #[derive(Debug, thiserror::Error)]
@@ -74,7 +76,9 @@ pub enum StoreError {
     Closed,
 }
 
-/// A profile that was not stored. Nothing of it is visible or will be.
+/// A profile that was not acknowledged. Nothing of it is visible, and none of it will be, except
+/// that a failed write which could not be taken back either (see [`AppendError::Log`]) may be found
+/// by a later start, as the system left it.
 #[derive(Debug, thiserror::Error)]
 pub enum AppendError {
     /// The profile is not consistent.
@@ -87,6 +91,17 @@ pub enum AppendError {
     Tenant {
         /// The name as given.
         tenant: String,
+    },
+    /// Retention would delete it at once.
+    #[error(
+        "profile is {} old, and what is older than {} is deleted; raise store.retention to keep it",
+        days(*age), days(*limit)
+    )]
+    TooOld {
+        /// Time since its oldest window started.
+        age: Duration,
+        /// How long profiles are kept.
+        limit: Duration,
     },
     /// The encoded profile is larger than a log record may be.
     #[error("profile of {bytes} bytes is over the limit of {limit} bytes for one log record")]
@@ -126,14 +141,84 @@ pub enum AppendError {
 }
 
 /// A block that cannot be read. The caller reports it with
-/// [`Store::quarantine`](crate::Store::quarantine) and answers from the rest.
+/// [`Store::report`](crate::Store::report) and answers from the rest.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("block {block_id}: {reason}")]
 pub struct BlockError {
     /// The block.
     pub block_id: String,
+    /// Whether it is worth another try.
+    pub kind: BlockErrorKind,
     /// What is wrong with it.
     pub reason: String,
+}
+
+/// What is to be expected of a block that could not be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BlockErrorKind {
+    /// What is stored is not what was written: a file is missing, or has another size, checksum or
+    /// content.
+    Damaged,
+    /// The system did not let us read: too many open files, no permission, a volume that does not
+    /// answer. The next query may succeed.
+    Unreadable,
+}
+
+/// Why a file of a block could not be read, before it is known which block's.
+#[derive(Debug)]
+pub(crate) struct ReadFault {
+    pub(crate) kind: BlockErrorKind,
+    pub(crate) reason: String,
+}
+
+impl ReadFault {
+    /// The same, saying where it happened.
+    pub(crate) fn at(self, place: &str) -> Self {
+        Self {
+            reason: format!("{place}: {}", self.reason),
+            ..self
+        }
+    }
+}
+
+impl From<String> for ReadFault {
+    fn from(reason: String) -> Self {
+        Self {
+            kind: BlockErrorKind::Damaged,
+            reason,
+        }
+    }
+}
+
+impl From<&str> for ReadFault {
+    fn from(reason: &str) -> Self {
+        reason.to_owned().into()
+    }
+}
+
+impl From<io::Error> for ReadFault {
+    fn from(error: io::Error) -> Self {
+        let kind = match error.kind() {
+            io::ErrorKind::NotFound | io::ErrorKind::UnexpectedEof => BlockErrorKind::Damaged,
+            _ => BlockErrorKind::Unreadable,
+        };
+        Self {
+            kind,
+            reason: error.to_string(),
+        }
+    }
+}
+
+impl From<ParquetError> for ReadFault {
+    fn from(error: ParquetError) -> Self {
+        if let ParquetError::External(cause) = &error
+            && let Some(cause) = cause.downcast_ref::<io::Error>()
+        {
+            // An error of the system cannot be cloned, its kind and text can.
+            return io::Error::new(cause.kind(), cause.to_string()).into();
+        }
+        error.to_string().into()
+    }
 }
 
 impl StoreError {
@@ -144,6 +229,16 @@ impl StoreError {
             path,
             source,
         }
+    }
+}
+
+/// A time as people say it.
+fn days(time: Duration) -> String {
+    const HOUR_S: u64 = 3600;
+    match time.as_secs() {
+        seconds if seconds >= 48 * HOUR_S => format!("{} days", seconds / (24 * HOUR_S)),
+        seconds if seconds >= 2 * HOUR_S => format!("{} hours", seconds / HOUR_S),
+        seconds => format!("{seconds} seconds"),
     }
 }
 

@@ -14,7 +14,9 @@
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let directory = tempfile::tempdir()?;
-//! let store = Store::open(StoreOptions::new(directory.path()))?;
+//! let mut options = StoreOptions::new(directory.path());
+//! options.max_age = None;
+//! let store = Store::open(options)?;
 //! let mut profile = Profile::default();
 //! let mut series = ProfileSeries::new(
 //!     Labels::from_pairs([("service_name", "demo")]),
@@ -70,6 +72,7 @@ pub use crate::clock::ManualClock;
 pub use crate::clock::SystemClock;
 pub use crate::error::AppendError;
 pub use crate::error::BlockError;
+pub use crate::error::BlockErrorKind;
 pub use crate::error::StoreError;
 pub use crate::head::HeadProfile;
 pub use crate::head::HeadTables;

@@ -56,11 +56,9 @@ pub(crate) fn open_shared(
     options: StoreOptions,
 ) -> Result<(Arc<Shared>, Vec<JoinHandle<()>>), StoreError> {
     let data_dir = DataDir::open(&options.data_dir)?;
-    let has_catalog = data_dir.catalog().try_exists();
-    let has_catalog = has_catalog.map_err(StoreError::io("read", &data_dir.catalog()))?;
     let catalog = SqliteCatalog::open(&data_dir.catalog())?;
     let writer_id = writer_id_of_log(&data_dir.log())?.unwrap_or_else(random_id);
-    recover_blocks(&data_dir, &catalog, has_catalog, writer_id)?;
+    recover_blocks(&data_dir, &catalog, writer_id)?;
     let checkpoint = catalog.checkpoint(&writer_name(writer_id))?;
     let mut shared = Shared {
         queue: Queue::new(options.max_queue_bytes),
@@ -76,15 +74,19 @@ pub(crate) fn open_shared(
         applied: Mutex::new(Applied {
             last_sequence: checkpoint,
             frozen_sequence: checkpoint,
-            oldest_received_ns: None,
+            oldest_since_ns: None,
         }),
         unfinished_flush: Mutex::new(None),
+        removed_blocks: Arc::default(),
+        retention: Mutex::new(()),
         is_stopping: Mutex::new(false),
         stop_requested: Condvar::new(),
         is_log_writer_done: Mutex::new(false),
         log_writer_done: Condvar::new(),
     };
+    retry_quarantined(&shared)?;
     load_blocks(&shared)?;
+    shared.apply_retention_and_note();
     let mut undecodable = 0;
     let mut replayed = replay(
         &shared.data_dir.log(),
@@ -124,8 +126,8 @@ fn start_threads(shared: Shared) -> Result<(Arc<Shared>, Vec<JoinHandle<()>>), S
         .name("candela-log".to_owned())
         .spawn(move || {
             let _guard = WriterGuard(&log);
-            writer.run(&log.queue, |sequence, tenant, received_ns, profile| {
-                log.apply(sequence, tenant, received_ns, profile);
+            writer.run(&log.queue, |sequence, tenant, profile| {
+                log.apply(sequence, tenant, profile);
             });
         });
     let flush = Arc::clone(&shared);
@@ -161,18 +163,28 @@ fn load_blocks(shared: &Shared) -> Result<(), StoreError> {
             .or_default()
             .add_block(block);
         if let Err(error) = checked {
-            shared.quarantine(&error.block_id, &error.reason)?;
+            shared.report(&error)?;
         }
     }
+    Ok(())
+}
+
+/// Blocks that were set aside are tried again: a volume that was not there may be back, a file may
+/// have been restored.
+fn retry_quarantined(shared: &Shared) -> Result<(), StoreError> {
     for (meta, reason) in shared.catalog.quarantined()? {
+        let block = shared.open_block(meta);
+        let verified = block.verify();
+        let block_id = &block.meta().block_id;
+        if verified.is_ok() {
+            tracing::info!(block_id, reason, "a block can be read again and answers");
+            shared.catalog.release(block_id)?;
+        }
         let mut tenants = write(&shared.tenants);
-        let state = tenants.entry(meta.tenant.clone()).or_default();
-        if !state
-            .quarantined
-            .iter()
-            .any(|(known, _)| known.block_id == meta.block_id)
-        {
-            state.quarantined.push((meta, reason));
+        let state = tenants.entry(block.meta().tenant.clone()).or_default();
+        match verified {
+            Ok(()) => state.add_block(block),
+            Err(_) => state.quarantined.push((block.meta().clone(), reason)),
         }
     }
     Ok(())
@@ -194,7 +206,7 @@ fn apply_record(
         });
     match decoded {
         Ok(Ok(profile)) => {
-            shared.apply(sequence, record.tenant, record.received_ns, &profile);
+            shared.apply(sequence, record.tenant, &profile);
             Ok(())
         }
         Ok(Err(found)) => Err(StoreError::Newer {

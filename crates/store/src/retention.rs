@@ -14,11 +14,12 @@ pub(crate) fn expired_blocks(
     volume_bytes: Option<u64>,
     now_ns: i64,
 ) -> Vec<String> {
-    let mut blocks: Vec<&BlockMeta> = tenants
-        .values()
-        .flat_map(|state| &state.blocks)
-        .map(|block| block.meta())
-        .collect();
+    let states = || tenants.values();
+    let readable = states().flat_map(|state| &state.blocks);
+    // What cannot be read takes its space like the rest.
+    let quarantined = states().flat_map(|state| &state.quarantined);
+    let mut blocks: Vec<&BlockMeta> = readable.map(|block| block.meta()).collect();
+    blocks.extend(quarantined.map(|(meta, _)| meta));
     blocks.sort_by_key(|meta| meta.max_time_ns);
     let share = options.max_volume_percent.zip(volume_bytes);
     let share = share.map(|(percent, bytes)| bytes / 100 * u64::from(percent));

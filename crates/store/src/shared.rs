@@ -1,6 +1,8 @@
 //! What the handles and threads of a store share.
 
 use std::collections::BTreeMap;
+use std::panic;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::Condvar;
 use std::sync::Mutex;
@@ -11,12 +13,16 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use candela_model::Profile;
+use hashbrown::HashSet;
 
 use crate::block::Block;
 use crate::block::BlockMeta;
+use crate::block::RemovedBlocks;
 use crate::block::TableCache;
 use crate::catalog::Catalog;
 use crate::data_dir::DataDir;
+use crate::error::BlockError;
+use crate::error::BlockErrorKind;
 use crate::error::StoreError;
 use crate::flush::FlushSettings;
 use crate::flush::FrozenHead;
@@ -31,6 +37,8 @@ use crate::log::Replay;
 use crate::log::Sequence;
 use crate::log::remove_segments_before;
 use crate::options::StoreOptions;
+use crate::retention::expired_blocks;
+use crate::retention::volume_bytes;
 use crate::snapshot::HeadView;
 use crate::snapshot::QuarantinedBlock;
 use crate::snapshot::Snapshot;
@@ -44,6 +52,8 @@ use crate::sync::write;
 const FLUSH_CHECK: Duration = Duration::from_millis(250);
 /// How long a failed flush waits for its next try, nanoseconds.
 const FLUSH_RETRY_NS: i64 = 5_000_000_000;
+/// How often blocks are compared with the limits, also when nothing comes in, nanoseconds.
+const RETENTION_INTERVAL_NS: i64 = 60_000_000_000;
 
 #[derive(Debug)]
 pub(crate) struct Shared {
@@ -61,6 +71,9 @@ pub(crate) struct Shared {
     pub(crate) applied: Mutex<Applied>,
     /// Held by the one flush that runs; heads that a failed flush left over.
     pub(crate) unfinished_flush: Mutex<Option<Flush>>,
+    pub(crate) removed_blocks: Arc<RemovedBlocks>,
+    /// Held while blocks are chosen and deleted, so that each is counted once.
+    pub(crate) retention: Mutex<()>,
     pub(crate) is_stopping: Mutex<bool>,
     pub(crate) stop_requested: Condvar,
     pub(crate) is_log_writer_done: Mutex<bool>,
@@ -83,8 +96,8 @@ pub(crate) struct Applied {
     pub(crate) last_sequence: Sequence,
     /// The last record that went to a flush, finished or not.
     pub(crate) frozen_sequence: Sequence,
-    /// When the oldest profile of the active heads came.
-    pub(crate) oldest_received_ns: Option<i64>,
+    /// When the first profile of the active heads came, by the clock that never goes back.
+    pub(crate) oldest_since_ns: Option<i64>,
 }
 
 /// Heads on their way to blocks.
@@ -102,21 +115,17 @@ pub(crate) struct Counters {
     pub(crate) failed_flushes: AtomicU64,
     pub(crate) deleted_blocks: AtomicU64,
     pub(crate) last_flush_error: Mutex<Option<String>>,
+    pub(crate) last_retention_error: Mutex<Option<String>>,
 }
 
 impl Shared {
     /// Makes a durable profile visible.
-    pub(crate) fn apply(
-        &self,
-        sequence: Sequence,
-        tenant: &str,
-        received_ns: i64,
-        profile: &Profile,
-    ) {
+    pub(crate) fn apply(&self, sequence: Sequence, tenant: &str, profile: &Profile) {
         let mut applied = lock(&self.applied);
         self.active_head(tenant).insert(profile);
         applied.last_sequence = sequence;
-        applied.oldest_received_ns.get_or_insert(received_ns);
+        let now_ns = self.options.clock.monotonic_ns();
+        applied.oldest_since_ns.get_or_insert(now_ns);
     }
 
     fn active_head(&self, tenant: &str) -> Arc<Head> {
@@ -159,8 +168,10 @@ impl Shared {
     }
 
     /// Writes all heads to blocks; first those that a failed flush left over, under the ids that
-    /// they had.
+    /// they had. Before that old blocks are deleted, for the volume may be full of them; that it
+    /// fails is no reason not to flush.
     pub(crate) fn flush(&self) -> Result<(), StoreError> {
+        self.apply_retention_and_note();
         let mut unfinished = lock(&self.unfinished_flush);
         let result = self.flush_all(&mut unfinished);
         let counter = match &result {
@@ -169,20 +180,23 @@ impl Shared {
         };
         counter.fetch_add(1, Ordering::Relaxed);
         *lock(&self.counters.last_flush_error) = result.as_ref().err().map(ToString::to_string);
-        result?;
-        self.apply_retention()
+        result
     }
 
     fn flush_all(&self, unfinished: &mut Option<Flush>) -> Result<(), StoreError> {
-        if let Some(flush) = unfinished.as_ref() {
-            self.publish(flush)?;
-            *unfinished = None;
-        }
+        self.finish(unfinished)?;
         *unfinished = self.freeze();
-        if let Some(flush) = unfinished.as_ref() {
-            self.publish(flush)?;
-            *unfinished = None;
-        }
+        self.finish(unfinished)
+    }
+
+    fn finish(&self, unfinished: &mut Option<Flush>) -> Result<(), StoreError> {
+        let Some(flush) = unfinished.as_ref() else {
+            return Ok(());
+        };
+        self.publish(flush)?;
+        // From here on the profiles are in blocks, whatever becomes of the log.
+        let done = unfinished.take();
+        done.iter().for_each(|flush| self.trim_log(flush));
         Ok(())
     }
 
@@ -210,7 +224,7 @@ impl Shared {
             });
         }
         applied.frozen_sequence = applied.last_sequence;
-        applied.oldest_received_ns = None;
+        applied.oldest_since_ns = None;
         // New records must not go to a segment that this flush wants to delete.
         self.log_counters
             .is_rotation_wanted
@@ -218,7 +232,7 @@ impl Shared {
         Some(Flush { heads, range })
     }
 
-    /// Writes blocks, then in one transaction the catalog, and only then lets go of heads and log.
+    /// Writes blocks, then in one transaction the catalog, and only then lets go of the heads.
     fn publish(&self, flush: &Flush) -> Result<(), StoreError> {
         let directory = self.data_dir.blocks();
         let settings = FlushSettings {
@@ -231,78 +245,117 @@ impl Shared {
         for head in &flush.heads {
             blocks.extend(write_blocks(head, &settings)?);
         }
-        self.catalog
-            .publish(&blocks, &writer_name(self.writer_id), flush.range.last)?;
-        {
-            let mut tenants = write(&self.tenants);
-            for head in &flush.heads {
-                if let Some(state) = tenants.get_mut(&head.tenant) {
-                    state.frozen = None;
-                }
-            }
-            for meta in blocks {
-                let state = tenants.entry(meta.tenant.clone()).or_default();
-                state.add_block(self.open_block(meta));
+        let checkpoint = (&*writer_name(self.writer_id), flush.range.last);
+        self.catalog.publish(&blocks, &[checkpoint])?;
+        let mut tenants = write(&self.tenants);
+        for head in &flush.heads {
+            if let Some(state) = tenants.get_mut(&head.tenant) {
+                state.frozen = None;
             }
         }
-        let freed = remove_segments_before(&self.data_dir.log(), flush.range.last + 1)?;
-        self.log_counters.bytes.fetch_sub(freed, Ordering::Relaxed);
+        for meta in blocks {
+            let state = tenants.entry(meta.tenant.clone()).or_default();
+            state.add_block(self.open_block(meta));
+        }
         Ok(())
+    }
+
+    /// Deletes the part of the log that is in blocks. What cannot be deleted only takes space until
+    /// the next flush tries again: the checkpoint is behind it.
+    fn trim_log(&self, flush: &Flush) {
+        match remove_segments_before(&self.data_dir.log(), flush.range.last + 1) {
+            Ok(freed) => self.log_counters.shrink(freed),
+            Err(error) => tracing::warn!(%error, "the log is in blocks and cannot be deleted"),
+        }
     }
 
     pub(crate) fn open_block(&self, meta: BlockMeta) -> Arc<Block> {
         let cache = Arc::clone(&self.cache);
-        Arc::new(Block::new(meta, self.data_dir.blocks(), cache))
+        let removed = Arc::clone(&self.removed_blocks);
+        Arc::new(Block::new(meta, self.data_dir.blocks(), cache, removed))
     }
 
-    pub(crate) fn quarantine(&self, block_id: &str, reason: &str) -> Result<(), StoreError> {
+    /// Takes a damaged block out of answers. One that the system would not let us read stays: it is
+    /// as sound as before.
+    pub(crate) fn report(&self, error: &BlockError) -> Result<(), StoreError> {
+        let (block_id, reason) = (&error.block_id, &error.reason);
+        if error.kind == BlockErrorKind::Unreadable {
+            tracing::warn!(block_id, reason, "block left out of an answer");
+            return Ok(());
+        }
         tracing::error!(block_id, reason, "block taken out of answers");
         for state in write(&self.tenants).values_mut() {
             let position = state
                 .blocks
                 .iter()
-                .position(|block| block.meta().block_id == block_id);
+                .position(|block| block.meta().block_id == *block_id);
             if let Some(position) = position {
                 let block = state.blocks.remove(position);
-                let entry = (block.meta().clone(), reason.to_owned());
+                let entry = (block.meta().clone(), reason.clone());
                 state.quarantined.push(entry);
             }
         }
         self.catalog.quarantine(block_id, reason)
     }
 
-    /// Deletes blocks beyond the limits, oldest first.
-    pub(crate) fn apply_retention(&self) -> Result<(), StoreError> {
-        let now_ns = self.options.clock.now_ns();
-        let expired = crate::retention::expired_blocks(
-            &read(&self.tenants),
-            &self.options,
-            crate::retention::volume_bytes(&self.data_dir.blocks()),
-            now_ns,
-        );
-        if expired.is_empty() {
-            return Ok(());
+    pub(crate) fn apply_retention_and_note(&self) {
+        let result = self.apply_retention();
+        if let Err(error) = &result {
+            tracing::error!(%error, "blocks beyond the limits could not be deleted");
         }
-        self.catalog.mark_deleted(&expired, now_ns)?;
-        for state in write(&self.tenants).values_mut() {
-            state.blocks.retain(|block| {
-                let is_expired = expired.contains(&block.meta().block_id);
-                if is_expired {
-                    block.remove_when_unused();
-                }
-                !is_expired
-            });
-        }
-        let count = expired.len() as u64;
-        self.counters
-            .deleted_blocks
-            .fetch_add(count, Ordering::Relaxed);
-        Ok(())
+        *lock(&self.counters.last_retention_error) = result.err().map(|error| error.to_string());
     }
 
-    /// Flushes when it is time, until the store is closed.
+    /// Deletes blocks beyond the limits, oldest first.
+    pub(crate) fn apply_retention(&self) -> Result<(), StoreError> {
+        let _only_one = lock(&self.retention);
+        let now_ns = self.options.clock.now_ns();
+        let expired = expired_blocks(
+            &read(&self.tenants),
+            &self.options,
+            volume_bytes(&self.data_dir.blocks()),
+            now_ns,
+        );
+        if !expired.is_empty() {
+            self.catalog.mark_deleted(&expired, now_ns)?;
+            let count = expired.len() as u64;
+            self.delete_blocks(expired);
+            let deleted = &self.counters.deleted_blocks;
+            deleted.fetch_add(count, Ordering::Relaxed);
+        }
+        let gone = std::mem::take(&mut *lock(&self.removed_blocks));
+        if gone.is_empty() {
+            return Ok(());
+        }
+        self.catalog.forget(&gone)
+    }
+
+    /// Deletes files when the lock is released: that takes long, and appends and queries wait for
+    /// it. Those of a block that is being read go with its last reader.
+    fn delete_blocks(&self, block_ids: Vec<String>) {
+        let block_ids: HashSet<String> = block_ids.into_iter().collect();
+        let mut blocks = Vec::new();
+        let mut quarantined = Vec::new();
+        for state in write(&self.tenants).values_mut() {
+            let is_expired = |meta: &BlockMeta| block_ids.contains(&meta.block_id);
+            blocks.extend((state.blocks).extract_if(.., |block| is_expired(block.meta())));
+            quarantined.extend((state.quarantined).extract_if(.., |(meta, _)| is_expired(meta)));
+        }
+        blocks.extend(
+            quarantined
+                .into_iter()
+                .map(|(meta, _)| self.open_block(meta)),
+        );
+        for block in blocks {
+            block.remove_when_unused();
+        }
+    }
+
+    /// Flushes and deletes when it is time, until the store is closed.
     pub(crate) fn run_flush_thread(&self) {
+        let clock = &self.options.clock;
         let mut retry_at_ns = i64::MIN;
+        let mut next_retention_ns = clock.monotonic_ns().saturating_add(RETENTION_INTERVAL_NS);
         let mut is_stopping = lock(&self.is_stopping);
         while !*is_stopping {
             let waited = self.stop_requested.wait_timeout(is_stopping, FLUSH_CHECK);
@@ -310,17 +363,36 @@ impl Shared {
             if *is_stopping {
                 return;
             }
-            let now_ns = self.options.clock.now_ns();
-            if now_ns < retry_at_ns || !self.is_flush_due(now_ns) {
-                continue;
-            }
             drop(is_stopping);
-            if let Err(error) = self.flush() {
-                tracing::error!(%error, "flush failed; profiles stay in memory and in the log");
-                retry_at_ns = now_ns.saturating_add(FLUSH_RETRY_NS);
+            let now_ns = clock.monotonic_ns();
+            if now_ns >= next_retention_ns {
+                next_retention_ns = now_ns.saturating_add(RETENTION_INTERVAL_NS);
+                self.survive("retention", || self.apply_retention_and_note());
+            }
+            if now_ns >= retry_at_ns && self.is_flush_due(now_ns) {
+                let flushed = self.survive("a flush", || self.flush());
+                if let Some(Err(error)) = &flushed {
+                    tracing::error!(%error, "flush failed; profiles stay in memory and in the log");
+                }
+                if !matches!(flushed, Some(Ok(()))) {
+                    retry_at_ns = now_ns.saturating_add(FLUSH_RETRY_NS);
+                }
             }
             is_stopping = lock(&self.is_stopping);
         }
+    }
+
+    /// `None` when it panicked. A thread that ended with that would leave a store that takes
+    /// profiles until its memory is full and says nothing.
+    fn survive<T>(&self, what: &str, work: impl FnOnce() -> T) -> Option<T> {
+        let result = panic::catch_unwind(AssertUnwindSafe(work));
+        if result.is_err() {
+            let message = format!("{what} panicked, which is a bug; it is tried again");
+            tracing::error!("{message}");
+            self.counters.failed_flushes.fetch_add(1, Ordering::Relaxed);
+            *lock(&self.counters.last_flush_error) = Some(message);
+        }
+        result.ok()
     }
 
     fn is_flush_due(&self, now_ns: i64) -> bool {
@@ -328,7 +400,7 @@ impl Shared {
             return true;
         }
         let interval = i64::try_from(self.options.flush_interval.as_nanos()).unwrap_or(i64::MAX);
-        let oldest_ns = lock(&self.applied).oldest_received_ns;
+        let oldest_ns = lock(&self.applied).oldest_since_ns;
         let is_old = oldest_ns.is_some_and(|oldest| now_ns.saturating_sub(oldest) >= interval);
         is_old || lock(&self.unfinished_flush).is_some()
     }
@@ -346,7 +418,7 @@ impl Shared {
             blocks.map(|block| block.meta())
         };
         let heads = || tenants.values().flat_map(TenantState::heads);
-        let quarantined = tenants.values().flat_map(|state| &state.quarantined);
+        let quarantined = || tenants.values().flat_map(|state| &state.quarantined);
         let counters = &self.counters;
         let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         StoreStatus {
@@ -368,7 +440,9 @@ impl Shared {
             failed_flushes: load(&counters.failed_flushes),
             last_flush_error: lock(&counters.last_flush_error).clone(),
             deleted_blocks: load(&counters.deleted_blocks),
-            quarantined: quarantined.map(QuarantinedBlock::from).collect(),
+            last_retention_error: lock(&counters.last_retention_error).clone(),
+            quarantined_bytes: quarantined().map(|(meta, _)| meta.bytes).sum(),
+            quarantined: quarantined().map(QuarantinedBlock::from).collect(),
         }
     }
 }
@@ -379,6 +453,11 @@ impl TenantState {
     }
 
     pub(crate) fn add_block(&mut self, block: Arc<Block>) {
+        let block_id = &block.meta().block_id;
+        let is_known = |other: &Arc<Block>| other.meta().block_id == *block_id;
+        if self.blocks.iter().any(is_known) {
+            return;
+        }
         let start_ns = block.meta().min_time_ns;
         let position = self
             .blocks

@@ -37,10 +37,14 @@ pub struct StoreStatus {
     pub flushes: u64,
     /// Flushes that failed; their profiles stay in memory and in the log.
     pub failed_flushes: u64,
-    /// The reason of the last flush, if it failed.
+    /// Why the last flush failed, if it did.
     pub last_flush_error: Option<String>,
     /// Blocks that retention deleted.
     pub deleted_blocks: u64,
+    /// Why blocks beyond the limits could not be deleted, when the last try failed.
+    pub last_retention_error: Option<String>,
+    /// Bytes of the blocks that cannot be read.
+    pub quarantined_bytes: u64,
     /// Blocks that cannot be read.
     pub quarantined: Vec<QuarantinedBlock>,
 }

@@ -3,14 +3,19 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
+use std::time::Duration;
 
+use candela_model::LocationId;
 use candela_model::Profile;
+use candela_model::Sample;
+use candela_model::SampleLabel;
 use tokio::sync::oneshot;
 
 use crate::clock::Clock;
 use crate::codec::encode_profile;
 use crate::data_dir::is_valid_tenant;
 use crate::error::AppendError;
+use crate::error::BlockError;
 use crate::error::StoreError;
 use crate::log::MAX_PAYLOAD_BYTES;
 use crate::log::PendingAppend;
@@ -27,6 +32,11 @@ use crate::sync::lock;
 /// Profiles of this many samples or more are encoded on a thread for blocking work, so that an
 /// executor's thread is never held for more than a millisecond.
 const LARGE_PROFILE_SAMPLES: usize = 4096;
+
+/// Bytes that a table of distinct values takes for each beside its content.
+const INTERNED_BYTES: usize = 32;
+/// Bytes of a location with its line and its share of a function.
+const LOCATION_BYTES: usize = 160;
 
 /// Everything that was ever acknowledged, until retention removes it. Clones share one store; its
 /// threads end and the data directory is free again when the last clone is dropped.
@@ -86,6 +96,10 @@ impl Store {
             });
         }
         let received_ns = shared.options.clock.now_ns();
+        if let Some(limit) = shared.options.max_age {
+            check_age(&profile, received_ns, limit)?;
+        }
+        let profile_bytes = estimated_bytes(&profile);
         let (done, durable) = oneshot::channel();
         let is_large = profile.sample_count() >= LARGE_PROFILE_SAMPLES
             || profile.symbols.locations().len() >= LARGE_PROFILE_SAMPLES;
@@ -97,7 +111,7 @@ impl Store {
         } else {
             prepare()?
         };
-        let bytes = pending.record.len() as u64;
+        let bytes = pending.record.len() as u64 + profile_bytes;
         shared
             .queue
             .push(pending, bytes)
@@ -146,16 +160,17 @@ impl Store {
         flushed.await.map_err(|_| StoreError::Closed)?
     }
 
-    /// Takes a block out of all later answers because it cannot be read.
+    /// Takes note of a block that could not be read: a damaged one is left out of all later answers
+    /// until the store is opened again; one that may be read another time is not.
     ///
     /// # Errors
-    /// When the catalog cannot be written; the block is left out all the same until a restart.
-    pub fn quarantine(&self, error: &crate::BlockError) -> Result<(), StoreError> {
-        self.inner.shared.quarantine(&error.block_id, &error.reason)
+    /// When the catalog cannot be written; a damaged block is left out all the same until a restart.
+    pub fn report(&self, error: &BlockError) -> Result<(), StoreError> {
+        self.inner.shared.report(error)
     }
 
-    /// Deletes the blocks that are over the limits of age and size. Runs by itself after each
-    /// flush.
+    /// Deletes the blocks that are over the limits of age and size. Runs by itself each minute and
+    /// before each flush.
     ///
     /// # Errors
     /// When the catalog cannot be written.
@@ -209,8 +224,36 @@ fn prepare(
     Ok(PendingAppend {
         tenant,
         profile,
-        received_ns,
         record,
         done,
     })
+}
+
+/// Refuses what retention would delete with the next block.
+fn check_age(profile: &Profile, now_ns: i64, limit: Duration) -> Result<(), AppendError> {
+    let starts = profile.series.iter().map(|series| series.start_ns);
+    let Some(oldest_ns) = starts.min() else {
+        return Ok(());
+    };
+    let age_ns = u64::try_from(now_ns.saturating_sub(oldest_ns)).unwrap_or(0);
+    let age = Duration::from_nanos(age_ns);
+    if age <= limit {
+        return Ok(());
+    }
+    Err(AppendError::TooOld { age, limit })
+}
+
+/// What a profile takes while it waits for the log, bytes: its record is a tenth of that.
+fn estimated_bytes(profile: &Profile) -> u64 {
+    let symbols = &profile.symbols;
+    let frames: usize = profile.stacks.iter().map(<[LocationId]>::len).sum();
+    let labels: usize = profile.label_sets.iter().map(<[SampleLabel]>::len).sum();
+    let bytes = profile.sample_count() * size_of::<Sample>()
+        + frames * size_of::<LocationId>()
+        + labels * size_of::<SampleLabel>()
+        + symbols.strings.text_bytes()
+        + (profile.stacks.len() + profile.label_sets.len() + symbols.strings.len())
+            * INTERNED_BYTES
+        + symbols.locations().len() * LOCATION_BYTES;
+    bytes as u64
 }

@@ -8,7 +8,10 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
+use candela_model::ProfileType;
 use candela_store::AppendError;
+use candela_store::BlockError;
+use candela_store::BlockErrorKind;
 use candela_store::ManualClock;
 use candela_store::Store;
 use candela_store::StoreError;
@@ -74,8 +77,136 @@ fn bad_profiles_and_tenants_are_refused() {
         let error = store.append("t", broken).await.expect_err("a dangling id");
         assert!(matches!(error, AppendError::Invalid(_)), "{error}");
     });
-    assert_eq!(store.status().refused, 2);
+    let mut profile_type: ProfileType = profile(1).series[0].profile_type.clone();
+    profile_type.sample_type = "a:b".to_owned();
+    let mut unreadable = profile(1);
+    unreadable.series[0].profile_type = profile_type;
+    let error = block_on(store.append("t", unreadable)).expect_err("six parts");
+    assert!(matches!(error, AppendError::Invalid(_)), "{error}");
+    assert_eq!(store.status().refused, 3);
     assert_eq!(totals(&store, "t"), [0; 0]);
+}
+
+#[test]
+fn what_retention_would_delete_is_refused() {
+    const DAY_NS: i64 = 24 * 3600 * 1_000_000_000;
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let store = Store::open(options(directory.path())).expect("opens");
+    block_on(async {
+        let old = profile_of("demo", NOON_NS - 15 * DAY_NS, 1);
+        let error = store.append("t", old).await.expect_err("too old");
+        assert!(matches!(error, AppendError::TooOld { .. }), "{error}");
+        let message = error.to_string();
+        assert!(message.contains("15 days old"), "{message}");
+        assert!(message.contains("older than 14 days"), "{message}");
+        let recent = profile_of("demo", NOON_NS - 13 * DAY_NS, 2);
+        store.append("t", recent).await.expect("within the limit");
+    });
+    assert_eq!(totals(&store, "t"), [2]);
+}
+
+#[test]
+fn retention_needs_no_new_profiles() {
+    const DAY_NS: i64 = 24 * 3600 * 1_000_000_000;
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let clock = Arc::new(ManualClock::at(NOON_NS));
+    let with_clock = || StoreOptions {
+        clock: Arc::<ManualClock>::clone(&clock),
+        ..options(directory.path())
+    };
+    let store = Store::open(with_clock()).expect("opens");
+    block_on(async {
+        store.append("t", profile(1)).await.expect("appends");
+        store.flush().await.expect("flushes");
+    });
+    clock.advance(15 * DAY_NS);
+    let deadline = std::time::Instant::now() + Duration::from_secs(20);
+    while store.status().blocks > 0 {
+        assert!(std::time::Instant::now() < deadline, "not deleted in 20 s");
+        std::thread::yield_now();
+    }
+    assert_eq!(store.status().last_retention_error, None);
+    drop(store);
+    let catalog = rusqlite::Connection::open(directory.path().join("catalog.sqlite"));
+    let rows = catalog.expect("opens");
+    let count = || {
+        rows.query_row("SELECT count(*) FROM blocks", [], |row| {
+            row.get::<_, i64>(0)
+        })
+    };
+    drop(Store::open(with_clock()).expect("opens"));
+    assert_eq!(
+        count().expect("counts"),
+        0,
+        "the catalog forgets what is gone"
+    );
+}
+
+#[test]
+fn a_deleted_block_is_forgotten_while_the_store_runs() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let store = with_two_blocks(directory.path());
+    drop(store);
+    let store = Store::open(StoreOptions {
+        max_bytes: Some(0),
+        ..options(directory.path())
+    });
+    let store = store.expect("opens");
+    store.apply_retention().expect("forgets");
+    let catalog = rusqlite::Connection::open(directory.path().join("catalog.sqlite"));
+    let count = catalog
+        .expect("opens")
+        .query_row("SELECT count(*) FROM blocks", [], |row| {
+            row.get::<_, i64>(0)
+        });
+    assert_eq!(count.expect("counts"), 0);
+    assert_eq!(store.status().deleted_blocks, 2);
+}
+
+#[test]
+fn a_block_that_the_system_does_not_let_us_read_stays() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let store = with_two_blocks(directory.path());
+    let block_id = store
+        .snapshot("t", TimeRange::ALL)
+        .expect("a snapshot")
+        .blocks[0]
+        .meta()
+        .block_id
+        .clone();
+    let error = |kind| BlockError {
+        block_id: block_id.clone(),
+        kind,
+        reason: "for a test".to_owned(),
+    };
+    let unreadable = error(BlockErrorKind::Unreadable);
+    store.report(&unreadable).expect("notes it");
+    assert_eq!(totals(&store, "t"), [1, 2, 3]);
+    let damaged = error(BlockErrorKind::Damaged);
+    store.report(&damaged).expect("notes it");
+    assert_eq!(totals(&store, "t"), [3]);
+}
+
+/// A directory cannot be read as a file, whoever asks: an error of the system as good as any.
+#[test]
+fn an_error_of_the_system_is_told_from_damage() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let store = with_two_blocks(directory.path());
+    let path = file_of(&store, directory.path(), 0, "samples");
+    let content = fs::read(&path).expect("reads");
+    fs::remove_file(&path).expect("removes");
+    fs::create_dir(&path).expect("makes");
+    let snapshot = store.snapshot("t", TimeRange::ALL).expect("a snapshot");
+    let columns = candela_store::SampleColumns::default();
+    let error = snapshot.blocks[0]
+        .scan_bytes(columns)
+        .expect_err("a directory");
+    assert_eq!(error.kind, BlockErrorKind::Unreadable, "{error}");
+    fs::remove_dir(&path).expect("removes");
+    let error = snapshot.blocks[0].scan_bytes(columns).expect_err("nothing");
+    assert_eq!(error.kind, BlockErrorKind::Damaged, "{error}");
+    fs::write(&path, content).expect("writes");
+    snapshot.blocks[0].scan_bytes(columns).expect("it is back");
 }
 
 #[test]
@@ -121,7 +252,7 @@ fn each_damaged_table_is_found() {
         };
         let error = error.expect_err(table);
         assert!(error.reason.contains("checksum"), "{error}");
-        store.quarantine(&error).expect("notes it");
+        store.report(&error).expect("notes it");
         assert_eq!(totals(&store, "t"), [3], "{table}: the other block answers");
         assert_eq!(store.status().quarantined.len(), 1);
         drop(store);

@@ -97,6 +97,67 @@ fn a_record_that_goes_bad_takes_no_other_with_it() {
     assert_eq!(store.status().torn_tails, 0);
 }
 
+/// Offsets of the records of a segment that was closed cleanly.
+fn record_offsets(content: &[u8]) -> Vec<usize> {
+    let mut offsets = vec![32];
+    while let Some(&offset) = offsets.last().filter(|&&offset| offset < content.len()) {
+        let length = content[offset..].first_chunk().expect("a length");
+        offsets.push(offset + 8 + u32::from_le_bytes(*length) as usize);
+    }
+    offsets.pop();
+    offsets
+}
+
+#[test]
+fn damage_over_several_records_spares_those_behind() {
+    for zeros in [false, true] {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        fill(directory.path(), 5);
+        let path = segments(directory.path()).remove(0);
+        let mut content = fs::read(&path).expect("the segment");
+        let offsets = record_offsets(&content);
+        assert_eq!(offsets.len(), 5);
+        // From the middle of the second record to the middle of the third, or all of both.
+        let (start, end, byte) = if zeros {
+            (offsets[1], offsets[3], 0)
+        } else {
+            (offsets[1] + 20, offsets[2] + 20, 0xa5)
+        };
+        content[start..end].fill(byte);
+        fs::write(&path, &content).expect("writes");
+        let store = Store::open(options(directory.path())).expect("opens");
+        assert_eq!(totals(&store, "t"), [1, 4, 5], "zeros: {zeros}");
+        let status = store.status();
+        assert_eq!((status.damaged_records, status.torn_tails), (1, 0));
+        assert_eq!(fs::read(&path).expect("the segment"), content, "not cut");
+    }
+}
+
+#[test]
+fn what_a_segment_with_a_successor_lost_is_counted_exactly() {
+    for (from, to, expected) in [(1, 3, vec![1, 4, 5, 6]), (2, 5, vec![1, 2, 6])] {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        fill(directory.path(), 5);
+        let store = Store::open(options(directory.path())).expect("opens");
+        block_on(store.append("t", profile(6))).expect("to a segment of its own");
+        drop(store);
+        let [first, _] = &segments(directory.path())[..] else {
+            panic!("two segments");
+        };
+        let mut content = fs::read(first).expect("the segment");
+        let mut offsets = record_offsets(&content);
+        offsets.push(content.len());
+        content[offsets[from] + 20..offsets[to] - 20].fill(0xa5);
+        fs::write(first, &content).expect("writes");
+        let store = Store::open(options(directory.path())).expect("opens");
+        assert_eq!(totals(&store, "t"), expected);
+        let status = store.status();
+        let lost = (to - from) as u64;
+        assert_eq!((status.damaged_records, status.torn_tails), (lost, 0));
+        assert_eq!(fs::read(first).expect("the segment"), content, "not cut");
+    }
+}
+
 #[test]
 fn flush_and_reopen_keep_each_profile_once() {
     let directory = tempfile::tempdir().expect("a temporary directory");
@@ -114,6 +175,11 @@ fn flush_and_reopen_keep_each_profile_once() {
     drop(store);
     let store = Store::open(options(directory.path())).expect("opens");
     assert_eq!(store.status().replayed, 2);
+    let log_bytes = segments(directory.path()).into_iter().map(|path| {
+        let metadata = fs::metadata(path).expect("is there");
+        metadata.len()
+    });
+    assert_eq!(store.status().wal_bytes, log_bytes.sum::<u64>());
     assert_eq!(totals(&store, "t"), [1, 2, 3, 4, 5]);
     block_on(store.clone().shutdown()).expect("shuts down");
     assert_eq!(
@@ -324,5 +390,7 @@ fn kill_nine_loses_nothing_acknowledged() {
         // At most the one that was on its way is there without having been acknowledged.
         assert!(readable.len() <= acknowledged.len() + round as usize + 1);
         next = readable.last().copied().unwrap_or(0) + 1;
+        block_on(store.flush()).expect("flushes");
+        assert!(store.status().wal_bytes < 1 << 20, "{:?}", store.status());
     }
 }

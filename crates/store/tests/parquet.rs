@@ -17,7 +17,9 @@ use candela_store::TimeRange;
 use common::NOON_NS;
 use common::block_on;
 use common::options;
+use common::profile;
 use common::profile_of;
+use common::totals;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
 /// The columns of each table, as `docs/storage.md` has them.
@@ -125,12 +127,14 @@ fn another_reader_sees_the_documented_tables() {
     });
     let store = store.expect("opens");
     block_on(async {
-        for (service, value) in [("b", 5), ("a", 7), ("a", 7), ("a", 9)] {
-            let profile = profile_of(service, NOON_NS, value);
+        store.append("t", profile(5)).await.expect("appends");
+        for value in [7, 7, 9] {
+            let profile = profile_of("a", NOON_NS, value);
             store.append("t", profile).await.expect("appends");
         }
         store.flush().await.expect("flushes");
     });
+    assert_eq!(totals(&store, "t"), [5, 7, 7, 9]);
     let snapshot = store.snapshot("t", TimeRange::ALL).expect("a snapshot");
     let meta = snapshot.blocks[0].meta();
     let mut tables: BTreeMap<&str, RecordBatch> = BTreeMap::new();
@@ -177,7 +181,10 @@ fn another_reader_sees_the_documented_tables() {
         .map(|row| (services.value(row), stacks.value(row), values.value(row)))
         .collect();
     // The most frequent stack of the first service is 0.
-    assert_eq!(rows, [("a", 0, 7), ("a", 0, 7), ("a", 1, 9), ("b", 2, 5)]);
+    assert_eq!(
+        rows,
+        [("a", 0, 7), ("a", 0, 7), ("a", 1, 9), ("demo", 2, 5)]
+    );
     let nodes = &tables["stack_nodes"];
     let ends: &UInt32Array = column(nodes, "subtree_end");
     let ends: Vec<u32> = ends.iter().flatten().collect();

@@ -370,18 +370,31 @@ impl Naive {
         (total(query.range), total(before))
     }
 
-    pub(crate) fn series_label_names(&self, query: &Query) -> BTreeSet<String> {
-        let mut names = BTreeSet::new();
-        for profile in &self.profiles {
-            let is_match = query.range.contains(profile.start_ns)
+    /// The labels of what matches, of whatever type, with their values. A profile without samples is
+    /// like a sample without labels.
+    pub(crate) fn labels(&self, query: &Query) -> BTreeMap<String, BTreeSet<String>> {
+        let stored = || self.samples.iter().filter(|sample| sample.value != 0);
+        let with_samples: BTreeSet<usize> = stored().map(|sample| sample.profile).collect();
+        let profiles = self.profiles.iter().enumerate();
+        let without = profiles.filter(|(number, _)| !with_samples.contains(number));
+        let all = stored()
+            .map(|sample| (sample.profile, &sample.labels))
+            .chain(without.map(|(number, profile)| (number, &profile.labels)));
+        let mut found: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        for (profile, labels) in all {
+            let is_match = query.range.contains(self.profiles[profile].start_ns)
                 && query
                     .selector
-                    .matches(|name| profile.labels.get(name).unwrap_or(""));
-            if is_match {
-                names.extend(profile.labels.iter().map(|(name, _)| name.to_owned()));
+                    .matches(|name| labels.get(name).unwrap_or(""));
+            if !is_match {
+                continue;
+            }
+            for (name, value) in labels.iter() {
+                let values = found.entry(name.to_owned()).or_default();
+                values.insert(value.to_owned());
             }
         }
-        names
+        found
     }
 }
 

@@ -40,6 +40,7 @@ fn append_error(error: &AppendError) -> ApiError {
     let (status, code) = match error {
         AppendError::Invalid(_) => (StatusCode::BAD_REQUEST, "invalid_profile"),
         AppendError::Tenant { .. } => (StatusCode::BAD_REQUEST, "bad_tenant"),
+        AppendError::TooOld { .. } => (StatusCode::UNPROCESSABLE_ENTITY, "too_old"),
         AppendError::TooLarge { .. } => (StatusCode::PAYLOAD_TOO_LARGE, "too_large"),
         AppendError::Overloaded { .. } => (StatusCode::TOO_MANY_REQUESTS, "overloaded"),
         AppendError::DiskFull { .. } => (StatusCode::SERVICE_UNAVAILABLE, "disk_full"),

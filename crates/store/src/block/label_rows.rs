@@ -16,7 +16,8 @@ pub(super) struct TextLabel {
 }
 
 /// A set with unique names: pprof allows a name twice, maps of other engines do not, so the second
-/// one is `name#2`.
+/// one is `name#2`. A name that itself ends like that has `#1` behind it, so that each row of texts
+/// stands for one set.
 pub(super) fn text_labels(table: &LabelTable, set: LabelSetId) -> Vec<TextLabel> {
     let mut row: Vec<TextLabel> = Vec::new();
     let mut previous = None;
@@ -29,7 +30,7 @@ pub(super) fn text_labels(table: &LabelTable, set: LabelSetId) -> Vec<TextLabel>
         };
         previous = Some(label.key);
         let key = table.strings.get(label.key);
-        let name = if occurrence == 1 {
+        let name = if occurrence == 1 && numbered(key).is_none() {
             key.to_owned()
         } else {
             format!("{key}#{occurrence}")
@@ -66,19 +67,57 @@ pub(super) fn intern_text_labels(table: &mut LabelTable, row: &[TextLabel]) -> L
     table.sets.intern(labels)
 }
 
-/// The name without `#2`, if it was appended.
+/// The name without the number, if one was appended. In blocks from before there was `#1` a number
+/// may be the name's own, so it is one of ours only where it must be.
 fn original_name<'a>(row: &[TextLabel], name: &'a str) -> &'a str {
-    let Some((base, occurrence)) = name.rsplit_once('#') else {
+    let Some((base, number)) = numbered(name) else {
         return name;
     };
-    let is_repeated = occurrence.parse::<u32>().is_ok_and(|number| number >= 2)
-        && row.iter().any(|label| label.name == base);
-    if is_repeated { base } else { name }
+    let is_there = |name: &str| row.iter().any(|label| label.name == name);
+    let is_appended = match (number, numbered(base)) {
+        ("1", own) => own.is_some(),
+        (_, None) => is_there(base),
+        (_, Some(_)) => is_there(&format!("{base}#1")),
+    };
+    if is_appended { base } else { name }
+}
+
+/// The parts of a name that ends in `#` and digits.
+fn numbered(name: &str) -> Option<(&str, &str)> {
+    let (base, number) = name.rsplit_once('#')?;
+    let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+    is_number.then_some((base, number))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_that_look_repeated_stay_apart() {
+        let mut table = LabelTable::default();
+        let mut rows = Vec::new();
+        for names in [
+            &["k", "k#2"][..],
+            &["k", "k"],
+            &["k#2", "k#2"],
+            &["k", "k", "k#2", "k#2"],
+            &["k#1"],
+            &["k#1", "k#1", "k#1#1"],
+            &["k#", "k#x", "#1"],
+        ] {
+            let labels = names.iter().enumerate().map(|(number, name)| {
+                let value = table.strings.intern(&number.to_string());
+                SampleLabel::text(table.strings.intern(name), value)
+            });
+            let labels = labels.collect();
+            let set = table.sets.intern(labels);
+            let row = text_labels(&table, set);
+            assert!(!rows.contains(&row), "{row:?}");
+            assert_eq!(intern_text_labels(&mut table, &row), set, "{row:?}");
+            rows.push(row);
+        }
+    }
 
     #[test]
     fn repeated_names_and_numbers_round_trip() {

@@ -12,6 +12,8 @@ mod reader;
 mod rows;
 mod sample_rows;
 mod samples;
+#[cfg(test)]
+mod scan_tests;
 mod schema;
 mod service_tree;
 mod stack_rows;
@@ -25,6 +27,7 @@ pub use manifest::BlockMeta;
 pub use manifest::FileMeta;
 pub use manifest::ServiceMeta;
 pub use reader::Block;
+pub(crate) use reader::RemovedBlocks;
 pub(crate) use reader::remove_files;
 pub use samples::SampleChunk;
 pub use samples::SampleColumns;

@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::OnceLock;
+use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering;
 
@@ -24,7 +24,9 @@ use super::tables::LabelTable;
 use super::tables::ProfileTable;
 use super::tables::StackTree;
 use crate::error::BlockError;
+use crate::error::ReadFault;
 use crate::locations::LocationTable;
+use crate::sync::lock;
 
 /// Files are opened and decoded when they are first needed. A query that holds a block can read
 /// it to the end, even when retention removes it meanwhile.
@@ -33,18 +35,29 @@ pub struct Block {
     meta: BlockMeta,
     directory: PathBuf,
     cache: Arc<TableCache>,
-    samples: OnceLock<SamplesFile>,
+    /// Whether every byte of the samples was compared with the checksum.
+    is_verified: AtomicBool,
     is_removed: AtomicBool,
+    removed: Arc<RemovedBlocks>,
 }
 
+/// Blocks whose files are gone and which the catalog may forget.
+pub(crate) type RemovedBlocks = Mutex<Vec<String>>;
+
 impl Block {
-    pub(crate) fn new(meta: BlockMeta, directory: PathBuf, cache: Arc<TableCache>) -> Self {
+    pub(crate) fn new(
+        meta: BlockMeta,
+        directory: PathBuf,
+        cache: Arc<TableCache>,
+        removed: Arc<RemovedBlocks>,
+    ) -> Self {
         Self {
             meta,
             directory,
             cache,
-            samples: OnceLock::new(),
+            is_verified: AtomicBool::new(false),
             is_removed: AtomicBool::new(false),
+            removed,
         }
     }
 
@@ -65,7 +78,7 @@ impl Block {
         let labels = self.labels()?;
         let content = self.read(Table::Profiles)?;
         let table = load::profiles(content, &labels, self.meta.rows);
-        let table = Arc::new(table.map_err(|reason| self.error(reason))?);
+        let table = Arc::new(table.map_err(|reason| self.error(reason.into()))?);
         self.keep(Table::Profiles, CachedTable::Profiles(Arc::clone(&table)));
         Ok(table)
     }
@@ -79,7 +92,7 @@ impl Block {
             return Ok(table);
         }
         let content = self.read(Table::LabelSets)?;
-        let table = load::label_sets(content).map_err(|reason| self.error(reason))?;
+        let table = load::label_sets(content).map_err(|reason| self.error(reason.into()))?;
         let table = Arc::new(table);
         self.keep(Table::LabelSets, CachedTable::Labels(Arc::clone(&table)));
         Ok(table)
@@ -96,7 +109,7 @@ impl Block {
         let location_count = self.locations()?.len();
         let content = self.read(Table::StackNodes)?;
         let table = load::stack_nodes(content, location_count);
-        let table = Arc::new(table.map_err(|reason| self.error(reason))?);
+        let table = Arc::new(table.map_err(|reason| self.error(reason.into()))?);
         self.keep(Table::StackNodes, CachedTable::Stacks(Arc::clone(&table)));
         Ok(table)
     }
@@ -110,7 +123,7 @@ impl Block {
             return Ok(table);
         }
         let content = self.read(Table::Locations)?;
-        let table = load::locations(content).map_err(|reason| self.error(reason))?;
+        let table = load::locations(content).map_err(|reason| self.error(reason.into()))?;
         let table = Arc::new(table);
         self.keep(Table::Locations, CachedTable::Locations(Arc::clone(&table)));
         Ok(table)
@@ -153,7 +166,7 @@ impl Block {
         let samples = self.samples()?;
         samples
             .scan(ranges, columns, visit)
-            .map_err(|reason| self.error(format!("samples: {reason}")))
+            .map_err(|fault| self.error(fault.at("samples")))
     }
 
     /// Bytes on disk that a scan of all rows reads.
@@ -169,16 +182,25 @@ impl Block {
         for file in &self.meta.files {
             let found = fs::metadata(self.directory.join(&file.path));
             let bytes = found
-                .map_err(|error| self.error(format!("{}: {error}", file.path)))?
+                .map_err(|error| self.error(ReadFault::from(error).at(&file.path)))?
                 .len();
             if bytes != file.bytes {
                 let reason = format!(
                     "{} has {bytes} bytes, was written with {}",
                     file.path, file.bytes
                 );
-                return Err(self.error(reason));
+                return Err(self.error(reason.into()));
             }
         }
+        Ok(())
+    }
+
+    /// Whether all files are as they were written and can be decoded.
+    pub(crate) fn verify(&self) -> Result<(), BlockError> {
+        self.check_files()?;
+        self.profiles()?;
+        self.stacks()?;
+        self.samples()?;
         Ok(())
     }
 
@@ -187,14 +209,21 @@ impl Block {
         self.is_removed.store(true, Ordering::Release);
     }
 
-    fn samples(&self) -> Result<&SamplesFile, BlockError> {
-        if let Some(samples) = self.samples.get() {
-            return Ok(samples);
-        }
+    /// The samples, open until the value is dropped: there may be more blocks than a process may
+    /// have open files.
+    fn samples(&self) -> Result<SamplesFile, BlockError> {
         let meta = self.file(Table::Samples)?;
-        let opened = SamplesFile::open(&self.directory.join(&meta.path), meta);
-        let opened = opened.map_err(|reason| self.error(format!("samples: {reason}")))?;
-        Ok(self.samples.get_or_init(|| opened))
+        let path = self.directory.join(&meta.path);
+        let fault = |fault: ReadFault| self.error(fault.at("samples"));
+        if let Some(CachedTable::Footer(footer)) = self.cached(Table::Samples) {
+            return SamplesFile::open(&path, footer).map_err(fault);
+        }
+        let is_verified = self.is_verified.load(Ordering::Acquire);
+        let opened = SamplesFile::open_unknown(&path, meta, is_verified).map_err(fault)?;
+        self.is_verified.store(true, Ordering::Release);
+        let footer = CachedTable::Footer(Arc::clone(opened.metadata()));
+        self.keep(Table::Samples, footer);
+        Ok(opened)
     }
 
     fn cached(&self, table: Table) -> Option<CachedTable> {
@@ -210,30 +239,30 @@ impl Block {
         let mut files = self.meta.files.iter();
         files
             .find(|file| file.table == table.name())
-            .ok_or_else(|| self.error(format!("it has no table {}", table.name())))
+            .ok_or_else(|| self.error(format!("it has no table {}", table.name()).into()))
     }
 
     fn read(&self, table: Table) -> Result<bytes::Bytes, BlockError> {
         let meta = self.file(table)?;
         let content = fs::read(self.directory.join(&meta.path))
-            .map_err(|error| self.error(format!("{}: {error}", meta.path)))?;
-        super::samples::verify(&mut content.as_slice(), meta)
-            .map_err(|reason| self.error(reason))?;
+            .map_err(|error| self.error(ReadFault::from(error).at(&meta.path)))?;
+        super::samples::verify(&mut content.as_slice(), meta).map_err(|fault| self.error(fault))?;
         Ok(content.into())
     }
 
-    fn error(&self, reason: String) -> BlockError {
+    fn error(&self, fault: ReadFault) -> BlockError {
         BlockError {
             block_id: self.meta.block_id.clone(),
-            reason,
+            kind: fault.kind,
+            reason: fault.reason,
         }
     }
 }
 
 impl Drop for Block {
     fn drop(&mut self) {
-        if self.is_removed.load(Ordering::Acquire) {
-            remove_files(&self.directory, &self.meta);
+        if self.is_removed.load(Ordering::Acquire) && remove_files(&self.directory, &self.meta) {
+            lock(&self.removed).push(std::mem::take(&mut self.meta.block_id));
         }
     }
 }

@@ -8,6 +8,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
+use parquet::column::page::Page;
 use parquet::column::page::PageReader;
 use parquet::file::metadata::PageIndexPolicy;
 use parquet::file::metadata::ParquetMetaData;
@@ -21,6 +22,7 @@ use super::decode::decode_page;
 use super::file::PositionedFile;
 use super::manifest::FileMeta;
 use super::schema::Table;
+use crate::error::ReadFault;
 
 /// Which columns to read beside stack and value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -43,11 +45,11 @@ pub struct SampleChunk<'a> {
     pub label_sets: &'a [u32],
 }
 
-/// The open file.
+/// The file, open for as long as it is read.
 #[derive(Debug)]
 pub(super) struct SamplesFile {
     file: Arc<PositionedFile>,
-    metadata: ParquetMetaData,
+    metadata: Arc<ParquetMetaData>,
 }
 
 /// One column of one row group, decoded a page at a time.
@@ -60,19 +62,39 @@ struct ColumnCursor<T> {
 }
 
 impl SamplesFile {
-    /// Opens and verifies: every byte is read once, which is cheap beside serving wrong sums.
-    pub(super) fn open(path: &Path, meta: &FileMeta) -> Result<Self, String> {
-        let mut file = File::open(path).map_err(|error| error.to_string())?;
-        verify(&mut file, meta)?;
-        let file = PositionedFile::new(file).map_err(|error| error.to_string())?;
-        let metadata = ParquetMetaDataReader::new()
-            .with_offset_index_policy(PageIndexPolicy::Required)
-            .parse_and_finish(&file)
-            .map_err(|error| error.to_string())?;
+    /// Opens a file whose footer is known.
+    pub(super) fn open(path: &Path, metadata: Arc<ParquetMetaData>) -> Result<Self, ReadFault> {
+        let file = PositionedFile::new(File::open(path)?)?;
         Ok(Self {
             file: Arc::new(file),
             metadata,
         })
+    }
+
+    /// Reads the footer of a file that has not been read before or was forgotten. Unless
+    /// `is_verified` every byte is read once, which is cheap beside serving wrong sums.
+    pub(super) fn open_unknown(
+        path: &Path,
+        meta: &FileMeta,
+        is_verified: bool,
+    ) -> Result<Self, ReadFault> {
+        let mut file = File::open(path)?;
+        if !is_verified {
+            verify(&mut file, meta)?;
+        }
+        let file = PositionedFile::new(file)?;
+        let metadata = ParquetMetaDataReader::new()
+            .with_offset_index_policy(PageIndexPolicy::Required)
+            .parse_and_finish(&file)?;
+        Ok(Self {
+            file: Arc::new(file),
+            metadata: Arc::new(metadata),
+        })
+    }
+
+    /// What tells where the columns are.
+    pub(super) fn metadata(&self) -> &Arc<ParquetMetaData> {
+        &self.metadata
     }
 
     /// Compressed bytes of the columns over all rows.
@@ -96,7 +118,7 @@ impl SamplesFile {
         ranges: &[Range<u64>],
         columns: SampleColumns,
         visit: &mut dyn FnMut(SampleChunk<'_>) -> ControlFlow<()>,
-    ) -> Result<(), String> {
+    ) -> Result<(), ReadFault> {
         let mut group_start = 0_u64;
         for group in 0..self.metadata.num_row_groups() {
             let rows = u64::try_from(self.metadata.row_group(group).num_rows()).unwrap_or(0);
@@ -127,7 +149,7 @@ impl SamplesFile {
         ranges: &[Range<usize>],
         columns: SampleColumns,
         visit: &mut dyn FnMut(SampleChunk<'_>) -> ControlFlow<()>,
-    ) -> Result<ControlFlow<()>, String> {
+    ) -> Result<ControlFlow<()>, ReadFault> {
         let mut stacks = self.cursor::<u32>(group, "stack_id")?;
         let mut values = self.cursor::<i64>(group, "value")?;
         let mut label_sets = if columns.label_sets {
@@ -162,15 +184,14 @@ impl SamplesFile {
         Ok(ControlFlow::Continue(()))
     }
 
-    fn cursor<T: PageValue>(&self, group: usize, name: &str) -> Result<ColumnCursor<T>, String> {
+    fn cursor<T: PageValue>(&self, group: usize, name: &str) -> Result<ColumnCursor<T>, ReadFault> {
         let position = Table::Samples.position(name);
         let row_group = self.metadata.row_group(group);
         let column = row_group.column(position);
         let index = self.metadata.offset_index();
         let locations = index.map(|index| index[group][position].page_locations.clone());
         let rows = usize::try_from(row_group.num_rows()).unwrap_or(0);
-        let pages = SerializedPageReader::new(Arc::clone(&self.file), column, rows, locations)
-            .map_err(|error| error.to_string())?;
+        let pages = SerializedPageReader::new(Arc::clone(&self.file), column, rows, locations)?;
         Ok(ColumnCursor {
             pages,
             dictionary: Vec::new(),
@@ -182,14 +203,11 @@ impl SamplesFile {
 
 impl<T: PageValue> ColumnCursor<T> {
     /// Decodes the page that has `row`, skipping those before it.
-    fn seek(&mut self, row: usize) -> Result<(), String> {
+    fn seek(&mut self, row: usize) -> Result<(), ReadFault> {
         while row >= self.first_row + self.values.len() {
-            let next = self
-                .pages
-                .peek_next_page()
-                .map_err(|error| error.to_string())?;
+            let next = self.pages.peek_next_page()?;
             let Some(next) = next else {
-                return Err(format!("row {row} of a row group is behind its last page"));
+                return Err(format!("row {row} of a row group is behind its last page").into());
             };
             if next.is_dict {
                 let page = self.next_page()?;
@@ -200,9 +218,7 @@ impl<T: PageValue> ColumnCursor<T> {
             self.values.clear();
             let page_rows = next.num_rows.ok_or("a page does not tell its rows")?;
             if row >= self.first_row + page_rows {
-                self.pages
-                    .skip_next_page()
-                    .map_err(|error| error.to_string())?;
+                self.pages.skip_next_page()?;
                 self.first_row += page_rows;
                 continue;
             }
@@ -212,12 +228,9 @@ impl<T: PageValue> ColumnCursor<T> {
         Ok(())
     }
 
-    fn next_page(&mut self) -> Result<parquet::column::page::Page, String> {
-        let page = self
-            .pages
-            .get_next_page()
-            .map_err(|error| error.to_string())?;
-        page.ok_or_else(|| "a page is missing".to_owned())
+    fn next_page(&mut self) -> Result<Page, ReadFault> {
+        let page = self.pages.get_next_page()?;
+        page.ok_or_else(|| "a page is missing".into())
     }
 
     fn available(&self, row: usize) -> usize {
@@ -240,14 +253,12 @@ fn column_positions(columns: SampleColumns) -> Vec<usize> {
 }
 
 /// Compares a file with what its block says of it.
-pub(super) fn verify(content: &mut impl Read, meta: &FileMeta) -> Result<(), String> {
+pub(super) fn verify(content: &mut impl Read, meta: &FileMeta) -> Result<(), ReadFault> {
     let mut hasher = XxHash3_64::new();
     let mut buffer = vec![0; 256 << 10];
     let mut bytes = 0_u64;
     loop {
-        let count = content
-            .read(&mut buffer)
-            .map_err(|error| error.to_string())?;
+        let count = content.read(&mut buffer)?;
         if count == 0 {
             break;
         }
@@ -259,7 +270,8 @@ pub(super) fn verify(content: &mut impl Read, meta: &FileMeta) -> Result<(), Str
         return Err(format!(
             "{} has {bytes} bytes with checksum {hash}, was written with {} bytes and {}",
             meta.path, meta.bytes, meta.hash
-        ));
+        )
+        .into());
     }
     Ok(())
 }

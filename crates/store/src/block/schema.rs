@@ -17,9 +17,9 @@ pub const SCHEMA_VERSION: u32 = 1;
 pub(crate) const VERSION_KEY: &str = "candela.schema_version";
 
 /// Rows of a row group: about 5 MB of samples.
-const ROW_GROUP_ROWS: usize = 4 << 20;
+const ROW_GROUP_ROWS: usize = if cfg!(test) { 50_000 } else { 4 << 20 };
 /// Rows of a page, the smallest unit that a query can skip.
-pub(crate) const PAGE_ROWS: usize = 64 << 10;
+pub(crate) const PAGE_ROWS: usize = if cfg!(test) { 4096 } else { 64 << 10 };
 /// Values are few and repeat (multiples of a period): a large dictionary still beats none.
 const DICTIONARY_BYTES: usize = 8 << 20;
 const ZSTD_LEVEL: i32 = 3;

@@ -66,7 +66,9 @@ impl LabelTable {
 }
 
 impl ProfileTable {
-    pub(crate) fn bytes(&self) -> usize {
+    /// Estimated bytes in memory.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
         self.rows.len() * size_of::<ProfileRow>() + self.series.len() * 400
     }
 }

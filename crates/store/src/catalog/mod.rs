@@ -23,20 +23,19 @@ pub(crate) trait Catalog: Debug + Send + Sync {
     /// The last log record of this writer that is in blocks; 0 for none.
     fn checkpoint(&self, writer_id: &str) -> Result<u64, StoreError>;
 
-    /// Adds blocks and moves the checkpoint. Adding a block that is there changes nothing.
-    fn publish(
-        &self,
-        blocks: &[BlockMeta],
-        writer_id: &str,
-        sequence: u64,
-    ) -> Result<(), StoreError>;
+    /// Adds blocks and moves checkpoints, each a writer and the last record that is in blocks.
+    /// Adding a block that is there changes nothing.
+    fn publish(&self, blocks: &[BlockMeta], checkpoints: &[(&str, u64)]) -> Result<(), StoreError>;
 
     /// Takes a block out of answers, with the reason.
     fn quarantine(&self, block_id: &str, reason: &str) -> Result<(), StoreError>;
 
+    /// Takes a block back into answers.
+    fn release(&self, block_id: &str) -> Result<(), StoreError>;
+
     /// Marks blocks as deleted at a time in nanoseconds since the Unix epoch.
     fn mark_deleted(&self, block_ids: &[String], now_ns: i64) -> Result<(), StoreError>;
 
-    /// Forgets a block whose files are gone.
-    fn forget(&self, block_id: &str) -> Result<(), StoreError>;
+    /// Forgets blocks whose files are gone.
+    fn forget(&self, block_ids: &[String]) -> Result<(), StoreError>;
 }

@@ -153,12 +153,7 @@ impl Catalog for SqliteCatalog {
         })
     }
 
-    fn publish(
-        &self,
-        blocks: &[BlockMeta],
-        writer_id: &str,
-        sequence: u64,
-    ) -> Result<(), StoreError> {
+    fn publish(&self, blocks: &[BlockMeta], checkpoints: &[(&str, u64)]) -> Result<(), StoreError> {
         let manifests: Vec<String> = blocks
             .iter()
             .map(serde_json::to_string)
@@ -172,11 +167,13 @@ impl Catalog for SqliteCatalog {
             for (block, manifest) in blocks.iter().zip(&manifests) {
                 insert_block(&transaction, block, manifest)?;
             }
-            transaction.execute(
-                "INSERT INTO wal_checkpoints (writer_id, sequence) VALUES (?1, ?2)
-                 ON CONFLICT (writer_id) DO UPDATE SET sequence = max(sequence, ?2)",
-                params![writer_id, sequence.cast_signed()],
-            )?;
+            for (writer_id, sequence) in checkpoints {
+                transaction.execute(
+                    "INSERT INTO wal_checkpoints (writer_id, sequence) VALUES (?1, ?2)
+                     ON CONFLICT (writer_id) DO UPDATE SET sequence = max(sequence, ?2)",
+                    params![writer_id, sequence.cast_signed()],
+                )?;
+            }
             transaction.commit()
         })
     }
@@ -186,6 +183,16 @@ impl Catalog for SqliteCatalog {
             connection.execute(
                 "UPDATE blocks SET quarantine_reason = ?2 WHERE block_id = ?1",
                 params![block_id, reason],
+            )?;
+            Ok(())
+        })
+    }
+
+    fn release(&self, block_id: &str) -> Result<(), StoreError> {
+        self.with(|connection| {
+            connection.execute(
+                "UPDATE blocks SET quarantine_reason = NULL WHERE block_id = ?1",
+                params![block_id],
             )?;
             Ok(())
         })
@@ -204,10 +211,13 @@ impl Catalog for SqliteCatalog {
         })
     }
 
-    fn forget(&self, block_id: &str) -> Result<(), StoreError> {
+    fn forget(&self, block_ids: &[String]) -> Result<(), StoreError> {
         self.with(|connection| {
-            connection.execute("DELETE FROM blocks WHERE block_id = ?1", [block_id])?;
-            Ok(())
+            let transaction = connection.transaction()?;
+            for block_id in block_ids {
+                transaction.execute("DELETE FROM blocks WHERE block_id = ?1", [block_id])?;
+            }
+            transaction.commit()
         })
     }
 }

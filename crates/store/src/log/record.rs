@@ -4,10 +4,12 @@
 
 use twox_hash::XxHash3_128;
 
+use crate::data_dir::is_valid_tenant;
+
 /// Bytes before the tenant's name.
 const FIXED_BYTES: usize = 8 + 1 + 1 + 2 + 8 + 16;
 
-/// The largest payload of a record, compressed.
+/// The largest encoded profile of a record, before it is compressed.
 pub(crate) const MAX_PAYLOAD_BYTES: usize = 256 << 20;
 
 /// The payload is an encoded profile.
@@ -34,9 +36,8 @@ pub(super) enum Parsed<'a> {
     Record(RecordRef<'a>, usize),
     /// The preallocated rest, or the end of the file.
     End,
-    /// Bytes that are no record: a torn write or a damaged disk. With the length that the header
-    /// claims, if the segment is that long.
-    Broken(Option<usize>),
+    /// Bytes that are no record: a torn write or a damaged disk.
+    Broken,
     /// A sound record of a kind or codec of a later version.
     Newer(u8),
 }
@@ -77,11 +78,7 @@ impl RecordRef<'_> {
 pub(super) fn parse_record(bytes: &[u8]) -> Parsed<'_> {
     let Some(header) = bytes.first_chunk::<8>() else {
         let is_end = bytes.iter().all(|&byte| byte == 0);
-        return if is_end {
-            Parsed::End
-        } else {
-            Parsed::Broken(None)
-        };
+        return if is_end { Parsed::End } else { Parsed::Broken };
     };
     let (length, checksum) = header.split_at(4);
     let body_bytes = u32_of(length) as usize;
@@ -89,14 +86,14 @@ pub(super) fn parse_record(bytes: &[u8]) -> Parsed<'_> {
         return Parsed::End;
     }
     let Some(body) = bytes.get(8..8 + body_bytes) else {
-        return Parsed::Broken(None);
+        return Parsed::Broken;
     };
     let total = 8 + body_bytes;
     if crc32c::crc32c(body) != u32_of(checksum) {
-        return Parsed::Broken(Some(total));
+        return Parsed::Broken;
     }
     let Some((fixed, rest)) = body.split_at_checked(FIXED_BYTES - 8) else {
-        return Parsed::Broken(Some(total));
+        return Parsed::Broken;
     };
     let (kind, codec) = (fixed[0], fixed[1]);
     if kind != KIND_PROFILE {
@@ -119,8 +116,23 @@ pub(super) fn parse_record(bytes: &[u8]) -> Parsed<'_> {
         });
     match parts {
         Some(record) => Parsed::Record(record, total),
-        None => Parsed::Broken(Some(total)),
+        None => Parsed::Broken,
     }
+}
+
+/// Whether the bytes begin with what a record of this version may begin with. Cheap, so that a
+/// search need not check the sum of nearly a whole segment at each of its bytes.
+pub(super) fn looks_like_record(bytes: &[u8]) -> bool {
+    let Some(fixed) = bytes.first_chunk::<FIXED_BYTES>() else {
+        return false;
+    };
+    let tenant_bytes = usize::from(u16::from_le_bytes([fixed[10], fixed[11]]));
+    let tenant = bytes.get(FIXED_BYTES..FIXED_BYTES + tenant_bytes);
+    fixed[8] == KIND_PROFILE
+        && fixed[9] == CODEC_ZSTD
+        && tenant
+            .and_then(|it| std::str::from_utf8(it).ok())
+            .is_some_and(is_valid_tenant)
 }
 
 fn u32_of(bytes: &[u8]) -> u32 {
@@ -153,7 +165,7 @@ mod tests {
             broken[position / 8] ^= 1 << (position % 8);
             let parsed = parse_record(&broken);
             assert!(
-                matches!(parsed, Parsed::Broken(_)),
+                matches!(parsed, Parsed::Broken),
                 "bit {position}: {parsed:?}"
             );
         }

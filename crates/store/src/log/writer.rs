@@ -32,7 +32,6 @@ const ENOUGH_BYTES: u64 = 1 << 20;
 pub(crate) struct PendingAppend {
     pub(crate) tenant: String,
     pub(crate) profile: Profile,
-    pub(crate) received_ns: i64,
     /// The record, ready to be written.
     pub(crate) record: Vec<u8>,
     pub(crate) done: oneshot::Sender<Result<(), AppendError>>,
@@ -47,6 +46,16 @@ pub(crate) struct LogCounters {
     pub(crate) batches: AtomicU64,
     /// Set to have the next batch start a new segment, so that the old ones can be deleted.
     pub(crate) is_rotation_wanted: AtomicBool,
+}
+
+impl LogCounters {
+    /// Counts bytes that were deleted. A segment whose writing failed may be longer than what was
+    /// counted of it.
+    pub(crate) fn shrink(&self, bytes: u64) {
+        let shrunk = |counted: u64| Some(counted.saturating_sub(bytes));
+        let updated = (self.bytes).fetch_update(Ordering::Relaxed, Ordering::Relaxed, shrunk);
+        debug_assert!(updated.is_ok(), "the closure always gives a value");
+    }
 }
 
 /// The open end of the log.
@@ -77,7 +86,7 @@ impl LogWriter {
     pub(crate) fn run(
         mut self,
         queue: &Queue<PendingAppend>,
-        mut apply: impl FnMut(Sequence, &str, i64, &Profile),
+        mut apply: impl FnMut(Sequence, &str, &Profile),
     ) {
         let mut linger = Duration::ZERO;
         while let Some(batch) = queue.take_batch(linger, ENOUGH_BYTES) {
@@ -91,12 +100,7 @@ impl LogWriter {
             match self.write(&batch) {
                 Ok(first) => {
                     for (sequence, append) in (first..).zip(batch) {
-                        apply(
-                            sequence,
-                            &append.tenant,
-                            append.received_ns,
-                            &append.profile,
-                        );
+                        apply(sequence, &append.tenant, &append.profile);
                         // Whoever went away does not want to know.
                         let _ = append.done.send(Ok(()));
                     }

@@ -1,5 +1,4 @@
 //! What the tests of the store share.
-#![allow(dead_code, reason = "each test file uses its part")]
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,0 +1,219 @@
+//! The reader of samples sees what the general reader sees, whichever rows are asked for.
+
+use std::fs::File;
+use std::ops::ControlFlow;
+use std::ops::Range;
+use std::path::Path;
+
+use arrow_array::Array;
+use arrow_array::Int64Array;
+use arrow_array::UInt32Array;
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use arrow_array::types::UInt32Type;
+use candela_model::FrameKind;
+use candela_model::LabelSetId;
+use candela_model::Labels;
+use candela_model::Location;
+use candela_model::Profile;
+use candela_model::ProfileSeries;
+use candela_model::Sample;
+use candela_model::SampleLabel;
+use candela_model::StackId;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+
+use super::reader::Block;
+use super::samples::SampleColumns;
+use super::schema::Table;
+use crate::options::StoreOptions;
+use crate::snapshot::TimeRange;
+use crate::store::Store;
+
+const PROFILES: u64 = 40;
+const STACKS: usize = 3000;
+const SAMPLES: u64 = 5000;
+
+/// The same numbers in each run (SplitMix64).
+struct Random(u64);
+
+/// Row, stack, value and label set.
+type Row = (u64, u32, i64, u32);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ mixed >> 31
+    }
+
+    fn below(&mut self, bound: u64) -> u64 {
+        self.next() % bound
+    }
+}
+
+/// Values are of all widths and signs; labels are in some profiles and at some samples there.
+fn profile(number: u64, random: &mut Random) -> Profile {
+    let mut profile = Profile::default();
+    let stacks: Vec<StackId> = (0..STACKS)
+        .map(|stack| {
+            let name = format!("function_{stack}");
+            let function = profile.symbols.intern_function(&name, "", "", 0);
+            let place = Location::new(FrameKind::Native, stack as u64);
+            let location = profile.symbols.intern_location(&place, &[(function, 1, 0)]);
+            profile.stacks.intern(&[location])
+        })
+        .collect();
+    let key = profile.symbols.strings.intern("request");
+    let sets: Vec<LabelSetId> = (0..50)
+        .map(|value| {
+            let value = profile.symbols.strings.intern(&value.to_string());
+            profile
+                .label_sets
+                .intern(vec![SampleLabel::text(key, value)])
+        })
+        .collect();
+    let labels = Labels::from_pairs([("service_name", format!("s{}", number % 3).as_str())]);
+    let profile_type = "x:y:bytes:z:bytes".parse().expect("five parts");
+    let mut series = ProfileSeries::new(labels, profile_type);
+    series.start_ns = number as i64;
+    let is_labeled = number % 3 != 1;
+    // Long stretches of one profile are without labels: pages of nulls alone.
+    let is_rare = number % 3 == 2;
+    for _ in 0..SAMPLES {
+        let stack = stacks[random.below(STACKS as u64) as usize];
+        let value = match number % 4 {
+            0 => 1 + random.below(3) as i64,
+            1 => random.next().cast_signed() >> random.below(60),
+            2 => 10_000_000,
+            _ => random.next().cast_signed() >> 8,
+        };
+        let has_label = is_labeled && (!is_rare || random.below(2000) == 0);
+        let label_set = match has_label {
+            true => sets[random.below(50) as usize],
+            false => LabelSetId(0),
+        };
+        series.samples.push(Sample {
+            label_set,
+            time_ns: 1 + random.below(1 << 40).cast_signed(),
+            ..Sample::new(stack, value)
+        });
+    }
+    profile.series.push(series);
+    profile
+}
+
+fn expected_rows(block: &Block, directory: &Path) -> Vec<Row> {
+    let mut files = block.meta().files.iter();
+    let file = files.find(|file| file.table == Table::Samples.name());
+    let path = directory
+        .join("blocks/v1")
+        .join(&file.expect("samples").path);
+    let file = File::open(path).expect("opens");
+    let builder = ParquetRecordBatchReaderBuilder::try_new(file).expect("Parquet");
+    assert!(
+        builder.metadata().num_row_groups() > 2,
+        "several row groups"
+    );
+    let mut rows = Vec::new();
+    for batch in builder.build().expect("a reader") {
+        let batch = batch.expect("a batch");
+        let column = |name| batch.column_by_name(name).expect("a column");
+        let stacks: &UInt32Array = column("stack_id").as_primitive::<UInt32Type>();
+        let values: &Int64Array = column("value").as_primitive::<Int64Type>();
+        let sets: &UInt32Array = column("label_set_id").as_primitive::<UInt32Type>();
+        for index in 0..batch.num_rows() {
+            let set = if sets.is_null(index) {
+                0
+            } else {
+                sets.value(index)
+            };
+            let row = rows.len() as u64;
+            rows.push((row, stacks.value(index), values.value(index), set));
+        }
+    }
+    rows
+}
+
+fn scanned_rows(block: &Block, ranges: &[Range<u64>], has_sets: bool) -> Vec<Row> {
+    let mut rows = Vec::new();
+    let columns = SampleColumns {
+        label_sets: has_sets,
+    };
+    let scanned = block.scan_samples(ranges, columns, &mut |chunk| {
+        for (index, (&stack, &value)) in chunk.stack_ids.iter().zip(chunk.values).enumerate() {
+            let set = chunk.label_sets.get(index).copied().unwrap_or(0);
+            rows.push((chunk.first_row + index as u64, stack, value, set));
+        }
+        ControlFlow::Continue(())
+    });
+    scanned.expect("scans");
+    rows
+}
+
+/// Ascending, some empty, some touching, most short.
+fn random_ranges(random: &mut Random, rows: u64) -> Vec<Range<u64>> {
+    let mut ranges = Vec::new();
+    let mut row = random.below(rows / 4);
+    while row < rows {
+        let longest = [5, 300, 9000, 70_000][random.below(4) as usize];
+        let end = rows.min(row + random.below(longest));
+        ranges.push(row..end);
+        let gap = [1, 5000, 90_000][random.below(3) as usize];
+        row = end + random.below(gap);
+        if ranges.len() > 40 {
+            break;
+        }
+    }
+    ranges
+}
+
+#[test]
+fn scans_equal_the_general_reader() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let mut options = StoreOptions::new(directory.path());
+    options.max_age = None;
+    options.max_bytes = None;
+    options.max_volume_percent = None;
+    let store = Store::open(options).expect("opens");
+    let runtime = tokio::runtime::Builder::new_current_thread().build();
+    let runtime = runtime.expect("a runtime");
+    let mut random = Random(7);
+    runtime.block_on(async {
+        for number in 0..PROFILES {
+            let profile = profile(number, &mut random);
+            store.append("t", profile).await.expect("appends");
+        }
+        store.flush().await.expect("flushes");
+    });
+    let snapshot = store.snapshot("t", TimeRange::ALL).expect("a snapshot");
+    let [block] = &snapshot.blocks[..] else {
+        panic!("one block");
+    };
+    let all = expected_rows(block, directory.path());
+    assert!(all.len() > 190_000, "{} rows", all.len());
+    assert_eq!(all.len() as u64, block.meta().rows);
+    for round in 0..30 {
+        let whole = 0..block.meta().rows;
+        let ranges = match round {
+            0 => vec![whole],
+            _ => random_ranges(&mut random, block.meta().rows),
+        };
+        let has_sets = round % 2 == 0;
+        let expected = ranges.iter().cloned().flatten().map(|row| {
+            let (row, stack, value, set) = all[row as usize];
+            (row, stack, value, if has_sets { set } else { 0 })
+        });
+        let found = scanned_rows(block, &ranges, has_sets);
+        assert!(found.iter().copied().eq(expected), "{ranges:?}");
+    }
+    // Each thread of a query has its own part of the ranges.
+    let halves = std::thread::scope(|scope| {
+        let middle = block.meta().rows / 2 + 17;
+        let parts = [0..middle, middle..block.meta().rows];
+        let threads = parts.map(|part| scope.spawn(|| scanned_rows(block, &[part], true)));
+        threads.map(|thread| thread.join().expect("no panic"))
+    });
+    assert!(halves.concat() == all, "two threads at once");
+}

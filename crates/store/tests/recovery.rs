@@ -1,0 +1,180 @@
+//! Start-up never deletes a block that the log does not have as a whole.
+
+mod common;
+
+use std::fs;
+use std::path::Path;
+use std::path::PathBuf;
+
+use candela_store::Store;
+use candela_store::StoreOptions;
+use common::block_on;
+use common::options;
+use common::profile;
+use common::totals;
+
+const CATALOG: [&str; 3] = ["catalog.sqlite", "catalog.sqlite-wal", "catalog.sqlite-shm"];
+
+/// A block of 1 and 2, one of 3, and 4 in the log, closed.
+fn fill(directory: &Path) {
+    let store = Store::open(options(directory)).expect("opens");
+    block_on(async {
+        for values in [&[1, 2][..], &[3][..]] {
+            for &value in values {
+                store.append("t", profile(value)).await.expect("appends");
+            }
+            store.flush().await.expect("flushes");
+        }
+        store.append("t", profile(4)).await.expect("appends");
+    });
+}
+
+fn lose_catalog(directory: &Path) {
+    for name in CATALOG {
+        let _ = fs::remove_file(directory.join(name));
+    }
+}
+
+fn manifests(directory: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(directory.join("blocks/v1/_blocks")).expect("manifests");
+    let mut paths: Vec<PathBuf> = entries.map(|it| it.expect("an entry").path()).collect();
+    paths.sort();
+    paths
+}
+
+fn reopened_totals(directory: &Path) -> Vec<i64> {
+    let store = Store::open(options(directory)).expect("opens");
+    totals(&store, "t")
+}
+
+#[test]
+fn an_empty_catalog_is_filled_like_a_lost_one() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    fill(directory.path());
+    lose_catalog(directory.path());
+    // What is left when a start died after it had made the tables.
+    let elsewhere = tempfile::tempdir().expect("a temporary directory");
+    drop(Store::open(options(elsewhere.path())).expect("opens"));
+    for name in CATALOG {
+        let empty = elsewhere.path().join(name);
+        if empty.is_file() {
+            fs::copy(empty, directory.path().join(name)).expect("copies");
+        }
+    }
+    for _ in 0..2 {
+        assert_eq!(reopened_totals(directory.path()), [1, 2, 3, 4]);
+        let left = manifests(directory.path()).len();
+        assert_eq!(left, 1, "the log still has all of the other one");
+    }
+}
+
+#[test]
+fn blocks_newer_than_a_restored_catalog_stay() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    fill(directory.path());
+    let backup = tempfile::tempdir().expect("a temporary directory");
+    for name in CATALOG {
+        let path = directory.path().join(name);
+        if path.is_file() {
+            fs::copy(path, backup.path().join(name)).expect("copies");
+        }
+    }
+    let store = Store::open(options(directory.path())).expect("opens");
+    block_on(async {
+        store.flush().await.expect("flushes");
+        store.append("t", profile(5)).await.expect("appends");
+        store.flush().await.expect("flushes");
+        store.append("t", profile(6)).await.expect("appends");
+    });
+    drop(store);
+    lose_catalog(directory.path());
+    for name in CATALOG {
+        let path = backup.path().join(name);
+        if path.is_file() {
+            fs::copy(path, directory.path().join(name)).expect("copies");
+        }
+    }
+    for _ in 0..2 {
+        assert_eq!(reopened_totals(directory.path()), [1, 2, 3, 4, 5, 6]);
+    }
+}
+
+#[test]
+fn the_tables_of_an_unreadable_manifest_stay() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    fill(directory.path());
+    lose_catalog(directory.path());
+    let path = manifests(directory.path()).remove(0);
+    let manifest = fs::read(&path).expect("reads");
+    fs::write(&path, b"{").expect("writes");
+    let store = Store::open(options(directory.path())).expect("opens");
+    assert_eq!(store.status().blocks, 1, "the other one");
+    drop(store);
+    fs::write(&path, manifest).expect("restores");
+    assert_eq!(reopened_totals(directory.path()), [1, 2, 3, 4]);
+}
+
+#[test]
+fn manifests_that_were_being_written_are_swept() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    fill(directory.path());
+    let half = manifests(directory.path())[0].with_extension("tmp");
+    fs::write(&half, b"{").expect("writes");
+    assert_eq!(reopened_totals(directory.path()), [1, 2, 3, 4]);
+    assert!(!half.is_file());
+}
+
+#[test]
+fn a_log_that_cannot_be_deleted_does_not_double_what_is_in_blocks() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let store = Store::open(options(directory.path())).expect("opens");
+    // A directory in the place of a segment is what even root cannot remove as a file.
+    let stuck = directory.path().join("wal/00000000000000000000.wal");
+    fs::create_dir(&stuck).expect("makes");
+    block_on(async {
+        store.append("t", profile(1)).await.expect("appends");
+        store.flush().await.expect("the profiles are in a block");
+        store.append("t", profile(2)).await.expect("appends");
+        store.flush().await.expect("the profiles are in a block");
+    });
+    assert_eq!(totals(&store, "t"), [1, 2]);
+    drop(store);
+    fs::remove_dir(&stuck).expect("removes");
+    assert_eq!(reopened_totals(directory.path()), [1, 2]);
+}
+
+#[test]
+fn a_block_whose_volume_comes_back_answers_again() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    fill(directory.path());
+    let tables = directory.path().join("blocks/v1/samples");
+    let away = directory.path().join("away");
+    fs::rename(&tables, &away).expect("moves");
+    let store = Store::open(options(directory.path())).expect("opens");
+    assert_eq!(store.status().quarantined.len(), 2);
+    assert!(store.status().quarantined_bytes > 0);
+    assert_eq!(totals(&store, "t"), [4]);
+    drop(store);
+    fs::rename(&away, &tables).expect("moves back");
+    for _ in 0..2 {
+        let store = Store::open(options(directory.path())).expect("opens");
+        assert_eq!(store.status().quarantined, []);
+        assert_eq!(totals(&store, "t"), [1, 2, 3, 4]);
+    }
+}
+
+#[test]
+fn quarantined_blocks_expire_too() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    fill(directory.path());
+    let tables = directory.path().join("blocks/v1/samples");
+    fs::rename(&tables, directory.path().join("away")).expect("moves");
+    let store = Store::open(StoreOptions {
+        max_bytes: Some(0),
+        ..options(directory.path())
+    });
+    let store = store.expect("opens");
+    assert_eq!(store.status().quarantined, []);
+    assert_eq!(store.status().deleted_blocks, 2);
+    assert!(manifests(directory.path()).is_empty());
+}
