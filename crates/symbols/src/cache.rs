@@ -4,7 +4,7 @@ use crate::build_id::BuildId;
 use crate::error::Error;
 use crate::frame::{Resolution, SourceFrame, SymbolSource};
 use crate::generations::Generations;
-use crate::object_file::{FileKey, ObjectFile};
+use crate::object_file::{Contents, FileKey, ObjectFile};
 use crate::rooted::open_in_root;
 use crate::symbolizer::{Symbolizer, SymbolizerOptions};
 use std::collections::HashMap;
@@ -55,6 +55,8 @@ pub struct SymbolCacheStats {
     pub pending: u64,
     /// Files refused because they are known not to be readable ELF files.
     pub refused_files: u64,
+    /// Objects whose compressed DWARF was too large to be unpacked; their symbol tables name them.
+    pub skipped_debug_info: u64,
     /// Parsed objects dropped to stay within the bound.
     pub evicted_objects: u64,
     /// Answers dropped to stay within the bound.
@@ -91,7 +93,7 @@ struct State {
 
 #[derive(Debug, Clone)]
 enum FileIdentity {
-    Object(BuildId),
+    Object(BuildId, Contents),
     NotElf(Arc<str>),
 }
 
@@ -100,7 +102,34 @@ struct Entry {
     /// Stands for the build id in the keys of answers.
     number: u32,
     last_used: u64,
+    /// Of the file that answers came from, the last of several with one build id.
+    contents: Contents,
     symbolizer: Option<Arc<Symbolizer>>,
+}
+
+impl Entry {
+    /// Whether `contents` of another file with the build id promise more than what answered so far,
+    /// or the search for debug files can only go better from another root directory.
+    fn is_outdone_by(&self, contents: Contents) -> bool {
+        let is_richer = richness(contents) > richness(self.contents);
+        is_richer || self.symbolizer.as_deref().is_some_and(has_lost_its_root)
+    }
+}
+
+fn richness(contents: Contents) -> (bool, bool, bool) {
+    (contents.dwarf, contents.symtab, contents.mini_debug_info)
+}
+
+/// Whether the process is gone in whose root directory debug files were searched in vain. The look
+/// at the file system is only taken for stripped objects of containers.
+fn has_lost_its_root(symbolizer: &Symbolizer) -> bool {
+    let object = symbolizer.object();
+    let contents = object.contents();
+    let is_named = contents.dwarf || contents.symtab || symbolizer.has_debug_info();
+    !is_named
+        && object
+            .root()
+            .is_some_and(|root| root.try_exists().is_ok_and(|exists| !exists))
 }
 
 impl SymbolCache {
@@ -137,9 +166,8 @@ impl SymbolCache {
         match opened {
             Ok(object) => {
                 let object = Arc::new(object);
-                state
-                    .files
-                    .insert(key, FileIdentity::Object(object.build_id().clone()), 1);
+                state.files.insert(key, FileIdentity::of(&object), 1);
+                state.replace_outdone(&object);
                 let symbolizer = state.symbolizer(&object, &self.options);
                 state.evict(&self.options);
                 Ok(Arc::clone(symbolizer.object()))
@@ -188,17 +216,23 @@ impl SymbolCache {
                 .answers
                 .insert((number, elf_address), answer.clone(), weight(&answer));
         }
+        state.stats.skipped_debug_info += u64::from(answered.skipped_debug_info);
         state.evict(&self.options);
         answer
     }
 
     /// Gives the pages of all files read so far back to the page cache: for the end of a batch.
     pub fn release_pages(&self) {
-        let state = self.lock();
-        for entry in state.objects.values() {
-            if let Some(symbolizer) = &entry.symbolizer {
-                symbolizer.object().release_pages();
-            }
+        let held: Vec<Arc<Symbolizer>> = {
+            let state = self.lock();
+            let entries = state.objects.values();
+            entries
+                .filter_map(|entry| entry.symbolizer.clone())
+                .collect()
+        };
+        // Outside of the lock: each waits for its lookup under way.
+        for symbolizer in held {
+            symbolizer.release_pages();
         }
     }
 
@@ -222,8 +256,12 @@ impl SymbolCache {
     fn known_file(&self, key: &FileKey, path: &Path) -> Option<Result<Arc<ObjectFile>, Error>> {
         let mut state = self.lock();
         match state.files.get(key)? {
-            FileIdentity::Object(id) => {
-                let symbolizer = state.objects.get(&id)?.symbolizer.as_ref()?;
+            FileIdentity::Object(id, contents) => {
+                let entry = state.objects.get(&id)?;
+                if entry.is_outdone_by(contents) {
+                    return None;
+                }
+                let symbolizer = entry.symbolizer.as_ref()?;
                 Some(Ok(Arc::clone(symbolizer.object())))
             }
             FileIdentity::NotElf(reason) => {
@@ -239,7 +277,27 @@ impl SymbolCache {
     }
 }
 
+impl FileIdentity {
+    fn of(object: &ObjectFile) -> Self {
+        Self::Object(object.build_id().clone(), object.contents())
+    }
+}
+
 impl State {
+    /// Lets `object` answer for its build id from now on when it is better than the file that did,
+    /// under a new number: what the other could not name must not stay nameless.
+    fn replace_outdone(&mut self, object: &ObjectFile) {
+        let number = self.next_number;
+        let Some(entry) = self.objects.get_mut(object.build_id()) else {
+            return;
+        };
+        if !entry.is_outdone_by(object.contents()) {
+            return;
+        }
+        (entry.number, entry.symbolizer) = (number, None);
+        self.next_number = self.next_number.wrapping_add(1);
+    }
+
     fn entry(&mut self, id: &BuildId) -> &mut Entry {
         self.clock += 1;
         if !self.objects.contains_key(id) {
@@ -249,6 +307,7 @@ impl State {
             let entry = Entry {
                 number: self.next_number,
                 last_used: 0,
+                contents: Contents::default(),
                 symbolizer: None,
             };
             self.next_number = self.next_number.wrapping_add(1);
@@ -268,14 +327,15 @@ impl State {
         object: &Arc<ObjectFile>,
         options: &SymbolCacheOptions,
     ) -> Arc<Symbolizer> {
-        let symbolizer = &mut self.entry(object.build_id()).symbolizer;
-        let made = || {
-            Arc::new(Symbolizer::new(
-                Arc::clone(object),
-                options.symbolizer.clone(),
-            ))
-        };
-        Arc::clone(symbolizer.get_or_insert_with(made))
+        let entry = self.entry(object.build_id());
+        if let Some(held) = &entry.symbolizer {
+            return Arc::clone(held);
+        }
+        let made = Symbolizer::new(Arc::clone(object), options.symbolizer.clone());
+        let made = Arc::new(made);
+        entry.contents = object.contents();
+        entry.symbolizer = Some(Arc::clone(&made));
+        made
     }
 
     fn symbol_bytes(&self) -> usize {
@@ -322,8 +382,33 @@ impl State {
     }
 }
 
-/// Heap of one answer: its frames, the reference counts and the map's slot. Names belong to the
-/// symbolizer's pool.
+/// Heap of one answer: its frames with their names, the reference counts and the map's slot. Names
+/// are shared with the symbolizer's pool, but live on with the answer when that is dropped.
 fn weight(answer: &Resolution) -> usize {
-    answer.frames.len() * size_of::<SourceFrame>() + 96
+    let frames = answer.frames.iter().map(|frame| {
+        let system_name = match Arc::ptr_eq(&frame.system_name, &frame.function) {
+            true => 0,
+            false => frame.system_name.len(),
+        };
+        let file = frame.file.as_ref().map_or(0, |file| file.len());
+        size_of::<SourceFrame>() + frame.function.len() + system_name + file
+    });
+    frames.sum::<usize>() + 96
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::frame::FrameLanguage;
+
+    #[test]
+    fn names_count_in_the_weight_of_an_answer() {
+        let answer = |name: &str| Resolution {
+            frames: Arc::from([SourceFrame::named(name, FrameLanguage::Native)]),
+            source: SymbolSource::Symtab,
+            pending: false,
+        };
+        let (short, long) = (answer("f"), answer(&"f".repeat(10_001)));
+        assert!(weight(&long) >= weight(&short) + 10_000);
+    }
 }

@@ -28,22 +28,38 @@ impl Default for DebugFileSearch {
 impl DebugFileSearch {
     /// The separate debug file of `object`: first in its own root directory, then on the host; in
     /// each by debuglink, then by build id. A file is only taken when its build id equals the
-    /// object's, or, where one of the two has none, when its CRC equals that of the debuglink.
+    /// object's, or, where one of the two has none, when its CRC equals that of the debuglink. The
+    /// first with DWARF wins, else the first with a symbol table.
     pub fn find(&self, object: &ObjectFile) -> Option<Arc<ObjectFile>> {
+        let link = Debuglink::of(object);
         let roots = object.root().into_iter().chain([Path::new("/")]);
-        roots.into_iter().find_map(|root| {
-            self.by_debuglink(object, root)
-                .or_else(|| self.by_build_id(object, root))
-        })
+        let candidates = roots.flat_map(|root| {
+            let linked = link.iter().flat_map(move |link| {
+                self.link_candidates(object, link)
+                    .into_iter()
+                    .filter_map(move |path| open(root, &path))
+                    .filter(|found| matches_link(object, found, link.crc))
+            });
+            linked.chain(self.by_build_id(object, root))
+        });
+        let mut without_dwarf = None;
+        for found in candidates {
+            // A debuglink may have the name of the program that it stands in.
+            if found.key().is_some() && found.key() == object.key() {
+                continue;
+            }
+            if found.contents().dwarf {
+                return Some(found);
+            }
+            without_dwarf.get_or_insert(found);
+        }
+        without_dwarf
     }
 
     /// The file that `dwz` moved shared debug information to, named in `.gnu_debugaltlink` with its
     /// build id.
     pub fn find_supplement(&self, debug_file: &ObjectFile) -> Option<Arc<ObjectFile>> {
-        let elf = debug_file.elf()?;
-        let (name, build_id) = elf.gnu_debugaltlink().ok()??;
-        let name = relative_or_absolute(name)?;
-        let wanted = BuildId::Gnu(build_id.into());
+        let (name, wanted) = supplement_link(debug_file)?;
         let beside = debug_file.path().parent()?.join(name);
         let by_id = self
             .directories
@@ -71,31 +87,53 @@ impl DebugFileSearch {
         })
     }
 
-    fn by_debuglink(&self, object: &ObjectFile, root: &Path) -> Option<Arc<ObjectFile>> {
+    /// The paths that a debuglink may mean.
+    fn link_candidates(&self, object: &ObjectFile, link: &Debuglink) -> Vec<PathBuf> {
+        let Some(beside) = object.path().parent() else {
+            return Vec::new();
+        };
+        let inside = beside.strip_prefix("/").unwrap_or(beside);
+        let in_directories = self
+            .directories
+            .iter()
+            .map(|directory| directory.join(inside).join(&link.name));
+        let near = [
+            beside.join(&link.name),
+            beside.join(".debug").join(&link.name),
+        ];
+        near.into_iter().chain(in_directories).collect()
+    }
+}
+
+/// What `.gnu_debuglink` says.
+struct Debuglink {
+    name: PathBuf,
+    crc: u32,
+}
+
+impl Debuglink {
+    fn of(object: &ObjectFile) -> Option<Self> {
         let elf = object.elf()?;
         let (name, crc) = elf.gnu_debuglink().ok()??;
         // The link is a bare file name; anything with a directory in it was not written by a
         // linker.
         let name = Path::new(OsStr::from_bytes(name));
-        if name.components().count() != 1
-            || !matches!(name.components().next(), Some(Component::Normal(_)))
-        {
-            return None;
-        }
-        let beside = object.path().parent()?;
-        let inside = beside.strip_prefix("/").unwrap_or(beside);
-        let in_directories = self
-            .directories
-            .iter()
-            .map(|directory| directory.join(inside).join(name));
-        let candidates = [beside.join(name), beside.join(".debug").join(name)]
-            .into_iter()
-            .chain(in_directories);
-        candidates.into_iter().find_map(|path| {
-            let found = open(root, &path)?;
-            matches_link(object, &found, crc).then_some(found)
+        let is_bare = name.components().count() == 1
+            && matches!(name.components().next(), Some(Component::Normal(_)));
+        is_bare.then(|| Self {
+            name: name.into(),
+            crc,
         })
     }
+}
+
+/// Name and build id of the supplement that `debug_file` refers to in `.gnu_debugaltlink`.
+pub(crate) fn supplement_link(debug_file: &ObjectFile) -> Option<(PathBuf, BuildId)> {
+    let elf = debug_file.elf()?;
+    let (name, build_id) = elf.gnu_debugaltlink().ok()??;
+    let name = Path::new(OsStr::from_bytes(name));
+    let is_named = !name.as_os_str().is_empty();
+    is_named.then(|| (name.into(), BuildId::Gnu(build_id.into())))
 }
 
 /// `DIRECTORY/.build-id/ab/cdef….debug`.
@@ -127,8 +165,4 @@ fn open(root: &Path, path: &Path) -> Option<Arc<ObjectFile>> {
         .with_root(root.into());
     let contents = object.contents();
     (contents.dwarf || contents.symtab).then(|| Arc::new(object))
-}
-
-fn relative_or_absolute(name: &[u8]) -> Option<&Path> {
-    (!name.is_empty()).then(|| Path::new(OsStr::from_bytes(name)))
 }

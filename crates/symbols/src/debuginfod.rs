@@ -36,7 +36,7 @@ pub enum Lookup {
     Pending,
     /// Every server was asked lately and none has it.
     Absent,
-    /// A server failed lately, or too much waits already; asking again later may help.
+    /// A server or the cache directory failed lately, or too much waits already; asking again later may help.
     Unreachable,
 }
 
@@ -53,6 +53,8 @@ pub struct DebuginfodStats {
     pub absent: u64,
     /// Build ids for which a server failed.
     pub failed: u64,
+    /// Files that could not be written to the cache directory.
+    pub disk_failed: u64,
     /// Lookups refused because the queue was full.
     pub refused: u64,
 }
@@ -211,6 +213,10 @@ impl Shared {
                 Fetched::Absent => {
                     state.stats.absent += 1;
                     Status::AbsentUntil(now + self.disk.remember_absent(&digits))
+                }
+                Fetched::DiskFailed => {
+                    state.stats.disk_failed += 1;
+                    Status::UnreachableUntil(now + self.retry_after)
                 }
                 Fetched::Failed => {
                     state.stats.failed += 1;

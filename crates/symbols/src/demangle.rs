@@ -2,11 +2,16 @@
 
 use crate::frame::FrameLanguage;
 use std::borrow::Cow;
+use std::fmt;
+use std::fmt::Write;
 
-/// Longest name that is demangled, in bytes. Demangling may grow a name by orders of magnitude, and
-/// hostile names are made for that; real ones beyond this length are template noise that nobody
-/// reads.
+/// Longest name that is demangled, in bytes. Real ones beyond this length are template noise that
+/// nobody reads.
 const LONGEST_NAME: usize = 16 * 1024;
+
+/// Longest name that demangling may give, in bytes. A mangled name refers to parts of itself, and
+/// those to parts of themselves: one of eight hundred bytes can say four gigabytes.
+const LONGEST_DEMANGLED: usize = 64 * 1024;
 
 /// A name for readers and the language its mangling gives away.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,8 +22,22 @@ pub struct Demangled<'a> {
     pub language: FrameLanguage,
 }
 
+/// A text that refuses to grow beyond [`LONGEST_DEMANGLED`].
+#[derive(Default)]
+struct Limited(String);
+
+impl Write for Limited {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        if self.0.len() + text.len() > LONGEST_DEMANGLED {
+            return Err(fmt::Error);
+        }
+        self.0.push_str(text);
+        Ok(())
+    }
+}
+
 /// Demangles `raw`: Rust without its hash suffix, C++ with template and function arguments as
-/// `c++filt` prints them.
+/// `c++filt` prints them. A name that would become unreasonably long stays as it is.
 ///
 /// ```
 /// use candela_symbols::demangle::demangle;
@@ -90,7 +109,9 @@ fn demangle_rust(symbol: &str) -> Option<String> {
     if is_legacy && !has_legacy_hash(symbol) {
         return None;
     }
-    Some(format!("{demangled:#}"))
+    let mut name = Limited::default();
+    write!(name, "{demangled:#}").ok()?;
+    Some(name.0)
 }
 
 /// Legacy Rust mangling ends in `17h`, sixteen hexadecimal digits, `E`.
@@ -108,13 +129,13 @@ fn demangle_cpp(symbol: &str) -> Option<String> {
     if !symbol.starts_with("_Z") && !symbol.starts_with("__Z") {
         return None;
     }
-    // The recursion limit bounds what a hostile name can cost.
+    // The recursion limit bounds the stack that a hostile name can cost, the limited name the time.
     let parse = cpp_demangle::ParseOptions::default().recursion_limit(128);
     let print = cpp_demangle::DemangleOptions::default().recursion_limit(128);
-    cpp_demangle::Symbol::new_with_options(symbol, &parse)
-        .ok()?
-        .demangle_with_options(&print)
-        .ok()
+    let parsed = cpp_demangle::Symbol::new_with_options(symbol, &parse).ok()?;
+    let mut name = Limited::default();
+    parsed.structured_demangle(&mut name, &print).ok()?;
+    Some(name.0)
 }
 
 #[cfg(test)]
@@ -170,6 +191,23 @@ mod tests {
         ] {
             assert_eq!(name(raw), raw);
         }
+    }
+
+    #[test]
+    fn names_that_multiply_stay_mangled() {
+        // `S_` is the template, and each instance has the one before it for both arguments.
+        let instance = |step: u32| {
+            let digit = char::from_digit(step, 36).expect("below 36");
+            format!("S{}_", digit.to_ascii_uppercase())
+        };
+        let small = "_Z1f1aIiiE";
+        let mut bomb = small.to_owned();
+        for step in 0..24 {
+            let last = instance(step);
+            bomb += &format!("S_I{last}{last}E");
+        }
+        assert_eq!(name(small), "f(a<int, int>)");
+        assert_eq!(name(&bomb), bomb);
     }
 
     proptest! {

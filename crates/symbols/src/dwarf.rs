@@ -10,13 +10,14 @@ mod sections;
 mod units;
 
 use crate::frame::{FrameLanguage, SourceFrame};
-use crate::names::NamePool;
+use crate::names::{NamePool, copied_text};
 use crate::object_file::ObjectFile;
 use file::DebugFile;
 use functions::inlined_calls;
 use gimli::{Dwarf, UnitOffset, UnitRef};
 use lines::Row;
 use origins::{EntryAddress, Place};
+pub(crate) use sections::TooLarge;
 use sections::{DwarfSections, Slice};
 use self_cell::self_cell;
 use std::collections::HashMap;
@@ -71,8 +72,10 @@ impl DwarfLookup {
     pub(crate) fn load(
         object: Arc<ObjectFile>,
         supplement: Option<Arc<ObjectFile>>,
-    ) -> Option<Self> {
-        let sections = DwarfSections::load(object, supplement)?;
+    ) -> Result<Option<Self>, TooLarge> {
+        let Some(sections) = DwarfSections::load(object, supplement)? else {
+            return Ok(None);
+        };
         let sections_heap_bytes = sections.heap_bytes();
         let cell = UnitsCell::new(sections, |sections| DwarfUnits {
             main: DebugFile::new(sections.dwarf()),
@@ -80,10 +83,17 @@ impl DwarfLookup {
             supplement_dwarf: sections.supplement(),
             functions: HashMap::new(),
         });
-        Some(Self {
+        Ok(Some(Self {
             cell,
             sections_heap_bytes,
-        })
+        }))
+    }
+
+    /// Gives the pages of all files back that were read.
+    pub(crate) fn release_pages(&self) {
+        for object in self.cell.borrow_owner().objects() {
+            object.release_pages();
+        }
     }
 
     /// Frames at `address` (as linked), innermost first; empty where DWARF says nothing or is
@@ -145,7 +155,12 @@ impl<'data> DwarfUnits<'data> {
         let calls = calls.unwrap_or_default();
         let mut frames = Vec::with_capacity(calls.len() + 1);
         for call in calls.iter().rev() {
-            frames.push(self.frame(unit, call.entry, position, true, names));
+            let frame = self.frame(unit, call.entry, position, true, names);
+            // The name may stand in a supplement that is not here. A nameless box would tell
+            // nothing; where it was called from is still true of the frame around it.
+            if frame.has_name {
+                frames.push(frame);
+            }
             let file = self.main.path(unit, call.call_file, names);
             position = Some(Position {
                 file,
@@ -200,7 +215,7 @@ impl<'data> DwarfUnits<'data> {
 
     fn meet(&mut self, at: EntryAddress, names: &mut NamePool) -> KnownFunction {
         let origin = self.origin(at);
-        let raw_name = origin.name.map(|name| name.to_string_lossy());
+        let raw_name = origin.name.map(|name| copied_text(name.slice()));
         let dwarf_language = self
             .main
             .unit(at.unit)

@@ -16,11 +16,17 @@ use bytes::Bytes;
 use layout::{Layout, Version};
 use module_data::ModuleData;
 use object::{Object, ObjectSection};
+use std::cell::Cell;
 use std::ops::Range;
 
 /// Deepest chain of inlined calls that is followed; Go's inliner stops far earlier, a hostile table
 /// does not.
 const DEEPEST_INLINING: usize = 256;
+
+/// Steps of all tables that are followed for one address. Functions of a megabyte of code have some
+/// tens of thousands in each of their tables; a hostile table has as many as the file has bytes, for
+/// each of the inlined calls.
+const MOST_STEPS: u32 = 4 << 20;
 
 /// `PCDATA_InlTreeIndex` of `internal/abi/symtab.go`.
 const PCDATA_INLINE_INDEX: u32 = 2;
@@ -36,6 +42,16 @@ pub(crate) struct GoTable {
     /// Address of `runtime.text`, which function entries count from since Go 1.18.
     text_start: u64,
     module_data: Option<ModuleData>,
+}
+
+/// One address being looked up.
+#[derive(Clone, Copy)]
+struct Search<'data> {
+    object: &'data ObjectFile,
+    /// The table.
+    data: Bytes<'data>,
+    /// How many more steps of tables are followed.
+    steps_left: &'data Cell<u32>,
 }
 
 /// One function's record (`_func`).
@@ -61,19 +77,40 @@ struct Call {
     inlined: bool,
 }
 
+/// Where the pclntab lies in the file, and its address.
+fn find_table(object: &ObjectFile, elf: &object::File<'_>) -> Option<(Range<usize>, u64)> {
+    for name in [".gopclntab", ".data.rel.ro.gopclntab"] {
+        if let Some(section) = elf.section_by_name(name) {
+            return Some((bytes_in_file(&section)?, section.address()));
+        }
+    }
+    // The external linkers of Go 1.25 and older fold the table into .data.rel.ro, where only its
+    // header tells it apart. What lies behind the table there does no harm.
+    elf.section_by_name(".go.buildinfo")?;
+    let section = elf.section_by_name(".data.rel.ro")?;
+    let bytes = bytes_in_file(&section)?;
+    let data = object.data().get(bytes.clone())?;
+    let offset = (0..data.len())
+        .step_by(8)
+        .find(|offset| Layout::parse(Bytes(&data[*offset..])).is_some())?;
+    let address = section.address().checked_add(offset as u64)?;
+    Some((bytes.start + offset..bytes.end, address))
+}
+
+fn bytes_in_file(section: &object::Section<'_, '_>) -> Option<Range<usize>> {
+    let (start, size) = section.file_range()?;
+    let start = usize::try_from(start).ok()?;
+    Some(start..start.checked_add(usize::try_from(size).ok()?)?)
+}
+
 impl GoTable {
     /// Finds the tables of a Go object; `None` when there are none or their version is unknown.
     pub(crate) fn load(object: &ObjectFile) -> Option<Self> {
         let elf = object.elf()?;
-        let section = [".gopclntab", ".data.rel.ro.gopclntab"]
-            .iter()
-            .find_map(|name| elf.section_by_name(name))?;
-        let (start, size) = section.file_range()?;
-        let start = usize::try_from(start).ok()?;
-        let table = start..start.checked_add(usize::try_from(size).ok()?)?;
+        let (table, address) = find_table(object, &elf)?;
         let data = Bytes(object.data().get(table.clone())?);
         let layout = Layout::parse(data)?;
-        let module_data = ModuleData::find(object, &elf, section.address(), layout.version);
+        let module_data = ModuleData::find(object, &elf, address, layout.version);
         let text_start = match (module_data, elf.section_by_name(".text")) {
             (Some(found), _) => found.text,
             // Without cgo the section starts with Go's text; with cgo the module data is at hand.
@@ -96,10 +133,15 @@ impl GoTable {
     ) -> Option<Vec<SourceFrame>> {
         let data = Bytes(object.data().get(self.table.clone())?);
         let function = self.find_function(data, address)?;
-        let calls = self.calls(object, data, &function, address);
+        let search = Search {
+            object,
+            data,
+            steps_left: &Cell::new(MOST_STEPS),
+        };
+        let calls = self.calls(search, &function, address);
         let frames: Vec<_> = calls
             .iter()
-            .filter_map(|call| self.frame(data, &function, call, names))
+            .filter_map(|call| self.frame(search, &function, call, names))
             .collect();
         (frames.len() == calls.len()).then_some(frames)
     }
@@ -161,19 +203,12 @@ impl GoTable {
     /// The inlined calls at `address` and the function itself, innermost first. Each inlined call
     /// names the instruction in the function that stands for its call site, and that instruction
     /// may be inlined again.
-    fn calls(
-        &self,
-        object: &ObjectFile,
-        data: Bytes<'_>,
-        function: &Function,
-        address: u64,
-    ) -> Vec<Call> {
+    fn calls(&self, search: Search<'_>, function: &Function, address: u64) -> Vec<Call> {
         let mut calls = Vec::new();
         let mut address = address;
-        if let Some(tree_at) = self.inline_tree(object, data, function) {
+        if let Some(tree_at) = self.inline_tree(search.object, search.data, function) {
             while calls.len() < DEEPEST_INLINING {
-                let Some((call, parent)) =
-                    self.inlined_call(object, data, function, tree_at, address)
+                let Some((call, parent)) = self.inlined_call(search, function, tree_at, address)
                 else {
                     break;
                 };
@@ -193,15 +228,14 @@ impl GoTable {
 
     fn inlined_call(
         &self,
-        object: &ObjectFile,
-        data: Bytes<'_>,
+        search: Search<'_>,
         function: &Function,
         tree_at: usize,
         address: u64,
     ) -> Option<(Call, u64)> {
-        let table = self.pc_data(data, function, PCDATA_INLINE_INDEX)?;
-        let index = usize::try_from(self.pc_value(data, function, table, address)?).ok()?;
-        let file = Bytes(object.data());
+        let table = self.pc_data(search.data, function, PCDATA_INLINE_INDEX)?;
+        let index = usize::try_from(self.pc_value(search, function, table, address)?).ok()?;
+        let file = Bytes(search.object.data());
         let (call, parent_offset) = match self.layout.version {
             // parent i16, funcID u8, pad, file, line, name, parentPc
             Version::Go116 | Version::Go118 => {
@@ -286,7 +320,7 @@ impl GoTable {
     /// is none.
     fn pc_value(
         &self,
-        data: Bytes<'_>,
+        search: Search<'_>,
         function: &Function,
         table: u32,
         address: u64,
@@ -296,12 +330,15 @@ impl GoTable {
         let mut reached = function.entry;
         let mut first = true;
         loop {
-            let (step, after_step) = data.varint(at)?;
+            search
+                .steps_left
+                .set(search.steps_left.get().checked_sub(1)?);
+            let (step, after_step) = search.data.varint(at)?;
             if step == 0 && !first {
                 return None;
             }
             first = false;
-            let (distance, after_distance) = data.varint(after_step)?;
+            let (distance, after_distance) = search.data.varint(after_step)?;
             let signed = (step >> 1) as i32 ^ -((step & 1) as i32);
             value = value.wrapping_add(signed);
             reached = reached.checked_add(u64::from(distance) * u64::from(self.layout.quantum))?;
@@ -314,19 +351,20 @@ impl GoTable {
 
     fn frame(
         &self,
-        data: Bytes<'_>,
+        search: Search<'_>,
         function: &Function,
         call: &Call,
         names: &mut NamePool,
     ) -> Option<SourceFrame> {
-        let name = data.text(self.layout.names.checked_add(call.name_offset as usize)?)?;
+        let name_at = self.layout.names.checked_add(call.name_offset as usize)?;
+        let name = search.data.text(name_at)?;
         let file = self
-            .file(data, function, call.address)
-            .map(|file| names.path(file));
+            .file(search, function, call.address)
+            .map(|file| names.path(&file));
         let line = self
-            .pc_value(data, function, function.pc_line, call.address)
+            .pc_value(search, function, function.pc_line, call.address)
             .unwrap_or(0);
-        let shared = names.function(name);
+        let shared = names.function(&name);
         Some(SourceFrame {
             function: shared.name,
             system_name: shared.system_name,
@@ -340,13 +378,9 @@ impl GoTable {
     }
 
     /// File numbers count inside the compilation unit; `cutab` has each one's offset in `filetab`.
-    fn file<'data>(
-        &self,
-        data: Bytes<'data>,
-        function: &Function,
-        address: u64,
-    ) -> Option<&'data str> {
-        let number = self.pc_value(data, function, function.pc_file, address)?;
+    fn file(&self, search: Search<'_>, function: &Function, address: u64) -> Option<String> {
+        let data = search.data;
+        let number = self.pc_value(search, function, function.pc_file, address)?;
         let slot = (function.unit_offset as usize)
             .checked_add(number as usize)?
             .checked_mul(4)?;
@@ -355,5 +389,40 @@ impl GoTable {
             return None;
         }
         data.text(self.layout.files.checked_add(offset as usize)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    #[test]
+    fn a_table_of_endless_steps_is_given_up() {
+        let program = std::env::current_exe().expect("/proc is mounted");
+        let object = ObjectFile::open(Path::new(&program)).expect("an ELF file");
+        // A header, then steps that change the value and stand still.
+        let mut bytes = vec![0_u8; 128];
+        bytes[..8].copy_from_slice(&[0xf1, 0xff, 0xff, 0xff, 0, 0, 1, 8]);
+        let table_at = bytes.len();
+        bytes.extend([2, 0].repeat(MOST_STEPS as usize + 10));
+        let data = Bytes(&bytes);
+        let table = GoTable {
+            table: 0..bytes.len(),
+            layout: Layout::parse(data).expect("a header"),
+            text_start: 0,
+            module_data: None,
+        };
+        let function = table
+            .function(data, 0, table_at)
+            .expect("any bytes will do");
+        let search = Search {
+            object: &object,
+            data,
+            steps_left: &Cell::new(MOST_STEPS),
+        };
+        let pc_table = u32::try_from(table_at).expect("it is small");
+        assert_eq!(table.pc_value(search, &function, pc_table, 1), None);
+        assert_eq!(search.steps_left.get(), 0);
     }
 }

@@ -44,6 +44,7 @@ mod frame;
 mod generations;
 mod gopclntab;
 pub mod kallsyms;
+mod mapped_file;
 mod mini_debug_info;
 mod names;
 mod object_file;

@@ -22,6 +22,13 @@ pub(crate) struct Function {
     pub(crate) language: FrameLanguage,
 }
 
+/// A copy of `bytes` as text, with replacement characters where it is none. The bytes may lie in a
+/// mapped file that changes at any moment, so the copy is checked and not the original.
+pub(crate) fn copied_text(bytes: &[u8]) -> String {
+    let copied = String::from_utf8(bytes.to_vec());
+    copied.unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
+}
+
 impl NamePool {
     /// The shared names of the function whose raw name is `system_name`.
     pub(crate) fn function(&mut self, system_name: &str) -> Function {

@@ -2,19 +2,15 @@
 
 use crate::build_id::BuildId;
 use crate::error::Error;
+use crate::mapped_file::MappedFile;
 use crate::segments::{self, LoadSegment};
-use memmap2::Mmap;
 use object::read::elf::{ElfFile, FileHeader};
-use object::{Object, ObjectSection};
+use object::{CompressionFormat, Object, ObjectSection};
 use std::borrow::Cow;
 use std::fmt;
 use std::fs::{File, Metadata};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-
-/// Largest size of one section after decompression, in bytes. A profiler does not spend more memory
-/// on one file's names; the largest debug sections in the field are below it.
-const LARGEST_DECOMPRESSED_SECTION: u64 = 2 << 30;
 
 /// Identity of a file's contents before its build id is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -60,13 +56,14 @@ pub struct ObjectFile {
     bytes: ObjectBytes,
     path: PathBuf,
     root: Option<PathBuf>,
+    key: Option<FileKey>,
     build_id: BuildId,
     segments: Box<[LoadSegment]>,
     contents: Contents,
 }
 
 enum ObjectBytes {
-    Mapped(Mmap),
+    Mapped(MappedFile),
     Owned(Vec<u8>),
 }
 
@@ -95,13 +92,10 @@ impl ObjectFile {
         if metadata.len() == 0 {
             return Err(Error::not_elf(path, &"it is empty"));
         }
-        // SAFETY: the mapping is private and read-only, and nothing here relies on its bytes
-        // staying equal between two reads: every read is bounds-checked against the mapped length.
-        // What remains is a file truncated while mapped, which raises SIGBUS. The kernel refuses
-        // that for running executables (ETXTBSY), and package managers and linkers replace
-        // libraries and debug files by rename, which leaves the mapped inode alone.
-        let mapped = unsafe { Mmap::map(file) }.map_err(|error| Error::io(path, error))?;
-        Self::from_object_bytes(ObjectBytes::Mapped(mapped), path)
+        let mapped = MappedFile::map(file).map_err(|error| Error::io(path, error))?;
+        let mut object = Self::from_object_bytes(ObjectBytes::Mapped(mapped), path)?;
+        object.key = Some(FileKey::of(&metadata));
+        Ok(object)
     }
 
     /// Takes an ELF image from memory, e.g. the vDSO or a decompressed section. `name` stands in
@@ -122,6 +116,7 @@ impl ObjectFile {
             bytes,
             path: path.into(),
             root: None,
+            key: None,
             build_id: parsed.build_id,
             segments: parsed.segments,
             contents: parsed.contents,
@@ -144,6 +139,11 @@ impl ObjectFile {
     /// The root directory that [`path`](Self::path) is meant in, when it is not ours.
     pub fn root(&self) -> Option<&Path> {
         self.root.as_deref()
+    }
+
+    /// The identity of the file; `None` for an image from memory.
+    pub(crate) fn key(&self) -> Option<FileKey> {
+        self.key
     }
 
     /// The identity of the contents.
@@ -189,10 +189,7 @@ impl ObjectFile {
         let ObjectBytes::Mapped(mapped) = &self.bytes else {
             return;
         };
-        // SAFETY: the mapping is of a file and never written, so dropping its pages loses no
-        // content: the next access reads the same bytes from the file.
-        let released = unsafe { mapped.unchecked_advise(memmap2::UncheckedAdvice::DontNeed) };
-        if let Err(error) = released {
+        if let Err(error) = mapped.release_pages() {
             tracing::debug!(path = %self.path.display(), %error, "pages not released");
         }
     }
@@ -227,24 +224,31 @@ impl fmt::Debug for ObjectFile {
 impl ObjectBytes {
     fn as_slice(&self) -> &[u8] {
         match self {
-            Self::Mapped(mapped) => mapped,
+            Self::Mapped(mapped) => mapped.as_slice(),
             Self::Owned(bytes) => bytes,
         }
     }
 }
 
 /// The contents of a section, decompressed where they are compressed; `None` when the section is
-/// absent, empty or unreasonable.
+/// absent, empty or damaged. How much it may cost is for the caller to know, by
+/// [`unpacked_size`].
 pub(crate) fn section_data<'data>(
     elf: &object::File<'data>,
     name: &str,
 ) -> Option<Cow<'data, [u8]>> {
     let compressed = elf.section_by_name(name)?.compressed_data().ok()?;
-    if compressed.uncompressed_size > LARGEST_DECOMPRESSED_SECTION {
-        return None;
-    }
     let data = compressed.decompress().ok()?;
     (!data.is_empty()).then_some(data)
+}
+
+/// How much memory [`section_data`] takes; nothing for a section that is not compressed.
+pub(crate) fn unpacked_size(elf: &object::File<'_>, name: &str) -> u64 {
+    let section = elf.section_by_name(name);
+    let contents = section.and_then(|section| section.compressed_data().ok());
+    contents
+        .filter(|contents| contents.format != CompressionFormat::None)
+        .map_or(0, |contents| contents.uncompressed_size)
 }
 
 enum ParsedElf<'data> {

@@ -21,9 +21,21 @@ pub(crate) enum TableKind {
 #[derive(Debug, Default)]
 pub(crate) struct SymbolTable {
     ranges: Vec<NamedRange>,
-    /// Where the string table starts in the file.
-    names_start: usize,
+    names: StringTable,
 }
+
+/// Where the names lie in the file.
+#[derive(Debug, Clone, Copy, Default)]
+struct StringTable {
+    start: usize,
+    end: usize,
+}
+
+/// Longest name that is read, in bytes. Tables without any NUL make each name as long as the file.
+const LONGEST_NAME: usize = 64 * 1024;
+
+/// Underscores that count when the nicest of several names is chosen.
+const MOST_UNDERSCORES: usize = 64;
 
 impl SymbolTable {
     /// Reads the table of `object`; empty when there is none that can be read.
@@ -37,17 +49,14 @@ impl SymbolTable {
     }
 
     /// The symbol that covers `address`.
-    pub(crate) fn find<'data>(
-        &self,
-        object: &'data ObjectFile,
-        address: u64,
-    ) -> Option<&'data str> {
+    pub(crate) fn find(&self, object: &ObjectFile, address: u64) -> Option<String> {
         let after = self.ranges.partition_point(|range| range.start <= address);
         let range = self.ranges.get(after.checked_sub(1)?)?;
         if address - range.start >= u64::from(range.size) {
             return None;
         }
-        std::str::from_utf8(name_at(object.data(), self.names_start, range.name)?).ok()
+        // Copied before it is checked to be text: the file may change between the two.
+        String::from_utf8(self.names.name_at(object.data(), range.name)?.to_vec()).ok()
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -72,7 +81,7 @@ impl SymbolTable {
             .elf_section_table()
             .section(symbols.string_section())
             .ok()?;
-        let names_start = usize::try_from(strings.sh_offset(endian).into()).ok()?;
+        let names = StringTable::of(strings.sh_offset(endian), strings.sh_size(endian))?;
         let sections = CodeSections::of(elf);
         let mut candidates = Vec::new();
         for (index, symbol) in symbols.enumerate() {
@@ -93,9 +102,7 @@ impl SymbolTable {
                 continue;
             };
             // `$x` and the like mark instruction sets on ARM and RISC-V; they name nothing.
-            if is_label
-                && name_at(data, names_start, name).is_none_or(|name| name.starts_with(b"$"))
-            {
+            if is_label && names.first_bytes(data, name, 1) == b"$" {
                 continue;
             }
             let sized = size > 0;
@@ -118,23 +125,36 @@ impl SymbolTable {
             });
         }
         let underscores = |name: u32| {
-            let bytes = data
-                .get(names_start.saturating_add(name as usize)..)
-                .unwrap_or_default();
+            let bytes = names.first_bytes(data, name, MOST_UNDERSCORES);
             bytes.iter().take_while(|byte| **byte == b'_').count()
         };
         Some(Self {
             ranges: flatten(candidates, underscores),
-            names_start,
+            names,
         })
     }
 }
 
-/// The NUL-terminated name at `offset` of the string table.
-fn name_at(data: &[u8], names_start: usize, offset: u32) -> Option<&[u8]> {
-    let bytes = data.get(names_start.checked_add(offset as usize)?..)?;
-    let end = bytes.iter().position(|byte| *byte == 0)?;
-    (end > 0).then(|| &bytes[..end])
+impl StringTable {
+    fn of(start: impl Into<u64>, size: impl Into<u64>) -> Option<Self> {
+        let start = usize::try_from(start.into()).ok()?;
+        let end = start.checked_add(usize::try_from(size.into()).ok()?)?;
+        Some(Self { start, end })
+    }
+
+    /// The NUL-terminated name at `offset`.
+    fn name_at(self, data: &[u8], offset: u32) -> Option<&[u8]> {
+        let bytes = self.first_bytes(data, offset, LONGEST_NAME);
+        let end = bytes.iter().position(|byte| *byte == 0)?;
+        (end > 0).then(|| &bytes[..end])
+    }
+
+    /// At most `count` bytes from `offset` on; fewer at the end of the table.
+    fn first_bytes(self, data: &[u8], offset: u32, count: usize) -> &[u8] {
+        let start = self.start.saturating_add(offset as usize);
+        let end = start.saturating_add(count).min(self.end).min(data.len());
+        data.get(start..end).unwrap_or_default()
+    }
 }
 
 /// Start and end addresses of the sections that hold code, by section index.
@@ -156,5 +176,26 @@ impl CodeSections {
     fn end_of(&self, index: usize, address: u64) -> Option<u64> {
         let (start, end) = (*self.0.get(index)?)?;
         (start <= address && address < end).then_some(end)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_end_with_their_table_and_at_a_limit() {
+        let mut data = vec![b'_'; 1 << 20];
+        data[..8].copy_from_slice(b"\0main\0ab");
+        let table = StringTable::of(0_u64, 8_u64).expect("it is small");
+        assert_eq!(table.name_at(&data, 1), Some(&b"main"[..]));
+        assert_eq!(table.name_at(&data, 6), None, "no end within the table");
+        let endless = StringTable::of(0_u64, 1_u64 << 20).expect("it is small");
+        assert_eq!(
+            endless.first_bytes(&data, 10, LONGEST_NAME).len(),
+            LONGEST_NAME
+        );
+        assert_eq!(endless.name_at(&data, 10), None);
+        assert_eq!(endless.name_at(&data, u32::MAX), None);
     }
 }

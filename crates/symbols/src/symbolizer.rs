@@ -1,8 +1,9 @@
 //! Names for the addresses of one object, from the best source that knows them.
 
-use crate::debug_files::DebugFileSearch;
+use crate::build_id::BuildId;
+use crate::debug_files::{DebugFileSearch, supplement_link};
 use crate::debuginfod::{Debuginfod, Lookup};
-use crate::dwarf::{DwarfFrame, DwarfLookup};
+use crate::dwarf::{DwarfFrame, DwarfLookup, TooLarge};
 use crate::frame::{FrameLanguage, Resolution, SourceFrame, SymbolSource};
 use crate::gopclntab::GoTable;
 use crate::mini_debug_info;
@@ -11,8 +12,8 @@ use crate::object_file::ObjectFile;
 use crate::symbol_table::{SymbolTable, TableKind};
 use std::cell::OnceCell;
 use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Where a [`Symbolizer`] may look beside the object itself.
 #[derive(Debug, Clone, Default)]
@@ -34,6 +35,7 @@ pub struct Symbolizer {
     object: Arc<ObjectFile>,
     sources: Mutex<Sources>,
     heap_bytes: AtomicUsize,
+    has_debug_info: AtomicBool,
 }
 
 impl Symbolizer {
@@ -45,6 +47,7 @@ impl Symbolizer {
             object,
             sources,
             heap_bytes,
+            has_debug_info: AtomicBool::new(false),
         }
     }
 
@@ -61,8 +64,10 @@ impl Symbolizer {
 
     /// As [`resolve`](Self::resolve), and whether to keep the answer.
     pub(crate) fn answer(&self, elf_address: u64) -> Answer {
-        let mut sources = self.sources.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut sources = self.lock();
         let answer = sources.resolve(elf_address);
+        self.has_debug_info
+            .store(sources.has_debug_info(), Ordering::Relaxed);
         self.heap_bytes
             .store(sources.heap_bytes(), Ordering::Relaxed);
         answer
@@ -72,12 +77,29 @@ impl Symbolizer {
     pub fn heap_bytes(&self) -> usize {
         self.heap_bytes.load(Ordering::Relaxed)
     }
+
+    /// Gives the pages of the object and of all its debug files that were read back to the page
+    /// cache. Waits for a lookup that is under way.
+    pub fn release_pages(&self) {
+        self.lock().release_pages();
+    }
+
+    /// Whether DWARF or a full symbol table was found so far, wherever it lies.
+    pub(crate) fn has_debug_info(&self) -> bool {
+        self.has_debug_info.load(Ordering::Relaxed)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Sources> {
+        self.sources.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// An answer, and whether a later one may be better.
 pub(crate) struct Answer {
     pub(crate) resolution: Resolution,
     pub(crate) is_final: bool,
+    /// This lookup found that the object's DWARF is too large to be unpacked.
+    pub(crate) skipped_debug_info: bool,
 }
 
 #[derive(Debug)]
@@ -92,6 +114,9 @@ struct Sources {
     go: OnceCell<Option<GoTable>>,
     dynsym: OnceCell<Option<NamedTable>>,
     debuginfod_answered: bool,
+    /// The supplement that the DWARF refers to and that is not here yet.
+    missing_supplement: Option<BuildId>,
+    skipped_debug_info: bool,
     names: NamePool,
 }
 
@@ -108,7 +133,7 @@ impl NamedTable {
         (!table.is_empty()).then_some(Self { object, table })
     }
 
-    fn find(&self, address: u64) -> Option<&str> {
+    fn find(&self, address: u64) -> Option<String> {
         self.table.find(&self.object, address)
     }
 }
@@ -132,6 +157,8 @@ impl Sources {
             go: OnceCell::new(),
             dynsym: OnceCell::new(),
             debuginfod_answered: false,
+            missing_supplement: None,
+            skipped_debug_info: false,
             names: NamePool::default(),
         }
     }
@@ -146,6 +173,7 @@ impl Sources {
             return Answer {
                 resolution: Resolution::unknown(false),
                 is_final: true,
+                skipped_debug_info: false,
             };
         }
         let mut local = self.resolve_locally(address);
@@ -156,33 +184,39 @@ impl Sources {
         if matches!(asked, Asked::NewDebugFile) {
             local = self.resolve_locally(address);
         }
+        let asked_for_supplement = self.ask_for_supplement();
+        if matches!(asked_for_supplement, Asked::NewDebugFile) {
+            local = self.resolve_locally(address);
+        }
+        let asked = [asked, asked_for_supplement];
+        let pending = asked.iter().any(|it| matches!(it, Asked::Pending));
+        let is_unreachable = asked.iter().any(|it| matches!(it, Asked::Unreachable));
+        Answer {
+            resolution: self.resolution(local, address, pending),
+            is_final: !pending && !is_unreachable,
+            skipped_debug_info: std::mem::take(&mut self.skipped_debug_info),
+        }
+    }
+
+    /// The answer as far as it is known, with `.dynsym` as the last resort.
+    fn resolution(&mut self, local: Local, address: u64, pending: bool) -> Resolution {
         let position = match local {
             Local::Known(resolution) => {
-                return Answer {
-                    resolution,
-                    is_final: true,
+                return Resolution {
+                    pending,
+                    ..resolution
                 };
             }
             Local::Nameless(position) => position,
         };
-        let pending = matches!(asked, Asked::Pending);
-        let is_final = !pending && !matches!(asked, Asked::Unreachable);
         let Some(name) = self.dynsym_name(address) else {
-            let resolution = Resolution::unknown(pending);
-            return Answer {
-                resolution,
-                is_final,
-            };
+            return Resolution::unknown(pending);
         };
         let frame = named_frame(&name, position, &mut self.names);
-        let resolution = Resolution {
+        Resolution {
             frames: Arc::from([frame]),
             source: SymbolSource::Dynsym,
             pending,
-        };
-        Answer {
-            resolution,
-            is_final,
         }
     }
 
@@ -233,20 +267,35 @@ impl Sources {
     }
 
     fn dwarf_frames(&mut self, address: u64) -> Vec<DwarfFrame> {
-        self.dwarf.get_or_init(|| self.load_dwarf());
+        if self.dwarf.get().is_none() {
+            self.dwarf = OnceCell::from(self.load_dwarf(None));
+        }
         match self.dwarf.get_mut() {
             Some(Some(dwarf)) => dwarf.frames(address, &mut self.names),
             _ => Vec::new(),
         }
     }
 
-    fn load_dwarf(&self) -> Option<DwarfLookup> {
+    /// Loads the DWARF with the supplement that was fetched for it, or with the one on disk.
+    fn load_dwarf(&mut self, fetched_supplement: Option<Arc<ObjectFile>>) -> Option<DwarfLookup> {
         let file = match self.object.contents().dwarf {
             true => Arc::clone(&self.object),
             false => Arc::clone(self.debug_file()?),
         };
-        let supplement = self.options.debug_files.find_supplement(&file);
-        DwarfLookup::load(file, supplement)
+        let supplement =
+            fetched_supplement.or_else(|| self.options.debug_files.find_supplement(&file));
+        self.missing_supplement = match supplement {
+            Some(_) => None,
+            None => supplement_link(&file).map(|(_, build_id)| build_id),
+        };
+        DwarfLookup::load(file, supplement).unwrap_or_else(|TooLarge { unpacked_bytes }| {
+            self.skipped_debug_info = true;
+            tracing::warn!(
+                path = %self.object.path().display(), unpacked_bytes,
+                "compressed DWARF is too large to be unpacked; functions are named by symbol tables"
+            );
+            None
+        })
     }
 
     fn debug_file(&self) -> Option<&Arc<ObjectFile>> {
@@ -269,7 +318,7 @@ impl Sources {
     }
 
     fn symtab_name(&self, address: u64) -> Option<String> {
-        Some(self.symtab()?.find(address)?.to_owned())
+        self.symtab()?.find(address)
     }
 
     /// Only of objects without a full symbol table: what is in `.dynsym` is in `.symtab` too.
@@ -280,7 +329,7 @@ impl Sources {
         let table = self
             .dynsym
             .get_or_init(|| NamedTable::read(Arc::clone(&self.object), TableKind::Dynamic));
-        Some(table.as_ref()?.find(address)?.to_owned())
+        table.as_ref()?.find(address)
     }
 
     fn mini_debug_info_name(&self, address: u64) -> Option<String> {
@@ -291,7 +340,7 @@ impl Sources {
             let inner = Arc::new(mini_debug_info::read(&self.object)?);
             NamedTable::read(inner, TableKind::Full)
         });
-        Some(table.as_ref()?.find(address)?.to_owned())
+        table.as_ref()?.find(address)
     }
 
     fn go_frames(&mut self, address: u64) -> Option<Vec<SourceFrame>> {
@@ -310,8 +359,7 @@ impl Sources {
         else {
             return Asked::NothingNew;
         };
-        let has_debug_info = matches!(self.dwarf.get(), Some(Some(_))) || self.symtab().is_some();
-        if has_debug_info {
+        if self.has_debug_info() || self.symtab().is_some() {
             self.debuginfod_answered = true;
             return Asked::NothingNew;
         }
@@ -323,13 +371,52 @@ impl Sources {
             Lookup::Absent => return Asked::NothingNew,
         };
         self.debuginfod_answered = true;
-        let Some(file) = open_fetched(&path, &self.object) else {
+        let Some(file) = open_fetched(&path, self.object.build_id()) else {
             return Asked::NothingNew;
         };
         self.debug_file = OnceCell::from(Some(Arc::new(file)));
         self.dwarf = OnceCell::new();
         self.symtab = OnceCell::new();
         Asked::NewDebugFile
+    }
+
+    /// Asks debuginfod for the parts that `dwz` moved out of the DWARF at hand.
+    fn ask_for_supplement(&mut self) -> Asked {
+        let (Some(build_id), Some(client)) = (&self.missing_supplement, &self.options.debuginfod)
+        else {
+            return Asked::NothingNew;
+        };
+        let path = match client.debug_file(build_id) {
+            Lookup::Found(path) => path,
+            Lookup::Pending => return Asked::Pending,
+            Lookup::Unreachable => return Asked::Unreachable,
+            Lookup::Absent => return Asked::NothingNew,
+        };
+        let opened = open_fetched(&path, build_id);
+        self.missing_supplement = None;
+        let Some(file) = opened else {
+            return Asked::NothingNew;
+        };
+        self.dwarf = OnceCell::from(self.load_dwarf(Some(Arc::new(file))));
+        Asked::NewDebugFile
+    }
+
+    fn has_debug_info(&self) -> bool {
+        let has_dwarf = matches!(self.dwarf.get(), Some(Some(_)));
+        has_dwarf || matches!(self.symtab.get(), Some(Some(_)))
+    }
+
+    fn release_pages(&self) {
+        self.object.release_pages();
+        if let Some(Some(debug_file)) = self.debug_file.get() {
+            debug_file.release_pages();
+        }
+        if let Some(Some(dwarf)) = self.dwarf.get() {
+            dwarf.release_pages();
+        }
+        if let Some(Some(symtab)) = self.symtab.get() {
+            symtab.object.release_pages();
+        }
     }
 
     fn heap_bytes(&self) -> usize {
@@ -379,12 +466,12 @@ fn named_frame(
     }
 }
 
-fn open_fetched(path: &Path, object: &ObjectFile) -> Option<ObjectFile> {
+fn open_fetched(path: &Path, wanted: &BuildId) -> Option<ObjectFile> {
     match ObjectFile::open(path) {
-        Ok(file) if file.build_id() == object.build_id() => Some(file),
+        Ok(file) if file.build_id() == wanted => Some(file),
         Ok(file) => {
             tracing::warn!(
-                path = %path.display(), wanted = %object.build_id(), given = %file.build_id(),
+                path = %path.display(), %wanted, given = %file.build_id(),
                 "debuginfod served a file with another build id; it is not used"
             );
             None

@@ -2,7 +2,7 @@
 
 use super::disk::DiskCache;
 use super::options::{Clock, DebuginfodOptions};
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
@@ -42,12 +42,16 @@ pub(super) enum Fetched {
     Absent,
     /// At least one server could not be asked.
     Failed,
+    /// The cache directory could not be written.
+    DiskFailed,
 }
 
 /// Why one server gave nothing.
 enum Miss {
     Unknown,
     Failed(String),
+    /// No fault of the server's, and no other server can help.
+    Disk(io::Error),
 }
 
 impl Servers {
@@ -88,6 +92,13 @@ impl Servers {
                     return Fetched::File { path, size };
                 }
                 Err(Miss::Unknown) => {}
+                Err(Miss::Disk(error)) => {
+                    tracing::warn!(
+                        build_id = digits, %error,
+                        "a debug file could not be written to the cache directory"
+                    );
+                    return Fetched::DiskFailed;
+                }
                 Err(Miss::Failed(reason)) => {
                     all_answered = false;
                     server.rest_until(clock() + self.retry_after);
@@ -133,9 +144,8 @@ impl Servers {
             .into_body()
             .into_reader()
             .take(self.max_file_bytes + 1);
-        let failed = |error: io::Error| Miss::Failed(error.to_string());
-        let mut incoming = disk.begin(digits).map_err(failed)?;
-        let size = io::copy(&mut body, &mut incoming.file).map_err(failed)?;
+        let mut incoming = disk.begin(digits).map_err(Miss::Disk)?;
+        let size = copy(&mut body, &mut incoming.file)?;
         if size > self.max_file_bytes {
             return Err(Miss::Unknown);
         }
@@ -143,7 +153,36 @@ impl Servers {
             // An empty file would read as an absence; the next server may do better.
             return Err(Miss::Unknown);
         }
-        Ok((incoming.commit().map_err(failed)?, size))
+        match incoming.build_id() {
+            Some(given) if given.gnu_hex().as_deref() == Some(digits) => {}
+            Some(given) => {
+                tracing::warn!(
+                    server = server.base,
+                    build_id = digits,
+                    %given,
+                    "a debuginfod server gave a file with another build id; it is not used"
+                );
+                return Err(Miss::Unknown);
+            }
+            None => return Err(Miss::Failed("what it sent is no ELF file".to_owned())),
+        }
+        Ok((incoming.commit().map_err(Miss::Disk)?, size))
+    }
+}
+
+/// As [`io::copy`], but says which side failed.
+fn copy(from: &mut impl Read, to: &mut impl Write) -> Result<u64, Miss> {
+    let mut buffer = vec![0; 64 * 1024];
+    let mut copied = 0;
+    loop {
+        let count = match from.read(&mut buffer) {
+            Ok(0) => return Ok(copied),
+            Ok(count) => count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(Miss::Failed(error.to_string())),
+        };
+        to.write_all(&buffer[..count]).map_err(Miss::Disk)?;
+        copied += count as u64;
     }
 }
 

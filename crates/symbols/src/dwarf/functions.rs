@@ -1,6 +1,6 @@
 //! A unit's functions, and the calls inlined into one of them.
 
-use super::ranges::EntryRanges;
+use super::ranges::{EntryRanges, RangeBudget};
 use super::sections::Slice;
 use gimli::{AttributeValue, UnitOffset, UnitRef};
 
@@ -8,8 +8,12 @@ use gimli::{AttributeValue, UnitOffset, UnitRef};
 /// not.
 const DEEPEST_INLINING: usize = 256;
 
-/// Function ranges kept of one unit; the largest real units have a tenth of it.
+/// Function ranges looked at in one unit; the largest real units have a tenth of it.
 const MOST_RANGES: usize = 4 << 20;
+
+/// Ranges of inlined calls looked at for one address; the largest real functions have a tenth of
+/// it.
+const MOST_CALL_RANGES: usize = 1 << 20;
 
 /// Address ranges of a unit's functions. The calls inlined into them are read again for each
 /// address: that costs microseconds once per address, where a table of them would cost more memory
@@ -70,7 +74,8 @@ impl FunctionTable {
 
     fn read_entries(&mut self, unit: UnitRef<'_, Slice<'_>>) -> gimli::Result<()> {
         let mut entries = unit.entries_raw(None)?;
-        while !entries.is_empty() && self.ranges.len() < MOST_RANGES {
+        let mut budget = RangeBudget(MOST_RANGES);
+        while !entries.is_empty() && !budget.is_spent() && self.ranges.len() < MOST_RANGES {
             let entry = entries.next_offset();
             let Some(abbreviation) = entries.read_abbreviation()? else {
                 continue;
@@ -87,7 +92,7 @@ impl FunctionTable {
             let Ok(entry) = u32::try_from(entry.0) else {
                 return Ok(());
             };
-            ranges.for_each(unit, |range| {
+            ranges.for_each(unit, &mut budget, |range| {
                 self.ranges.push(FunctionRange {
                     start: range.start,
                     end: range.end,
@@ -128,6 +133,7 @@ fn read_calls(
     let mut skipped_depth = isize::MAX;
     // Depth of the innermost call found; what covers the address besides lies deeper.
     let mut found_depth = function_depth;
+    let mut budget = RangeBudget(MOST_CALL_RANGES);
     while !entries.is_empty() && entries.next_depth() > function_depth {
         let (entry, depth) = (entries.next_offset(), entries.next_depth());
         if depth <= found_depth {
@@ -177,7 +183,7 @@ fn read_calls(
                 _ => {}
             }
         }
-        if !ranges.contains(unit, address) {
+        if !ranges.contains(unit, &mut budget, address) {
             skipped_depth = depth;
             continue;
         }

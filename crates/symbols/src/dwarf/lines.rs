@@ -1,6 +1,7 @@
 //! A unit's line table: addresses to file, line and column.
 
 use super::sections::Slice;
+use crate::names::copied_text;
 use gimli::{ColumnType, LineProgramHeader, UnitRef};
 use std::num::NonZeroU64;
 
@@ -126,7 +127,7 @@ pub(super) fn file_path<'data>(
     let file = header.file(number)?;
     let mut path = unit
         .comp_dir
-        .map(|directory| directory.to_string_lossy().into_owned())
+        .map(|directory| copied_text(directory.slice()))
         .unwrap_or_default();
     // Directory 0 is the compilation directory.
     if file.directory_index() != 0
@@ -134,12 +135,12 @@ pub(super) fn file_path<'data>(
     {
         push(
             &mut path,
-            &unit.attr_string(directory).ok()?.to_string_lossy(),
+            &copied_text(unit.attr_string(directory).ok()?.slice()),
         );
     }
     push(
         &mut path,
-        &unit.attr_string(file.path_name()).ok()?.to_string_lossy(),
+        &copied_text(unit.attr_string(file.path_name()).ok()?.slice()),
     );
     Some(path)
 }

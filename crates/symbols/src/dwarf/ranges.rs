@@ -4,9 +4,23 @@ use super::sections::Slice;
 use gimli::{Attribute, AttributeValue, RangeListsOffset, UnitRef};
 use std::ops::Range;
 
-/// Ranges of one entry that are looked at. Real ones have some hundreds; hostile entries may share
-/// one long list, which would cost its length times the number of entries.
-const MOST_RANGES: usize = 64 * 1024;
+/// How many more ranges are looked at. Hostile entries may share one long list, which would cost
+/// its length times the number of entries.
+#[derive(Debug)]
+pub(super) struct RangeBudget(pub(super) usize);
+
+impl RangeBudget {
+    pub(super) fn is_spent(&self) -> bool {
+        self.0 == 0
+    }
+
+    /// Takes one; `false` when there is none left.
+    fn take(&mut self) -> bool {
+        let is_left = self.0 > 0;
+        self.0 = self.0.saturating_sub(1);
+        is_left
+    }
+}
 
 /// `DW_AT_low_pc`, `DW_AT_high_pc` and `DW_AT_ranges` of one entry, gathered while its attributes
 /// are read.
@@ -39,7 +53,12 @@ impl EntryRanges {
 
     /// Calls `each` with every range that is not empty. The linker leaves removed functions at
     /// address zero.
-    pub(super) fn for_each(&self, unit: UnitRef<'_, Slice<'_>>, mut each: impl FnMut(Range<u64>)) {
+    pub(super) fn for_each(
+        &self,
+        unit: UnitRef<'_, Slice<'_>>,
+        budget: &mut RangeBudget,
+        mut each: impl FnMut(Range<u64>),
+    ) {
         let mut sound = |range: Range<u64>| {
             if range.start != 0 && range.start < range.end {
                 each(range);
@@ -49,7 +68,7 @@ impl EntryRanges {
             let Ok(mut ranges) = unit.ranges(list) else {
                 return;
             };
-            for _ in 0..MOST_RANGES {
+            while budget.take() {
                 let Ok(Some(range)) = ranges.next() else {
                     return;
                 };
@@ -61,9 +80,14 @@ impl EntryRanges {
         }
     }
 
-    pub(super) fn contains(&self, unit: UnitRef<'_, Slice<'_>>, address: u64) -> bool {
+    pub(super) fn contains(
+        &self,
+        unit: UnitRef<'_, Slice<'_>>,
+        budget: &mut RangeBudget,
+        address: u64,
+    ) -> bool {
         let mut found = false;
-        self.for_each(unit, |range| found |= range.contains(&address));
+        self.for_each(unit, budget, |range| found |= range.contains(&address));
         found
     }
 }

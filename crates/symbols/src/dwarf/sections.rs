@@ -1,6 +1,6 @@
 //! The DWARF sections of an object and of the supplementary file that `dwz` moved shared parts to.
 
-use crate::object_file::{ObjectFile, section_data};
+use crate::object_file::{ObjectFile, section_data, unpacked_size};
 use gimli::{Dwarf, EndianSlice, RunTimeEndian, SectionId};
 use object::Object;
 use std::borrow::Cow;
@@ -8,6 +8,17 @@ use std::convert::Infallible;
 use std::sync::Arc;
 
 pub(crate) type Slice<'data> = EndianSlice<'data, RunTimeEndian>;
+
+/// Most memory that the compressed sections of one object and of its supplement may take together,
+/// in bytes. A profiler does not spend more on one file's lines; its symbol table still names its
+/// functions.
+const MOST_UNPACKED: u64 = 256 << 20;
+
+/// The sections would take more memory than [`MOST_UNPACKED`] when unpacked.
+#[derive(Debug)]
+pub(crate) struct TooLarge {
+    pub(crate) unpacked_bytes: u64,
+}
 
 /// Owns the bytes that a DWARF context borrows: mapped files, and copies of compressed sections.
 pub(crate) struct DwarfSections {
@@ -34,13 +45,27 @@ impl DwarfSections {
     pub(crate) fn load(
         object: Arc<ObjectFile>,
         supplement: Option<Arc<ObjectFile>>,
-    ) -> Option<Self> {
-        let main = FileSections::load(object)?;
-        main.has_info().then_some(())?;
-        Some(Self {
+    ) -> Result<Option<Self>, TooLarge> {
+        let files = [Some(&object), supplement.as_ref()].into_iter().flatten();
+        let unpacked_bytes = files
+            .map(|file| FileSections::unpacked_size(file))
+            .fold(0, u64::saturating_add);
+        if unpacked_bytes > MOST_UNPACKED {
+            return Err(TooLarge { unpacked_bytes });
+        }
+        let Some(main) = FileSections::load(object).filter(FileSections::has_info) else {
+            return Ok(None);
+        };
+        Ok(Some(Self {
             main,
             supplement: supplement.and_then(FileSections::load),
-        })
+        }))
+    }
+
+    /// The files that the sections are in.
+    pub(crate) fn objects(&self) -> impl Iterator<Item = &Arc<ObjectFile>> {
+        let files = [Some(&self.main), self.supplement.as_ref()];
+        files.into_iter().flatten().map(|file| &file.object)
     }
 
     /// The sections as gimli wants them; absent ones are empty.
@@ -69,6 +94,16 @@ impl DwarfSections {
 }
 
 impl FileSections {
+    fn unpacked_size(object: &ObjectFile) -> u64 {
+        let Some(elf) = object.elf() else {
+            return 0;
+        };
+        SECTIONS
+            .iter()
+            .map(|id| unpacked_size(&elf, id.name()))
+            .fold(0, u64::saturating_add)
+    }
+
     fn load(object: Arc<ObjectFile>) -> Option<Self> {
         let elf = object.elf()?;
         let endian = if elf.is_little_endian() {

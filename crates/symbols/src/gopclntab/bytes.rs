@@ -1,10 +1,13 @@
 //! Reading little-endian numbers out of bytes that may end anywhere.
 
+/// Longest name or path that is read, in bytes; damaged tables have endless ones.
+const LONGEST_TEXT: usize = 64 * 1024;
+
 /// Bytes of an object, read at offsets that nobody has checked.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Bytes<'data>(pub(super) &'data [u8]);
 
-impl<'data> Bytes<'data> {
+impl Bytes<'_> {
     pub(super) fn u8(self, at: usize) -> Option<u8> {
         self.0.get(at).copied()
     }
@@ -39,10 +42,14 @@ impl<'data> Bytes<'data> {
         None
     }
 
-    /// The NUL-terminated text at `at`.
-    pub(super) fn text(self, at: usize) -> Option<&'data str> {
+    /// The NUL-terminated text at `at`, copied before it is checked to be text: the file may change
+    /// between the two.
+    pub(super) fn text(self, at: usize) -> Option<String> {
         let bytes = self.0.get(at..)?;
-        let end = bytes.iter().position(|byte| *byte == 0)?;
-        std::str::from_utf8(&bytes[..end]).ok()
+        let end = bytes
+            .iter()
+            .take(LONGEST_TEXT)
+            .position(|byte| *byte == 0)?;
+        String::from_utf8(bytes[..end].to_vec()).ok()
     }
 }

@@ -62,6 +62,72 @@ fn copies_of_a_program_share_one_object() {
 }
 
 #[test]
+fn a_richer_file_of_the_same_build_takes_over() {
+    if !has_tool("gcc", "--version") || !has_tool("strip", "--version") {
+        return;
+    }
+    let shop = Workshop::new();
+    let full = shop.path(&programs(&shop, 1)[0]);
+    let stripped = shop.path("stripped");
+    shop.run(
+        "strip",
+        &["-o", &stripped.to_string_lossy(), &full.to_string_lossy()],
+    );
+    let (outer, ..) = functions(&full)
+        .into_iter()
+        .find(|(_, _, name)| name == "outer")
+        .expect("it is not inlined");
+    let cache = SymbolCache::new(SymbolCacheOptions::default());
+    let open = |path| cache.open_path(path, Path::new("/")).expect("an ELF file");
+    let poor = open(&stripped);
+    assert_eq!(cache.resolve(&poor, outer).source, SymbolSource::None);
+    let rich = open(&full);
+    assert_eq!(rich.build_id(), poor.build_id());
+    assert_eq!(cache.resolve(&rich, outer).source, SymbolSource::Dwarf);
+    // Back to the poorer one only for those who hold it; its answers are the richer one's.
+    assert!(Arc::ptr_eq(&open(&stripped), &rich));
+    assert_eq!(cache.resolve(&poor, outer).source, SymbolSource::Dwarf);
+}
+
+#[test]
+fn a_container_that_is_gone_does_not_keep_its_successor_nameless() {
+    if !has_tool("gcc", "--version") || !has_tool("objcopy", "--version") {
+        return;
+    }
+    let shop = Workshop::new();
+    let full = shop.path(&programs(&shop, 1)[0]);
+    let full = full.to_string_lossy().into_owned();
+    let (outer, ..) = functions(Path::new(&full))
+        .into_iter()
+        .find(|(_, _, name)| name == "outer")
+        .expect("it is not inlined");
+    for root in ["first", "second"] {
+        std::fs::create_dir_all(shop.path(root)).expect("own directory");
+        let program = shop.path(root).join("program");
+        shop.run("strip", &["-o", &program.to_string_lossy(), &full]);
+    }
+    let cache = SymbolCache::new(SymbolCacheOptions::default());
+    let open = |root: &str| {
+        cache
+            .open_path(Path::new("/program"), &shop.path(root))
+            .expect("an ELF file")
+    };
+    let first = open("first");
+    assert_eq!(cache.resolve(&first, outer).source, SymbolSource::None);
+    std::fs::remove_dir_all(shop.path("first")).expect("own directory");
+    let id = first.build_id().gnu_hex().expect("it has one");
+    let debug_file = format!(
+        "second/usr/lib/debug/.build-id/{}/{}.debug",
+        &id[..2],
+        &id[2..]
+    );
+    shop.write(&debug_file, "");
+    shop.run("objcopy", &["--only-keep-debug", &full, &debug_file]);
+    let second = open("second");
+    assert_eq!(cache.resolve(&second, outer).source, SymbolSource::Dwarf);
+}
+
+#[test]
 fn what_is_no_elf_file_is_refused_from_memory() {
     let shop = Workshop::new();
     let script = shop.write("script.sh", "#!/bin/sh\nexit 0\n");

@@ -334,6 +334,34 @@ fn a_file_of_another_build_is_refused() {
         (SymbolSource::None, false),
         "{answer:?}"
     );
+    let kept = std::fs::metadata(shop.path("cache").join(id).join("debuginfo"));
+    let kept_bytes = kept.expect("the absence is written down").len();
+    assert_eq!(kept_bytes, 0, "the file would be found for ever");
+}
+
+#[test]
+fn a_cache_directory_that_cannot_be_written_is_no_fault_of_the_server() {
+    if !has_tools() {
+        return;
+    }
+    let shop = Workshop::new();
+    stripped_program(&shop);
+    let server = Server::start(&shop, "served");
+    let client = client(&server.url, &shop.path("cache"));
+    let object = ObjectFile::open(&shop.path("stripped")).expect("an ELF file");
+    let id = object.build_id().gnu_hex().expect("it has one");
+    // A file where the build id's directory should be.
+    shop.write(&format!("cache/{id}"), "");
+    assert_eq!(client.debug_file(object.build_id()), Lookup::Pending);
+    assert!(client.wait_until_idle(PATIENCE));
+    let stats = client.stats();
+    assert_eq!((stats.disk_failed, stats.failed), (1, 0));
+    assert_eq!(client.debug_file(object.build_id()), Lookup::Unreachable);
+    // The server is not left alone for it.
+    let unknown = BuildId::Gnu(Box::from([7; 20]));
+    assert_eq!(client.debug_file(&unknown), Lookup::Pending);
+    assert!(client.wait_until_idle(PATIENCE));
+    assert_eq!(client.debug_file(&unknown), Lookup::Absent);
 }
 
 #[test]

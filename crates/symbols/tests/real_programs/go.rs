@@ -148,6 +148,58 @@ fn an_older_toolchain_too() {
 }
 
 #[test]
+fn a_table_that_the_external_linker_folded_away_is_found() {
+    let older = "/usr/lib/go-1.19/bin/go";
+    let has_tools = has_tool("go", "version")
+        && has_tool(older, "version")
+        && has_tool("gcc", "--version")
+        && has_tool("readelf", "--version");
+    if !has_tools {
+        return;
+    }
+    let shop = Workshop::new();
+    shop.write(
+        "main.go",
+        &PROGRAM.replace("import \"os\"", "import \"C\"\nimport \"os\""),
+    );
+    shop.write("go.mod", "module example\n\ngo 1.18\n");
+    for (output, linker_flags) in [("full", ""), ("stripped", "-s -w")] {
+        let flags = [
+            "build",
+            "-buildmode=pie",
+            "-o",
+            output,
+            "-ldflags",
+            linker_flags,
+        ];
+        shop.run(older, &flags);
+    }
+    let sections = shop.run("readelf", &["-SW", "stripped"]);
+    assert!(sections.contains(".go.buildinfo") && !sections.contains(".gopclntab"));
+    let (full, stripped) = (shop.path("full"), shop.path("stripped"));
+    let (by_dwarf, by_table) = (symbolizer(&full), symbolizer(&stripped));
+    let mut compared = 0;
+    for (start, size) in go_functions(&shop, "full", &["main.", "os.Exit"]) {
+        for address in start..start + size {
+            let (expected, found) = (by_dwarf.resolve(address), by_table.resolve(address));
+            assert_eq!(found.source, SymbolSource::GoPclntab, "{address:#x}");
+            // The old toolchain's DWARF leaves out some inlined calls when another linker is used.
+            let function_and_line = |resolution: &candela_symbols::Resolution| {
+                let outermost = resolution.frames.last().expect("a frame");
+                (outermost.function.to_string(), resolution.frames[0].line)
+            };
+            assert_eq!(
+                function_and_line(&found),
+                function_and_line(&expected),
+                "{address:#x}"
+            );
+            compared += 1;
+        }
+    }
+    assert!(compared > 100, "{compared} addresses");
+}
+
+#[test]
 fn first_lines_and_calls_are_those_of_the_source() {
     if !has_tool("go", "version") || !has_tool("addr2line", "--version") {
         return;
