@@ -7,6 +7,7 @@
 //! The first never waits for the second, nor the second for the third: what finds a queue full is
 //! counted and given up (invariant 7).
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering;
@@ -15,14 +16,9 @@ use std::sync::mpsc::SyncSender;
 use std::sync::mpsc::sync_channel;
 use std::thread::JoinHandle;
 use std::time::Duration;
-use std::time::SystemTime;
-use std::time::UNIX_EPOCH;
 
+use candela_ebpf::Clock;
 use candela_ebpf::monotonic_ns;
-use rustix::process::Resource;
-use rustix::process::Rlimit;
-use rustix::process::getrlimit;
-use rustix::process::setrlimit;
 
 use crate::collector::Collector;
 use crate::error::AgentError;
@@ -31,12 +27,14 @@ use crate::export::Exporter;
 use crate::export::ProfileQueue;
 use crate::export::spool::Spool;
 use crate::ledger::DropReason;
+use crate::limits::allow_many_files;
 use crate::options::AgentOptions;
 use crate::pipeline::FinishedWindow;
 use crate::pipeline::finish_window;
 use crate::pipeline::start_cpu;
 use crate::pipeline::start_symbols;
 use crate::pipeline::symbolize;
+use crate::schedule::Schedule;
 use crate::status::AgentStatus;
 use crate::status::Quality;
 use crate::status::StatusBoard;
@@ -69,7 +67,6 @@ pub struct AgentObserver {
     board: Arc<StatusBoard>,
     host: String,
     rate_hz: u32,
-    started_ms: i64,
 }
 
 // === impl Agent ===
@@ -99,7 +96,6 @@ impl Agent {
                 board: Arc::clone(&board),
                 host: options.host_name(),
                 rate_hz: options.rate_hz,
-                started_ms: unix_ms(),
             },
             stop: Arc::clone(&stop),
             threads: Vec::new(),
@@ -204,12 +200,13 @@ impl AgentObserver {
             version: VERSION.to_owned(),
             host: self.host.clone(),
             rate_hz: self.rate_hz,
-            started_ms: self.started_ms,
+            started_ms: self.board.started_ms,
             quality: Quality::from_results(&parts.results),
             drops: self.board.drops(),
             source: parts.source,
             symbols: parts.symbols,
             delivery: parts.delivery,
+            failure: parts.failure,
         }
     }
 }
@@ -226,23 +223,31 @@ impl Sampling {
     fn run(self, mut source: impl Collector) {
         let mut window = Window::new(self.options.timestamps);
         let mut start_ns = monotonic_ns();
-        let mut length = self.options.first_window;
+        let mut schedule = Schedule::new(
+            &self.options.host_name(),
+            self.options.window,
+            self.options.first_window,
+            start_ns,
+        );
         while !self.stop.load(Ordering::Relaxed) {
-            if let Err(error) = source.collect(self.options.poll_interval, &mut window) {
-                tracing::error!(%error, "sampling has ended");
+            let left = Duration::from_nanos(schedule.next_ns.saturating_sub(monotonic_ns()));
+            let timeout = self.options.poll_interval.min(left);
+            if let Err(error) = source.collect(timeout, &mut window) {
+                self.board.fail(format!("sampling has ended: {error}"));
                 break;
             }
             let now_ns = monotonic_ns();
-            if Duration::from_nanos(now_ns - start_ns) >= length {
+            if now_ns >= schedule.next_ns {
                 self.flush(&mut source, &mut window, start_ns, now_ns);
                 start_ns = now_ns;
-                length = self.options.window;
+                schedule.advance(now_ns, Clock::now());
             }
         }
-        if let Err(error) = source.settle(&mut window) {
+        let end_ns = monotonic_ns();
+        if let Err(error) = source.settle(end_ns, &mut window) {
             tracing::error!(%error, "the last samples could not be read");
         }
-        self.flush(&mut source, &mut window, start_ns, monotonic_ns());
+        self.flush(&mut source, &mut window, start_ns, end_ns);
     }
 
     fn flush(&self, source: &mut impl Collector, window: &mut Window, start_ns: u64, end_ns: u64) {
@@ -264,26 +269,15 @@ fn run_symbols(
 ) {
     let mut symbols = start_symbols(options);
     for finished in windows {
-        profiles.push(symbolize(&finished, &mut symbols, board));
+        let work = || symbolize(&finished, &mut symbols, board);
+        match std::panic::catch_unwind(AssertUnwindSafe(work)) {
+            Ok(profile) => profiles.push(profile),
+            // A defect that some file brings out must not end the profiles of all others.
+            Err(_) => {
+                let samples = finished.window.samples();
+                board.ledger.add(DropReason::SymbolizerFailed, samples);
+                symbols = start_symbols(options);
+            }
+        }
     }
-}
-
-/// Every binary in use stays open. The soft limit is 1024 on most systems, for programs that use
-/// `select`, which this one does not.
-fn allow_many_files() {
-    let limits = getrlimit(Resource::Nofile);
-    let raised = Rlimit {
-        current: limits.maximum,
-        ..limits
-    };
-    if let Err(error) = setrlimit(Resource::Nofile, raised) {
-        tracing::debug!(%error, "the limit of open files stays as it is");
-    }
-}
-
-fn unix_ms() -> i64 {
-    let since = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
-    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }

@@ -20,8 +20,9 @@ pub(crate) trait Collector {
     /// Waits for samples, for `timeout` at most, and adds them to `window`.
     fn collect(&mut self, timeout: Duration, window: &mut Window) -> Result<(), AgentError>;
 
-    /// Adds the samples that still wait for something, as they are where waiting does not help.
-    fn settle(&mut self, window: &mut Window) -> Result<(), AgentError>;
+    /// Adds the samples up to `end_ns` (CLOCK_MONOTONIC) that still wait for something, as they are
+    /// where waiting does not help. Later samples are left out from now on.
+    fn settle(&mut self, end_ns: u64, window: &mut Window) -> Result<(), AgentError>;
 
     /// Called after each window: the time to let go of what was not needed in it.
     fn sweep(&mut self);

@@ -31,6 +31,16 @@ macro_rules! reasons {
 reasons! {
     /// Samples: the ring buffer between kernel and agent was full.
     SampleRingFull => "sample_ring_full",
+    /// Samples that the kernel gave up before they were taken.
+    SampleLost => "sample_lost",
+    /// Records of the kernel side that cannot be read: a defect of ours.
+    RecordUndecodable => "record_undecodable",
+    /// Samples in the kernel without kernel frames.
+    KernelStackFailed => "kernel_stack_failed",
+    /// Samples of 32-bit processes, whose user stacks are not walked.
+    Compat32Bit => "user_stack_32_bit",
+    /// Processes of a recorded command that were not sampled: too many at a time.
+    TargetsFull => "targets_full",
     /// Process events: their ring buffer was full; `/proc` was read again.
     LifeRingFull => "life_ring_full",
     /// Mapping events: the kernel had no room; `/proc` was read again.
@@ -49,12 +59,16 @@ reasons! {
     TableFailed => "unwind_table_failed",
     /// Unwind tables taken out of the kernel to stay within the byte budget.
     TableEvicted => "unwind_table_evicted",
+    /// Unwind tables that found no room in the byte budget; their samples come with stack copies.
+    TableRefused => "unwind_table_refused",
     /// Processes not told to the kernel: its maps were full or refused them.
     MappingsRefused => "mappings_refused",
     /// Samples: the window had as many different stacks as allowed.
     WindowFull => "window_full",
     /// Samples: symbolization was behind and the window was given up.
     SymbolizerBehind => "symbolizer_behind",
+    /// Samples: symbolization of their window failed, which is a defect of ours.
+    SymbolizerFailed => "symbolizer_failed",
     /// Frames that no symbol source names; they are shown as binary and address.
     FrameUnnamed => "frame_unnamed",
     /// Samples: the exporter was behind and the profile was given up.

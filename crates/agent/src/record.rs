@@ -12,6 +12,7 @@ use candela_model::Profile;
 
 use crate::collector::Collector;
 use crate::error::AgentError;
+use crate::limits::allow_many_files;
 use crate::options::RecordOptions;
 use crate::options::RecordTargets;
 use crate::pipeline::finish_window;
@@ -21,6 +22,7 @@ use crate::pipeline::symbolize;
 use crate::status::Quality;
 use crate::status::SourceStatus;
 use crate::status::StatusBoard;
+use crate::symbolize::build_profile;
 use crate::window::Window;
 
 /// How long samples are gathered before they are looked at. Shorter than in the continuous agent:
@@ -76,7 +78,10 @@ pub fn record(options: RecordOptions) -> Result<Recording, AgentError> {
     let mut source = start_cpu(&agent, rate_hz, target, command.is_some(), &board)?;
     let mut window = Window::new(true);
     let start_ns = monotonic_ns();
+    source.starts_at(start_ns);
     let mut child = command.as_mut().map(start_command).transpose()?;
+    // After the command was started, which has the limits that the user gave it.
+    allow_many_files();
     if let Some(child) = &child {
         source.only_family_of(child.id());
     }
@@ -92,21 +97,26 @@ pub fn record(options: RecordOptions) -> Result<Recording, AgentError> {
         }
         let timeout = left.map_or(POLL, |left| POLL.min(Duration::from_nanos(left)));
         source.collect(timeout, &mut window)?;
-        exit_status = child
-            .as_mut()
-            .and_then(|child| child.try_wait().ok().flatten());
+        match child.as_mut().map(Child::try_wait) {
+            Some(Ok(status)) => exit_status = status,
+            // Whoever started us ignores the ends of children, and the kernel has none to tell.
+            Some(Err(_)) => break,
+            None => {}
+        }
     }
     let end_ns = monotonic_ns();
-    source.settle(&mut window)?;
+    source.settle(end_ns, &mut window)?;
     let finished = finish_window(&source, &mut window, start_ns, end_ns, &board);
     let source_status = source.status();
     drop(source);
 
     let mut symbols = start_symbols(&agent);
-    let mut profile = symbolize(&finished, &mut symbols, &board);
-    if symbols.wait_for_debug_files(DEBUGINFOD_PATIENCE) {
-        profile = symbolize(&finished, &mut symbols, &board);
+    if !agent.debuginfod_urls.is_empty() {
+        // The first attempt asks for the files that the second one has. Only that one counts.
+        build_profile(&finished.window, &finished.header, &mut symbols);
+        symbols.wait_for_debug_files(DEBUGINFOD_PATIENCE);
     }
+    let profile = symbolize(&finished, &mut symbols, &board);
     let results = board.parts().results;
     Ok(Recording {
         profile,

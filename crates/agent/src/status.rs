@@ -6,10 +6,13 @@ use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::MutexGuard;
 use std::sync::PoisonError;
+use std::time::SystemTime;
+use std::time::UNIX_EPOCH;
 
 use candela_unwind::WalkResult;
 use serde::Serialize;
 
+use crate::export::Vitals;
 use crate::ledger::Ledger;
 use crate::window::RESULT_CODES;
 
@@ -37,6 +40,8 @@ pub struct AgentStatus {
     pub symbols: SymbolStatus,
     /// Export.
     pub delivery: DeliveryStatus,
+    /// Why nothing is sampled any more; empty while all is well.
+    pub failure: String,
 }
 
 /// Samples by how the walk of their stack ended.
@@ -55,6 +60,12 @@ pub struct SourceStatus {
     pub kernel_samples: u64,
     /// Samples that came with a stack copy.
     pub stack_copies: u64,
+    /// CPUs sampled now.
+    pub cpus: usize,
+    /// Processes whose mappings the kernel has.
+    pub kernel_processes: u32,
+    /// Their mappings.
+    pub kernel_regions: u32,
     /// Processes known now.
     pub processes: usize,
     /// Object files open now.
@@ -106,9 +117,10 @@ pub struct DeliveryStatus {
 }
 
 /// The parts of the status, each kept by the thread that it is about.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct StatusBoard {
     pub(crate) ledger: Arc<Ledger>,
+    pub(crate) started_ms: i64,
     parts: Mutex<Parts>,
 }
 
@@ -118,9 +130,20 @@ pub(crate) struct Parts {
     pub(crate) source: SourceStatus,
     pub(crate) symbols: SymbolStatus,
     pub(crate) delivery: DeliveryStatus,
+    pub(crate) failure: String,
 }
 
 // === impl StatusBoard ===
+
+impl Default for StatusBoard {
+    fn default() -> Self {
+        Self {
+            ledger: Arc::default(),
+            started_ms: unix_ms(),
+            parts: Mutex::default(),
+        }
+    }
+}
 
 impl StatusBoard {
     /// The parts, to read or to change. Held for a moment only.
@@ -129,10 +152,26 @@ impl StatusBoard {
         self.parts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Notes why the agent cannot go on.
+    pub(crate) fn fail(&self, reason: String) {
+        tracing::error!(reason, "the agent has failed");
+        self.parts().failure = reason;
+    }
+
     pub(crate) fn add_results(&self, results: &[u64; RESULT_CODES]) {
         let mut parts = self.parts();
         for (total, added) in parts.results.iter_mut().zip(results) {
             *total += added;
+        }
+    }
+
+    /// What a receiver is told with each profile.
+    pub(crate) fn vitals(&self) -> Vitals {
+        Vitals {
+            version: VERSION.to_owned(),
+            started_ms: self.started_ms,
+            results: Quality::from_results(&self.parts().results).results,
+            drops: self.drops(),
         }
     }
 
@@ -230,6 +269,19 @@ impl AgentStatus {
                 "Object files open.",
                 source.objects as u64,
             ),
+            ("cpus", "gauge", "CPUs sampled.", source.cpus as u64),
+            (
+                "kernel_processes",
+                "gauge",
+                "Processes whose mappings the kernel has.",
+                u64::from(source.kernel_processes),
+            ),
+            (
+                "kernel_regions",
+                "gauge",
+                "Mappings that the kernel has.",
+                u64::from(source.kernel_regions),
+            ),
             (
                 "kernel_tables",
                 "gauge",
@@ -297,6 +349,13 @@ impl AgentStatus {
             sample(out, &name, "", value);
         }
     }
+}
+
+fn unix_ms() -> i64 {
+    let since = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
 
 fn family(out: &mut String, name: &str, kind: &str, help: &str) {

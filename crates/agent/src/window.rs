@@ -161,6 +161,7 @@ impl Window {
     /// Adds one sample.
     pub(crate) fn add(&mut self, process: &ProcessView, stack: &RawStack<'_>, moment: Moment<'_>) {
         self.results[stack.result as usize] += 1;
+        self.process(process);
         let Some(position) = self.stack_position(process, stack) else {
             self.dropped += 1;
             return;
@@ -292,13 +293,19 @@ impl Window {
         let identity = process.identity;
         let processes = &mut self.processes;
         let index = self.process_index.entry((identity.pid, identity.serial));
-        *index.or_insert_with(|| {
+        let index = *index.or_insert_with(|| {
             processes.push(WindowProcess {
                 pid: identity.pid,
                 labels: Arc::clone(&process.labels),
             });
             processes.len() as u32 - 1
-        })
+        });
+        // What is learnt later is better: a process in the middle of its exec has no command line.
+        let known = &mut processes[index as usize].labels;
+        if !Arc::ptr_eq(known, &process.labels) {
+            *known = Arc::clone(&process.labels);
+        }
+        index
     }
 
     fn thread_name(&mut self, name: &str) -> u32 {
@@ -388,6 +395,18 @@ mod tests {
         let addresses: Vec<u64> = window.places.iter().map(|place| place.address).collect();
         assert_eq!(addresses, [0x2010, 0x2000]);
         assert_eq!(window.processes.len(), 1);
+    }
+
+    #[test]
+    fn labels_learnt_later_are_those_of_the_whole_window() {
+        let mut window = Window::new(false);
+        let mut process = process(1, 0, 0x10_000);
+        window.add(&process, &stack(&[], &[0x10_010]), MOMENT);
+        process.labels = Arc::new(Labels::from_pairs([("service_name", "python:job.py")]));
+        window.add(&process, &stack(&[], &[0x10_010]), MOMENT);
+        assert_eq!(window.processes.len(), 1);
+        let labels = &window.processes[0].labels;
+        assert_eq!(labels.get("service_name"), Some("python:job.py"));
     }
 
     #[test]

@@ -27,10 +27,6 @@ fn assert_shares(stacks: &Stacks, functions: [&str; 3]) {
 
 #[test]
 fn stripped_c_without_frame_pointers() {
-    support::steadily(stripped_c_without_frame_pointers_once);
-}
-
-fn stripped_c_without_frame_pointers_once() {
     if support::cannot_sample() || support::lacks("gcc") || support::lacks("objcopy") {
         return;
     }

@@ -74,7 +74,9 @@ enum counter {
 	COUNTER_COMPAT_TASK = 15,
 	COUNTER_KERNEL_STACK_ERROR = 16,
 	COUNTER_USER_FRAMES = 17,
-	COUNTER_COUNT = 18,
+	COUNTER_LOST = 18, /* samples that were given up before they were taken */
+	COUNTER_TARGETS_FULL = 19, /* forks that found no room in target_pids */
+	COUNTER_COUNT = 20,
 };
 
 #endif

@@ -181,8 +181,11 @@ static __always_inline bool copy_allowed(__u32 pid, __u64 now)
 		bpf_map_update_elem(&copy_budgets, &pid, &fresh, BPF_ANY);
 		return true;
 	}
-	budget->credit_ns += now - budget->updated_ns;
-	budget->updated_ns = now;
+	/* Another CPU may have come with a later time. */
+	if (now > budget->updated_ns) {
+		budget->credit_ns += now - budget->updated_ns;
+		budget->updated_ns = now;
+	}
 	if (budget->credit_ns > settings.copy_credit_limit_ns)
 		budget->credit_ns = settings.copy_credit_limit_ns;
 	if (budget->credit_ns < settings.copy_cost_ns)
@@ -284,8 +287,10 @@ int sample_cpu(struct bpf_perf_event_data *event)
 	if (pid == 0 || !wanted(pid))
 		return 0;
 	scratch = scratch_of(cpu);
-	if (!scratch)
+	if (!scratch) {
+		count(COUNTER_LOST);
 		return 0;
+	}
 	task = bpf_get_current_task_btf();
 	header = &scratch->header;
 
@@ -311,8 +316,10 @@ int sample_cpu(struct bpf_perf_event_data *event)
 		struct pt_regs *registers = &scratch->task_registers;
 
 		if (in_kernel) {
-			if (bpf_probe_read_kernel(registers, sizeof(*registers), (void *)bpf_task_pt_regs(task)))
+			if (bpf_probe_read_kernel(registers, sizeof(*registers), (void *)bpf_task_pt_regs(task))) {
+				count(COUNTER_LOST);
 				return 0;
+			}
 		} else {
 			registers->r15 = event->regs.r15;
 			registers->r14 = event->regs.r14;
@@ -393,12 +400,15 @@ int process_fork(__u64 *arguments)
 	/* A new thread, not a new process. */
 	if (child->pid != child->tgid)
 		return 0;
+	/* A process id used again: what lies under it is of a process whose end is still on its way. */
+	bpf_map_delete_elem(&processes, &child_pid);
 	if (settings.filter_pids) {
 		__u8 present = 1;
 
 		if (!settings.follow_forks || !bpf_map_lookup_elem(&target_pids, &parent_pid))
 			return 0;
-		bpf_map_update_elem(&target_pids, &child_pid, &present, BPF_ANY);
+		if (bpf_map_update_elem(&target_pids, &child_pid, &present, BPF_ANY))
+			count(COUNTER_TARGETS_FULL);
 	}
 	emit_life(RECORD_FORK, child_pid, parent_pid);
 	return 0;
@@ -413,9 +423,10 @@ int process_exit(__u64 *arguments)
 	/* Decremented before the tracepoint: the last thread sees zero. */
 	if (task->signal->live.counter != 0)
 		return 0;
-	bpf_map_delete_elem(&processes, &pid);
-	if (settings.filter_pids && bpf_map_delete_elem(&target_pids, &pid))
+	if (settings.filter_pids && !bpf_map_lookup_elem(&target_pids, &pid))
 		return 0;
+	/* Its entries stay until user space has seen this: since 6.16 the memory of a process is torn
+	 * down after the tracepoint, and that time is its own. */
 	emit_life(RECORD_EXIT, pid, 0);
 	return 0;
 }

@@ -8,6 +8,9 @@ use libbpf_rs::libbpf_sys;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
+/// The kernel's own ENOTSUPP, which no libc names.
+const NOT_SUPPORTED: i32 = 524;
+
 /// A map by its file descriptor.
 #[derive(Debug)]
 pub(crate) struct BpfMap {
@@ -109,6 +112,11 @@ impl BpfMap {
                 &raw const options,
             )
         };
+        // Maps of maps take batches since Linux 5.19; before, each key is set and waited for.
+        if errno_of(code).raw_os_error() == Some(NOT_SUPPORTED) {
+            let mut pairs = keys.iter().zip(values);
+            return pairs.try_for_each(|(&key, &value)| self.update(key, value));
+        }
         self.check("update", code)
     }
 

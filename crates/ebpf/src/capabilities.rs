@@ -101,12 +101,10 @@ fn pid_namespace() -> Check {
     Check {
         name: "pid_namespace",
         ok: initial != Some(false),
-        required: false,
+        required: true,
         detail: match initial {
             Some(true) => "the host's".to_owned(),
-            Some(false) => {
-                "a container's: process ids of events would not be those of /proc".to_owned()
-            }
+            Some(false) => "a container's: process ids of events are not those of /proc".to_owned(),
             None => "cannot be told".to_owned(),
         },
         fix: Some("run the container with the host's pid namespace (docker run --pid=host)"),

@@ -14,6 +14,8 @@ pub(crate) mod index {
     pub(crate) const COMPAT_TASK: u32 = 15;
     pub(crate) const KERNEL_STACK_ERROR: u32 = 16;
     pub(crate) const USER_FRAMES: u32 = 17;
+    pub(crate) const LOST: u32 = 18;
+    pub(crate) const TARGETS_FULL: u32 = 19;
 }
 
 /// How many result codes there are.
@@ -46,6 +48,10 @@ pub struct Counters {
     pub kernel_stack_errors: u64,
     /// Records of a layout we do not know: a defect of ours.
     pub undecodable: u64,
+    /// Samples given up before they were taken: registers that cannot be read.
+    pub lost: u64,
+    /// Processes that are not sampled although they were forked by a target: there are too many.
+    pub targets_full: u64,
 }
 
 // === impl Counters ===

@@ -24,6 +24,12 @@ pub enum Error {
         /// What needed it.
         action: &'static str,
     },
+    /// We see other process ids than the kernel reports.
+    #[error(
+        "this is a container with process ids of its own, while the kernel reports those of the host; \
+             run it with the host's pid namespace (docker run --pid=host, hostPID: true)"
+    )]
+    PidNamespace,
     /// The kernel has no type information, so field offsets are unknown.
     #[error(
         "this kernel has no BTF ({path} is missing); use a kernel built with CONFIG_DEBUG_INFO_BTF=y"

@@ -130,7 +130,7 @@ impl KernelTables {
     /// Uploads several tables with one wait; the kernel memory of each in bytes.
     ///
     /// # Errors
-    /// As [`KernelTables::upload_table`]; then none of them is there.
+    /// As [`KernelTables::upload_table`]; then some of them may be there.
     pub fn upload_tables(&self, tables: &[(TableId, &Table)]) -> Result<Vec<u64>, Error> {
         self.tables().upload(tables)
     }

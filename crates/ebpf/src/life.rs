@@ -1,6 +1,7 @@
 //! The life of processes: put into the order of time, applied to the kernel's mappings, passed on.
 
 use crate::Error;
+use crate::bpf_map::BpfMap;
 use crate::event::{Event, FileIdentity, Mapped};
 use crate::kernel_tables::KernelTables;
 use crate::record::LifeRecord;
@@ -20,6 +21,8 @@ pub(crate) enum LifeEvent {
 pub(crate) struct LifeKeeper<'a> {
     pub(crate) kernel_tables: &'a KernelTables,
     pub(crate) targets: &'a mut Option<HashSet<u32>>,
+    /// The same set in the kernel, which adds forks itself.
+    pub(crate) target_pids: &'a BpfMap,
     pub(crate) sideband_lost: &'a mut u64,
 }
 
@@ -69,6 +72,7 @@ impl LifeKeeper<'_> {
             LifeRecord::Exit { pid, time_ns } => {
                 if let Some(targets) = self.targets {
                     targets.remove(&pid);
+                    self.note(pid, self.target_pids.delete(pid));
                 }
                 self.note(pid, self.kernel_tables.remove_process(pid));
                 handler(Event::Exit { pid, time_ns });

@@ -124,7 +124,8 @@ pub(crate) fn map(object: &Object, name: &'static str) -> Result<BpfMap, Error> 
 fn refusal(source: libbpf_rs::Error, messages: &MessageCapture) -> Error {
     use libbpf_rs::ErrorKind;
     let messages = messages.text();
-    if messages.contains("bpf_loop") || messages.contains("unknown#181") {
+    // Not `bpf_loop` alone: any log of the verifier names it, whatever was refused.
+    if messages.contains("unknown#181") || messages.contains("invalid func unknown") {
         return Error::KernelTooOld {
             release: host::kernel_release(),
             needed: "5.17",

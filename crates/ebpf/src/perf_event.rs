@@ -3,7 +3,7 @@
 use crate::Error;
 use libbpf_rs::libbpf_sys;
 use std::io;
-use std::os::fd::{FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 /// Opens the software `cpu-clock` event of `cpu`, every `period_ns` of busy time, disabled
 /// (attaching a program enables it).
@@ -14,9 +14,28 @@ pub(crate) fn open_cpu_clock(cpu: u32, period_ns: u64) -> Result<OwnedFd, Error>
     let mut attributes = attributes(libbpf_sys::PERF_COUNT_SW_CPU_CLOCK);
     attributes.__bindgen_anon_1.sample_period = period_ns;
     attributes.set_disabled(1);
+    attributes.read_format = libbpf_sys::PERF_FORMAT_TOTAL_TIME_ENABLED.into();
     // Nothing runs in the idle task that a stack would explain.
     attributes.set_exclude_idle(1);
     open(&attributes, cpu, "cpu-clock")
+}
+
+/// How long an event has been enabled, in nanoseconds. It stands still when the event's CPU goes
+/// offline, for good.
+pub(crate) fn enabled_ns(event: &OwnedFd) -> io::Result<u64> {
+    let mut value_and_time = [0_u64; 2];
+    // SAFETY: the buffer has the bytes that are asked for; any bits are numbers.
+    let bytes = unsafe {
+        libc::read(
+            event.as_raw_fd(),
+            value_and_time.as_mut_ptr().cast(),
+            size_of_val(&value_and_time),
+        )
+    };
+    match bytes {
+        ..0 => Err(io::Error::last_os_error()),
+        _ => Ok(value_and_time[1]),
+    }
 }
 
 /// Opens the side band of `cpu`: executable mappings and names of processes, as records.

@@ -33,12 +33,14 @@ const GATHERING: Duration = Duration::from_millis(2);
 ///
 /// One thread polls it; [`Sampler::kernel_tables`] can be used from any thread meanwhile.
 pub struct Sampler {
-    // Links come first: programs are detached before what they use goes.
+    // Events come first: programs are detached before what they use goes.
+    cpus: Vec<SampledCpu>,
     links: Vec<Link>,
-    sidebands: Vec<Sideband>,
     samples: Ring,
     life: Ring,
     counters: BpfMap,
+    target_pids: BpfMap,
+    mapped_build_ids: bool,
     kernel_tables: Arc<KernelTables>,
     object: Object,
     #[expect(
@@ -56,6 +58,30 @@ pub struct Sampler {
     possible_cpus: usize,
 }
 
+/// The events of one CPU.
+struct SampledCpu {
+    cpu: u32,
+    #[expect(dead_code, reason = "held: the program runs until it is dropped")]
+    link: Link,
+    /// The sampling event once more, to ask whether it still counts.
+    event: OwnedFd,
+    /// How long the event had been enabled when it was last asked, nanoseconds.
+    enabled_ns: u64,
+    sideband: Sideband,
+}
+
+// === impl SampledCpu ===
+
+impl SampledCpu {
+    /// False when the CPU was offline since the last call, even if it is back.
+    fn is_sampled(&mut self) -> bool {
+        let enabled_ns = perf_event::enabled_ns(&self.event).unwrap_or(0);
+        let is_running = enabled_ns > self.enabled_ns && !self.sideband.is_gone;
+        self.enabled_ns = enabled_ns;
+        is_running
+    }
+}
+
 // === impl Sampler ===
 
 impl std::fmt::Debug for Sampler {
@@ -63,7 +89,7 @@ impl std::fmt::Debug for Sampler {
         formatter
             .debug_struct("Sampler")
             .field("period_ns", &self.period_ns)
-            .field("links", &self.links.len())
+            .field("cpus", &self.cpus.len())
             .field("kernel_tables", &self.kernel_tables)
             .finish_non_exhaustive()
     }
@@ -75,10 +101,12 @@ impl Sampler {
     /// # Errors
     /// Every kind of [`Error`] except those of tables and mappings.
     pub fn start(options: &Options) -> Result<Sampler, Error> {
+        if host::in_initial_pid_namespace() == Some(false) {
+            return Err(Error::PidNamespace);
+        }
         let period_ns = options.period_ns()?;
         let targets = check_targets(&options.target)?;
         let cgroup = open_cgroup(&options.target)?;
-        let cpus = host::online_cpus().map_err(Error::system("list the online CPUs"))?;
         let loaded = loader::load(options)?;
         let Loaded {
             object,
@@ -110,11 +138,13 @@ impl Sampler {
         )?;
         let kernel_tables = Arc::new(KernelTables::new(mappings, tables, fixed_maps(&object)?));
         let mut sampler = Sampler {
+            cpus: Vec::new(),
             links: Vec::new(),
-            sidebands: Vec::new(),
             samples: Ring::new(map("samples")?, sample_ring_bytes)?,
             life: Ring::new(map("life")?, life_ring_bytes)?,
             counters: map("counters")?,
+            target_pids: map("target_pids")?,
+            mapped_build_ids: options.mapped_build_ids,
             kernel_tables,
             statistics: if options.measure_cost {
                 Some(cost::enable_statistics()?)
@@ -133,7 +163,7 @@ impl Sampler {
             })?,
             object,
         };
-        sampler.attach(&cpus, options)?;
+        sampler.attach()?;
         Ok(sampler)
     }
 
@@ -180,11 +210,13 @@ impl Sampler {
             sideband_lost,
             kernel_tables,
             targets,
+            target_pids,
             ..
         } = self;
         let mut keeper = LifeKeeper {
             kernel_tables,
             targets,
+            target_pids,
             sideband_lost,
         };
         samples.drain(samples_end, |record| {
@@ -230,6 +262,8 @@ impl Sampler {
             compat_tasks: sum(index::COMPAT_TASK)?,
             kernel_stack_errors: sum(index::KERNEL_STACK_ERROR)?,
             undecodable: self.undecodable,
+            lost: sum(index::LOST)?,
+            targets_full: sum(index::TARGETS_FULL)?,
             ring_full_by_cpu: {
                 self.counters
                     .lookup_per_cpu(index::RING_FULL, &mut per_cpu)?;
@@ -292,29 +326,67 @@ impl Sampler {
         self.kernel_tables.memory()
     }
 
+    /// Looks after CPUs that came online, and those that were away: the kernel does not give a CPU
+    /// its events back, and a suspended laptop takes all but one away. Returns how many CPUs are
+    /// sampled from now on that were not before. Call it every few seconds.
+    ///
+    /// # Errors
+    /// [`Error::System`], [`Error::PerfEvent`], [`Error::Attach`].
+    pub fn refresh_cpus(&mut self) -> Result<usize, Error> {
+        self.cpus.retain_mut(SampledCpu::is_sampled);
+        let online = online_cpus()?;
+        let is_new = |cpu: &u32| self.cpus.iter().all(|sampled| sampled.cpu != *cpu);
+        let new: Vec<u32> = online.into_iter().filter(is_new).collect();
+        for &cpu in &new {
+            let sideband = Sideband::open(cpu, self.mapped_build_ids)?;
+            self.sample_cpu(cpu, sideband)?;
+        }
+        Ok(new.len())
+    }
+
+    /// How many CPUs are sampled.
+    pub fn cpu_count(&self) -> usize {
+        self.cpus.len()
+    }
+
     /// Life events before samples: a process that starts between the two is seen starting.
-    fn attach(&mut self, cpus: &[u32], options: &Options) -> Result<(), Error> {
-        for &cpu in cpus {
-            self.sidebands
-                .push(Sideband::open(cpu, options.mapped_build_ids)?);
+    fn attach(&mut self) -> Result<(), Error> {
+        let mut sidebands = Vec::new();
+        for cpu in online_cpus()? {
+            sidebands.push((cpu, Sideband::open(cpu, self.mapped_build_ids)?));
         }
         for program in ["process_fork", "process_exit"] {
             let link = self.program(program).attach_trace();
             self.links
                 .push(link.map_err(|source| Error::Attach { program, source })?);
         }
-        for &cpu in cpus {
-            let event = perf_event::open_cpu_clock(cpu, self.period_ns)?;
-            let link = self
-                .program("sample_cpu")
-                .attach_perf_event(event.as_raw_fd());
-            self.links.push(link.map_err(|source| Error::Attach {
-                program: "sample_cpu",
-                source,
-            })?);
-            // The link closes the event when it is dropped.
-            let _ = event.into_raw_fd();
+        for (cpu, sideband) in sidebands {
+            self.sample_cpu(cpu, sideband)?;
         }
+        Ok(())
+    }
+
+    fn sample_cpu(&mut self, cpu: u32, sideband: Sideband) -> Result<(), Error> {
+        let event = perf_event::open_cpu_clock(cpu, self.period_ns)?;
+        let observed = event
+            .try_clone()
+            .map_err(Error::system("keep a perf event"))?;
+        let link = self
+            .program("sample_cpu")
+            .attach_perf_event(event.as_raw_fd());
+        let link = link.map_err(|source| Error::Attach {
+            program: "sample_cpu",
+            source,
+        })?;
+        // The link closes the event when it is dropped.
+        let _ = event.into_raw_fd();
+        self.cpus.push(SampledCpu {
+            cpu,
+            link,
+            event: observed,
+            enabled_ns: 0,
+            sideband,
+        });
         Ok(())
     }
 
@@ -334,17 +406,14 @@ impl Sampler {
         };
         let mut files = vec![readable(self.samples.as_fd()), readable(self.life.as_fd())];
         let rings = files.len();
-        self.sidebands.retain(|sideband| !sideband.is_gone);
-        files.extend(
-            self.sidebands
-                .iter()
-                .map(|sideband| readable(sideband.as_fd())),
-        );
+        let there = self.cpus.iter().filter(|cpu| !cpu.sideband.is_gone);
+        files.extend(there.map(|cpu| readable(cpu.sideband.as_fd())));
         if !poll_files(&mut files, timeout)? {
             return Ok(());
         }
-        for (sideband, file) in self.sidebands.iter_mut().zip(&files[rings..]) {
-            sideband.is_gone = file.revents & (libc::POLLHUP | libc::POLLERR) != 0;
+        let there = self.cpus.iter_mut().filter(|cpu| !cpu.sideband.is_gone);
+        for (cpu, file) in there.zip(&files[rings..]) {
+            cpu.sideband.is_gone = file.revents & (libc::POLLHUP | libc::POLLERR) != 0;
         }
         // An exec brings half a dozen records within a millisecond: one wake-up is enough.
         poll_files(&mut [], timeout.min(GATHERING)).map(|_| ())
@@ -354,7 +423,7 @@ impl Sampler {
     fn collect_life(&mut self) {
         let Sampler {
             life,
-            sidebands,
+            cpus,
             pending,
             undecodable,
             ..
@@ -363,8 +432,8 @@ impl Sampler {
         // other way round a fork could arrive a poll after the exec of the same process, and make
         // it a copy of its parent again.
         let mut records = Vec::new();
-        for sideband in sidebands {
-            sideband.drain(&mut records);
+        for cpu in cpus {
+            cpu.sideband.drain(&mut records);
         }
         pending.extend(records.into_iter().map(LifeEvent::Sideband));
         life.drain(life.produced(), |record| match decode_life(record) {
@@ -390,6 +459,10 @@ fn poll_files(files: &mut [libc::pollfd], timeout: Duration) -> Result<bool, Err
             source,
         }),
     }
+}
+
+fn online_cpus() -> Result<Vec<u32>, Error> {
+    host::online_cpus().map_err(Error::system("list the online CPUs"))
 }
 
 /// Target processes must exist, or nothing would ever come and nobody would know why.

@@ -1,6 +1,7 @@
 //! The unwind tables and the rule dictionary in the kernel.
 
 use crate::bpf_map::BpfMap;
+use crate::clock::monotonic_ns;
 use crate::memory_map::MappedArray;
 use crate::{Error, Options, TableId};
 use candela_unwind::{RuleSet, Table};
@@ -83,6 +84,12 @@ impl TableStore {
         let files: Vec<i32> = maps.iter().map(|map| map.file().as_raw_fd()).collect();
         if !ids.is_empty() {
             self.tables.update_many(&ids, &files)?;
+        }
+        let now_ns = monotonic_ns();
+        for &(id, _) in tables {
+            // As if just used: a stamp of 0, or of the table that had the id before, would make it
+            // the first to be evicted.
+            self.last_used.write(id.0, &[now_ns]);
         }
         self.loaded
             .extend(tables.iter().map(|(id, _)| *id).zip(sizes.iter().copied()));

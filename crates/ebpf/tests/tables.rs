@@ -127,6 +127,7 @@ fn tables_are_exactly_sized_and_accounted() {
     let table = small_table(&mut rules);
     sampler.sync_rules(&rules);
     let before = sampler.memory().expect("measurable");
+    let before_ns = candela_ebpf::monotonic_ns();
     let bytes = sampler.upload_table(TableId(7), &table).expect("uploads");
     // A page for the map and pages for its elements.
     let least = table.words().len() as u64 * 4;
@@ -144,10 +145,9 @@ fn tables_are_exactly_sized_and_accounted() {
     assert_eq!(sampler.memory().expect("measurable").table_bytes, bytes);
     let kernel = sampler.kernel_tables();
     assert!(kernel.is_table_loaded(TableId(7)));
-    assert_eq!(
-        kernel.tables_by_last_use()[0].last_used_ns,
-        0,
-        "nobody used it"
+    assert!(
+        kernel.tables_by_last_use()[0].last_used_ns >= before_ns,
+        "a new table is not the first to go"
     );
     assert_eq!(sampler.evict_table(TableId(7)).expect("loaded"), bytes);
     assert_eq!(

@@ -41,6 +41,7 @@ pub(crate) struct CpuCollector {
     state: CpuState,
     ledger: Arc<Ledger>,
     life_ring_full: u64,
+    counters: Counters,
 }
 
 impl CpuCollector {
@@ -67,6 +68,7 @@ impl CpuCollector {
             state,
             ledger,
             life_ring_full: 0,
+            counters: Counters::default(),
         })
     }
 
@@ -76,23 +78,38 @@ impl CpuCollector {
         self.state.only_family_of(pid);
     }
 
-    fn counters(&mut self) -> Counters {
-        let counters = self.sampler.counters().unwrap_or_else(|error| {
-            tracing::warn!(%error, "the kernel's counters cannot be read");
-            Counters::default()
-        });
-        self.ledger
-            .set(DropReason::SampleRingFull, counters.ring_full());
-        self.ledger
-            .set(DropReason::LifeRingFull, counters.life_ring_full);
-        self.ledger
-            .set(DropReason::SidebandLost, counters.sideband_lost);
+    /// Leaves out what was sampled before.
+    pub(crate) fn starts_at(&mut self, start_ns: u64) {
+        self.state.starts_at(start_ns);
+    }
+
+    fn read_counters(&mut self) {
+        match self.sampler.counters() {
+            Ok(counters) => self.counters = counters,
+            Err(error) => {
+                tracing::warn!(%error, "the kernel's counters cannot be read");
+                return;
+            }
+        }
+        let counters = &self.counters;
+        let totals = [
+            (DropReason::SampleRingFull, counters.ring_full()),
+            (DropReason::SampleLost, counters.lost),
+            (DropReason::RecordUndecodable, counters.undecodable),
+            (DropReason::KernelStackFailed, counters.kernel_stack_errors),
+            (DropReason::Compat32Bit, counters.compat_tasks),
+            (DropReason::TargetsFull, counters.targets_full),
+            (DropReason::LifeRingFull, counters.life_ring_full),
+            (DropReason::SidebandLost, counters.sideband_lost),
+        ];
+        for (reason, total) in totals {
+            self.ledger.set(reason, total);
+        }
         if counters.life_ring_full > self.life_ring_full {
             self.life_ring_full = counters.life_ring_full;
             self.state.processes.remove_vanished();
             self.state.processes.distrust_all();
         }
-        counters
     }
 }
 
@@ -116,7 +133,8 @@ impl Collector for CpuCollector {
         Ok(())
     }
 
-    fn settle(&mut self, window: &mut Window) -> Result<(), AgentError> {
+    fn settle(&mut self, end_ns: u64, window: &mut Window) -> Result<(), AgentError> {
+        self.state.ends_at(end_ns);
         let deadline_ns = monotonic_ns() + SETTLE_NS;
         self.collect(Duration::ZERO, window)?;
         while self.state.has_pending() && monotonic_ns() < deadline_ns {
@@ -128,14 +146,22 @@ impl Collector for CpuCollector {
 
     fn sweep(&mut self) {
         self.state.sweep();
+        match self.sampler.refresh_cpus() {
+            Ok(0) => {}
+            Ok(count) => tracing::info!(count, "sampling CPUs that came online"),
+            Err(error) => tracing::warn!(%error, "a CPU that came online is not sampled"),
+        }
     }
 
     fn status(&mut self) -> SourceStatus {
-        let counters = self.counters();
+        self.read_counters();
         let memory = self.state.kernel.memory().unwrap_or_default();
         SourceStatus {
-            kernel_samples: counters.samples,
-            stack_copies: counters.stack_copies,
+            kernel_samples: self.counters.samples,
+            stack_copies: self.counters.stack_copies,
+            cpus: self.sampler.cpu_count(),
+            kernel_processes: memory.processes,
+            kernel_regions: memory.regions,
             processes: self.state.processes.len(),
             objects: self.state.processes.objects.len(),
             unwind_tables: self.state.tables.len(),

@@ -1,5 +1,6 @@
 //! What the on-CPU source knows: processes, tables, and samples that wait.
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use candela_ebpf::Event;
@@ -44,6 +45,10 @@ const LONGEST_WAIT_NS: u64 = 3_000_000_000;
 /// whose labels are wrong has them for good.
 const LABEL_ATTEMPTS: u8 = 10;
 
+/// A process with more executable mappings is not told to the kernel, where all processes share
+/// 65 536 of them: its stacks come as copies, a few per second.
+const MOST_MAPPINGS: usize = 8192;
+
 /// Everything but the sampler itself, so that its events can be handled while it is polled.
 #[derive(Debug)]
 pub(crate) struct CpuState {
@@ -62,6 +67,8 @@ pub(crate) struct CpuState {
     changed: HashSet<u32>,
     /// Whose samples are wanted of those that come; `None` is all.
     family: Option<HashSet<u32>>,
+    /// When the samples that count were taken, CLOCK_MONOTONIC in nanoseconds.
+    times: RangeInclusive<u64>,
     frames: Vec<u64>,
     ledger: Arc<Ledger>,
 }
@@ -87,6 +94,7 @@ impl CpuState {
             unregistered: HashSet::new(),
             changed: HashSet::new(),
             family: None,
+            times: 0..=u64::MAX,
             frames: Vec::new(),
             ledger,
         };
@@ -115,7 +123,11 @@ impl CpuState {
                 }
                 self.processes.fork(*pid, *parent);
             }
-            Event::Exit { pid, time_ns } => self.processes.exit(*pid, *time_ns),
+            Event::Exit { pid, time_ns } => {
+                self.changed.remove(pid);
+                self.unregistered.remove(pid);
+                self.processes.exit(*pid, *time_ns);
+            }
             Event::Mapped(mapped) if self.processes.mapped(mapped) => {
                 self.changed.insert(mapped.pid);
             }
@@ -140,12 +152,13 @@ impl CpuState {
                     if !is_in_kernel {
                         tracing::debug!(slot, "unwind table stays out of the kernel");
                     }
-                    self.tables.built(slot, table, &new_rules);
+                    self.tables.built(slot, table, &new_rules, is_in_kernel);
                 }
-                LoaderReply::NoTable { slot } => {
-                    self.tables.has_no_table(slot);
+                LoaderReply::NoTable { slot, new_rules } => {
+                    self.tables.has_no_table(slot, &new_rules);
                     self.register_all_with(slot);
                 }
+                LoaderReply::Forgotten { slot } => self.tables.forgotten(slot),
             }
         }
         let new_objects = self.processes.objects.take_new();
@@ -156,7 +169,13 @@ impl CpuState {
         if has_news {
             registrable.extend(self.unregistered.drain());
         }
+        let now_ns = monotonic_ns();
         for pid in registrable {
+            let process = self.processes.live_mut(pid);
+            if process.is_some_and(|process| process.registration.is_too_early(now_ns)) {
+                self.changed.insert(pid);
+                continue;
+            }
             self.register(pid);
         }
         self.retry_pending(window, has_news);
@@ -176,6 +195,29 @@ impl CpuState {
     pub(crate) fn sweep(&mut self) {
         self.processes.sweep(monotonic_ns());
         self.tables.sweep(&self.loader);
+        self.remove_ended();
+    }
+
+    /// Takes the mappings of processes out of the kernel whose end no event told.
+    fn remove_ended(&mut self) {
+        for pid in self.kernel.known_processes() {
+            if self.processes.is_live(pid) {
+                continue;
+            }
+            if let Err(error) = self.kernel.remove_process(pid) {
+                tracing::debug!(%error, pid, "mappings not removed");
+            }
+        }
+    }
+
+    /// Samples that are earlier do not count.
+    pub(crate) fn starts_at(&mut self, start_ns: u64) {
+        self.times = start_ns..=*self.times.end();
+    }
+
+    /// Samples that are later do not count any more.
+    pub(crate) fn ends_at(&mut self, end_ns: u64) {
+        self.times = *self.times.start()..=end_ns;
     }
 
     fn sample(&mut self, sample: &Sample<'_>, window: &mut Window) {
@@ -183,7 +225,7 @@ impl CpuState {
             .family
             .as_ref()
             .is_none_or(|family| family.contains(&sample.pid));
-        if !is_wanted {
+        if !is_wanted || !self.times.contains(&sample.time_ns) {
             return;
         }
         if sample.result == WalkResult::KernelOnly {
@@ -312,9 +354,18 @@ impl CpuState {
 
     /// Gives the kernel the mappings of a process, or notes it until they are all described.
     fn register(&mut self, pid: u32) {
-        let Some(process) = self.processes.get_mut(pid) else {
+        // Nobody would take the mappings of an ended process out again.
+        let Some(process) = self.processes.live_mut(pid) else {
             return;
         };
+        process
+            .registration
+            .begin(monotonic_ns(), process.mappings.len());
+        if process.mappings.len() > MOST_MAPPINGS {
+            process.is_registered = false;
+            self.ledger.add(DropReason::MappingsRefused, 1);
+            return;
+        }
         let mut mappings = Vec::new();
         for mapping in process.mappings.iter() {
             let length = mapping.end - mapping.start;

@@ -44,8 +44,35 @@ pub(crate) struct Delivery {
     spool: Option<Spool>,
     kept: VecDeque<Profile>,
     backoff: Backoff,
+    stuck: StuckProfile,
     queue: Receiver<Profile>,
     board: Arc<StatusBoard>,
+}
+
+/// Finds out that the receiver is well and just never takes the oldest profile on disk.
+#[derive(Debug, Default)]
+struct StuckProfile {
+    /// How often it was not taken although others were before.
+    strikes: u32,
+    /// Whether another one was taken since the last attempt.
+    others_pass: bool,
+}
+
+/// After so many it is given up, so that it does not hold up all behind it.
+const MOST_STRIKES: u32 = 5;
+
+// === impl StuckProfile ===
+
+impl StuckProfile {
+    fn other_passed(&mut self) {
+        self.others_pass = true;
+    }
+
+    /// The oldest one was not taken: whether to give it up.
+    fn failed(&mut self) -> bool {
+        self.strikes += u32::from(std::mem::take(&mut self.others_pass));
+        self.strikes >= MOST_STRIKES
+    }
 }
 
 // === impl ProfileQueue ===
@@ -82,6 +109,7 @@ impl Delivery {
             spool,
             kept: VecDeque::new(),
             backoff: Backoff::default(),
+            stuck: StuckProfile::default(),
             queue,
             board,
         };
@@ -109,10 +137,13 @@ impl Delivery {
             self.keep(profile);
             return;
         }
+        self.exporter.set_vitals(&self.board.vitals());
         let result = self.exporter.export(&profile);
         if self.note(&result, profile.series.len() as u64, sample_count(&profile)) {
             self.keep(profile);
+            return;
         }
+        self.stuck.other_passed();
     }
 
     /// Counts what came of an attempt with a profile of that many series and samples; true when it
@@ -186,8 +217,13 @@ impl Delivery {
             let result = self.exporter.export_spooled(&bytes);
             // How many series and samples it has is not known without decoding it.
             if self.note(&result, 1, 0) {
-                return;
+                if !self.stuck.failed() {
+                    return;
+                }
+                tracing::warn!("a spooled profile is given up: others pass and it never does");
+                self.board.ledger.add(DropReason::ExportRejected, 1);
             }
+            self.stuck = StuckProfile::default();
             if let Some(spool) = &mut self.spool {
                 spool.remove_oldest();
             }
@@ -217,4 +253,21 @@ fn sample_count(profile: &Profile) -> u64 {
     let series = profile.series.iter();
     let samples = series.map(|series| series.total() / series.period.max(1));
     samples.map(i64::unsigned_abs).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_profile_that_others_overtake_is_given_up() {
+        let mut stuck = StuckProfile::default();
+        let away = (0..100).any(|_| stuck.failed());
+        assert!(!away, "the receiver is away, the profile can wait");
+        let strikes = (1..).find(|_| {
+            stuck.other_passed();
+            stuck.failed()
+        });
+        assert_eq!(strikes, Some(MOST_STRIKES));
+    }
 }

@@ -1,5 +1,7 @@
 //! What a sink of profiles is.
 
+use std::collections::BTreeMap;
+
 use candela_model::Profile;
 
 /// A sink: one struct per kind. It runs on a thread of its own and may block; sampling does not
@@ -7,6 +9,11 @@ use candela_model::Profile;
 pub trait Exporter: Send {
     /// What users know it by: `in-process` or the server's address.
     fn name(&self) -> String;
+
+    /// What the agent has counted so far, to be told with the next profiles.
+    fn set_vitals(&mut self, vitals: &Vitals) {
+        let _ = vitals;
+    }
 
     /// Hands a profile over. `Ok` means that the receiver has taken it.
     ///
@@ -30,6 +37,19 @@ pub trait Exporter: Send {
             reason: "this exporter has no spool".to_owned(),
         })
     }
+}
+
+/// What an agent tells of itself with its profiles. Counts are totals since it started.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Vitals {
+    /// The agent's version.
+    pub version: String,
+    /// When it started, unix milliseconds: tells its totals from those of the run before.
+    pub started_ms: i64,
+    /// Samples by the result code of their walk.
+    pub results: BTreeMap<String, u64>,
+    /// What did not make it, by reason.
+    pub drops: BTreeMap<String, u64>,
 }
 
 /// Why a profile was not taken.

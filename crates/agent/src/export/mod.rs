@@ -9,6 +9,7 @@ pub(crate) mod spool;
 
 pub use self::exporter::ExportError;
 pub use self::exporter::Exporter;
+pub use self::exporter::Vitals;
 pub use self::in_process::InProcess;
 pub use self::otlp_grpc::OtlpGrpc;
 pub use self::otlp_grpc::OtlpGrpcOptions;

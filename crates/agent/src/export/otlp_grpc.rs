@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use candela_formats::AttributeValue;
 use candela_formats::OtlpOptions;
 use candela_formats::encode_otlp;
 use candela_model::Profile;
@@ -20,6 +21,7 @@ use tonic::transport::Endpoint;
 use crate::error::AgentError;
 use crate::export::exporter::ExportError;
 use crate::export::exporter::Exporter;
+use crate::export::exporter::Vitals;
 use crate::status::VERSION;
 
 /// Where to send, and as whom.
@@ -43,6 +45,7 @@ pub struct OtlpGrpc {
     headers: Vec<(&'static str, MetadataValue<Ascii>)>,
     client: ProfilesServiceClient<Channel>,
     runtime: Runtime,
+    vitals: Vitals,
 }
 
 // === impl OtlpGrpcOptions ===
@@ -104,6 +107,7 @@ impl OtlpGrpc {
             headers: headers(options)?,
             client,
             runtime,
+            vitals: Vitals::default(),
         })
     }
 
@@ -129,12 +133,16 @@ impl Exporter for OtlpGrpc {
         self.endpoint.clone()
     }
 
+    fn set_vitals(&mut self, vitals: &Vitals) {
+        self.vitals.clone_from(vitals);
+    }
+
     fn export(&mut self, profile: &Profile) -> Result<(), ExportError> {
-        self.send(request_of(profile))
+        self.send(request_of(profile, &self.vitals))
     }
 
     fn to_spool(&self, profile: &Profile) -> Option<Vec<u8>> {
-        Some(request_of(profile).encode_to_vec())
+        Some(request_of(profile, &self.vitals).encode_to_vec())
     }
 
     fn export_spooled(&mut self, bytes: &[u8]) -> Result<(), ExportError> {
@@ -169,13 +177,40 @@ fn headers(
     Ok(headers)
 }
 
-fn request_of(profile: &Profile) -> ExportProfilesServiceRequest {
+fn request_of(profile: &Profile, vitals: &Vitals) -> ExportProfilesServiceRequest {
     let options = OtlpOptions {
         scope_name: "candela".to_owned(),
         scope_version: VERSION.to_owned(),
+        attributes: attributes_of(vitals),
         ..OtlpOptions::default()
     };
     encode_otlp(profile, &options)
+}
+
+/// Nothing without a version: a recording is no agent. Zeros are left out.
+fn attributes_of(vitals: &Vitals) -> Vec<(String, AttributeValue)> {
+    if vitals.version.is_empty() {
+        return Vec::new();
+    }
+    let count = |count: u64| AttributeValue::Number(i64::try_from(count).unwrap_or(i64::MAX));
+    let mut attributes = vec![
+        (
+            "candela.agent.version".to_owned(),
+            AttributeValue::Text(vitals.version.clone()),
+        ),
+        (
+            "candela.agent.started_ms".to_owned(),
+            AttributeValue::Number(vitals.started_ms),
+        ),
+    ];
+    let results = vitals.results.iter().map(|entry| ("result", entry));
+    let drops = vitals.drops.iter().map(|entry| ("drops", entry));
+    for (group, (name, &value)) in results.chain(drops) {
+        if value > 0 {
+            attributes.push((format!("candela.{group}.{name}"), count(value)));
+        }
+    }
+    attributes
 }
 
 /// What the receiver will never want is refused; everything else may be different later, also a
@@ -185,6 +220,8 @@ fn error_of(endpoint: &str, status: &Status) -> ExportError {
         status.code(),
         Code::InvalidArgument | Code::OutOfRange | Code::AlreadyExists | Code::FailedPrecondition
     );
+    // What grpc-go says of a message over its limit; the code alone also stands for "busy".
+    let is_final = is_final || status.message().contains("larger than max");
     let mut reason = format!("{endpoint}: {}", status.message());
     let mut cause = std::error::Error::source(status);
     while let Some(error) = cause {

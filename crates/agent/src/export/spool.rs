@@ -7,6 +7,8 @@
 
 use std::collections::VecDeque;
 use std::fs;
+use std::fs::File;
+use std::fs::TryLockError;
 use std::io;
 use std::path::Path;
 use std::path::PathBuf;
@@ -38,20 +40,25 @@ pub(crate) struct Spool {
     bytes: u64,
     next_number: u64,
     ledger: Arc<Ledger>,
+    /// Held as long as the spool is open.
+    _lock: File,
 }
 
 impl Spool {
     pub(crate) fn open(options: SpoolOptions, ledger: Arc<Ledger>) -> Result<Self, AgentError> {
-        let files = list(&options.directory).map_err(|source| AgentError::Spool {
+        let failed = |source| AgentError::Spool {
             path: options.directory.clone(),
             source,
-        })?;
+        };
+        let lock = lock(&options.directory).map_err(failed)?;
+        let files = list(&options.directory).map_err(failed)?;
         let mut spool = Self {
             bytes: files.iter().map(|(_, size)| size).sum(),
             next_number: files.back().map_or(0, |(number, _)| number + 1),
             files,
             options,
             ledger,
+            _lock: lock,
         };
         spool.make_room(0);
         Ok(spool)
@@ -68,11 +75,11 @@ impl Spool {
     /// Keeps a profile. Older ones make room; what cannot be kept is counted.
     pub(crate) fn push(&mut self, payload: &[u8]) {
         let size = (HEADER_BYTES + payload.len()) as u64;
-        self.make_room(size);
         if size > self.options.max_bytes || u32::try_from(payload.len()).is_err() {
             self.ledger.add(DropReason::SpoolFull, 1);
             return;
         }
+        self.make_room(size);
         let number = self.next_number;
         match self.write(number, payload) {
             Ok(()) => {
@@ -87,19 +94,23 @@ impl Spool {
         }
     }
 
-    /// The oldest profile; damaged ones before it are removed and counted.
+    /// The oldest profile; damaged ones before it are removed and counted. `None` also when it
+    /// cannot be read now.
     pub(crate) fn oldest(&mut self) -> Option<Vec<u8>> {
         while let Some(&(number, _)) = self.files.front() {
-            match fs::read(self.path(number))
-                .ok()
-                .and_then(|bytes| payload_of(&bytes))
-            {
-                Some(payload) => return Some(payload),
-                None => {
-                    self.ledger.add(DropReason::SpoolCorrupt, 1);
-                    self.remove_oldest();
+            let payload = match fs::read(self.path(number)) {
+                Ok(bytes) => payload_of(&bytes),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+                Err(error) => {
+                    tracing::warn!(%error, number, "spooled profile not read");
+                    return None;
                 }
+            };
+            if payload.is_some() {
+                return payload;
             }
+            self.ledger.add(DropReason::SpoolCorrupt, 1);
+            self.remove_oldest();
         }
         None
     }
@@ -140,9 +151,22 @@ impl Spool {
     }
 }
 
+/// Two agents with one spool would take each other's numbers and send each other's profiles.
+fn lock(directory: &Path) -> io::Result<File> {
+    fs::create_dir_all(directory)?;
+    let file = File::create(directory.join("lock"))?;
+    file.try_lock().map_err(|error| match error {
+        TryLockError::WouldBlock => io::Error::new(
+            io::ErrorKind::ResourceBusy,
+            "another agent uses it; give this one a data directory of its own",
+        ),
+        TryLockError::Error(error) => error,
+    })?;
+    Ok(file)
+}
+
 /// The files of an earlier run. What was not finished is removed.
 fn list(directory: &Path) -> io::Result<VecDeque<(u64, u64)>> {
-    fs::create_dir_all(directory)?;
     let mut files = Vec::new();
     for entry in fs::read_dir(directory)? {
         let entry = entry?;
@@ -203,7 +227,8 @@ mod tests {
             fs::read_dir(directory.path())
                 .expect("the directory")
                 .count(),
-            0
+            1,
+            "the lock"
         );
     }
 
@@ -220,9 +245,22 @@ mod tests {
         spool.push(&[9; 200]);
         assert_eq!(
             spool.ledger.get(DropReason::SpoolFull),
-            6,
+            3,
             "too large for any room"
         );
+        assert_eq!(spool.len(), 3, "nothing made room for it");
+    }
+
+    #[test]
+    fn one_agent_at_a_time() {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let _first = spool(directory.path(), 1000);
+        let options = SpoolOptions {
+            directory: directory.path().to_owned(),
+            max_bytes: 1000,
+        };
+        let error = Spool::open(options, Arc::default()).expect_err("it is in use");
+        assert!(error.to_string().contains("another agent"), "{error}");
     }
 
     #[test]

@@ -13,7 +13,6 @@ const KERNEL_SERVICE: &str = "kernel";
 /// OpenTelemetry attributes that have a short label name in Candela.
 const SHORT_ATTRIBUTES: &[(&str, &str)] = &[
     ("service.name", SERVICE_NAME_LABEL),
-    ("host.name", "host"),
     ("process.executable.name", "process_executable_name"),
     ("container.id", "container_id"),
     ("k8s.pod.name", "pod"),
@@ -34,6 +33,11 @@ const PER_PROCESS_ATTRIBUTES: &[&str] = &[
     "process.owner",
     "service.instance.id",
 ];
+
+/// Attributes of a process that become labels at most, and bytes of a value. What a process says of
+/// itself must not make its series one that every receiver refuses.
+const MOST_PUBLISHED: usize = 16;
+const LONGEST_VALUE: usize = 1024;
 
 /// Names processes: the host, labels for all series and the user's rules.
 #[derive(Clone, Debug, Default)]
@@ -57,18 +61,8 @@ impl Labeler {
     /// The labels of a process. No label is set without a value.
     #[must_use]
     pub fn labels(&self, facts: &ProcessFacts) -> Labels {
-        let mut labels = Labels::default();
+        let mut labels = published_labels(&facts.published);
         labels.set("host", self.host.as_str());
-        for (key, value) in &facts.published {
-            if PER_PROCESS_ATTRIBUTES.contains(&key.as_str()) {
-                continue;
-            }
-            let short = SHORT_ATTRIBUTES.iter().find(|(long, _)| long == key);
-            labels.set(
-                short.map_or(key.as_str(), |(_, short)| short),
-                value.as_str(),
-            );
-        }
         if !facts.is_kernel {
             labels.set("process_executable_name", facts.executable_name());
         }
@@ -86,7 +80,7 @@ impl Labeler {
             labels.set("namespace", pod.namespace.as_str());
             labels.set("container", pod.container.as_str());
         }
-        labels.set(SERVICE_NAME_LABEL, self.service_name(facts));
+        labels.set(SERVICE_NAME_LABEL, shortened(&self.service_name(facts)));
         for (name, value) in self.extra.iter() {
             labels.set(name, value);
         }
@@ -120,6 +114,27 @@ impl Labeler {
         }
         name
     }
+}
+
+/// What a process publishes of itself. Which host it is on is not its to say: in a container it
+/// knows only the container's name.
+fn published_labels(published: &[(String, String)]) -> Labels {
+    let wanted = published.iter().filter(|(key, _)| {
+        !PER_PROCESS_ATTRIBUTES.contains(&key.as_str()) && key != "host.name" && key != "host"
+    });
+    let mut labels = Labels::default();
+    for (key, value) in wanted.take(MOST_PUBLISHED) {
+        let short = SHORT_ATTRIBUTES.iter().find(|(long, _)| long == key);
+        let name = short.map_or(key.as_str(), |(_, short)| short);
+        if name.len() <= LONGEST_VALUE {
+            labels.set(name, shortened(value));
+        }
+    }
+    labels
+}
+
+fn shortened(value: &str) -> &str {
+    &value[..value.floor_char_boundary(LONGEST_VALUE)]
 }
 
 #[cfg(test)]
@@ -161,6 +176,19 @@ mod tests {
         assert_eq!(service(&facts, vec![rule.clone()]), "configured");
         facts.published = vec![("service.name".to_owned(), "published".to_owned())];
         assert_eq!(service(&facts, vec![rule]), "published");
+    }
+
+    #[test]
+    fn what_a_process_publishes_is_bounded_and_does_not_rename_the_host() {
+        let mut facts = python();
+        let many = (0..1000).map(|number| (format!("key{number}"), "é".repeat(3000)));
+        let host = ("host.name".to_owned(), "3f2a".to_owned());
+        facts.published = std::iter::once(host).chain(many).collect();
+        facts.arguments = vec!["python3".to_owned(), "/x".repeat(5000)];
+        let labels = Labeler::new("h", Labels::default(), vec![]).labels(&facts);
+        assert_eq!(labels.get("host"), Some("h"));
+        assert!(labels.iter().count() <= MOST_PUBLISHED + 3);
+        assert!(labels.iter().all(|(_, value)| value.len() <= LONGEST_VALUE));
     }
 
     #[test]

@@ -85,6 +85,10 @@ impl Mappings {
         sorted.splice(first..behind, replacement);
     }
 
+    pub(crate) fn len(&self) -> usize {
+        self.sorted.len()
+    }
+
     pub(crate) fn iter(&self) -> impl Iterator<Item = &ProcessMapping> {
         self.sorted.iter()
     }

@@ -68,7 +68,9 @@ impl Objects {
 
     /// The object of a mapped file, opened when it is new or has changed.
     pub(crate) fn get(&mut self, file: FileNumber, range: MappedRange, path: &str) -> Arc<Object> {
+        // What could not be opened for a process that has ended may be opened for the next one.
         if let Some(entry) = self.by_file.get_mut(&file)
+            && entry.object.is_readable()
             && entry.state == state_of(&entry.object)
         {
             entry.is_fresh = true;
@@ -140,6 +142,29 @@ fn state_of(object: &Object) -> Option<(u64, i64, i64)> {
 mod tests {
     use super::*;
     use crate::processes::maps_file::parse_maps;
+
+    #[test]
+    fn what_was_unreadable_is_tried_again() {
+        let mut objects = Objects::new(Arc::new(Ledger::default()));
+        let maps = std::fs::read("/proc/self/maps").expect("our own maps");
+        let line = parse_maps(&maps)
+            .find(|line| line.is_executable && line.inode != 0)
+            .expect("some code");
+        let file = FileNumber {
+            device: line.device,
+            inode: line.inode,
+        };
+        let range = |pid| MappedRange {
+            pid,
+            start: line.start,
+            end: line.end,
+        };
+        let path = String::from_utf8_lossy(line.path).into_owned();
+        let of_nobody = objects.get(file, range(u32::MAX), "/gone/in/another/root");
+        assert!(!of_nobody.is_readable());
+        let ours = objects.get(file, range(std::process::id()), &path);
+        assert!(ours.is_readable(), "although somebody holds the other one");
+    }
 
     #[test]
     fn a_file_is_opened_once_and_closed_when_unused() {

@@ -34,6 +34,7 @@ pub(crate) struct Process {
     /// How often the labels were made without a command line.
     pub(crate) label_attempts: u8,
     pub(crate) rescan: RescanDelay,
+    pub(crate) registration: RegistrationPace,
     pub(crate) context_check: ContextCheck,
 }
 
@@ -54,6 +55,16 @@ pub(crate) struct RescanDelay {
     not_before_ns: u64,
     delay_ns: u64,
 }
+
+/// When the kernel may hear of a process's mappings again: one with very many of them, which change
+/// all the time, must not keep the sampling thread busy.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct RegistrationPace {
+    not_before_ns: u64,
+}
+
+/// Time between two registrations per mapping: a hundred times what one takes.
+const REGISTRATION_PAUSE_NS: u64 = 10_000;
 
 /// When to look for a process context. It is published while a program starts, at a time that
 /// nothing announces, so it is looked for three times: at the first sample, and twice later.
@@ -85,6 +96,7 @@ impl Process {
             labels: None,
             label_attempts: 0,
             rescan: RescanDelay::default(),
+            registration: RegistrationPace::default(),
             context_check: ContextCheck::default(),
         }
     }
@@ -149,6 +161,19 @@ impl RescanDelay {
     }
 }
 
+// === impl RegistrationPace ===
+
+impl RegistrationPace {
+    pub(crate) fn is_too_early(&self, now_ns: u64) -> bool {
+        now_ns < self.not_before_ns
+    }
+
+    /// Notes that so many mappings are being registered.
+    pub(crate) fn begin(&mut self, now_ns: u64, mappings: usize) {
+        self.not_before_ns = now_ns + mappings as u64 * REGISTRATION_PAUSE_NS;
+    }
+}
+
 // === impl ContextCheck ===
 
 impl ContextCheck {
@@ -177,6 +202,20 @@ mod tests {
             .filter(|second| check.try_now(second * 1_000_000_000))
             .collect();
         assert_eq!(times, [100, 105, 160]);
+    }
+
+    #[test]
+    fn many_mappings_are_registered_rarely() {
+        let mut pace = RegistrationPace::default();
+        assert!(!pace.is_too_early(0));
+        pace.begin(0, 30);
+        assert!(
+            pace.is_too_early(299_999),
+            "a usual process: not twice at once"
+        );
+        assert!(!pace.is_too_early(300_000));
+        pace.begin(0, 5_000);
+        assert!(pace.is_too_early(49_999_999));
     }
 
     #[test]

@@ -63,6 +63,15 @@ impl ProcessTable {
         }
     }
 
+    /// A process that has not ended, as far as events told.
+    pub(crate) fn live_mut(&mut self, pid: u32) -> Option<&mut Process> {
+        self.live.get_mut(&pid)
+    }
+
+    pub(crate) fn is_live(&self, pid: u32) -> bool {
+        self.live.contains_key(&pid)
+    }
+
     pub(crate) fn live(&mut self) -> impl Iterator<Item = &mut Process> {
         self.live.values_mut()
     }

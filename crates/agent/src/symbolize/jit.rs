@@ -10,6 +10,8 @@ use candela_symbols::SourceFrame;
 use candela_symbols::perf_map::PerfMap;
 use candela_symbols::perf_map::PerfMapReader;
 use hashbrown::HashMap;
+use rustix::fs::Mode;
+use rustix::fs::OFlags;
 
 /// How many processes' maps are kept. Each is bounded by its reader.
 const MOST_READERS: usize = 64;
@@ -72,15 +74,67 @@ fn read_orphan(pid: u32) -> Option<PerfMap> {
     if std::fs::metadata(format!("/proc/{pid}")).is_ok() {
         return None;
     }
-    let file = File::open(format!("/tmp/perf-{pid}.map")).ok()?;
+    // Anybody may put anything there: a pipe would never open, a link would lend its target's owner.
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOFOLLOW;
+    let file = rustix::fs::open(format!("/tmp/perf-{pid}.map"), flags, Mode::empty()).ok()?;
+    let file = File::from(file);
     let metadata = file.metadata().ok()?;
     let us = rustix::process::getuid().as_raw();
     if !metadata.is_file() || (metadata.uid() != 0 && metadata.uid() != us) {
         return None;
     }
     let mut map = PerfMap::default();
-    for line in BufReader::new(file.take(LARGEST_ORPHAN)).lines() {
-        map.add_line(&line.ok()?);
+    for line in BufReader::new(file.take(LARGEST_ORPHAN)).split(b'\n') {
+        map.add_line(&String::from_utf8_lossy(&line.ok()?));
     }
     Some(map)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A pid that no process has: the highest that the kernel gives is 2^22.
+    const NOBODY: u32 = 900_000_000;
+
+    struct Planted(PathBuf);
+
+    impl Drop for Planted {
+        fn drop(&mut self) {
+            std::fs::remove_file(&self.0).expect("the file of this test");
+        }
+    }
+
+    fn plant(pid: u32, make: impl FnOnce(&PathBuf)) -> Planted {
+        let path = PathBuf::from(format!("/tmp/perf-{pid}.map"));
+        make(&path);
+        Planted(path)
+    }
+
+    #[test]
+    fn a_map_left_behind_is_read() {
+        let pid = NOBODY + std::process::id();
+        let _map = plant(pid, |path| {
+            let lines = b"1000 10 good\n2000 10 b\xffd\n";
+            std::fs::write(path, lines).expect("/tmp is writable");
+        });
+        let map = read_orphan(pid).expect("a map");
+        assert!(map.find(0x1004).is_some());
+        assert!(map.find(0x2004).is_some(), "one bad byte costs one name");
+    }
+
+    #[test]
+    fn a_pipe_does_not_block_and_a_link_is_not_followed() {
+        let pid = 2 * NOBODY + std::process::id();
+        let pipe = plant(pid, |path| {
+            let made = rustix::fs::mkfifoat(rustix::fs::CWD, path, Mode::RWXU);
+            made.expect("a pipe");
+        });
+        assert!(read_orphan(pid).is_none());
+        drop(pipe);
+        let _link = plant(pid, |path| {
+            std::os::unix::fs::symlink("/etc/passwd", path).expect("a link");
+        });
+        assert!(read_orphan(pid).is_none());
+    }
 }

@@ -1,5 +1,7 @@
 //! The thread that reads object files: headers, and unwind tables into the kernel.
 
+use std::panic::AssertUnwindSafe;
+use std::panic::catch_unwind;
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::sync::mpsc::channel;
@@ -37,7 +39,13 @@ pub(crate) enum LoaderReply {
         is_in_kernel: bool,
     },
     /// The object has no unwind information, or none that can be read: frame pointers are left.
-    NoTable { slot: u32 },
+    NoTable {
+        slot: u32,
+        /// Rules that came into the dictionary all the same.
+        new_rules: Vec<Rule>,
+    },
+    /// The kernel has no table of this slot any more.
+    Forgotten { slot: u32 },
 }
 
 /// The running thread. When this is dropped it ends after the request that it is at; nobody waits
@@ -62,16 +70,14 @@ impl Loader {
             budget_bytes,
             ledger,
             rules: RuleSet::new(),
+            rules_sent: 0,
         };
         let name = "candela-tables";
         std::thread::Builder::new()
             .name(name.to_owned())
             .spawn(move || {
                 while let Some(request) = queue.next() {
-                    let Some(reply) = work.answer(request) else {
-                        continue;
-                    };
-                    if reply_sender.send(reply).is_err() {
+                    if reply_sender.send(work.answer(request)).is_err() {
                         return;
                     }
                 }
@@ -88,7 +94,7 @@ impl Loader {
         self.requests.push(Request::Build { slot, object });
     }
 
-    /// Takes a table out of the kernel whose objects are gone. There is no answer.
+    /// Takes a table out of the kernel whose objects are gone.
     pub(crate) fn forget(&self, slot: u32) {
         self.requests.push(Request::Forget { slot });
     }
@@ -105,69 +111,97 @@ impl Drop for Loader {
     }
 }
 
+/// `None` where there is no unwind information, or too little.
+fn build_table(
+    file: &[u8],
+    AssertUnwindSafe(rules): AssertUnwindSafe<&mut RuleSet>,
+) -> Result<Option<Table>, String> {
+    if !is_worth_a_table(file) {
+        return Ok(None);
+    }
+    match Table::build(file, rules) {
+        Ok(table) => Ok(Some(table)),
+        Err(candela_unwind::Error::NoUnwindInformation) => Ok(None),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
 struct Work {
     kernel: Arc<KernelTables>,
     budget_bytes: u64,
     ledger: Arc<Ledger>,
     rules: RuleSet,
+    /// How many rules the answers so far have told of.
+    rules_sent: usize,
 }
 
 impl Work {
-    fn answer(&mut self, request: Request) -> Option<LoaderReply> {
+    fn answer(&mut self, request: Request) -> LoaderReply {
         match request {
             Request::Describe(objects) => {
                 for object in objects {
                     object.describe();
                 }
-                Some(LoaderReply::Described)
+                LoaderReply::Described
             }
-            Request::Build { slot, object } => Some(self.build(slot, &object)),
+            Request::Build { slot, object } => self.build(slot, &object),
             Request::Forget { slot } => {
                 if let Err(error) = self.kernel.evict_table(TableId(slot)) {
                     tracing::warn!(%error, "unwind table not evicted");
                 }
-                None
+                LoaderReply::Forgotten { slot }
             }
         }
     }
 
     fn build(&mut self, slot: u32, object: &Object) -> LoaderReply {
-        let rules_before = self.rules.len();
         let built = object
             .open()
             .map_err(|error| error.to_string())
             .and_then(|opened| {
-                if !is_worth_a_table(opened.data()) {
-                    return Ok(None);
-                }
-                match Table::build(opened.data(), &mut self.rules) {
-                    Ok(table) => Ok(Some(table)),
-                    Err(candela_unwind::Error::NoUnwindInformation) => Ok(None),
-                    Err(error) => Err(error.to_string()),
-                }
+                let rules = AssertUnwindSafe(&mut self.rules);
+                // A defect that some file brings out must not leave all later ones without tables.
+                catch_unwind(move || build_table(opened.data(), rules))
+                    .unwrap_or_else(|_| Err("the reader of unwind information panicked".to_owned()))
             });
         let table = match built {
             Ok(Some(table)) => Arc::new(table),
-            Ok(None) => return LoaderReply::NoTable { slot },
+            Ok(None) => return self.no_table(slot),
             Err(error) => {
                 self.ledger.add(DropReason::TableFailed, 1);
                 tracing::debug!(%error, path = %object.path, "no unwind table");
-                return LoaderReply::NoTable { slot };
+                return self.no_table(slot);
             }
         };
         let is_in_kernel = self.upload(slot, &table);
         LoaderReply::Built {
             slot,
             table,
-            new_rules: self.rules.rules()[rules_before..].to_vec(),
+            new_rules: self.new_rules(),
             is_in_kernel,
         }
+    }
+
+    fn no_table(&mut self, slot: u32) -> LoaderReply {
+        LoaderReply::NoTable {
+            slot,
+            new_rules: self.new_rules(),
+        }
+    }
+
+    /// What the dictionary has gained since the last answer. The other side numbers rules in the
+    /// order in which they come, so none may be left out, whatever they were made for.
+    fn new_rules(&mut self) -> Vec<Rule> {
+        let all = self.rules.rules();
+        let new = all[self.rules_sent.min(all.len())..].to_vec();
+        self.rules_sent = all.len();
+        new
     }
 
     fn upload(&self, slot: u32, table: &Table) -> bool {
         let needed_bytes = table.statistics().bytes as u64;
         if !self.make_room(needed_bytes) {
-            self.ledger.add(DropReason::TableEvicted, 1);
+            self.ledger.add(DropReason::TableRefused, 1);
             return false;
         }
         self.kernel.sync_rules(&self.rules);

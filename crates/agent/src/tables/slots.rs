@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::Weak;
 
 use candela_ebpf::TableId;
+use candela_ebpf::monotonic_ns;
 use candela_symbols::BuildId;
 use candela_unwind::Rule;
 use candela_unwind::RuleSet;
@@ -37,7 +38,20 @@ struct Slot {
     state: SlotState,
     table: Option<Arc<Table>>,
     last_use: u64,
+    /// When the kernel may be offered the table again after it found no room.
+    refusals: Backoff,
 }
+
+/// Longer and longer waits: where the tables in use need more than their budget, building the same
+/// ones again and again would take a core and help nobody.
+#[derive(Clone, Copy, Debug, Default)]
+struct Backoff {
+    not_before_ns: u64,
+    delay_ns: u64,
+}
+
+const FIRST_DELAY_NS: u64 = 5_000_000_000;
+const LONGEST_DELAY_NS: u64 = 320_000_000_000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SlotState {
@@ -91,7 +105,7 @@ impl TableSlots {
     /// and go. A slot that the loader works on stays until it has answered.
     pub(crate) fn sweep(&mut self, loader: &Loader) {
         let slots = &mut self.slots;
-        let (free, cached_bytes) = (&mut self.free, &mut self.cached_bytes);
+        let cached_bytes = &mut self.cached_bytes;
         self.by_build_id.retain(|_, slot| {
             let entry = &mut slots[*slot as usize];
             entry.objects.retain(|object| object.strong_count() > 0);
@@ -102,10 +116,16 @@ impl TableSlots {
                 *cached_bytes -= table.statistics().bytes;
             }
             entry.state = SlotState::Idle;
+            entry.refusals = Backoff::default();
             loader.forget(*slot);
-            free.push(*slot);
             false
         });
+    }
+
+    /// The kernel has no table of this slot any more, so another object may have it. Before, its
+    /// processes would have been walked by the table of the one that is gone.
+    pub(crate) fn forgotten(&mut self, slot: u32) {
+        self.free.push(slot);
     }
 
     fn free_slot(&mut self) -> u32 {
@@ -115,6 +135,7 @@ impl TableSlots {
                 state: SlotState::Idle,
                 table: None,
                 last_use: 0,
+                refusals: Backoff::default(),
             });
             self.slots.len() as u32 - 1
         })
@@ -166,18 +187,28 @@ impl TableSlots {
             return;
         };
         let entry = &mut self.slots[slot as usize];
-        if matches!(entry.state, SlotState::Idle | SlotState::Built) {
+        let is_time = entry.refusals.is_over(monotonic_ns());
+        if matches!(entry.state, SlotState::Idle | SlotState::Built) && is_time {
             entry.state = SlotState::Requested;
             loader.build(slot, Arc::clone(object));
         }
     }
 
-    pub(crate) fn built(&mut self, slot: u32, table: Arc<Table>, new_rules: &[Rule]) {
-        for &rule in new_rules {
-            self.rules.intern(rule);
-        }
+    pub(crate) fn built(
+        &mut self,
+        slot: u32,
+        table: Arc<Table>,
+        new_rules: &[Rule],
+        is_in_kernel: bool,
+    ) {
+        self.learn(new_rules);
         self.uses += 1;
         let entry = &mut self.slots[slot as usize];
+        if is_in_kernel {
+            entry.refusals = Backoff::default();
+        } else {
+            entry.refusals.refused(monotonic_ns());
+        }
         entry.state = SlotState::Built;
         entry.last_use = self.uses;
         self.cached_bytes += table.statistics().bytes;
@@ -187,8 +218,15 @@ impl TableSlots {
         self.shrink(slot);
     }
 
-    pub(crate) fn has_no_table(&mut self, slot: u32) {
+    pub(crate) fn has_no_table(&mut self, slot: u32, new_rules: &[Rule]) {
+        self.learn(new_rules);
         self.slots[slot as usize].state = SlotState::FramePointers;
+    }
+
+    fn learn(&mut self, new_rules: &[Rule]) {
+        for &rule in new_rules {
+            self.rules.intern(rule);
+        }
     }
 
     pub(crate) fn used(&mut self, slot: u32) {
@@ -216,5 +254,55 @@ impl TableSlots {
             };
             self.cached_bytes -= table.statistics().bytes;
         }
+    }
+}
+
+impl Backoff {
+    fn is_over(&self, now_ns: u64) -> bool {
+        now_ns >= self.not_before_ns
+    }
+
+    fn refused(&mut self, now_ns: u64) {
+        self.delay_ns = (self.delay_ns * 2).clamp(FIRST_DELAY_NS, LONGEST_DELAY_NS);
+        self.not_before_ns = now_ns + self.delay_ns;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refused_table_is_offered_less_and_less_often() {
+        let mut backoff = Backoff::default();
+        let seconds = |seconds: u64| seconds * 1_000_000_000;
+        assert!(backoff.is_over(0));
+        backoff.refused(seconds(100));
+        assert!(!backoff.is_over(seconds(104)));
+        assert!(backoff.is_over(seconds(105)));
+        backoff.refused(seconds(105));
+        assert!(!backoff.is_over(seconds(114)));
+        for _ in 0..100 {
+            backoff.refused(seconds(200));
+        }
+        assert!(backoff.is_over(seconds(200) + LONGEST_DELAY_NS));
+    }
+
+    #[test]
+    fn rules_of_tables_that_failed_are_learnt_too() {
+        let mut slots = TableSlots::default();
+        slots.slots.push(Slot {
+            objects: Vec::new(),
+            state: SlotState::Requested,
+            table: None,
+            last_use: 0,
+            refusals: Backoff::default(),
+        });
+        let mut dictionary = RuleSet::new();
+        let before = dictionary.len();
+        dictionary.intern(Rule::FRAME_POINTER);
+        let new = dictionary.rules()[before..].to_vec();
+        slots.has_no_table(0, &new);
+        assert_eq!(slots.rules().rules(), dictionary.rules());
     }
 }

@@ -38,9 +38,10 @@ NOINLINE void work(double end)
 	unsigned int seed = 1;
 	while (now() < end) {
 		/* No round is as long as the one before: a fixed length would fall into step with the
-		 * sampling clock, and the shares of samples would be those of a phase. */
+		 * sampling clock, and the shares of samples would be those of a phase. A visit to a
+		 * function outlasts several samples, so chance takes little from the shares. */
 		seed = seed * 1664525u + 1013904223u;
-		int scale = 50 + (int)(seed >> 24) % 100;
+		int scale = 6000 + (int)((seed >> 16) % 12000);
 		burn_fifty(scale);
 		burn_thirty(scale);
 		burn_twenty(scale);

@@ -23,10 +23,10 @@ __attribute__((always_inline)) inline unsigned long mix_inlined(unsigned long st
 	return state;
 }
 
-template <int Rounds> NOINLINE void burn()
+template <int Rounds> NOINLINE void burn(int scale)
 {
 	unsigned long state = sink | 1;
-	for (int round = 0; round < Rounds; round++)
+	for (int round = 0; round < Rounds * scale; round++)
 		state = mix_inlined(state);
 	sink = state;
 }
@@ -37,31 +37,43 @@ struct Guard {
 	NOINLINE ~Guard() { sink += depth; }
 };
 
-NOINLINE void descend(int depth)
+NOINLINE void descend(int depth, int scale)
 {
 	Guard guard(depth);
 	if (depth > 1) {
-		descend(depth - 1);
+		descend(depth - 1, scale);
 		return;
 	}
-	burn<50000>();
-	burn<30000>();
-	burn<20000>();
+	burn<500>(scale);
+	burn<300>(scale);
+	burn<200>(scale);
 	throw Done("unwound");
 }
 
 } // namespace burner
 
+static int caught;
+
+static void descend_and_catch(int scale)
+{
+	try {
+		burner::descend(30, scale);
+	} catch (const burner::Done &) {
+		caught++;
+	}
+}
+
 int main(int count, char **arguments)
 {
 	std::clock_t end = CLOCKS_PER_SEC * (count > 1 ? std::atoi(arguments[1]) : 2);
-	int caught = 0;
+	unsigned int seed = 1;
 	while (std::clock() < end) {
-		try {
-			burner::descend(30);
-		} catch (const burner::Done &) {
-			caught++;
-		}
+		// Long rounds of random length, as in shares.c.
+		seed = seed * 1664525u + 1013904223u;
+		descend_and_catch(6000 + (int)((seed >> 16) % 12000));
+		// Throwing itself, often enough to be sampled.
+		for (int thrown = 0; thrown < 100; thrown++)
+			descend_and_catch(0);
 	}
 	std::printf("%d\n", caught & 1);
 	return 0;

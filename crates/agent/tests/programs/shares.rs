@@ -9,18 +9,18 @@ fn mix_inlined(state: u64) -> u64 {
 }
 
 #[inline(never)]
-fn burn_fifty(seed: u64) -> u64 {
-    (0..50_000).fold(seed, |state, _| mix_inlined(state))
+fn burn_fifty(seed: u64, scale: u64) -> u64 {
+    (0..500 * scale).fold(seed, |state, _| mix_inlined(state))
 }
 
 #[inline(never)]
-fn burn_thirty(seed: u64) -> u64 {
-    (0..30_000).fold(seed, |state, _| mix_inlined(state))
+fn burn_thirty(seed: u64, scale: u64) -> u64 {
+    (0..300 * scale).fold(seed, |state, _| mix_inlined(state))
 }
 
 #[inline(never)]
-fn burn_twenty(seed: u64) -> u64 {
-    (0..20_000).fold(seed, |state, _| mix_inlined(state))
+fn burn_twenty(seed: u64, scale: u64) -> u64 {
+    (0..200 * scale).fold(seed, |state, _| mix_inlined(state))
 }
 
 #[inline(never)]
@@ -29,17 +29,21 @@ fn descend<T: Copy>(depth: u32, rounds: u64, extra: T) -> u64 {
         return black_box(descend(depth - 1, rounds, extra)) + 1;
     }
     let mut state = 1;
+    let mut random = 1_u32;
     for _ in 0..rounds {
-        state = burn_fifty(state);
-        state = burn_thirty(state);
-        state = burn_twenty(state);
+        // Long rounds of random length, as in shares.c.
+        random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        let scale = 6_000 + u64::from(random >> 16) % 12_000;
+        state = burn_fifty(state, scale);
+        state = burn_thirty(state, scale);
+        state = burn_twenty(state, scale);
     }
     black_box(extra);
     state
 }
 
 fn main() {
-    let rounds = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(10_000);
+    let rounds = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(100);
     let thread = std::thread::spawn(move || descend(40, rounds, 7_u8));
     println!("{}", thread.join().unwrap() & 1);
 }

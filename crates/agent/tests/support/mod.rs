@@ -140,7 +140,13 @@ impl Stacks {
 
     /// Some stacks as text, for messages.
     pub(crate) fn sketch(&self) -> String {
-        let mut rows: Vec<_> = self.rows.iter().collect();
+        self.sketch_of(|_| true)
+    }
+
+    /// Some of the stacks that `is_wanted` accepts, as text.
+    pub(crate) fn sketch_of(&self, is_wanted: impl Fn(&[String]) -> bool) -> String {
+        let wanted = self.rows.iter().filter(|(names, _)| is_wanted(names));
+        let mut rows: Vec<_> = wanted.collect();
         rows.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
         rows.dedup_by(|left, right| left.0 == right.0);
         rows.iter()
@@ -192,16 +198,4 @@ pub(crate) fn names_of(profile: &Profile, location: LocationId) -> Vec<String> {
 /// How far a share may be from the truth by chance: three standard errors of a binomial share.
 pub(crate) fn three_standard_errors(share: f64, samples: u64) -> f64 {
     3.0 * (share * (1.0 - share) / samples as f64).sqrt()
-}
-
-/// Runs a measurement up to three times. On a shared machine another guest may take the CPU during
-/// one recording and skew what it shows; a defect shows in all three.
-pub(crate) fn steadily(measurement: fn()) {
-    for _ in 0..2 {
-        match std::panic::catch_unwind(measurement) {
-            Ok(()) => return,
-            Err(_) => eprintln!("measured again: the first figures are above"),
-        }
-    }
-    measurement();
 }
