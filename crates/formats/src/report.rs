@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// Hosts of one request whose agents are heard: a request comes from one agent, or from a gateway
+/// Agents of one request that are heard: a request comes from one agent, or from a gateway
 /// that batches a few.
 const MAX_AGENTS: usize = 64;
 
@@ -13,7 +13,7 @@ pub struct Report {
     pub notes: Vec<Note>,
     /// Profiles of a request that were refused while others were taken (OTLP).
     pub rejected: Vec<Rejection>,
-    /// What agents say of their own work (OTLP), each host once.
+    /// What agents say of their own work (OTLP), each agent once.
     pub agents: Vec<AgentReport>,
     /// The column that the profile's writer meant to be shown first (pprof).
     pub default_sample_type: Option<String>,
@@ -50,6 +50,9 @@ pub struct Rejection {
 pub struct AgentReport {
     /// The label `host` of the profile; empty when it has none.
     pub host: String,
+    /// When the agent started, milliseconds since the Unix epoch; 0 when it does not say. With the
+    /// host it tells agents apart.
+    pub started_ms: i64,
     /// Start of the profile, nanoseconds since the Unix epoch: of two reports the later one counts.
     pub start_ns: i64,
     /// Names, with their prefix, and values.
@@ -89,14 +92,14 @@ impl Report {
         let known = self
             .agents
             .iter_mut()
-            .find(|known| known.host == agent.host);
+            .find(|known| known.host == agent.host && known.started_ms == agent.started_ms);
         match known {
             Some(known) if known.start_ns <= agent.start_ns => *known = agent,
             Some(_) => {}
             None if count < MAX_AGENTS => self.agents.push(agent),
             None => self.note(
                 "agents_not_heard",
-                "a request of too many hosts: what some agents say of themselves was left out",
+                "a request of too many agents: what some agents say of themselves was left out",
             ),
         }
     }

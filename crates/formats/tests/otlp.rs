@@ -269,12 +269,17 @@ fn what_our_agent_says_of_itself_arrives_once() {
                 "candela.agent.version".to_owned(),
                 AttributeValue::Text("0.1".to_owned()),
             ),
+            (
+                "candela.agent.started_ms".to_owned(),
+                AttributeValue::Number(5),
+            ),
             ("candela.drops.ring".to_owned(), AttributeValue::Number(12)),
         ],
     };
     let (again, report) = decode(&encode_otlp(&twice, &options));
     let agent = AgentReport {
         host: "h".to_owned(),
+        started_ms: 5,
         start_ns: profile.series[0].start_ns,
         attributes: options.attributes,
     };

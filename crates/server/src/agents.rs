@@ -1,17 +1,41 @@
-//! Which agents have sent something.
+//! Which agents have sent something, and what they say of their own work.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::MutexGuard;
 use std::sync::PoisonError;
 
-/// More hosts than this are not remembered: the newest win.
+use candela_formats::AgentReport;
+use candela_formats::AttributeValue;
+
+/// More agents than this are not remembered: the newest win.
 const MAX_AGENTS: usize = 10_000;
 
-/// The senders of OTLP profiles by host and program.
+/// Names of strangers are kept for weeks: longer ones are not names.
+const MAX_NAME_BYTES: usize = 256;
+
+/// Agents whose counts are kept apart; those of the oldest beyond are added up.
+const MAX_COUNTERS: usize = 1_000;
+
+/// Different codes and reasons of one agent.
+const MAX_COUNTS: usize = 128;
+
+const RESULT_PREFIX: &str = "candela.result.";
+const DROPS_PREFIX: &str = "candela.drops.";
+
+/// The senders of OTLP profiles.
 #[derive(Debug, Default)]
 pub(crate) struct Agents {
-    seen: Mutex<BTreeMap<AgentName, i64>>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// When each sent last, unix nanoseconds.
+    seen: BTreeMap<AgentName, i64>,
+    counters: BTreeMap<Instance, Counters>,
+    /// What was counted by agents that are not kept apart any more.
+    others: BTreeMap<Count, u64>,
 }
 
 /// Who sent: the host, and the name and version of the instrumentation scope.
@@ -22,9 +46,45 @@ pub(crate) struct AgentName {
     pub(crate) version: String,
 }
 
+/// One run of an agent: its host and when it started.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Instance {
+    host: String,
+    started_ms: i64,
+}
+
+/// What one agent counts.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Count {
+    /// Samples by the result code of their walk.
+    Result(String),
+    /// What did not make it, by reason.
+    Drop(String),
+}
+
+/// The totals of one agent.
+#[derive(Debug, Default)]
+struct Counters {
+    /// Start of the latest profile that came with totals.
+    start_ns: i64,
+    totals: BTreeMap<Count, u64>,
+}
+
 impl Agents {
-    pub(crate) fn note(&self, agent: AgentName, now_ns: i64) {
-        let mut seen = self.lock();
+    /// Remembers that an agent has sent something.
+    pub(crate) fn note(&self, host: &str, name: &str, version: &str, now_ns: i64) {
+        if [host, name, version]
+            .iter()
+            .any(|text| text.len() > MAX_NAME_BYTES)
+        {
+            return;
+        }
+        let agent = AgentName {
+            host: host.to_owned(),
+            name: name.to_owned(),
+            version: version.to_owned(),
+        };
+        let seen = &mut self.lock().seen;
         if seen.len() >= MAX_AGENTS && !seen.contains_key(&agent) {
             let oldest = seen.iter().min_by_key(|(_, time)| **time);
             let oldest = oldest.map(|(name, _)| name.clone());
@@ -33,16 +93,121 @@ impl Agents {
         seen.insert(agent, now_ns);
     }
 
-    /// Everybody, by host, with the time of the last request in unix nanoseconds.
-    pub(crate) fn list(&self) -> Vec<(AgentName, i64)> {
-        let seen = self.lock();
-        seen.iter()
-            .map(|(agent, time)| (agent.clone(), *time))
-            .collect()
+    /// Takes the totals that an agent sent with a profile.
+    pub(crate) fn hear(&self, report: AgentReport) {
+        let totals = totals_of(&report);
+        if totals.is_empty() || report.host.len() > MAX_NAME_BYTES {
+            return;
+        }
+        let instance = Instance {
+            host: report.host,
+            started_ms: report.started_ms,
+        };
+        let mut state = self.lock();
+        state.make_room_for(&instance);
+        let State {
+            counters, others, ..
+        } = &mut *state;
+        let counters = counters.entry(instance).or_default();
+        counters.take(report.start_ns, totals, others);
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<AgentName, i64>> {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Everybody, by host, with the time of the last request in unix nanoseconds.
+    pub(crate) fn list(&self) -> Vec<(AgentName, i64)> {
+        let state = self.lock();
+        let seen = state.seen.iter();
+        seen.map(|(agent, time)| (agent.clone(), *time)).collect()
+    }
+
+    /// What all agents have counted together, without those of one host.
+    pub(crate) fn totals(&self, without_host: Option<&str>) -> BTreeMap<Count, u64> {
+        let state = self.lock();
+        let mut sums = state.others.clone();
+        for (instance, counters) in &state.counters {
+            if Some(instance.host.as_str()) != without_host {
+                add(&mut sums, &counters.totals);
+            }
+        }
+        sums
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn make_room_for(&mut self, instance: &Instance) {
+        if self.counters.len() < MAX_COUNTERS || self.counters.contains_key(instance) {
+            return;
+        }
+        let oldest = self
+            .counters
+            .iter()
+            .min_by_key(|(_, counters)| counters.start_ns);
+        let oldest = oldest.map(|(instance, _)| instance.clone());
+        if let Some(counters) = oldest.and_then(|oldest| self.counters.remove(&oldest)) {
+            add(&mut self.others, &counters.totals);
+        }
+    }
+}
+
+impl Counters {
+    /// Totals only grow, so that a later profile with a smaller one is of the next run of an agent
+    /// that does not say when it started. An earlier profile comes late, from a spool, and its
+    /// totals are part of those that are known.
+    fn take(
+        &mut self,
+        start_ns: i64,
+        totals: BTreeMap<Count, u64>,
+        others: &mut BTreeMap<Count, u64>,
+    ) {
+        if start_ns < self.start_ns {
+            return;
+        }
+        self.start_ns = start_ns;
+        let is_new_run = totals
+            .iter()
+            .any(|(count, total)| self.totals.get(count).is_some_and(|known| total < known));
+        if is_new_run {
+            add(others, &self.totals);
+            self.totals.clear();
+        }
+        self.totals.extend(totals);
+    }
+}
+
+fn totals_of(report: &AgentReport) -> BTreeMap<Count, u64> {
+    let totals = report.attributes.iter().filter_map(|(name, value)| {
+        let AttributeValue::Number(total) = value else {
+            return None;
+        };
+        let count = match (
+            name.strip_prefix(RESULT_PREFIX),
+            name.strip_prefix(DROPS_PREFIX),
+        ) {
+            (Some(code), _) if is_word(code) => Count::Result(code.to_owned()),
+            (_, Some(reason)) if is_word(reason) => Count::Drop(reason.to_owned()),
+            _ => return None,
+        };
+        Some((count, u64::try_from(*total).ok()?))
+    });
+    totals.take(MAX_COUNTS).collect()
+}
+
+/// Codes and reasons are words in snake case, and become labels of metrics.
+fn is_word(text: &str) -> bool {
+    let is_of_words = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
+    (1..=64).contains(&text.len()) && text.bytes().all(is_of_words)
+}
+
+fn add(sums: &mut BTreeMap<Count, u64>, totals: &BTreeMap<Count, u64>) {
+    for (count, total) in totals {
+        // Words that strangers make up find an end.
+        if sums.len() < MAX_COUNTS || sums.contains_key(count) {
+            let sum = sums.entry(count.clone()).or_default();
+            *sum = sum.saturating_add(*total);
+        }
     }
 }
 
@@ -50,19 +215,75 @@ impl Agents {
 mod tests {
     use super::*;
 
+    fn report(host: &str, started_ms: i64, start_ns: i64, lost: i64) -> AgentReport {
+        AgentReport {
+            host: host.to_owned(),
+            started_ms,
+            start_ns,
+            attributes: vec![
+                (
+                    "candela.drops.spool_full".to_owned(),
+                    AttributeValue::Number(lost),
+                ),
+                (
+                    "candela.result.Bad Code".to_owned(),
+                    AttributeValue::Number(1),
+                ),
+            ],
+        }
+    }
+
+    fn lost(agents: &Agents, without_host: Option<&str>) -> u64 {
+        let totals = agents.totals(without_host);
+        assert!(totals.len() <= 1, "{totals:?}");
+        totals.values().sum()
+    }
+
     #[test]
     fn the_oldest_gives_way() {
         let agents = Agents::default();
         for index in 0..=MAX_AGENTS {
-            let host = format!("host-{index}");
-            let agent = AgentName {
-                host,
-                ..AgentName::default()
-            };
-            agents.note(agent, index as i64);
+            agents.note(&format!("host-{index}"), "", "", index as i64);
         }
         let list = agents.list();
         assert_eq!(list.len(), MAX_AGENTS);
         assert!(list.iter().all(|(agent, _)| agent.host != "host-0"));
+        agents.note(&"x".repeat(257), "", "", i64::MAX);
+        assert_eq!(agents.list().len(), MAX_AGENTS);
+        assert!(list.iter().all(|(agent, _)| agent.host.len() < 257));
+    }
+
+    #[test]
+    fn totals_are_counted_once() {
+        let agents = Agents::default();
+        agents.hear(report("a", 1, 10, 5));
+        agents.hear(report("a", 1, 20, 7));
+        assert_eq!(lost(&agents, None), 7, "totals are no differences");
+        agents.hear(report("a", 1, 10, 5));
+        assert_eq!(lost(&agents, None), 7, "a profile from the spool");
+        agents.hear(report("a", 2, 30, 3));
+        assert_eq!(lost(&agents, None), 10, "the next run");
+        agents.hear(report("b", 1, 30, 1));
+        assert_eq!(lost(&agents, None), 11, "another host");
+        assert_eq!(lost(&agents, Some("a")), 1);
+    }
+
+    #[test]
+    fn an_agent_without_a_start_that_counts_less_has_started_anew() {
+        let agents = Agents::default();
+        agents.hear(report("a", 0, 10, 5));
+        agents.hear(report("a", 0, 20, 2));
+        assert_eq!(lost(&agents, None), 7);
+        agents.hear(report("a", 0, 30, 4));
+        assert_eq!(lost(&agents, None), 9);
+    }
+
+    #[test]
+    fn counts_of_forgotten_agents_stay_in_the_sum() {
+        let agents = Agents::default();
+        for index in 0..2 * MAX_COUNTERS as i64 {
+            agents.hear(report("a", index, index, 1));
+        }
+        assert_eq!(lost(&agents, None), 2 * MAX_COUNTERS as u64);
     }
 }

@@ -32,6 +32,7 @@ pub(crate) struct App {
     /// One profile of this process at a time: two would measure each other.
     pub(crate) self_profile_slot: Arc<Semaphore>,
     pub(crate) query_slots: Arc<Semaphore>,
+    pub(crate) decode_slots: Arc<Semaphore>,
     pub(crate) room: BodyRoom,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) started_ns: i64,
@@ -52,6 +53,7 @@ impl App {
             self_profile_slot: Arc::new(Semaphore::new(1)),
             room: BodyRoom::new(&options.limits),
             query_slots: Arc::new(Semaphore::new(options.limits.concurrent_queries.max(1))),
+            decode_slots: Arc::new(Semaphore::new(options.limits.concurrent_decodes.max(1))),
             started_ns: options.clock.now_ns(),
             clock: Arc::clone(&options.clock),
         })

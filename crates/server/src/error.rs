@@ -36,6 +36,14 @@ pub enum ServerError {
         /// The prefix as given.
         prefix: String,
     },
+    /// A path prefix that leads to what is served already.
+    #[error("server.http_prefix {prefix:?} is taken: {path} is served already; choose another")]
+    PrefixTaken {
+        /// The prefix as given.
+        prefix: String,
+        /// The path that would be served twice.
+        path: String,
+    },
 }
 
 impl ServerError {

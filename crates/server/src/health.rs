@@ -1,11 +1,13 @@
 //! What orchestrators and Prometheus ask.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::IntoResponse;
 
+use crate::agents::Count;
 use crate::app::SharedApp;
 use crate::metrics::head;
 use crate::store_status::write_store_metrics;
@@ -41,6 +43,7 @@ pub(crate) async fn metrics(State(app): State<SharedApp>) -> impl IntoResponse {
     let _ = writeln!(out, "candela_uptime_seconds {}", app.uptime().as_secs_f64());
     app.metrics.write(&mut out);
     write_store_metrics(&app.store.status(), &mut out);
+    write_reported(&app.agents.totals(None), &mut out);
     if let Some(source) = &app.status_source {
         source.metrics(&mut out);
     }
@@ -48,4 +51,32 @@ pub(crate) async fn metrics(State(app): State<SharedApp>) -> impl IntoResponse {
         [(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")],
         out,
     )
+}
+
+/// What agents that send here count; the one of this process has families of its own.
+fn write_reported(totals: &BTreeMap<Count, u64>, out: &mut String) {
+    let results = "candela_reported_samples_total";
+    head(
+        out,
+        results,
+        "counter",
+        "Samples of agents that send here, by the result of their walk.",
+    );
+    for (count, total) in totals {
+        if let Count::Result(code) = count {
+            let _ = writeln!(out, "{results}{{result=\"{code}\"}} {total}");
+        }
+    }
+    let drops = "candela_reported_drops_total";
+    head(
+        out,
+        drops,
+        "counter",
+        "What agents that send here dropped, by reason.",
+    );
+    for (count, total) in totals {
+        if let Count::Drop(reason) = count {
+            let _ = writeln!(out, "{drops}{{reason=\"{reason}\"}} {total}");
+        }
+    }
 }

@@ -31,6 +31,7 @@ mod api;
 mod api_error;
 mod app;
 mod debug;
+mod drop_reasons;
 mod error;
 mod health;
 mod histogram;

@@ -10,7 +10,7 @@ use crate::routes::ROUTES;
 use crate::routes::Route;
 
 /// Every status that stands for an error, with what it means here.
-const ERRORS: [(&str, &str); 13] = [
+const ERRORS: [(&str, &str); 14] = [
     ("400", "a parameter or the body does not make sense"),
     ("401", "no or a wrong token"),
     (
@@ -19,6 +19,7 @@ const ERRORS: [(&str, &str); 13] = [
     ),
     ("404", "no such route"),
     ("405", "the route does not answer this method"),
+    ("408", "the body did not arrive in time"),
     ("409", "something else of this kind is running"),
     ("413", "larger than the limits allow"),
     ("415", "no format or encoding that can be read"),
@@ -38,6 +39,9 @@ const ERRORS: [(&str, &str); 13] = [
     ),
 ];
 
+/// Bodies whose format their own bytes tell.
+const ANY_BYTES: &[&str] = &["application/octet-stream"];
+
 /// OpenAPI 3.1.
 pub(crate) async fn openapi() -> Reply {
     let document = document();
@@ -46,9 +50,12 @@ pub(crate) async fn openapi() -> Reply {
 
 fn document() -> Value {
     let mut paths = serde_json::Map::new();
-    for route in ROUTES.iter().chain(OTLP_ROUTES) {
+    let own = ROUTES.iter().map(|route| (route, ANY_BYTES));
+    // What comes in OTLP is answered in its own encoding.
+    let otlp = OTLP_ROUTES.iter().map(|route| (route, route.content_types));
+    for (route, body_types) in own.chain(otlp) {
         let methods = paths.entry(route.path).or_insert_with(|| json!({}));
-        methods[route.method.to_lowercase()] = operation(route);
+        methods[route.method.to_lowercase()] = operation(route, body_types);
     }
     json!({
         "openapi": "3.1.0",
@@ -71,12 +78,14 @@ fn document() -> Value {
     })
 }
 
-fn operation(route: &Route) -> Value {
-    let content: serde_json::Map<String, Value> = route
-        .content_types
-        .iter()
-        .map(|content_type| ((*content_type).to_owned(), json!({})))
-        .collect();
+fn contents(content_types: &[&str]) -> Value {
+    let content_types = content_types.iter();
+    let contents = content_types.map(|content_type| ((*content_type).to_owned(), json!({})));
+    Value::Object(contents.collect())
+}
+
+fn operation(route: &Route, body_types: &[&str]) -> Value {
+    let content = contents(route.content_types);
     let mut responses = json!({"200": {"description": route.summary, "content": content}});
     let error = json!({"$ref": "#/components/schemas/Error"});
     for (status, description) in ERRORS {
@@ -92,8 +101,8 @@ fn operation(route: &Route) -> Value {
         "responses": responses,
     });
     if route.method == "POST" {
-        let bytes = json!({"application/octet-stream": {}});
-        operation["requestBody"] = json!({"required": true, "content": bytes});
+        let content = contents(body_types);
+        operation["requestBody"] = json!({"required": true, "content": content});
     }
     operation
 }

@@ -60,8 +60,18 @@ pub struct Limits {
     pub bodies_bytes: usize,
     /// The largest profile, bytes after decompression.
     pub profile_bytes: usize,
-    /// Samples of one request.
+    /// Samples of one profile.
     pub samples: usize,
+    /// Samples of all profiles of one request.
+    pub samples_per_request: usize,
+    /// Messages inside of one OTLP request: empty ones take little on the wire and much in memory.
+    pub messages_per_request: usize,
+    /// Frames of a stack; what is deeper is cut at the leaf.
+    pub stack_depth: usize,
+    /// Bytes of the name of a function or file; what is longer is cut at its end.
+    pub string_bytes: usize,
+    /// Labels of one sample.
+    pub labels_per_sample: usize,
     /// Labels of one series.
     pub labels_per_series: usize,
     /// Bytes of a label's name.
@@ -70,13 +80,17 @@ pub struct Limits {
     pub label_value_bytes: usize,
     /// How far in the future a profile may start: clocks differ.
     pub future: Duration,
+    /// How old a profile may be, which is how long the store keeps it; `None` is any age.
+    pub max_age: Option<Duration>,
+    /// Bodies that are decoded and stored at the same time; others wait.
+    pub concurrent_decodes: usize,
     /// Queries that compute at the same time; others wait.
     pub concurrent_queries: usize,
     /// How long a query waits for its turn before the answer is 429.
     pub query_wait: Duration,
-    /// How long a client may take to send its headers.
+    /// How long a client may take to send its headers, and may keep a connection without a request.
     pub header_timeout: Duration,
-    /// How long a client may take to send its body, and may wait for room for it.
+    /// How long a client may take to send its body, and may wait for room for it and for its turn.
     pub body_timeout: Duration,
     /// How long requests in flight may go on after the shutdown signal.
     pub shutdown_grace: Duration,
@@ -91,10 +105,17 @@ impl Default for Limits {
             bodies_bytes: 512 << 20,
             profile_bytes: 64 << 20,
             samples: 1_000_000,
+            samples_per_request: 2_000_000,
+            messages_per_request: 2_000_000,
+            stack_depth: 1000,
+            string_bytes: 65_535,
+            labels_per_sample: 100,
             labels_per_series: 30,
             label_name_bytes: 1024,
             label_value_bytes: 2048,
             future: Duration::from_secs(600),
+            max_age: None,
+            concurrent_decodes: cores.max(2),
             concurrent_queries: cores.max(2),
             query_wait: Duration::from_secs(30),
             header_timeout: Duration::from_secs(30),

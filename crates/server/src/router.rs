@@ -19,6 +19,7 @@ use axum::middleware::from_fn_with_state;
 use axum::middleware::map_response;
 use axum::response::IntoResponse;
 use axum::response::Response;
+use axum::routing::post;
 use futures::FutureExt;
 
 use crate::api_error::ApiError;
@@ -46,13 +47,29 @@ pub(crate) fn main_router(app: &SharedApp, hosts: HostPolicy, prefixes: &[String
         router = add_routes(router, prefix, OTLP_ROUTES);
         router = window::add_window(router, prefix);
     }
-    finish(otlp_grpc::add_service(router, app), app, hosts)
+    finish(add_otlp_grpc(router), app, hosts)
+}
+
+/// Every path that a prefix leads to; the empty one is the root, which has gRPC besides.
+pub(crate) fn paths(prefix: &str) -> impl Iterator<Item = String> {
+    let routes = ROUTES.iter().chain(OTLP_ROUTES).map(|route| route.path);
+    let grpc = prefix.is_empty().then_some(otlp_grpc::EXPORT);
+    let paths: Vec<String> = routes
+        .chain(grpc)
+        .map(|path| format!("{prefix}{path}"))
+        .collect();
+    paths.into_iter().chain(window::paths(prefix))
 }
 
 /// OTLP over gRPC and HTTP only: the ports of collectors.
 pub(crate) fn otlp_router(app: &SharedApp, hosts: HostPolicy) -> Router {
     let router = add_routes(Router::new(), "", OTLP_ROUTES);
-    finish(otlp_grpc::add_service(router, app), app, hosts)
+    finish(add_otlp_grpc(router), app, hosts)
+}
+
+/// gRPC has no prefixes: its clients take an address without a path.
+fn add_otlp_grpc(router: Router<SharedApp>) -> Router<SharedApp> {
+    router.route(otlp_grpc::EXPORT, post(otlp_grpc::export))
 }
 
 fn add_routes(

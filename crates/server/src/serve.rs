@@ -1,5 +1,7 @@
 //! Connections: accepting them and ending them.
 
+use std::io;
+use std::io::Cursor;
 use std::time::Duration;
 
 use axum::Router;
@@ -8,16 +10,35 @@ use hyper_util::rt::TokioIo;
 use hyper_util::rt::TokioTimer;
 use hyper_util::server::conn::auto::Builder;
 use hyper_util::service::TowerToHyperService;
+use tokio::io::AsyncReadExt;
 use tokio::net::TcpListener;
 use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 
 use crate::options::Limits;
 
 /// Pause after a failed accept: the usual cause is a lack of file descriptors, which only the end
 /// of other connections cures.
 const ACCEPT_RETRY: Duration = Duration::from_millis(50);
+
+/// How often a client of HTTP/2 is asked whether it is still there, and how long it may take to say
+/// so: connections of clients that vanished would stay for ever.
+const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(30);
+const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// At most so often a failed accept is logged: without file descriptors each one fails.
+const LOG_INTERVAL: Duration = Duration::from_secs(1);
+
+/// What a connection of HTTP/2 starts with (RFC 9113, 3.4).
+const HTTP2_PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+/// Lets through one message an interval.
+#[derive(Debug, Default)]
+struct LogGate {
+    last: Option<Instant>,
+}
 
 /// Serves HTTP/1.1 and HTTP/2 without TLS on one port until `ending` becomes true. Requests in
 /// flight then have the grace period to finish; what is still open after it is cut.
@@ -28,6 +49,7 @@ pub(crate) async fn serve(
     mut ending: watch::Receiver<bool>,
 ) {
     let mut connections = JoinSet::new();
+    let mut log_gate = LogGate::default();
     loop {
         tokio::select! {
             accepted = listener.accept() => match accepted {
@@ -35,7 +57,9 @@ pub(crate) async fn serve(
                     connections.spawn(connection(stream, router.clone(), limits, ending.clone()));
                 }
                 Err(error) => {
-                    tracing::warn!("a connection could not be accepted: {error}");
+                    if log_gate.is_open(Instant::now()) {
+                        tracing::warn!("connections cannot be accepted: {error}");
+                    }
                     tokio::time::sleep(ACCEPT_RETRY).await;
                 }
             },
@@ -59,11 +83,19 @@ pub(crate) async fn serve(
 }
 
 async fn connection(
-    stream: TcpStream,
+    mut stream: TcpStream,
     router: Router,
     limits: Limits,
     mut ending: watch::Receiver<bool>,
 ) {
+    let opening = tokio::select! {
+        opening = tokio::time::timeout(limits.header_timeout, read_opening(&mut stream)) => opening,
+        () = has_ended(&mut ending) => return,
+    };
+    let Ok(Ok(opening)) = opening else {
+        tracing::debug!("a connection without a request was closed");
+        return;
+    };
     // Answers are written whole; waiting for more bytes would only delay them.
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!("no TCP_NODELAY: {error}");
@@ -73,9 +105,15 @@ async fn connection(
         .http1()
         .timer(TokioTimer::new())
         .header_read_timeout(limits.header_timeout);
-    builder.http2().timer(TokioTimer::new());
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .keep_alive_interval(KEEP_ALIVE_INTERVAL)
+        .keep_alive_timeout(KEEP_ALIVE_TIMEOUT);
     let service = TowerToHyperService::new(router);
-    let connection = builder.serve_connection(TokioIo::new(stream), service);
+    let (reader, writer) = stream.into_split();
+    let whole = tokio::io::join(Cursor::new(opening).chain(reader), writer);
+    let connection = builder.serve_connection(TokioIo::new(whole), service);
     let mut connection = std::pin::pin!(connection);
     let result = tokio::select! {
         result = connection.as_mut() => result,
@@ -90,7 +128,47 @@ async fn connection(
     }
 }
 
+/// The first bytes of a connection: as many as tell its protocol, which hyper would await for ever.
+async fn read_opening(stream: &mut TcpStream) -> io::Result<Vec<u8>> {
+    let mut opening = Vec::with_capacity(HTTP2_PREFACE.len());
+    while opening.len() < HTTP2_PREFACE.len() && HTTP2_PREFACE.starts_with(&opening) {
+        let missing = (HTTP2_PREFACE.len() - opening.len()) as u64;
+        if stream.take(missing).read_buf(&mut opening).await? == 0 {
+            break;
+        }
+    }
+    Ok(opening)
+}
+
 /// Completes once the value is true. A sender that is gone means the same.
 async fn has_ended(ending: &mut watch::Receiver<bool>) {
     let _ = ending.wait_for(|is_ending| *is_ending).await;
+}
+
+impl LogGate {
+    fn is_open(&mut self, now: Instant) -> bool {
+        let is_open = self
+            .last
+            .is_none_or(|last| now.duration_since(last) >= LOG_INTERVAL);
+        if is_open {
+            self.last = Some(now);
+        }
+        is_open
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_message_an_interval_passes() {
+        let mut gate = LogGate::default();
+        let start = Instant::now();
+        let passed = [0, 50, 999, 1000, 1050, 2500].map(|ms| {
+            let now = start + Duration::from_millis(ms);
+            gate.is_open(now)
+        });
+        assert_eq!(passed, [true, false, false, true, false, true]);
+    }
 }

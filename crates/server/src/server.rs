@@ -1,9 +1,11 @@
 //! A server from its ports to its end.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::future::Future;
 use std::net::SocketAddr;
 use std::net::TcpListener;
+use std::sync::Arc;
 
 use axum::Router;
 use candela_query::Engine;
@@ -20,7 +22,9 @@ use crate::options::ServerOptions;
 use crate::origin::HostPolicy;
 use crate::router::main_router;
 use crate::router::otlp_router;
+use crate::router::paths;
 use crate::serve::serve;
+use crate::sources::SelfProfiler;
 
 /// A server that has its ports and is ready to run.
 pub struct Server {
@@ -28,6 +32,7 @@ pub struct Server {
     otlp_grpc: Option<Surface>,
     otlp_http: Option<Surface>,
     limits: Limits,
+    self_profiler: Option<Arc<dyn SelfProfiler>>,
 }
 
 /// A port and what answers on it.
@@ -53,6 +58,7 @@ impl Server {
         engine: Engine,
     ) -> Result<Self, ServerError> {
         let prefixes = normalized_prefixes(&options.http_prefixes)?;
+        let self_profiler = options.self_profiler.clone();
         let app = App::new(&options, store, engine);
         let hosts = |address| HostPolicy::new(address, &options.host_names);
 
@@ -77,6 +83,7 @@ impl Server {
             otlp_grpc,
             otlp_http,
             limits: options.limits,
+            self_profiler,
         })
     }
 
@@ -123,6 +130,9 @@ impl Server {
             surfaces.spawn(serve(listener, surface.router, self.limits, ending.clone()));
         }
         shutdown.await;
+        if let Some(profiler) = &self.self_profiler {
+            profiler.stop();
+        }
         end.send_replace(true);
         while surfaces.join_next().await.is_some() {}
         Ok(())
@@ -157,9 +167,11 @@ impl fmt::Debug for Server {
     }
 }
 
-/// Prefixes as `/a/b`: a slash before, none behind, `/` alone is no prefix.
+/// Prefixes as `/a/b`: a slash before, none behind, `/` alone is no prefix. None may lead to a path
+/// that is served already: `/debug/pprof` is a page of its own.
 fn normalized_prefixes(prefixes: &[String]) -> Result<Vec<String>, ServerError> {
     let mut normalized = Vec::new();
+    let mut taken: BTreeSet<String> = paths("").collect();
     for prefix in prefixes {
         let path = prefix.trim_matches('/');
         let is_plain =
@@ -170,9 +182,18 @@ fn normalized_prefixes(prefixes: &[String]) -> Result<Vec<String>, ServerError> 
             });
         }
         let path = format!("/{path}");
-        if path != "/" && !normalized.contains(&path) {
-            normalized.push(path);
+        if path == "/" || normalized.contains(&path) {
+            continue;
         }
+        let under_prefix: BTreeSet<String> = paths(&path).collect();
+        if let Some(path) = under_prefix.intersection(&taken).next() {
+            return Err(ServerError::PrefixTaken {
+                prefix: prefix.clone(),
+                path: path.clone(),
+            });
+        }
+        taken.extend(under_prefix);
+        normalized.push(path);
     }
     Ok(normalized)
 }
@@ -191,6 +212,23 @@ mod tests {
         assert_eq!(normalized, ["/profiling", "/a/b"]);
         for bad in ["/{x}", "/a b", "/a//b", "/é"] {
             assert!(prefixes(&[bad]).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn prefixes_that_are_routes_are_refused() {
+        let taken: [&[&str]; 6] = [
+            &["/ready"],
+            &["/healthz/"],
+            &["metrics"],
+            &["/debug/pprof"],
+            &["/api/v1/top"],
+            &["/a", "/a/ready"],
+        ];
+        for prefixes in taken {
+            let given: Vec<String> = prefixes.iter().map(ToString::to_string).collect();
+            let error = normalized_prefixes(&given).expect_err("taken");
+            assert!(matches!(error, ServerError::PrefixTaken { .. }), "{error}");
         }
     }
 }

@@ -21,4 +21,8 @@ pub trait SelfProfiler: Send + Sync {
     /// # Errors
     /// Why there is none, in one line for the user.
     fn cpu_profile(&self, duration: Duration) -> Result<Vec<u8>, String>;
+
+    /// Ends a profile in progress with what it has, and those that would start later at once. The
+    /// server calls it when it ends, so that nobody waits for a profile of minutes.
+    fn stop(&self) {}
 }

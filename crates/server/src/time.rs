@@ -43,7 +43,7 @@ fn unix(number: f64) -> Option<i64> {
     };
     // Whole and fractional part apart: nanoseconds since 1970 need more bits than a double has.
     let whole = (number.trunc() as i64).checked_mul(unit)?;
-    Some(whole + (number.fract() * unit as f64).round() as i64)
+    whole.checked_add((number.fract() * unit as f64).round() as i64)
 }
 
 /// `""`, `-1h`, `-1h30m`, `+5m`.
@@ -131,6 +131,7 @@ mod tests {
             "NaN",
             "inf",
             "1e300",
+            "9223372036.9",
             "1700000000000000000",
             "2023-11-14",
             "now-99999999999y",

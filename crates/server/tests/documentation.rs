@@ -148,3 +148,19 @@ fn section(text: &str) -> Option<Section> {
         example: example.map(|(json, _)| serde_json::from_str(json).expect("valid JSON")),
     })
 }
+
+#[test]
+fn the_document_names_the_bodies_that_otlp_takes() {
+    let server = TestServer::start();
+    let document = server.json("/api/v1/openapi.json");
+    let body = |path: &str| {
+        let content = &document["paths"][path]["post"]["requestBody"]["content"];
+        let types = content.as_object().expect("an object").keys();
+        types.cloned().collect::<Vec<String>>()
+    };
+    assert_eq!(
+        body("/v1/profiles"),
+        ["application/json", "application/x-protobuf"]
+    );
+    assert_eq!(body("/api/v1/ingest"), ["application/octet-stream"]);
+}

@@ -2,7 +2,11 @@
 
 mod support;
 
+use std::io::Read;
+use std::io::Write;
+use std::net::TcpStream;
 use std::sync::Arc;
+use std::sync::Condvar;
 use std::sync::Mutex;
 use std::sync::mpsc;
 use std::time::Duration;
@@ -68,7 +72,55 @@ fn a_request_in_flight_is_answered_before_the_end() {
     let answer = client.join().expect("no panic");
     assert_eq!((answer.status, answer.text().as_str()), (200, "profile"));
     server.wait_for_end();
-    assert!(std::net::TcpStream::connect(address).is_err());
+    assert!(TcpStream::connect(address).is_err());
+}
+
+/// A self profile that takes until it is told to stop.
+struct Stoppable {
+    started: Mutex<mpsc::Sender<()>>,
+    is_stopped: Mutex<bool>,
+    stopped: Condvar,
+}
+
+impl SelfProfiler for Stoppable {
+    fn cpu_profile(&self, _: Duration) -> Result<Vec<u8>, String> {
+        let started = self.started.lock().expect("unpoisoned");
+        started.send(()).expect("the test listens");
+        let is_stopped = self.is_stopped.lock().expect("unpoisoned");
+        let is_running = |is_stopped: &mut bool| !*is_stopped;
+        let waited = self.stopped.wait_while(is_stopped, is_running);
+        drop(waited.expect("unpoisoned"));
+        Ok(b"short".to_vec())
+    }
+
+    fn stop(&self) {
+        *self.is_stopped.lock().expect("unpoisoned") = true;
+        self.stopped.notify_all();
+    }
+}
+
+#[test]
+fn a_self_profile_ends_with_the_server() {
+    let (started, is_started) = mpsc::channel();
+    let profiler = Stoppable {
+        started: Mutex::new(started),
+        is_stopped: Mutex::new(false),
+        stopped: Condvar::new(),
+    };
+    let options = ServerOptions {
+        self_profiler: Some(Arc::new(profiler)),
+        ..support::options()
+    };
+    let mut server = TestServer::start_with(options);
+    let address = server.address;
+    let client = std::thread::spawn(move || {
+        support::request(address, "GET", "/debug/pprof/profile?seconds=300", &[], b"")
+    });
+    is_started.recv().expect("it starts");
+    server.signal_shutdown();
+    let answer = client.join().expect("no panic");
+    assert_eq!((answer.status, answer.text().as_str()), (200, "short"));
+    server.wait_for_end();
 }
 
 #[test]
@@ -196,6 +248,29 @@ fn a_body_that_does_not_come_is_given_up() {
     let answer = support::request(server.address, "POST", path, &headers, b"");
     assert_eq!(answer.status, 408, "{}", answer.text());
     assert_eq!(answer.json()["code"], "slow_body");
+}
+
+#[test]
+fn a_connection_without_a_request_is_closed() {
+    let limits = Limits {
+        header_timeout: Duration::from_millis(1),
+        ..Limits::default()
+    };
+    let server = TestServer::start_with(ServerOptions {
+        limits,
+        ..support::options()
+    });
+    // Nothing at all, and the start of what every connection of HTTP/2 starts with.
+    for opening in ["", "PRI * HT"] {
+        let mut stream = TcpStream::connect(server.address).expect("the server accepts");
+        stream
+            .write_all(opening.as_bytes())
+            .expect("the server reads");
+        let mut answer = Vec::new();
+        // Closed with bytes unread, it is reset, which ends it as well.
+        let _ = stream.read_to_end(&mut answer);
+        assert_eq!(answer, b"", "{opening:?}");
+    }
 }
 
 /// A status source as an agent is one.

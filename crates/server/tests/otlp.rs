@@ -4,16 +4,23 @@ mod support;
 
 use std::net::SocketAddr;
 use std::net::TcpListener;
+use std::sync::Arc;
+use std::time::Duration;
 
+use candela_formats::AttributeValue;
 use candela_formats::OtlpOptions;
 use candela_model::Labels;
 use candela_model::Profile;
 use candela_model::SERVICE_NAME_LABEL;
+use candela_model::Sample;
+use candela_model::StackId;
 use candela_query::Engine;
+use candela_server::Limits;
 use candela_server::OtlpListen;
 use candela_server::Server;
 use candela_server::ServerError;
 use candela_server::ServerOptions;
+use candela_store::ManualClock;
 use opentelemetry_proto::tonic::collector::profiles::v1development::ExportProfilesServiceRequest;
 use opentelemetry_proto::tonic::collector::profiles::v1development::ExportProfilesServiceResponse;
 use opentelemetry_proto::tonic::collector::profiles::v1development::profiles_service_client::ProfilesServiceClient;
@@ -21,6 +28,8 @@ use prost::Message;
 use support::TestServer;
 use tonic::Code;
 use tonic::codec::CompressionEncoding;
+
+const EXPORT: &str = "/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export";
 
 #[test]
 fn grpc_exports_are_found_by_query() {
@@ -126,14 +135,166 @@ fn a_bomb_is_refused_over_grpc() {
     let dictionary = request.dictionary.as_mut().expect("a dictionary");
     dictionary.string_table.push("x".repeat(65 << 20));
     let status = export(&server, server.address, request, true).expect_err("65 MiB of x");
+    // Out of range is a code after which OTLP clients send the same again.
+    assert_eq!(status.code(), Code::InvalidArgument, "{status}");
+    let metrics = server.get("/metrics").text();
     assert!(
-        matches!(
-            status.code(),
-            Code::OutOfRange | Code::ResourceExhausted | Code::Internal
-        ),
-        "{status}"
+        metrics.contains("candela_ingest_refused_total{reason=\"too_large\"} 1"),
+        "{metrics}"
     );
-    assert_eq!(server.get("/healthz").status, 200);
+}
+
+#[test]
+fn a_body_that_does_not_come_is_given_up_over_grpc() {
+    let limits = Limits {
+        body_timeout: Duration::from_millis(1),
+        ..Limits::default()
+    };
+    let server = TestServer::start_with(ServerOptions {
+        limits,
+        ..support::options()
+    });
+    let headers = [
+        ("Content-Type", "application/grpc"),
+        ("Content-Length", "10"),
+    ];
+    let answer = support::request(server.address, "POST", EXPORT, &headers, b"");
+    // Unavailable: it may come next time.
+    assert_eq!(answer.header("grpc-status"), Some("14"));
+    assert!(
+        server
+            .get("/metrics")
+            .text()
+            .contains("reason=\"slow_body\"")
+    );
+}
+
+#[test]
+fn grpc_answers_only_grpc() {
+    let server = TestServer::start();
+    let plain = server.post(EXPORT, b"");
+    assert_eq!(plain.status, 415, "{}", plain.text());
+    let headers = [
+        ("Content-Type", "application/grpc"),
+        ("grpc-encoding", "br"),
+    ];
+    let answer = support::request(server.address, "POST", EXPORT, &headers, b"");
+    assert_eq!(answer.header("grpc-status"), Some("12"));
+    assert_eq!(answer.header("grpc-accept-encoding"), Some("identity,gzip"));
+}
+
+#[test]
+fn only_the_profile_of_too_many_samples_is_left_out() {
+    let limits = Limits {
+        samples: 2,
+        samples_per_request: 100,
+        ..Limits::default()
+    };
+    let server = TestServer::start_with(ServerOptions {
+        limits,
+        ..support::options()
+    });
+    let mut profile = profile_of(&["web", "large"]);
+    // Besides the two stacks of each.
+    profile.series[1].samples.push(Sample::new(StackId(0), 1));
+    let response = export(&server, server.address, encode(&profile), false);
+    let partial = response.expect("half of it is taken").partial_success;
+    let partial = partial.expect("something was refused");
+    assert_eq!(partial.rejected_profiles, 1);
+    assert!(
+        partial.error_message.contains("3 samples in one profile"),
+        "{}",
+        partial.error_message
+    );
+    let services = server.json("/api/v1/label-values?label=service_name");
+    assert_eq!(services["values"], serde_json::json!(["web"]));
+}
+
+#[test]
+fn few_agents_of_one_request_are_remembered() {
+    let server = TestServer::start();
+    let mut request = request_of(&["web"]);
+    let resource = &mut request.resource_profiles[0];
+    let scopes = (0..100).map(|index| {
+        let mut scope = resource.scope_profiles[0].clone();
+        let own = scope.scope.as_mut().expect("a scope");
+        own.name = format!("agent-{index}");
+        if index == 0 {
+            own.name = "x".repeat(257);
+        }
+        scope
+    });
+    resource.scope_profiles = scopes.collect();
+    let broken = ExportProfilesServiceRequest {
+        dictionary: None,
+        ..request.clone()
+    };
+    let refused = export(&server, server.address, broken, false);
+    assert!(refused.is_err());
+    let agents = || server.json("/api/v1/status")["agents"].clone();
+    assert_eq!(agents(), serde_json::json!([]));
+    export(&server, server.address, request, false).expect("it is taken");
+    assert_eq!(agents().as_array().expect("an array").len(), 15);
+}
+
+#[test]
+fn what_agents_count_joins_status_and_metrics() {
+    let clock = Arc::new(ManualClock::at(support::NOW_NS));
+    let server = TestServer::start_with(ServerOptions {
+        clock: Arc::<ManualClock>::clone(&clock),
+        ..support::options()
+    });
+    let number = |name: &str, value| (name.to_owned(), AttributeValue::Number(value));
+    let profile = profile_of(&["web"]);
+    for (complete, lost) in [(90, 1), (190, 2)] {
+        let options = OtlpOptions {
+            scope_name: "candela".to_owned(),
+            scope_version: "9".to_owned(),
+            resource_attributes: vec![(
+                "host.name".to_owned(),
+                AttributeValue::Text("far".to_owned()),
+            )],
+            attributes: vec![
+                number("candela.agent.started_ms", 5),
+                number("candela.result.complete", complete),
+                number("candela.result.truncated", 10),
+                number("candela.drops.spool_full", lost),
+                number("candela.drops.frame_unnamed", 7),
+            ],
+        };
+        let request = candela_formats::encode_otlp(&profile, &options);
+        let response = export(&server, server.address, request, false);
+        assert_eq!(response.expect("it is taken").partial_success, None);
+    }
+    let status = server.json("/api/v1/status");
+    assert_eq!(
+        status["quality"],
+        serde_json::json!({"samples": 200, "complete": 190, "truncated": 10})
+    );
+    assert_eq!(
+        status["drops"],
+        serde_json::json!([
+            {"reason": "frame_unnamed", "count": 7},
+            {"reason": "spool_full", "count": 2},
+        ])
+    );
+    assert_eq!(
+        status["drop_reasons"],
+        serde_json::json!({
+            "frame_unnamed": {"unit": "frames", "is_loss": false},
+            "spool_full": {"unit": "profiles", "is_loss": true},
+        })
+    );
+    assert_eq!(status["agents"][0]["is_stale"], false);
+    let metrics = server.get("/metrics").text();
+    for line in [
+        "candela_reported_samples_total{result=\"complete\"} 190",
+        "candela_reported_drops_total{reason=\"spool_full\"} 2",
+    ] {
+        assert!(metrics.contains(line), "{line}: {metrics}");
+    }
+    clock.advance(61_000_000_000);
+    assert_eq!(server.json("/api/v1/status")["agents"][0]["is_stale"], true);
 }
 
 #[test]

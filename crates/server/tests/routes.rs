@@ -96,7 +96,11 @@ fn folded_and_svg_are_served() {
     assert_eq!(svg.header("content-type"), Some("image/svg+xml"));
     assert!(svg.text().contains("<svg") && svg.text().contains("burn"));
     let policy = svg.header("content-security-policy").expect("a policy");
-    assert!(policy.starts_with("sandbox"), "{policy}");
+    // Its search asks with a dialog.
+    assert!(
+        policy.starts_with("sandbox allow-scripts allow-modals;"),
+        "{policy}"
+    );
 }
 
 #[test]
@@ -326,7 +330,16 @@ fn prefixes_answer_too() {
         200
     );
     assert_eq!(server.json("/profiling/api/v1/top")["total"], 100);
-    assert_eq!(server.get("/profiling").status, 308);
+    let to_page = server.get("/profiling?type=off_cpu&from=now-1h");
+    assert_eq!(to_page.status, 308);
+    assert_eq!(
+        to_page.header("location"),
+        Some("/profiling/?type=off_cpu&from=now-1h")
+    );
+    assert_eq!(
+        server.get("/profiling").header("location"),
+        Some("/profiling/")
+    );
     assert_eq!(server.get("/profiling/").status, 200);
 }
 

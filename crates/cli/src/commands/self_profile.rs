@@ -13,12 +13,16 @@ pub(crate) fn profiler() -> Option<Arc<dyn SelfProfiler>> {
 /// How this build profiles itself.
 #[cfg(feature = "agent")]
 pub(crate) fn profiler() -> Option<Arc<dyn SelfProfiler>> {
-    Some(Arc::new(OwnRecorder))
+    Some(Arc::new(OwnRecorder::default()))
 }
 
 /// Samples the own process at 99 Hz.
 #[cfg(feature = "agent")]
-struct OwnRecorder;
+#[derive(Default)]
+struct OwnRecorder {
+    /// Set when the server ends: a profile may take minutes, which no supervisor waits.
+    stop: Arc<std::sync::atomic::AtomicBool>,
+}
 
 #[cfg(feature = "agent")]
 impl SelfProfiler for OwnRecorder {
@@ -26,6 +30,7 @@ impl SelfProfiler for OwnRecorder {
         let targets = candela_agent::RecordTargets::Pids(vec![std::process::id()]);
         let options = candela_agent::RecordOptions {
             duration: Some(duration),
+            stop: Arc::clone(&self.stop),
             ..candela_agent::RecordOptions::new(targets)
         };
         let recording = candela_agent::record(options).map_err(|error| error.to_string())?;
@@ -37,5 +42,9 @@ impl SelfProfiler for OwnRecorder {
         )
         .map_err(|error| error.to_string())?;
         Ok(bytes)
+    }
+
+    fn stop(&self) {
+        self.stop.store(true, std::sync::atomic::Ordering::Relaxed);
     }
 }

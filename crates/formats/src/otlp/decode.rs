@@ -17,6 +17,7 @@ use prost::Message;
 
 use crate::error::ReadError;
 use crate::naming::TypeAndUnit;
+use crate::options::Limits;
 use crate::options::ReadOptions;
 use crate::otlp::ExportProfilesServiceRequest;
 use crate::otlp::NAME;
@@ -33,6 +34,7 @@ use crate::otlp::names::series_label;
 use crate::otlp::own::is_own;
 use crate::otlp::own::own_attributes;
 use crate::otlp::own::own_name;
+use crate::otlp::own::started_ms;
 use crate::otlp::profile_type::ChosenType;
 use crate::otlp::profile_type::Described;
 use crate::otlp::profile_type::choose;
@@ -54,8 +56,19 @@ pub fn decode_otlp_bytes(
     bytes: &[u8],
     options: &ReadOptions,
 ) -> Result<(Profile, Report), ReadError> {
-    check_message_count(bytes, &options.limits)?;
-    let request = ExportProfilesServiceRequest::decode(bytes).map_err(|error| {
+    decode_otlp(&otlp_request_from_bytes(bytes, &options.limits)?, options)
+}
+
+/// A request from its bytes.
+///
+/// # Errors
+/// When the bytes are no request of version 1.10 or later, or have more messages than may be.
+pub fn otlp_request_from_bytes(
+    bytes: &[u8],
+    limits: &Limits,
+) -> Result<ExportProfilesServiceRequest, ReadError> {
+    check_message_count(bytes, limits)?;
+    ExportProfilesServiceRequest::decode(bytes).map_err(|error| {
         let problem = match wire_version::looks_older(bytes) {
             true => wire_version::OLDER.to_owned(),
             false => format!("the bytes are no request of profiles: {error}"),
@@ -64,8 +77,7 @@ pub fn decode_otlp_bytes(
             format: NAME,
             problem,
         }
-    })?;
-    decode_otlp(&request, options)
+    })
 }
 
 /// Takes all profiles of a request as series of one profile. A profile that refers to what does
@@ -248,6 +260,7 @@ impl<'a> ScopeDecoder<'a, '_> {
         if !own_attributes.is_empty() {
             report.hear(AgentReport {
                 host: labels.get(HOST_LABEL).unwrap_or("").to_owned(),
+                started_ms: started_ms(&own_attributes),
                 start_ns,
                 attributes: own_attributes,
             });

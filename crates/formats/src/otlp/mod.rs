@@ -23,6 +23,7 @@ use opentelemetry_proto::tonic::profiles::v1development as wire;
 
 pub use crate::otlp::decode::decode_otlp;
 pub use crate::otlp::decode::decode_otlp_bytes;
+pub use crate::otlp::decode::otlp_request_from_bytes;
 pub use crate::otlp::encode::OtlpOptions;
 pub use crate::otlp::encode::encode_otlp;
 pub use crate::otlp::encode::encode_otlp_bytes;

@@ -9,6 +9,9 @@ use crate::report::AttributeValue;
 /// Names and texts of agents are short; what is longer is none of ours.
 const MAX_BYTES: usize = 256;
 
+/// When the agent started.
+const STARTED_ATTRIBUTE: &str = "candela.agent.started_ms";
+
 /// Whether an attribute is ours, and so no label.
 pub(crate) fn is_own(attribute: &Attribute<'_>) -> bool {
     attribute.key.starts_with(OWN_PREFIX)
@@ -45,4 +48,13 @@ pub(crate) fn own_attributes(attributes: &[&Attribute<'_>]) -> Vec<(String, Attr
         is_short.then(|| (attribute.key.to_owned(), value))
     })
     .collect()
+}
+
+/// When the agent started; 0 when it does not say.
+pub(crate) fn started_ms(own: &[(String, AttributeValue)]) -> i64 {
+    let started = own.iter().find(|(name, _)| name == STARTED_ATTRIBUTE);
+    match started {
+        Some((_, AttributeValue::Number(started_ms))) => *started_ms,
+        _ => 0,
+    }
 }

@@ -3,6 +3,7 @@
 use axum::extract::State;
 use candela_formats::FoldedOptions;
 use candela_formats::SvgOptions;
+use candela_formats::tree_json;
 use candela_formats::write_folded;
 use candela_formats::write_svg;
 use candela_model::FlameTree;
@@ -14,7 +15,6 @@ use crate::api::columns::encode_columns;
 use crate::api::errors::query_error;
 use crate::api::head::answer_head;
 use crate::api::selection::query_of;
-use crate::api::tree_json::tree_json;
 use crate::api_error::ApiError;
 use crate::app::SharedApp;
 use crate::parameters::Parameters;
@@ -28,8 +28,9 @@ const DEFAULT_MAX_NODES: usize = 50_000;
 /// A picture has fewer: boxes of less than a pixel only make it large.
 const DEFAULT_MAX_NODES_SVG: usize = 10_000;
 
-/// The picture brings its own script; in a sandbox it has no origin and reaches nothing.
-const SVG_SECURITY: &str = "sandbox allow-scripts; default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'";
+/// The picture brings its own script; in a sandbox it has no origin and reaches nothing. Its search
+/// asks with a dialog, which a sandbox calls a modal.
+const SVG_SECURITY: &str = "sandbox allow-scripts allow-modals; default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'";
 
 /// What the answer looks like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

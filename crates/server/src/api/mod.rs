@@ -11,4 +11,3 @@ pub(crate) mod series;
 pub(crate) mod services;
 pub(crate) mod status;
 pub(crate) mod top;
-mod tree_json;

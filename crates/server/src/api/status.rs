@@ -1,20 +1,32 @@
 //! `GET /api/v1/status`: what came in, what was lost and why, and where it lies.
 
+use std::collections::BTreeMap;
+
 use axum::extract::State;
 use candela_store::StoreStatus;
 use serde_json::Value;
 use serde_json::json;
 
+use crate::agents::AgentName;
+use crate::agents::Count;
 use crate::api::head::milliseconds;
 use crate::api_error::ApiError;
 use crate::app::App;
 use crate::app::SharedApp;
+use crate::drop_reasons::REFUSED;
+use crate::drop_reasons::drop_reasons;
 use crate::parameters::Parameters;
 use crate::reply::AcceptsGzip;
 use crate::reply::Reply;
 use crate::reply::answer;
 use crate::store_status::storage_json;
 use crate::store_status::store_drops;
+
+/// The name of our agent.
+const OWN_AGENT: &str = "candela";
+
+/// Agents send every 10 s: one that has not for so long is down, or cut off.
+const STALE_AFTER_NS: i64 = 60_000_000_000;
 
 pub(crate) async fn status(
     State(app): State<SharedApp>,
@@ -29,20 +41,29 @@ pub(crate) async fn status(
 
 fn status_value(app: &App) -> Value {
     let store = app.store.status();
+    let local = app
+        .status_source
+        .as_ref()
+        .map(|source| source.status_json());
+    let local_host = local.as_ref().and_then(|local| local["host"].as_str());
+    // The agent of this process tells more than it sends.
+    let reported = app.agents.totals(local_host);
     let mut value = json!({
         "version": env!("CARGO_PKG_VERSION"),
         "uptime_seconds": app.uptime().as_secs(),
         "ingest": ingest(app),
-        "drops": drops(app, &store),
-        "quality": {},
         "storage": storage_json(&store),
-        "agents": agents(app),
     });
-    if let Some(source) = &app.status_source {
-        let agent = source.status_json();
-        if !agent.is_null() {
-            add_agent(&mut value, agent, app.clock.now_ns());
-        }
+    let local = local.unwrap_or_default();
+    let drops = drops(app, &store, &reported, &local);
+    value["drop_reasons"] = drop_reasons(drops.keys().map(String::as_str));
+    let drops = drops.into_iter();
+    let drops = drops.map(|(reason, count)| json!({"reason": reason, "count": count}));
+    value["drops"] = drops.collect::<Vec<Value>>().into();
+    value["quality"] = quality(&reported, &local);
+    value["agents"] = agents(app, &local).into();
+    if !local.is_null() {
+        value["agent"] = local;
     }
     value
 }
@@ -59,55 +80,84 @@ fn ingest(app: &App) -> Value {
     Value::Object(ways.collect())
 }
 
-fn drops(app: &App, store: &StoreStatus) -> Vec<Value> {
+/// Everything that was lost, or is worth less than it could be, by reason.
+fn drops(
+    app: &App,
+    store: &StoreStatus,
+    reported: &BTreeMap<Count, u64>,
+    local: &Value,
+) -> BTreeMap<String, u64> {
     let refused = app.metrics.refused().into_iter();
-    refused
-        .map(|(reason, count)| (format!("refused: {reason}"), count))
+    let refused = refused.map(|(reason, count)| (format!("{REFUSED}{reason}"), count));
+    let reported = reported.iter().filter_map(|(count, total)| match count {
+        Count::Drop(reason) => Some((reason.clone(), *total)),
+        Count::Result(_) => None,
+    });
+    let all = refused
         .chain(store_drops(store))
-        .map(|(reason, count)| json!({"reason": reason, "count": count}))
-        .collect()
+        .chain(reported)
+        .chain(counts(&local["drops"]));
+    let mut sums: BTreeMap<String, u64> = BTreeMap::new();
+    for (reason, count) in all.filter(|(_, count)| *count != 0) {
+        *sums.entry(reason).or_default() += count;
+    }
+    sums
 }
 
-fn agents(app: &App) -> Vec<Value> {
-    let agents = app.agents.list().into_iter();
-    agents
+/// Samples of all agents by the result of their walk; empty when no agent says.
+fn quality(reported: &BTreeMap<Count, u64>, local: &Value) -> Value {
+    let reported = reported.iter().filter_map(|(count, total)| match count {
+        Count::Result(code) => Some((code.clone(), *total)),
+        Count::Drop(_) => None,
+    });
+    let mut samples = local["quality"]["samples"].as_u64();
+    let mut sums: BTreeMap<String, u64> = counts(&local["quality"]["results"]).collect();
+    for (code, total) in reported {
+        // Each sample has one result.
+        samples = Some(samples.unwrap_or(0).saturating_add(total));
+        let sum = sums.entry(code).or_default();
+        *sum = sum.saturating_add(total);
+    }
+    let Some(samples) = samples else {
+        return json!({});
+    };
+    let mut quality = json!(sums);
+    quality["samples"] = json!(samples);
+    quality
+}
+
+/// Who sent, and the agent of this process (see `StatusSource`), which is no stranger to itself.
+fn agents(app: &App, local: &Value) -> Vec<Value> {
+    let now_ns = app.clock.now_ns();
+    let is_local = |agent: &AgentName| {
+        agent.name == OWN_AGENT && local["host"].as_str() == Some(agent.host.as_str())
+    };
+    let others = app.agents.list().into_iter();
+    let others = others
+        .filter(|(agent, _)| !is_local(agent))
         .map(|(agent, seen_ns)| {
             json!({
                 "host": agent.host,
                 "name": agent.name,
                 "version": agent.version,
                 "last_seen_ms": milliseconds(seen_ns),
+                "is_stale": now_ns.saturating_sub(seen_ns) > STALE_AFTER_NS,
             })
+        });
+    let own = (!local.is_null()).then(|| {
+        json!({
+            "host": local["host"],
+            "name": OWN_AGENT,
+            "version": local["version"],
+            "last_seen_ms": milliseconds(now_ns),
+            "is_stale": false,
         })
-        .collect()
+    });
+    others.chain(own).collect()
 }
 
-/// Joins what the agent of this process says (see `StatusSource`): itself and its drops to the
-/// lists, its quality in one level, everything as it is under `agent`.
-fn add_agent(value: &mut Value, agent: Value, now_ns: i64) {
-    let drops = agent["drops"].as_object().into_iter().flatten();
-    let drops = drops
-        .filter(|(_, count)| count.as_u64() != Some(0))
-        .map(|(reason, count)| json!({"reason": reason, "count": count}));
-    if let Some(all) = value["drops"].as_array_mut() {
-        all.extend(drops);
-    }
-    if let Some(all) = value["agents"].as_array_mut() {
-        all.push(json!({
-            "host": agent["host"],
-            "name": "candela",
-            "version": agent["version"],
-            "last_seen_ms": milliseconds(now_ns),
-        }));
-    }
-    let mut quality = json!({"samples": agent["quality"]["samples"]});
-    for (code, count) in agent["quality"]["results"]
-        .as_object()
-        .into_iter()
-        .flatten()
-    {
-        quality[code] = count.clone();
-    }
-    value["quality"] = quality;
-    value["agent"] = agent;
+/// The counts of an object of the agent's status.
+fn counts(object: &Value) -> impl Iterator<Item = (String, u64)> {
+    let entries = object.as_object().into_iter().flatten();
+    entries.filter_map(|(name, count)| Some((name.clone(), count.as_u64()?)))
 }

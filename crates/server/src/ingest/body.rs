@@ -19,12 +19,12 @@ use crate::options::Limits;
 #[derive(Debug)]
 pub(crate) struct SentBody {
     pub(crate) bytes: Bytes,
-    encoding: Encoding,
+    pub(crate) encoding: Encoding,
 }
 
 /// Content-Encoding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Encoding {
+pub(crate) enum Encoding {
     Identity,
     Gzip,
     Zstd,

@@ -1,6 +1,5 @@
 //! What a profile must keep to before it is stored.
 
-use candela_model::Profile;
 use candela_model::ProfileSeries;
 
 use crate::options::Limits;
@@ -47,6 +46,14 @@ pub(crate) fn check_series(
             return refuse("label_value_too_long", message);
         }
     }
+    if series.samples.len() > limits.samples {
+        let message = format!(
+            "{} samples in one profile, at most {} may be",
+            series.samples.len(),
+            limits.samples
+        );
+        return refuse("too_many_samples", message);
+    }
     if let Some(sample) = series.samples.iter().find(|sample| sample.value < 0) {
         let message = format!(
             "a sample of {} has the value {}: what is stored is a sum of events, a difference is not",
@@ -64,22 +71,20 @@ pub(crate) fn check_series(
         );
         return refuse("in_the_future", message);
     }
-    Ok(())
-}
-
-/// Whether all samples together are few enough.
-pub(crate) fn check_sample_count(profile: &Profile, limits: &Limits) -> Result<(), Refusal> {
-    let count = profile.sample_count();
-    if count <= limits.samples {
-        return Ok(());
+    let age_ns = now_ns.saturating_sub(series.start_ns);
+    let max_age_ns = limits.max_age.map_or(i64::MAX, |age| {
+        i64::try_from(age.as_nanos()).unwrap_or(i64::MAX)
+    });
+    if age_ns > max_age_ns {
+        let message = format!(
+            "the profile is {} s old and profiles are kept for {} s (store.retention): it would \
+             vanish at once",
+            age_ns / 1_000_000_000,
+            max_age_ns / 1_000_000_000
+        );
+        return refuse("too_old", message);
     }
-    Err(Refusal {
-        reason: "too_many_samples",
-        message: format!(
-            "{count} samples in one request, at most {} may be",
-            limits.samples
-        ),
-    })
+    Ok(())
 }
 
 #[cfg(test)]
@@ -142,8 +147,36 @@ mod tests {
 
         let samples = vec![Sample::new(StackId(0), -1)];
         assert_eq!(
-            reason(&ProfileSeries { samples, ..good }),
+            reason(&ProfileSeries {
+                samples,
+                ..good.clone()
+            }),
             Some("negative_value")
         );
+
+        let samples = vec![Sample::new(StackId(0), 1); 2];
+        let full = ProfileSeries { samples, ..good };
+        let limits = Limits {
+            samples: 1,
+            ..Limits::default()
+        };
+        let refusal = check_series(&full, &limits, 0).expect_err("two samples");
+        assert_eq!(refusal.reason, "too_many_samples");
+    }
+
+    #[test]
+    fn what_retention_would_delete_at_once_is_refused() {
+        let series = ProfileSeries::default();
+        let limits = Limits {
+            max_age: Some(std::time::Duration::from_secs(10)),
+            ..Limits::default()
+        };
+        assert_eq!(check_series(&series, &limits, 10_000_000_000), Ok(()));
+        let refusal = check_series(&series, &limits, 12_000_000_000).expect_err("12 s old");
+        assert_eq!(refusal.reason, "too_old");
+        for part in ["12 s old", "10 s", "store.retention"] {
+            assert!(refusal.message.contains(part), "{}", refusal.message);
+        }
+        assert_eq!(check_series(&series, &Limits::default(), i64::MAX), Ok(()));
     }
 }

@@ -2,6 +2,7 @@
 
 mod append;
 pub(crate) mod body;
+mod decode;
 mod limits;
 mod otlp;
 pub(crate) mod otlp_grpc;

@@ -1,5 +1,7 @@
 //! OTLP profiles, whichever transport they came by.
 
+use candela_formats::AgentReport;
+use candela_formats::otlp_request_from_bytes;
 use candela_model::Profile;
 use opentelemetry_proto::tonic::collector::profiles::v1development::ExportProfilesPartialSuccess;
 use opentelemetry_proto::tonic::collector::profiles::v1development::ExportProfilesServiceRequest;
@@ -7,19 +9,21 @@ use opentelemetry_proto::tonic::collector::profiles::v1development::ExportProfil
 use opentelemetry_proto::tonic::common::v1::any_value::Value;
 use opentelemetry_proto::tonic::profiles::v1development::ResourceProfiles;
 
-use crate::agents::AgentName;
 use crate::api_error::ApiError;
 use crate::app::App;
 use crate::app::SharedApp;
-use crate::app::off_the_reactor;
 use crate::ingest::append::append;
-use crate::ingest::limits::check_sample_count;
+use crate::ingest::decode::Decoded;
+use crate::ingest::decode::decode;
 use crate::ingest::limits::check_series;
 use crate::ingest::read::read_error;
 use crate::ingest::read::read_options;
 
 /// How many different refusals a message names.
 const NAMED_REFUSALS: usize = 5;
+
+/// Agents of one request that are remembered: more are no gateway but noise.
+const MAX_AGENTS_PER_REQUEST: usize = 16;
 
 /// What was refused of a request, for its sender.
 #[derive(Debug, Default)]
@@ -28,35 +32,47 @@ struct Refused {
     messages: Vec<String>,
 }
 
+/// The request in some protobuf.
+pub(crate) fn otlp_request(
+    app: &App,
+    bytes: &[u8],
+) -> Result<ExportProfilesServiceRequest, ApiError> {
+    let limits = read_options(app).limits;
+    otlp_request_from_bytes(bytes, &limits).map_err(|error| read_error(&error))
+}
+
 /// Stores a request as one batch. What may not be stored is left out, counted and named in the
-/// answer; the rest is durable when this returns.
+/// answer; the rest is durable when this returns. `parse` takes `bytes` bytes of the client apart.
 ///
 /// # Errors
 /// When nothing of the request can be read, or the store refuses it.
-pub(crate) async fn store_request(
+pub(crate) async fn store_request<P>(
     app: &SharedApp,
     way: &'static str,
-    request: ExportProfilesServiceRequest,
     bytes: u64,
-) -> Result<ExportProfilesServiceResponse, ApiError> {
-    note_agents(app, &request);
-    let shared = SharedApp::clone(app);
-    let decoded = off_the_reactor(move || decode(&shared, &request)).await;
-    let (profile, refused) =
-        decoded.inspect_err(|error| app.metrics.count_refused(error.code, 1))?;
+    parse: P,
+) -> Result<ExportProfilesServiceResponse, ApiError>
+where
+    P: FnOnce(&App) -> Result<ExportProfilesServiceRequest, ApiError> + Send + 'static,
+{
+    let decoded = decode(app, move |app| read(app, &parse(app)?)).await;
+    let Decoded {
+        value: (profile, refused),
+        slot,
+    } = decoded.inspect_err(|error| app.metrics.count_refused(error.code, 1))?;
     if !profile.series.is_empty() {
         append(app, way, profile, bytes).await?;
     }
+    drop(slot);
     Ok(refused.into_response())
 }
 
-fn decode(
-    app: &App,
-    request: &ExportProfilesServiceRequest,
-) -> Result<(Profile, Refused), ApiError> {
+fn read(app: &App, request: &ExportProfilesServiceRequest) -> Result<(Profile, Refused), ApiError> {
     let options = read_options(app);
     let (mut profile, report) =
         candela_formats::decode_otlp(request, &options).map_err(|error| read_error(&error))?;
+    // After decoding, so that nobody is remembered for nonsense.
+    note_agents(app, request, report.agents);
     let mut refused = Refused::default();
     for rejection in &report.rejected {
         app.metrics
@@ -72,13 +88,6 @@ fn decode(
         refused.add(1, refusal.message);
         false
     });
-    check_sample_count(&profile, &app.limits).map_err(|refusal| {
-        ApiError::new(
-            axum::http::StatusCode::PAYLOAD_TOO_LARGE,
-            refusal.reason,
-            refusal.message,
-        )
-    })?;
     Ok((profile, refused))
 }
 
@@ -100,23 +109,19 @@ impl Refused {
     }
 }
 
-/// Remembers who sends, for `/api/v1/status`.
-fn note_agents(app: &App, request: &ExportProfilesServiceRequest) {
+/// Remembers who sends and what they say of themselves, for `/api/v1/status`.
+fn note_agents(app: &App, request: &ExportProfilesServiceRequest, reports: Vec<AgentReport>) {
     let now_ns = app.clock.now_ns();
-    for resource in &request.resource_profiles {
+    let scopes = request.resource_profiles.iter().flat_map(|resource| {
+        let scopes = resource.scope_profiles.iter();
+        scopes.filter_map(move |scope| Some((resource, scope.scope.as_ref()?)))
+    });
+    for (resource, scope) in scopes.take(MAX_AGENTS_PER_REQUEST) {
         let host = host_name(resource);
-        for scope in resource
-            .scope_profiles
-            .iter()
-            .filter_map(|scope| scope.scope.as_ref())
-        {
-            let agent = AgentName {
-                host: host.to_owned(),
-                name: scope.name.clone(),
-                version: scope.version.clone(),
-            };
-            app.agents.note(agent, now_ns);
-        }
+        app.agents.note(host, &scope.name, &scope.version, now_ns);
+    }
+    for report in reports {
+        app.agents.hear(report);
     }
 }
 

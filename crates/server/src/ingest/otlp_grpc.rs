@@ -1,64 +1,240 @@
 //! `ProfilesService/Export` over gRPC.
+//!
+//! The request's message is taken apart here and not by tonic's generated service: that would
+//! decode it on the reactor, with no bound on how many at a time, on the number of messages inside,
+//! or on the time that a body may take.
 
-use axum::Router;
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::HeaderMap;
+use axum::http::HeaderValue;
 use axum::http::StatusCode;
-use opentelemetry_proto::tonic::collector::profiles::v1development::ExportProfilesServiceRequest;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::IntoResponse;
+use axum::response::Response;
+use bytes::BufMut;
+use bytes::Bytes;
 use opentelemetry_proto::tonic::collector::profiles::v1development::ExportProfilesServiceResponse;
-use opentelemetry_proto::tonic::collector::profiles::v1development::profiles_service_server::ProfilesService;
-use opentelemetry_proto::tonic::collector::profiles::v1development::profiles_service_server::ProfilesServiceServer;
 use prost::Message;
 use tonic::Code;
-use tonic::Request;
-use tonic::Response;
 use tonic::Status;
-use tonic::codec::CompressionEncoding;
+use tonic::codec::EncodeBody;
+use tonic::codec::EncodeBuf;
+use tonic::codec::Encoder;
+use tonic::codec::SingleMessageCompressionOverride;
 
 use crate::api_error::ApiError;
 use crate::app::SharedApp;
+use crate::ingest::body::Encoding;
+use crate::ingest::body::SentBody;
+use crate::ingest::body::read_body;
+use crate::ingest::otlp::otlp_request;
 use crate::ingest::otlp::store_request;
 
-const EXPORT: &str = "/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export";
+/// Where the service is.
+pub(crate) const EXPORT: &str =
+    "/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export";
 
-struct Service {
-    app: SharedApp,
+const GRPC: &str = "application/grpc";
+const GRPC_ENCODING: &str = "grpc-encoding";
+const GRPC_ACCEPT_ENCODING: &str = "grpc-accept-encoding";
+const ACCEPTED_ENCODINGS: &str = "identity,gzip";
+
+/// Whether it is compressed, and the length of the message that follows.
+const FRAME_HEAD: usize = 5;
+
+/// Writes the only message of an answer.
+struct ResponseEncoder;
+
+/// Stores the request in the body.
+pub(crate) async fn export(
+    State(app): State<SharedApp>,
+    headers: HeaderMap,
+    body: Body,
+) -> Response {
+    let is_grpc = headers
+        .get(CONTENT_TYPE)
+        .is_some_and(|value| value.as_bytes().starts_with(GRPC.as_bytes()));
+    if !is_grpc {
+        let message = format!("only {GRPC} is read here");
+        let status = StatusCode::UNSUPPORTED_MEDIA_TYPE;
+        return ApiError::new(status, "unknown_content_type", message).into_response();
+    }
+    match receive(&app, &headers, body).await {
+        Ok(response) => success(response),
+        Err(error) => failure(&error),
+    }
 }
 
-/// Adds the service under its full name.
-pub(crate) fn add_service(router: Router<SharedApp>, app: &SharedApp) -> Router<SharedApp> {
-    let service = Service {
-        app: SharedApp::clone(app),
+async fn receive(
+    app: &SharedApp,
+    headers: &HeaderMap,
+    body: Body,
+) -> Result<ExportProfilesServiceResponse, ApiError> {
+    let sent = async {
+        let encoding = message_encoding(headers)?;
+        // A body without a length, of messages that may be compressed: as large as may be.
+        let room = app.room.reserve_largest(&app.limits).await?;
+        let body = read_body(&app.limits, headers, body).await?;
+        Ok((room, encoding, body))
     };
-    // The bound holds after decompression too, so a bomb stops there.
-    let service = ProfilesServiceServer::new(service)
-        .accept_compressed(CompressionEncoding::Gzip)
-        .max_decoding_message_size(app.limits.profile_bytes);
-    router.route_service(EXPORT, service)
+    let (_room, encoding, body) = sent
+        .await
+        .inspect_err(|error: &ApiError| app.metrics.count_refused(error.code, 1))?;
+    let bytes = body.bytes.len() as u64;
+    store_request(app, "otlp_grpc", bytes, move |app| {
+        let message = message(body.bytes, encoding)?;
+        otlp_request(app, &message.decoded(&app.limits)?)
+    })
+    .await
 }
 
-#[tonic::async_trait]
-impl ProfilesService for Service {
-    async fn export(
-        &self,
-        request: Request<ExportProfilesServiceRequest>,
-    ) -> Result<Response<ExportProfilesServiceResponse>, Status> {
-        let request = request.into_inner();
-        let bytes = request.encoded_len() as u64;
-        match store_request(&self.app, "otlp_grpc", request, bytes).await {
-            Ok(response) => Ok(Response::new(response)),
-            Err(error) => Err(grpc_status(&error)),
+/// How a compressed message is compressed.
+fn message_encoding(headers: &HeaderMap) -> Result<Encoding, ApiError> {
+    let name = headers.get(GRPC_ENCODING).map(HeaderValue::as_bytes);
+    match name.unwrap_or(b"identity") {
+        b"identity" => Ok(Encoding::Identity),
+        b"gzip" => Ok(Encoding::Gzip),
+        other => {
+            let name = String::from_utf8_lossy(other);
+            let message = format!("{GRPC_ENCODING} {name:?} is not known");
+            let status = StatusCode::NOT_IMPLEMENTED;
+            Err(ApiError::new(status, "unknown_encoding", message))
         }
     }
 }
 
-/// Codes after which OTLP clients try again are those that time cures (OTLP specification,
-/// "OTLP/gRPC Response").
+/// The one message of a body.
+fn message(mut body: Bytes, encoding: Encoding) -> Result<SentBody, ApiError> {
+    let broken = |message: String| ApiError::bad_request("broken_body", message);
+    let Some(&[flag, first, second, third, fourth]) = body.first_chunk::<FRAME_HEAD>() else {
+        return Err(broken("the body ends before its first message".to_owned()));
+    };
+    let length = u32::from_be_bytes([first, second, third, fourth]) as usize;
+    let bytes = body.split_off(FRAME_HEAD);
+    if bytes.len() != length {
+        return Err(broken(format!(
+            "the body must be one message of the {length} bytes that it announces, and has {}",
+            bytes.len()
+        )));
+    }
+    let encoding = match flag {
+        0 => Encoding::Identity,
+        1 if encoding != Encoding::Identity => encoding,
+        _ => {
+            let message = format!("a compressed message without {GRPC_ENCODING}");
+            return Err(broken(message));
+        }
+    };
+    Ok(SentBody { bytes, encoding })
+}
+
+fn success(response: ExportProfilesServiceResponse) -> Response {
+    let messages = futures::stream::once(async move { Ok(response) });
+    let body = EncodeBody::new_server(
+        ResponseEncoder,
+        messages,
+        None,
+        SingleMessageCompressionOverride::default(),
+        None,
+    );
+    let mut response = Response::new(Body::new(body));
+    let content_type = HeaderValue::from_static(GRPC);
+    response.headers_mut().insert(CONTENT_TYPE, content_type);
+    response
+}
+
+fn failure(error: &ApiError) -> Response {
+    let mut response = grpc_status(error).into_http::<Body>();
+    let accepted = HeaderValue::from_static(ACCEPTED_ENCODINGS);
+    response
+        .headers_mut()
+        .insert(GRPC_ACCEPT_ENCODING, accepted);
+    response
+}
+
+/// Codes after which OTLP clients try again must be those that time cures (OTLP specification,
+/// "OTLP/gRPC Response"). Out of range is one of them and so not the code of what is too large:
+/// the client would send it for ever.
 fn grpc_status(error: &ApiError) -> Status {
     let code = match error.status {
-        StatusCode::BAD_REQUEST | StatusCode::UNPROCESSABLE_ENTITY => Code::InvalidArgument,
-        StatusCode::PAYLOAD_TOO_LARGE => Code::OutOfRange,
-        StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => Code::Unavailable,
+        StatusCode::BAD_REQUEST
+        | StatusCode::UNPROCESSABLE_ENTITY
+        | StatusCode::PAYLOAD_TOO_LARGE
+        | StatusCode::UNSUPPORTED_MEDIA_TYPE => Code::InvalidArgument,
+        StatusCode::TOO_MANY_REQUESTS
+        | StatusCode::SERVICE_UNAVAILABLE
+        | StatusCode::REQUEST_TIMEOUT => Code::Unavailable,
+        StatusCode::NOT_IMPLEMENTED => Code::Unimplemented,
         StatusCode::FORBIDDEN => Code::PermissionDenied,
         _ => Code::Internal,
     };
     Status::new(code, error.message.clone())
+}
+
+impl Encoder for ResponseEncoder {
+    type Item = ExportProfilesServiceResponse;
+    type Error = Status;
+
+    fn encode(&mut self, item: Self::Item, out: &mut EncodeBuf<'_>) -> Result<(), Status> {
+        out.put_slice(&item.encode_to_vec());
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_time_cures_is_sent_again() {
+        let temporary = [Code::Unavailable];
+        let cases = [
+            (400, false),
+            (403, false),
+            (408, true),
+            (413, false),
+            (415, false),
+            (422, false),
+            (429, true),
+            (500, false),
+            (501, false),
+            (503, true),
+        ];
+        for (status, is_temporary) in cases {
+            let status = StatusCode::from_u16(status).expect("a status");
+            let code = grpc_status(&ApiError::new(status, "code", "message")).code();
+            assert_eq!(
+                temporary.contains(&code),
+                is_temporary,
+                "{status}: {code:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_body_is_one_whole_message() {
+        let framed = |flag: u8, length: u32, bytes: &[u8]| {
+            let mut body = vec![flag];
+            body.extend(length.to_be_bytes());
+            body.extend(bytes);
+            Bytes::from(body)
+        };
+        let plain = message(framed(0, 3, b"abc"), Encoding::Gzip).expect("one message");
+        assert_eq!(
+            (plain.bytes, plain.encoding),
+            (Bytes::from_static(b"abc"), Encoding::Identity)
+        );
+        let compressed = message(framed(1, 3, b"abc"), Encoding::Gzip).expect("one message");
+        assert_eq!(compressed.encoding, Encoding::Gzip);
+        for body in [
+            Bytes::new(),
+            framed(0, 4, b"abc"),
+            framed(0, 2, b"abc"),
+            framed(1, 3, b"abc"),
+            framed(2, 3, b"abc"),
+        ] {
+            assert!(message(body, Encoding::Identity).is_err());
+        }
+    }
 }

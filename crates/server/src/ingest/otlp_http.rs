@@ -10,13 +10,14 @@ use opentelemetry_proto::tonic::collector::profiles::v1development::ExportProfil
 use opentelemetry_proto::tonic::collector::profiles::v1development::ExportProfilesServiceResponse;
 use prost::Message;
 use serde_json::json;
+use tokio::sync::OwnedSemaphorePermit;
 
 use crate::api_error::ApiError;
 use crate::app::App;
 use crate::app::SharedApp;
-use crate::app::off_the_reactor;
 use crate::ingest::body::SentBody;
 use crate::ingest::body::read_body;
+use crate::ingest::otlp::otlp_request;
 use crate::ingest::otlp::store_request;
 use crate::ingest::read::read_error;
 use crate::ingest::read::read_options;
@@ -38,11 +39,12 @@ pub(crate) async fn export(
     headers: HeaderMap,
     body: Body,
 ) -> Result<Reply, ApiError> {
-    let _room = app.room.reserve(&app.limits, &headers).await?;
     let received = receive(&app, &headers, body).await;
-    let (request, encoding, bytes) =
+    let (_room, encoding, body) =
         received.inspect_err(|error| app.metrics.count_refused(error.code, 1))?;
-    let response = store_request(&app, "otlp_http", request, bytes).await?;
+    let bytes = body.bytes.len() as u64;
+    let parse = move |app: &App| encoding.decode(app, body);
+    let response = store_request(&app, "otlp_http", bytes, parse).await?;
     Ok(encoding.reply(&response))
 }
 
@@ -50,13 +52,11 @@ async fn receive(
     app: &SharedApp,
     headers: &HeaderMap,
     body: Body,
-) -> Result<(ExportProfilesServiceRequest, Encoding, u64), ApiError> {
+) -> Result<(OwnedSemaphorePermit, Encoding, SentBody), ApiError> {
+    let room = app.room.reserve(&app.limits, headers).await?;
     let encoding = Encoding::of(headers)?;
     let body = read_body(&app.limits, headers, body).await?;
-    let bytes = body.bytes.len() as u64;
-    let app = SharedApp::clone(app);
-    let request = off_the_reactor(move || encoding.decode(&app, body)).await?;
-    Ok((request, encoding, bytes))
+    Ok((room, encoding, body))
 }
 
 impl Encoding {
@@ -79,15 +79,10 @@ impl Encoding {
     fn decode(self, app: &App, body: SentBody) -> Result<ExportProfilesServiceRequest, ApiError> {
         let bytes = body.decoded(&app.limits)?;
         if self == Self::Json {
-            return otlp_request_from_json(&bytes, &read_options(app).limits).map_err(|error| read_error(&error));
+            return otlp_request_from_json(&bytes, &read_options(app).limits)
+                .map_err(|error| read_error(&error));
         }
-        ExportProfilesServiceRequest::decode(bytes.clone()).map_err(|error| {
-            // The format's reader knows more: whether these are bytes of an older protocol.
-            match candela_formats::decode_otlp_bytes(&bytes, &read_options(app)) {
-                Err(error) => read_error(&error),
-                Ok(_) => ApiError::bad_request("bad_profile", error.to_string()),
-            }
-        })
+        otlp_request(app, &bytes)
     }
 
     fn reply(self, response: &ExportProfilesServiceResponse) -> Reply {

@@ -12,8 +12,11 @@ pub(crate) fn read_options(app: &App) -> ReadOptions {
     ReadOptions {
         limits: candela_formats::Limits {
             max_inflated_bytes: app.limits.profile_bytes,
-            max_samples: app.limits.samples,
-            ..candela_formats::Limits::default()
+            max_samples: app.limits.samples_per_request,
+            max_stack_depth: app.limits.stack_depth,
+            max_labels_per_sample: app.limits.labels_per_sample,
+            max_string_bytes: app.limits.string_bytes,
+            max_messages: app.limits.messages_per_request,
         },
         now_ns: app.clock.now_ns(),
         ..ReadOptions::default()

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use axum::http::HeaderMap;
 use axum::http::StatusCode;
+use axum::http::header::CONTENT_ENCODING;
 use axum::http::header::CONTENT_LENGTH;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::Semaphore;
@@ -23,7 +24,7 @@ pub(crate) struct BodyRoom {
 impl BodyRoom {
     pub(crate) fn new(limits: &Limits) -> Self {
         // A single body of the largest size must always fit.
-        let bytes = limits.bodies_bytes.max(limits.body_bytes);
+        let bytes = limits.bodies_bytes.max(largest(limits));
         Self {
             grains: Arc::new(Semaphore::new(bytes.div_ceil(GRAIN))),
         }
@@ -39,10 +40,30 @@ impl BodyRoom {
         limits: &Limits,
         headers: &HeaderMap,
     ) -> Result<OwnedSemaphorePermit, ApiError> {
+        // What a compressed body announces says nothing of what it becomes.
+        if headers.contains_key(CONTENT_ENCODING) {
+            return self.reserve_largest(limits).await;
+        }
         let bytes = announced_bytes(headers).map_or(limits.body_bytes, |announced| {
             usize::try_from(announced)
                 .map_or(limits.body_bytes, |bytes| bytes.min(limits.body_bytes))
         });
+        self.reserve_bytes(limits, bytes).await
+    }
+
+    /// Waits for room for the largest body that may be, as [`reserve`](Self::reserve) does.
+    pub(crate) async fn reserve_largest(
+        &self,
+        limits: &Limits,
+    ) -> Result<OwnedSemaphorePermit, ApiError> {
+        self.reserve_bytes(limits, largest(limits)).await
+    }
+
+    async fn reserve_bytes(
+        &self,
+        limits: &Limits,
+        bytes: usize,
+    ) -> Result<OwnedSemaphorePermit, ApiError> {
         let grains = u32::try_from(bytes.div_ceil(GRAIN)).unwrap_or(u32::MAX);
         let permit = Arc::clone(&self.grains).acquire_many_owned(grains);
         match tokio::time::timeout(limits.body_timeout, permit).await {
@@ -58,7 +79,48 @@ impl BodyRoom {
     }
 }
 
+/// The most that one body may take, compressed or not.
+fn largest(limits: &Limits) -> usize {
+    limits.body_bytes.max(limits.profile_bytes)
+}
+
 /// Content-Length, when there is one.
 pub(crate) fn announced_bytes(headers: &HeaderMap) -> Option<u64> {
     headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use axum::http::HeaderName;
+    use axum::http::HeaderValue;
+
+    use super::*;
+
+    fn headers(pairs: &[(HeaderName, &'static str)]) -> HeaderMap {
+        let pairs = pairs.iter();
+        pairs
+            .map(|(name, value)| (name.clone(), HeaderValue::from_static(value)))
+            .collect()
+    }
+
+    #[tokio::test]
+    async fn a_compressed_body_takes_the_room_of_what_it_may_become() {
+        let limits = Limits {
+            bodies_bytes: 64 << 20,
+            body_timeout: Duration::from_millis(1),
+            ..Limits::default()
+        };
+        let room = BodyRoom::new(&limits);
+        let small = headers(&[(CONTENT_LENGTH, "10")]);
+        let compressed = headers(&[(CONTENT_LENGTH, "10"), (CONTENT_ENCODING, "gzip")]);
+        let held = room.reserve(&limits, &small).await.expect("room");
+        assert!(room.reserve(&limits, &small).await.is_ok());
+        assert!(room.reserve(&limits, &compressed).await.is_err());
+        drop(held);
+        let _held = room.reserve(&limits, &compressed).await.expect("room");
+        assert!(room.reserve(&limits, &small).await.is_err());
+        assert!(room.reserve_largest(&limits).await.is_err());
+    }
 }

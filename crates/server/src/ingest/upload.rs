@@ -11,16 +11,17 @@ use candela_model::Labels;
 use candela_model::Profile;
 use candela_model::SERVICE_NAME_LABEL;
 use serde_json::json;
+use tokio::sync::OwnedSemaphorePermit;
 
 use crate::api_error::ApiError;
 use crate::app::App;
 use crate::app::SharedApp;
-use crate::app::off_the_reactor;
 use crate::ingest::append::append;
 use crate::ingest::body::SentBody;
 use crate::ingest::body::read_body;
+use crate::ingest::decode::Decoded;
+use crate::ingest::decode::decode;
 use crate::ingest::limits::Refusal;
-use crate::ingest::limits::check_sample_count;
 use crate::ingest::limits::check_series;
 use crate::ingest::read::read_error;
 use crate::ingest::read::read_options;
@@ -34,16 +35,15 @@ pub(crate) async fn upload(
     headers: HeaderMap,
     body: Body,
 ) -> Result<Reply, ApiError> {
-    let _room = app.room.reserve(&app.limits, &headers).await?;
     let result = receive(&app, &parameters, &headers, body).await;
-    let (profile, report, bytes) = match result {
-        Ok(received) => received,
-        Err(error) => {
-            app.metrics.count_refused(error.code, 1);
-            return Err(error);
-        }
-    };
+    let Received {
+        decoded,
+        bytes,
+        room,
+    } = result.inspect_err(|error| app.metrics.count_refused(error.code, 1))?;
+    let (profile, report) = decoded.value;
     let ingested = append(&app, "ingest", profile, bytes).await?;
+    drop((decoded.slot, room));
     let notes: Vec<String> = report.notes.iter().map(ToString::to_string).collect();
     Ok(Reply::json(
         "ingest",
@@ -55,18 +55,29 @@ pub(crate) async fn upload(
     ))
 }
 
+/// A profile that may be stored, and what it takes until then.
+struct Received {
+    decoded: Decoded<(Profile, Report)>,
+    bytes: u64,
+    room: OwnedSemaphorePermit,
+}
+
 async fn receive(
     app: &SharedApp,
     parameters: &Parameters,
     headers: &HeaderMap,
     body: Body,
-) -> Result<(Profile, Report, u64), ApiError> {
+) -> Result<Received, ApiError> {
+    let room = app.room.reserve(&app.limits, headers).await?;
     let labels = labels_of(parameters)?;
     let body = read_body(&app.limits, headers, body).await?;
     let bytes = body.bytes.len() as u64;
-    let app = SharedApp::clone(app);
-    let (profile, report) = off_the_reactor(move || read_profile(&app, body, labels)).await?;
-    Ok((profile, report, bytes))
+    let decoded = decode(app, move |app| read_profile(app, body, labels)).await?;
+    Ok(Received {
+        decoded,
+        bytes,
+        room,
+    })
 }
 
 /// The labels that the URL sets; they win over those in the profile.
@@ -112,7 +123,6 @@ fn check(app: &App, profile: &Profile) -> Result<(), ApiError> {
             refusal.message,
         )
     };
-    check_sample_count(profile, &app.limits).map_err(refused)?;
     let now_ns = app.clock.now_ns();
     for series in &profile.series {
         check_series(series, &app.limits, now_ns).map_err(refused)?;

@@ -5,6 +5,7 @@ use axum::body::Body;
 use axum::http::HeaderMap;
 use axum::http::HeaderValue;
 use axum::http::StatusCode;
+use axum::http::Uri;
 use axum::http::header::CACHE_CONTROL;
 use axum::http::header::CONTENT_ENCODING;
 use axum::http::header::CONTENT_TYPE;
@@ -35,13 +36,17 @@ const INDEX: &str = "/index.html";
 /// Names under this path contain a hash of the content, so that they never change.
 const HASHED: &str = "/assets/";
 
+/// Every path of the window: its files, and without a slash behind it the prefix itself.
+pub(crate) fn paths(prefix: &str) -> impl Iterator<Item = String> {
+    let files = ASSETS.iter().map(|asset| asset.path(prefix));
+    let page = (!prefix.is_empty()).then(|| prefix.to_owned());
+    files.collect::<Vec<String>>().into_iter().chain(page)
+}
+
 /// Each file under its path, and the page itself at `/`.
 pub(crate) fn add_window(mut router: Router<SharedApp>, prefix: &str) -> Router<SharedApp> {
     for asset in ASSETS {
-        let path = match asset.path {
-            INDEX => format!("{prefix}/"),
-            path => format!("{prefix}{path}"),
-        };
+        let path = asset.path(prefix);
         let handler = move |accepts: AcceptsGzip, headers: HeaderMap| async move {
             asset_response(asset, accepts, &headers)
         };
@@ -51,8 +56,22 @@ pub(crate) fn add_window(mut router: Router<SharedApp>, prefix: &str) -> Router<
         return router;
     }
     // The page refers to its files relative to itself, so it must end in a slash.
-    let to_page = format!("{prefix}/");
-    router.route(prefix, get(async move || Redirect::permanent(&to_page)))
+    let page = format!("{prefix}/");
+    let to_page = async move |uri: Uri| match uri.query() {
+        // What is looked at stands in the query.
+        Some(query) => Redirect::permanent(&format!("{page}?{query}")),
+        None => Redirect::permanent(&page),
+    };
+    router.route(prefix, get(to_page))
+}
+
+impl Asset {
+    fn path(&self, prefix: &str) -> String {
+        match self.path {
+            INDEX => format!("{prefix}/"),
+            path => format!("{prefix}{path}"),
+        }
+    }
 }
 
 fn asset_response(asset: &'static Asset, accepts: AcceptsGzip, headers: &HeaderMap) -> Response {

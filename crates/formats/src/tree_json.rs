@@ -1,4 +1,4 @@
-//! `format=json`: a flame tree as nested objects.
+//! A flame tree as nested JSON objects.
 
 use std::fmt::Write;
 
@@ -6,8 +6,10 @@ use candela_model::FlameTree;
 use serde_json::Value;
 
 /// The object of the root with all others inside. Written node by node from the pre-order
-/// columns, because building nested values would recurse as deep as the stacks are.
-pub(crate) fn tree_json(tree: &FlameTree) -> String {
+/// columns, because building nested values would recurse as deep as the stacks are. A tree without nodes
+/// is `null`.
+#[must_use]
+pub fn tree_json(tree: &FlameTree) -> String {
     if tree.frame.is_empty() {
         return "null".to_owned();
     }

@@ -1,0 +1,111 @@
+//! What the counts of the drop ledger count, and which of them are losses.
+
+use serde_json::Map;
+use serde_json::Value;
+use serde_json::json;
+
+/// What one of a reason is, and whether it is missing from what is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Meaning {
+    unit: &'static str,
+    is_loss: bool,
+}
+
+/// The prefix of the reasons for which this server refuses profiles.
+pub(crate) const REFUSED: &str = "refused: ";
+
+/// The reasons of agents and of the store.
+const REASONS: &[(&str, &str, bool)] = &[
+    ("sample_ring_full", "samples", true),
+    ("sample_lost", "samples", true),
+    ("record_undecodable", "records", true),
+    ("life_ring_full", "events", false),
+    ("sideband_lost", "events", false),
+    // These samples are there, with a shorter stack.
+    ("stack_copy_limited", "samples", false),
+    ("pending_full", "samples", false),
+    ("process_gone", "samples", false),
+    ("kernel_stack_failed", "samples", false),
+    ("user_stack_32_bit", "samples", false),
+    ("object_unreadable", "files", false),
+    ("too_many_objects", "files", false),
+    ("unwind_table_failed", "tables", false),
+    ("unwind_table_evicted", "tables", false),
+    ("unwind_table_refused", "tables", false),
+    ("mappings_refused", "processes", false),
+    ("targets_full", "processes", true),
+    ("window_full", "samples", true),
+    ("symbolizer_behind", "samples", true),
+    ("symbolizer_failed", "samples", true),
+    ("frame_unnamed", "frames", false),
+    ("exporter_behind", "samples", true),
+    ("export_rejected", "profiles", true),
+    ("spool_full", "profiles", true),
+    ("spool_corrupt", "profiles", true),
+    ("spool_write_failed", "profiles", true),
+    ("log record damaged on disk", "records", true),
+    ("block unreadable", "blocks", true),
+];
+
+/// `drop_reasons` of the status answer: the meaning of each of some reasons.
+pub(crate) fn drop_reasons<'a>(reasons: impl Iterator<Item = &'a str>) -> Value {
+    let meanings = reasons.map(|reason| {
+        let Meaning { unit, is_loss } = meaning(reason);
+        let meaning = json!({"unit": unit, "is_loss": is_loss});
+        (reason.to_owned(), meaning)
+    });
+    Value::Object(meanings.collect::<Map<String, Value>>())
+}
+
+/// A reason that only a later agent knows is taken for a loss: nothing is lost silently.
+fn meaning(reason: &str) -> Meaning {
+    if reason.starts_with(REFUSED) {
+        return Meaning {
+            unit: "profiles",
+            is_loss: true,
+        };
+    }
+    let known = REASONS.iter().find(|(name, _, _)| *name == reason);
+    known.map_or(
+        Meaning {
+            unit: "events",
+            is_loss: true,
+        },
+        |&(_, unit, is_loss)| Meaning { unit, is_loss },
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_reason_of_the_agent_has_a_meaning() {
+        let ledger = include_str!("../../agent/src/ledger.rs");
+        let names: Vec<&str> = ledger
+            .lines()
+            .filter_map(|line| {
+                let name = line.split_once(" => \"")?.1;
+                name.strip_suffix("\",")
+            })
+            .collect();
+        assert!(names.contains(&"sample_ring_full"), "{names:?}");
+        for name in names {
+            let is_known = REASONS.iter().any(|(known, _, _)| *known == name);
+            assert!(is_known, "{name} has no meaning in REASONS");
+        }
+    }
+
+    #[test]
+    fn what_nobody_knows_is_a_loss() {
+        let reasons = ["refused: too_old", "of_the_future", "frame_unnamed"];
+        assert_eq!(
+            drop_reasons(reasons.into_iter()),
+            json!({
+                "refused: too_old": {"unit": "profiles", "is_loss": true},
+                "of_the_future": {"unit": "events", "is_loss": true},
+                "frame_unnamed": {"unit": "frames", "is_loss": false},
+            })
+        );
+    }
+}
