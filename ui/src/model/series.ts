@@ -148,7 +148,7 @@ export function axisRange(answer: SeriesAnswer, range: TimeRange): TimeRange {
 }
 
 /** The earliest point of any series, unix milliseconds. */
-function firstPoint({ series }: SeriesAnswer): number | undefined {
+export function firstPoint({ series }: SeriesAnswer): number | undefined {
   const first = series.reduce((least, { points }) => Math.min(least, points[0]?.[0] ?? least), Number.POSITIVE_INFINITY);
   return Number.isFinite(first) ? first : undefined;
 }

@@ -45,6 +45,11 @@ describe("observedSpan", () => {
   it("takes the sparklines' word where the server does not say", () => {
     expect(observedSpan(answer({ services: [entry("a", [0, 0, 0, 1]), entry("b", [0, 0, 1, 0])] }), 0).seconds).toBe(1800);
     expect(observedSpan(answer({ services: [entry("a", [0, 0])] }), 0).seconds).toBe(3600);
+    // More exactly where the series of all services begins in that bucket.
+    const started = answer({ services: [entry("a", [0, 0, 0, 1])] });
+    expect(observedSpan(started, 0, 2 * HOUR - 100_000).seconds).toBe(100);
+    expect(observedSpan(started, 0, 1.5 * HOUR).seconds).toBe(900);
+    expect(observedSpan({ ...started, first_ms: 2 * HOUR - 200_000 }, 0, 2 * HOUR - 100_000).seconds).toBe(200);
     expect(observedSpan(answer({ first_ms: null }), 0).seconds).toBe(3600);
   });
 });

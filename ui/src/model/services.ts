@@ -38,17 +38,24 @@ export function sumOfTotals(services: readonly ServiceEntry[]): number {
  * before: averaging over the whole hour would show a sixth of the true load. Nor was it idle in the end of a live range that is
  * still on its way (`undelivered`, milliseconds). A service that began long after the others was idle before.
  */
-export function observedSpan(answer: ServicesAnswer, undelivered: number): ObservedSpan {
-  const from = Math.max(answer.from, answer.first_ms ?? firstUsedBucket(answer));
+export function observedSpan(answer: ServicesAnswer, undelivered: number, firstPoint?: number): ObservedSpan {
+  const from = Math.max(answer.from, answer.first_ms ?? firstUsedBucket(answer, firstPoint));
   const to = answer.to - undelivered;
   return { from, to, seconds: Math.max(1, (to - from) / 1e3) };
 }
 
-/** The same to a bucket of the sparklines, from a server that does not say it better. */
-function firstUsedBucket({ services, from, to }: ServicesAnswer): number {
+/**
+ * The same from a server that does not say: to a bucket of the sparklines, and within it to the first point of the series of all
+ * services. That of one service would not do: an agent may have watched the host for a minute before the service came.
+ */
+function firstUsedBucket({ services, from, to }: ServicesAnswer, firstPoint: number | undefined): number {
   const buckets = Math.max(0, ...services.map(({ sparkline }) => sparkline.length));
   const first = Math.min(...services.map(({ sparkline }) => firstUsed(sparkline)));
-  return buckets === 0 || !Number.isFinite(first) ? from : from + ((to - from) * first) / buckets;
+  if (buckets === 0 || !Number.isFinite(first)) return from;
+  const width = (to - from) / buckets;
+  const start = from + width * first;
+  const isWithin = firstPoint !== undefined && firstPoint > start && firstPoint < start + width;
+  return isWithin ? firstPoint : start;
 }
 
 function firstUsed(sparkline: readonly number[]): number {

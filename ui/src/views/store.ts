@@ -6,7 +6,7 @@ import type { StatusAnswer, TopAnswer } from "../api/types.ts";
 import type { FlameTree } from "../model/flame-tree.ts";
 import { resolveType, type ProfileType } from "../model/profile-type.ts";
 import { selectsAll, selectsEveryService, serviceOf, withService } from "../model/selector.ts";
-import { undeliveredMilliseconds, type SeriesAnswer } from "../model/series.ts";
+import { firstPoint, undeliveredMilliseconds, type SeriesAnswer } from "../model/series.ts";
 import { observedSpan, type ServicesAnswer } from "../model/services.ts";
 import { isRelative, resolveTime, type TimeRange } from "../model/time-range.ts";
 import type { ViewState } from "../state/schema.ts";
@@ -98,8 +98,9 @@ export const observed = computed(() => {
   const answer = services.value.data;
   if (!answer) return undefined;
   // Also from the series of the selection before: what is on its way does not depend on what is asked, and the figures stay put.
-  const { data } = series.value;
-  return observedSpan(answer, data && isRelative(view.value.to) ? undeliveredMilliseconds(data) : 0);
+  const { data, isStale: isOld } = series.value;
+  const undelivered = data && isRelative(view.value.to) ? undeliveredMilliseconds(data) : 0;
+  return observedSpan(answer, undelivered, data && !isOld && selectsAll(selector.value) ? firstPoint(data) : undefined);
 });
 
 const requested = computed(() => JSON.stringify([view.value.query, view.value.type, view.value.from, view.value.to]));
