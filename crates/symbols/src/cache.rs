@@ -109,10 +109,14 @@ struct Entry {
 
 impl Entry {
     /// Whether `contents` of another file with the build id promise more than what answered so far,
-    /// or the search for debug files can only go better from another root directory.
+    /// or that was cut short, as by `cp` over it, or the search for debug files can only go better
+    /// from another root directory.
     fn is_outdone_by(&self, contents: Contents) -> bool {
-        let is_richer = richness(contents) > richness(self.contents);
-        is_richer || self.symbolizer.as_deref().is_some_and(has_lost_its_root)
+        if richness(contents) > richness(self.contents) {
+            return true;
+        }
+        let held = self.symbolizer.as_deref();
+        held.is_some_and(|held| held.object().has_lost_pages() || has_lost_its_root(held))
     }
 }
 

@@ -13,7 +13,7 @@ use std::io;
 pub(crate) struct MappedFile {
     /// Dropped before the mapping, as fields are dropped in this order: the guard must know no
     /// address that may belong to somebody else.
-    _guard: Guard,
+    guard: Guard,
     bytes: Mmap,
 }
 
@@ -27,10 +27,13 @@ impl MappedFile {
         // be read again, and text is copied before it is checked to be UTF-8.
         let bytes = unsafe { Mmap::map(file) }?;
         let guard = Guard::of(&bytes)?;
-        Ok(Self {
-            _guard: guard,
-            bytes,
-        })
+        Ok(Self { guard, bytes })
+    }
+
+    /// Whether zeros were read in place of bytes that the file had lost. They stay even if the file
+    /// grows again.
+    pub(crate) fn has_lost_pages(&self) -> bool {
+        self.guard.has_lost_pages()
     }
 
     pub(crate) fn as_slice(&self) -> &[u8] {
@@ -72,6 +75,7 @@ mod tests {
         let file = file_of_pages(64);
         let mapped = MappedFile::map(&file).expect("a file can be mapped");
         let other = MappedFile::map(&file).expect("a file can be mapped twice");
+        assert!(!mapped.has_lost_pages());
         file.set_len(PAGE as u64 + 10).expect("own file");
         for mapped in [&mapped, &other] {
             let sum: usize = mapped
@@ -80,6 +84,7 @@ mod tests {
                 .map(|byte| usize::from(*byte))
                 .sum();
             assert_eq!(sum, PAGE + 10);
+            assert!(mapped.has_lost_pages());
         }
         mapped.release_pages().expect("own mapping");
         assert_eq!(mapped.as_slice()[PAGE], 1);

@@ -183,6 +183,14 @@ impl ObjectFile {
         self.bytes.as_slice()
     }
 
+    /// Whether the file was cut short while it was read, so that what is known of it is damaged.
+    pub(crate) fn has_lost_pages(&self) -> bool {
+        match &self.bytes {
+            ObjectBytes::Mapped(mapped) => mapped.has_lost_pages(),
+            ObjectBytes::Owned(_) => false,
+        }
+    }
+
     /// Gives the pages that were read back to the page cache. They count as ours while mapped, and
     /// are read again without a disk access when needed soon.
     pub(crate) fn release_pages(&self) {

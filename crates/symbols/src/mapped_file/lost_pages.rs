@@ -7,7 +7,7 @@
 use std::ffi::c_int;
 use std::io;
 use std::ptr;
-use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// Slots that are added at a time; a cache maps some hundreds of files.
@@ -25,6 +25,7 @@ pub(super) struct Guard {
 struct Slot {
     start: AtomicUsize,
     end: AtomicUsize,
+    has_lost_pages: AtomicBool,
 }
 
 /// Blocks are never freed: the handler can take no lock, so it could not know when one goes.
@@ -48,9 +49,15 @@ impl Guard {
         let start = mapping.as_ptr().addr();
         let _taking = TAKING.lock().unwrap_or_else(PoisonError::into_inner);
         let slot = free_slot();
+        slot.has_lost_pages.store(false, Ordering::Release);
         slot.end.store(start + mapping.len(), Ordering::Release);
         slot.start.store(start, Ordering::Release);
         Ok(Self { slot })
+    }
+
+    /// Whether zeros were put anywhere.
+    pub(super) fn has_lost_pages(&self) -> bool {
+        self.slot.has_lost_pages.load(Ordering::Acquire)
     }
 }
 
@@ -65,6 +72,7 @@ impl Slot {
         Self {
             start: AtomicUsize::new(0),
             end: AtomicUsize::new(0),
+            has_lost_pages: AtomicBool::new(false),
         }
     }
 
@@ -146,8 +154,12 @@ extern "C" fn on_bus_error(signal: c_int, info: *mut libc::siginfo_t, context: *
     if code == libc::BUS_ADRERR {
         // SAFETY: with this code the signal is a fault, which has an address.
         let address = unsafe { (*info).si_addr() }.addr();
-        let is_guarded = blocks().any(|block| block.slots.iter().any(|it| it.contains(address)));
-        if is_guarded && put_zeros_at(address) {
+        let mut slots = blocks().flat_map(|block| &block.slots);
+        let guarding = slots.find(|slot| slot.contains(address));
+        if let Some(slot) = guarding
+            && put_zeros_at(address)
+        {
+            slot.has_lost_pages.store(true, Ordering::Release);
             return;
         }
     }

@@ -90,6 +90,31 @@ fn a_richer_file_of_the_same_build_takes_over() {
 }
 
 #[test]
+fn a_file_that_was_written_over_in_place_is_read_again() {
+    if !has_tool("gcc", "--version") {
+        return;
+    }
+    let shop = Workshop::new();
+    let program = shop.path(&programs(&shop, 1)[0]);
+    let bytes = std::fs::read(&program).expect("the compiler wrote it");
+    let (outer, ..) = functions(&program)
+        .into_iter()
+        .find(|(_, _, name)| name == "outer")
+        .expect("it is not inlined");
+    let cache = SymbolCache::new(SymbolCacheOptions::default());
+    let open = || {
+        cache
+            .open_path(&program, Path::new("/"))
+            .expect("an ELF file")
+    };
+    let cut_short = open();
+    std::fs::write(&program, []).expect("own file");
+    assert_eq!(cache.resolve(&cut_short, outer).source, SymbolSource::None);
+    std::fs::write(&program, bytes).expect("own file");
+    assert_eq!(cache.resolve(&open(), outer).source, SymbolSource::Dwarf);
+}
+
+#[test]
 fn a_container_that_is_gone_does_not_keep_its_successor_nameless() {
     if !has_tool("gcc", "--version") || !has_tool("objcopy", "--version") {
         return;
