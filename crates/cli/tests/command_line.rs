@@ -185,6 +185,22 @@ fn rows_that_a_table_leaves_out_are_told() {
 }
 
 #[test]
+fn a_tree_is_written_as_json() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("some.folded");
+    std::fs::write(&file, "main;read 3\nmain;write 4\n").unwrap();
+    let output = run(&["query", "tree", file.to_str().unwrap(), "--format", "json"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let answer: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(answer["schema"], "candela/tree/v1");
+    assert_eq!(answer["total"], 7);
+    let main = &answer["tree"]["children"][0];
+    assert_eq!(main["name"], "main");
+    assert_eq!(main["children"][0]["name"], "write");
+    assert_eq!(main["children"][0]["self"], 4);
+}
+
+#[test]
 fn the_doctor_looks_at_a_relative_data_directory_where_it_is() {
     // Root may write everywhere, so a folder that nobody can make files in takes the place of `.`.
     let output = support::candela()

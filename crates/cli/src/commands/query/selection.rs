@@ -12,7 +12,10 @@ use candela_formats::ReadOptions;
 use candela_formats::TableFormat;
 use candela_formats::TreeOptions;
 use candela_formats::WriteOptions;
+use candela_model::FlameTree;
 use candela_model::Profile;
+use candela_model::ProfileType;
+use serde_json::json;
 
 use super::remarks::nothing_found;
 use crate::args::GlobalArgs;
@@ -50,16 +53,38 @@ pub(crate) fn top(global: &GlobalArgs, selection: &SelectionArgs) -> Result<Exit
 }
 
 pub(crate) fn tree(global: &GlobalArgs, selection: &SelectionArgs) -> Result<ExitCode, CliError> {
-    if selection.range.format != OutputFormat::Text {
+    let is_json = selection.range.format == OutputFormat::Json;
+    if selection.range.format != OutputFormat::Text && !is_json {
         return profile(global, selection);
     }
     let profile = load(global, selection)?;
     let (profile_type, tree) = tree_of(&profile, &selection.profile_type)?;
+    if is_json {
+        emit(selection, json_of(&profile_type, &tree).as_bytes())?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let mut text = Vec::new();
     candela_formats::write_tree(&tree, &profile_type, &TreeOptions::default(), &mut text)
         .or_exit(ExitStatus::Failed, "tree")?;
     emit(selection, &text)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The whole tree. The nested part is spliced in as text: a value of it would recurse as deep as the
+/// stacks are.
+fn json_of(profile_type: &ProfileType, tree: &FlameTree) -> String {
+    let head = json!({
+        "schema": "candela/tree/v1",
+        "type": profile_type.to_string(),
+        "unit": profile_type.sample_unit,
+        "total": tree.root_total(),
+    });
+    let mut text = head.to_string();
+    text.pop();
+    text.push_str(",\"tree\":");
+    text.push_str(&candela_formats::tree_json(tree));
+    text.push_str("}\n");
+    text
 }
 
 pub(crate) fn profile(
