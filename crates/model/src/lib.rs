@@ -29,6 +29,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod filter;
 mod flame_builder;
 mod flame_tree;
 mod frame_kind;
@@ -47,6 +48,10 @@ mod strings;
 mod symbols;
 mod validate;
 
+pub use crate::filter::Filter;
+pub use crate::filter::FilterError;
+pub use crate::filter::FilterKind;
+pub use crate::filter::Filters;
 pub use crate::flame_builder::FlameTreeBuilder;
 pub use crate::flame_builder::NodeId;
 pub use crate::flame_tree::FlameTree;
