@@ -73,3 +73,4 @@ pub use crate::series::SeriesOptions;
 pub use crate::series::SeriesTable;
 pub use crate::services::SPARKLINE_BUCKETS;
 pub use crate::services::ServiceSummary;
+pub use crate::services::Services;

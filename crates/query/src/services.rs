@@ -43,12 +43,25 @@ pub struct ServiceSummary {
     pub sparkline: Vec<i64>,
 }
 
+/// The services of a range.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Services {
+    /// Those that have profiles in the range, the most expensive first.
+    pub services: Vec<ServiceSummary>,
+    /// Start of the earliest profile of any of them; `None` when there is none of the type.
+    pub first_ns: Option<i64>,
+    /// The same in the range before, which tells whether it was covered as the range is.
+    pub previous_first_ns: Option<i64>,
+}
+
 /// Sums of one service, by series for the means of gauges.
 #[derive(Debug, Default)]
 struct Sums {
     now: HashMap<u32, (i64, u32)>,
     before: HashMap<u32, (i64, u32)>,
     buckets: Vec<HashMap<u32, (i64, u32)>>,
+    first_ns: Option<i64>,
+    previous_first_ns: Option<i64>,
 }
 
 impl Engine {
@@ -56,7 +69,7 @@ impl Engine {
     ///
     /// # Errors
     /// When the type is ambiguous or unknown, or the range is none.
-    pub fn services(&self, query: &Query) -> Result<Answer<Vec<ServiceSummary>>, QueryError> {
+    pub fn services(&self, query: &Query) -> Result<Answer<Services>, QueryError> {
         let previous = previous_range(query.range);
         let both = TimeRange {
             from_ns: previous.from_ns,
@@ -107,6 +120,9 @@ impl Engine {
         for service in sums.keys() {
             types.entry(service.clone()).or_default();
         }
+        let first_ns = sums.values().filter_map(|sums| sums.first_ns).min();
+        let previous_first_ns = sums.values().filter_map(|sums| sums.previous_first_ns);
+        let previous_first_ns = previous_first_ns.min();
         let mut services: Vec<ServiceSummary> = types
             .into_iter()
             .filter(|(_, types)| !types.is_empty())
@@ -122,7 +138,11 @@ impl Engine {
         answer.profile_type = profile_type;
         answer.partial = partial(&loaded.left_out);
         answer.hint = hint_if(services.is_empty(), query, &loaded)?;
-        Ok(answer.with(services))
+        Ok(answer.with(Services {
+            services,
+            first_ns,
+            previous_first_ns,
+        }))
     }
 }
 
@@ -130,9 +150,11 @@ impl Sums {
     fn add(&mut self, range: TimeRange, start_ns: i64, series: u32, value: i64) {
         if !range.contains(start_ns) {
             add_to(&mut self.before, series, value);
+            keep_earlier(&mut self.previous_first_ns, start_ns);
             return;
         }
         add_to(&mut self.now, series, value);
+        keep_earlier(&mut self.first_ns, start_ns);
         self.buckets.resize_with(SPARKLINE_BUCKETS, HashMap::new);
         let length = i128::from(range.to_ns) - i128::from(range.from_ns);
         let offset = i128::from(start_ns) - i128::from(range.from_ns);
@@ -170,6 +192,10 @@ impl Sums {
             sparkline,
         }
     }
+}
+
+fn keep_earlier(first_ns: &mut Option<i64>, start_ns: i64) {
+    *first_ns = Some(first_ns.map_or(start_ns, |known| known.min(start_ns)));
 }
 
 fn add_to(sums: &mut HashMap<u32, (i64, u32)>, series: u32, value: i64) {

@@ -244,7 +244,7 @@ fn check(engine: &Engine, naive: &Naive, query: &Query) {
     }
     let services = engine.services(query);
     if query.range != TimeRange::ALL {
-        let services = services.expect("services").value;
+        let services = services.expect("services").value.services;
         for service in services {
             let (total, previous) = naive.service_totals(query, &service.service);
             let found = [("total", service.total), ("before", service.previous_total)];

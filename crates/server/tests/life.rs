@@ -273,6 +273,29 @@ fn a_connection_without_a_request_is_closed() {
     }
 }
 
+#[test]
+fn a_connection_that_stays_idle_after_its_request_is_closed() {
+    let limits = Limits {
+        header_timeout: Duration::from_millis(200),
+        ..Limits::default()
+    };
+    let server = TestServer::start_with(ServerOptions {
+        limits,
+        ..support::options()
+    });
+    let mut stream = TcpStream::connect(server.address).expect("the server accepts");
+    let head = format!("GET /healthz HTTP/1.1\r\nHost: {}\r\n\r\n", server.address);
+    stream.write_all(head.as_bytes()).expect("the server reads");
+    stream
+        .set_read_timeout(Some(Duration::from_secs(60)))
+        .expect("a timeout can be set");
+    let mut answer = String::new();
+    stream
+        .read_to_string(&mut answer)
+        .expect("the server ends it");
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+}
+
 /// A status source as an agent is one.
 struct Agent;
 

@@ -140,6 +140,12 @@ fn what_there_is_can_be_listed() {
     assert_eq!(types["types"][0]["id"], CPU);
     assert_eq!(types["types"][0]["short"], "cpu");
     let services = server.json("/api/v1/services");
+    assert_eq!(services["first_ms"], support::START_NS / 1_000_000);
+    assert_eq!(services["previous_first_ms"], json!(null));
+    let later = (support::NOW_NS - 10_000_000_000) / 1_000_000;
+    let later = server.json(&format!("/api/v1/services?from={later}"));
+    assert_eq!(later["first_ms"], json!(null));
+    assert_eq!(later["previous_first_ms"], support::START_NS / 1_000_000);
     let service = &services["services"][0];
     assert_eq!(service["service"], "checkout");
     assert_eq!(service["total"], 100);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use candela_query::Engine;
+use candela_server::Limits;
 use candela_server::OtlpListen;
 use candela_server::SelfProfiler;
 use candela_server::Server;
@@ -101,6 +102,10 @@ pub(crate) fn server_options(settings: &Settings, companions: Companions) -> Ser
         host_names: settings.list("server.allowed_hosts"),
         status_source: companions.status,
         self_profiler: companions.self_profiler,
+        limits: Limits {
+            max_age: Some(settings.duration("store.retention")),
+            ..Limits::default()
+        },
         ..ServerOptions::new(settings.address("server.listen"))
     }
 }
@@ -122,4 +127,22 @@ pub(crate) async fn close(store: Store) -> Result<(), CliError> {
         ExitStatus::Failed,
         "cannot write the last profiles to blocks (they stay in the log)",
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Inputs;
+
+    #[test]
+    fn what_is_too_old_for_the_store_is_too_old_for_the_server() {
+        let inputs = Inputs {
+            flags: vec![("store.retention", "--retention", "30d".to_owned())],
+            ..Inputs::default()
+        };
+        let settings = crate::config::load(&inputs).expect("valid");
+        let options = server_options(&settings, Companions::default());
+        let days = Duration::from_secs(30 * 24 * 3600);
+        assert_eq!(options.limits.max_age, Some(days));
+    }
 }

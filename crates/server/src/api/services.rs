@@ -6,6 +6,7 @@ use serde_json::json;
 
 use crate::api::errors::query_error;
 use crate::api::head::answer_head;
+use crate::api::head::milliseconds;
 use crate::api::selection::query_of;
 use crate::api_error::ApiError;
 use crate::app::SharedApp;
@@ -23,7 +24,9 @@ pub(crate) async fn services(
     answer(&app, accepts, move |app| {
         let answer = app.engine.services(&query).map_err(query_error)?;
         let mut value = answer_head(&query, &answer);
-        let services = answer.value.iter().map(|service| {
+        value["first_ms"] = json!(answer.value.first_ns.map(milliseconds));
+        value["previous_first_ms"] = json!(answer.value.previous_first_ns.map(milliseconds));
+        let services = answer.value.services.iter().map(|service| {
             let types = service.types.iter().map(ToString::to_string);
             json!({
                 "service": service.service,
