@@ -15,7 +15,7 @@ impl RangeBudget {
     }
 
     /// Takes one; `false` when there is none left.
-    fn take(&mut self) -> bool {
+    pub(super) fn take(&mut self) -> bool {
         let is_left = self.0 > 0;
         self.0 = self.0.saturating_sub(1);
         is_left
@@ -89,5 +89,50 @@ impl EntryRanges {
         let mut found = false;
         self.for_each(unit, budget, |range| found |= range.contains(&address));
         found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gimli::{Dwarf, RunTimeEndian, SectionId};
+    use std::convert::Infallible;
+
+    /// A DWARF 4 unit of one entry without attributes, with an abbreviation for it.
+    const INFO: &[u8] = &[8, 0, 0, 0, 4, 0, 0, 0, 0, 0, 8, 1];
+    const ABBREVIATIONS: &[u8] = &[1, 0x11, 0, 0, 0, 0];
+
+    #[test]
+    fn entries_that_share_a_list_share_a_budget() {
+        // Each second range is one that the linker left at address zero: it costs as much to read.
+        let list: Vec<u8> = (1..=100_u64)
+            .flat_map(|number| [number % 2 * 0x1000 * number, 0x1000 * number + 8])
+            .chain([0, 0])
+            .flat_map(u64::to_le_bytes)
+            .collect();
+        let section = |id| match id {
+            SectionId::DebugInfo => INFO,
+            SectionId::DebugAbbrev => ABBREVIATIONS,
+            SectionId::DebugRanges => &list,
+            _ => &[],
+        };
+        let load = |id| Ok::<_, Infallible>(Slice::new(section(id), RunTimeEndian::Little));
+        let dwarf = Dwarf::load(load).unwrap_or_else(|never| match never {});
+        let header = dwarf.units().next().expect("sound").expect("one unit");
+        let unit = dwarf.unit(header).expect("sound");
+        let unit = UnitRef::new(&dwarf, &unit);
+        let entry = EntryRanges {
+            list: Some(RangeListsOffset(0)),
+            ..EntryRanges::default()
+        };
+        let mut budget = RangeBudget(130);
+        let mut count = || {
+            let mut found = 0;
+            entry.for_each(unit, &mut budget, |_| found += 1);
+            found
+        };
+        // The first takes a hundred and one for the end, the second what is left.
+        assert_eq!([count(), count(), count()], [50, 15, 0]);
+        assert!(budget.is_spent());
     }
 }

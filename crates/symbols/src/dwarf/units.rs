@@ -1,6 +1,7 @@
 //! Which compilation unit covers an address, found without parsing the units.
 
 use super::abbreviations::AbbreviationTable;
+use super::ranges::RangeBudget;
 use super::sections::Slice;
 use gimli::{
     AttributeValue, DebugAbbrev, DebugAbbrevOffset, Dwarf, Encoding, RangeListsOffset, Reader,
@@ -8,6 +9,9 @@ use gimli::{
 };
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
+
+/// Ranges of all units together that are looked at in their first entries; a browser has half of it.
+const MOST_RANGES: usize = 4 << 20;
 
 /// Units and the addresses they cover. Units that say nothing of their addresses are left out: the
 /// symbol table names what little code there is in them.
@@ -53,9 +57,10 @@ impl UnitIndex {
             headers.push(header);
         }
         let listed = index.add_aranges(dwarf, &by_offset);
+        let mut budget = RangeBudget(MOST_RANGES);
         for (header, unit) in headers.iter().zip(0..) {
             if !listed.contains(&unit) {
-                unit_ranges(dwarf, header, |range| {
+                unit_ranges(dwarf, header, &mut budget, |range| {
                     index.add(unit, range.begin, range.end);
                 });
             }
@@ -189,6 +194,7 @@ enum Ranges {
 fn unit_ranges(
     dwarf: &Dwarf<Slice<'_>>,
     header: &UnitHeader<Slice<'_>>,
+    budget: &mut RangeBudget,
     each: impl FnMut(gimli::Range),
 ) -> Option<()> {
     let table = abbreviation_table(dwarf, header.debug_abbrev_offset().0);
@@ -203,7 +209,7 @@ fn unit_ranges(
         .abbreviations(DebugAbbrevOffset(0))
         .ok()?;
     let attributes = RootAttributes::read(header, &abbreviations)?;
-    attributes.resolve(dwarf, header.encoding(), each)
+    attributes.resolve(dwarf, header.encoding(), budget, each)
 }
 
 impl RootAttributes {
@@ -251,6 +257,7 @@ impl RootAttributes {
         &self,
         dwarf: &Dwarf<Slice<'_>>,
         encoding: Encoding,
+        budget: &mut RangeBudget,
         mut each: impl FnMut(gimli::Range),
     ) -> Option<()> {
         let address = |address| match address {
@@ -290,7 +297,9 @@ impl RootAttributes {
                 self.address_base,
             )
             .ok()?;
-        while let Ok(Some(range)) = list.next() {
+        while budget.take()
+            && let Ok(Some(range)) = list.next()
+        {
             each(range);
         }
         Some(())
