@@ -123,6 +123,19 @@ impl FrameTable {
         FrameId(position)
     }
 
+    /// The id here of a frame of another table.
+    pub fn intern_from(&mut self, other: &Self, id: FrameId) -> FrameId {
+        let frame = other.get(id);
+        let text = |id| other.strings.get(id);
+        self.intern(
+            text(frame.name),
+            text(frame.file),
+            text(frame.mapping),
+            frame.kind,
+            frame.start_line,
+        )
+    }
+
     /// The frame with this id.
     #[inline]
     #[must_use]

@@ -31,6 +31,8 @@
 
 mod filter;
 mod flame_builder;
+mod flame_diff;
+mod flame_sides;
 mod flame_tree;
 mod frame_kind;
 mod ids;
@@ -54,6 +56,10 @@ pub use crate::filter::FilterKind;
 pub use crate::filter::Filters;
 pub use crate::flame_builder::FlameTreeBuilder;
 pub use crate::flame_builder::NodeId;
+pub use crate::flame_diff::FlameDiff;
+pub use crate::flame_diff::FunctionDiff;
+pub use crate::flame_diff::NodeValue;
+pub use crate::flame_diff::diff_functions;
 pub use crate::flame_tree::FlameTree;
 pub use crate::flame_tree::Frame;
 pub use crate::flame_tree::FrameId;
