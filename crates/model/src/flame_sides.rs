@@ -11,7 +11,7 @@ impl FlameTree {
     /// Recursion counts once, so the total is that of the function table.
     #[must_use]
     pub fn callees(&self, is_wanted: impl Fn(FrameId) -> bool) -> Self {
-        self.from_outermost(is_wanted, |path, outermost, builder, value| {
+        self.sides_of(is_wanted, |path, outermost, builder, value| {
             builder.add_stack(path[outermost..].iter().copied(), value);
         })
     }
@@ -20,12 +20,12 @@ impl FlameTree {
     /// its callers are below it. As in [`FlameTree::callees`], the outermost one of a stack counts.
     #[must_use]
     pub fn callers(&self, is_wanted: impl Fn(FrameId) -> bool) -> Self {
-        self.from_outermost(is_wanted, |path, outermost, builder, value| {
+        self.sides_of(is_wanted, |path, outermost, builder, value| {
             builder.add_stack(path[..=outermost].iter().rev().copied(), value);
         })
     }
 
-    fn from_outermost(
+    fn sides_of(
         &self,
         is_wanted: impl Fn(FrameId) -> bool,
         mut add: impl FnMut(&[FrameId], usize, &mut FlameTreeBuilder, i64),
