@@ -32,6 +32,8 @@ use crate::sums::StackSums;
 use crate::sums::sum_by_stack;
 use crate::taken::Taken;
 
+/// Stacks of a head that are translated while its tables are held.
+const STACKS_AT_ONCE: usize = 256;
 /// Bytes of a location with its lines and functions.
 const LOCATION_BYTES: usize = 200;
 /// Bytes of a stack: a list of twenty locations or so, and its place in a table.
@@ -47,12 +49,17 @@ struct Merge {
     exact: HashMap<(StackId, LabelSetId), i64>,
 }
 
-/// The stacks of a source, and what they are in the profile.
-struct Translation<'a> {
+/// The stacks of a source.
+#[derive(Clone, Copy)]
+struct SourceStacks<'a> {
     parents: &'a [u32],
     locations: &'a [u32],
     table: &'a LocationTable,
-    /// By the rows of a location, root side first.
+}
+
+/// What the locations of a source are in the profile, by their rows, root side first.
+#[derive(Default)]
+struct Translation {
     known: HashMap<Vec<u32>, LocationId>,
 }
 
@@ -119,30 +126,38 @@ impl Merge {
         let entry_bytes = size_of::<(u32, u32, A)>() + size_of::<StackId>();
         let _memory = meter.hold(entries.len() * entry_bytes)?;
         let sets = source.with_sample_labels(|labels| self.label_sets(&entries, labels))?;
-        let stacks: Vec<StackId> = match &source.data {
+        let mut translation = Translation::default();
+        let mut stacks: Vec<StackId> = Vec::with_capacity(entries.len());
+        match &source.data {
             SourceData::Block(block) => {
                 let (tree, table) = (block.stacks()?, block.locations()?);
-                let mut translation = Translation::new(&tree.parents, &tree.locations, &table);
-                let nodes = entries.iter().map(|&(stack, ..)| {
-                    tree.node_of_stack.get(stack as usize).copied().unwrap_or(0)
-                });
-                nodes
-                    .map(|node| translation.stack(&mut self.profile, node))
-                    .collect()
+                let from = SourceStacks {
+                    parents: &tree.parents,
+                    locations: &tree.locations,
+                    table: &table,
+                };
+                for &(stack, ..) in &entries {
+                    let node = tree.node_of_stack.get(stack as usize);
+                    let node = node.copied().unwrap_or(0);
+                    stacks.push(translation.stack(&mut self.profile, from, node));
+                }
             }
+            // The tables only grow. Appends wait while they are held, so they are given back now
+            // and then.
             SourceData::Head(view) => {
-                let tables = view.tables();
-                let mut translation = Translation::new(
-                    tables.parents(),
-                    tables.node_locations(),
-                    tables.locations(),
-                );
-                let nodes = entries.iter().map(|&(node, ..)| node);
-                nodes
-                    .map(|node| translation.stack(&mut self.profile, node))
-                    .collect()
+                for some in entries.chunks(STACKS_AT_ONCE) {
+                    let tables = view.tables();
+                    let from = SourceStacks {
+                        parents: tables.parents(),
+                        locations: tables.node_locations(),
+                        table: tables.locations(),
+                    };
+                    for &(node, ..) in some {
+                        stacks.push(translation.stack(&mut self.profile, from, node));
+                    }
+                }
             }
-        };
+        }
         for (&(_, set, sum), stack) in entries.iter().zip(stacks) {
             add(self, (stack, sets[&set]), sum);
         }
@@ -246,59 +261,56 @@ fn shared_labels(plan: &Plan) -> Labels {
     Labels::from_pairs(shared)
 }
 
-impl<'a> Translation<'a> {
-    fn new(parents: &'a [u32], locations: &'a [u32], table: &'a LocationTable) -> Self {
-        Self {
-            parents,
-            locations,
-            table,
-            known: HashMap::new(),
-        }
-    }
-
-    fn stack(&mut self, profile: &mut Profile, end: u32) -> StackId {
+impl Translation {
+    fn stack(&mut self, profile: &mut Profile, from: SourceStacks<'_>, end: u32) -> StackId {
         let mut leaf_first = Vec::new();
         let mut rows: Vec<u32> = Vec::new();
         let mut node = end;
-        while self.parents[node as usize] != node {
-            let row = self.locations[node as usize];
+        while from.parents[node as usize] != node {
+            let row = from.locations[node as usize];
             rows.push(row);
             // What is inlined stands below the function that it is inlined into.
-            if !self.table.get(row).is_inlined {
-                leaf_first.push(self.location(profile, std::mem::take(&mut rows)));
+            if !from.table.get(row).is_inlined {
+                let rows = std::mem::take(&mut rows);
+                leaf_first.push(self.location(profile, from.table, rows));
             }
-            node = self.parents[node as usize];
+            node = from.parents[node as usize];
         }
         if !rows.is_empty() {
-            leaf_first.push(self.location(profile, rows));
+            leaf_first.push(self.location(profile, from.table, rows));
         }
         profile.stacks.intern(&leaf_first)
     }
 
     /// The location of these rows, innermost first.
-    fn location(&mut self, profile: &mut Profile, rows: Vec<u32>) -> LocationId {
+    fn location(
+        &mut self,
+        profile: &mut Profile,
+        table: &LocationTable,
+        rows: Vec<u32>,
+    ) -> LocationId {
         if let Some(&known) = self.known.get(&rows) {
             return known;
         }
         let symbols = &mut profile.symbols;
-        let place = self.table.get(rows[rows.len() - 1]);
+        let place = table.get(rows[rows.len() - 1]);
         let mapping = Mapping {
             memory_start: place.mapping_start,
             memory_limit: place.mapping_limit,
             file_offset: place.mapping_offset,
-            file: symbols.strings.intern(self.table.text(place.mapping_file)),
-            build_id: symbols.strings.intern(self.table.text(place.build_id)),
+            file: symbols.strings.intern(table.text(place.mapping_file)),
+            build_id: symbols.strings.intern(table.text(place.build_id)),
         };
         let mapping = symbols.intern_mapping(mapping);
         let lines: Vec<(FunctionId, u32, u32)> = rows
             .iter()
-            .map(|&row| self.table.get(row))
+            .map(|&row| table.get(row))
             .filter(|row| row.is_symbolized)
             .map(|row| {
                 let function = symbols.intern_function(
-                    self.table.text(row.function_name),
-                    self.table.text(row.system_name),
-                    self.table.text(row.file_name),
+                    table.text(row.function_name),
+                    table.text(row.system_name),
+                    table.text(row.file_name),
                     row.start_line,
                 );
                 (function, row.line, row.column)

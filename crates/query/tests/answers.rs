@@ -1,107 +1,26 @@
 //! What answers say beside their values, and what is refused.
 
+mod common;
+
 use std::fs;
-use std::path::Path;
-use std::time::Duration;
 
 use candela_model::FrameKind;
 use candela_model::LabelValue;
-use candela_model::Labels;
 use candela_model::Location;
-use candela_model::Mapping;
-use candela_model::Profile;
-use candela_model::ProfileSeries;
 use candela_model::Sample;
-use candela_model::SampleLabel;
-use candela_query::Budget;
 use candela_query::Engine;
 use candela_query::Query;
 use candela_query::QueryError;
 use candela_query::SeriesOptions;
 use candela_store::Store;
-use candela_store::StoreOptions;
-use candela_store::SyncMode;
 use candela_store::TimeRange;
-
-const NOON_NS: i64 = 1_732_190_400_000_000_000;
-const CPU: &str = "process_cpu:cpu:nanoseconds:cpu:nanoseconds";
-
-fn options(directory: &Path) -> StoreOptions {
-    StoreOptions {
-        sync: SyncMode::Os,
-        segment_bytes: 1 << 20,
-        max_age: None,
-        ..StoreOptions::new(directory)
-    }
-}
-
-/// A profile with an inlined function, an address, a number label and a mapping.
-fn profile(service: &str, profile_type: &str, value: i64) -> Profile {
-    let mut profile = Profile::default();
-    let symbols = &mut profile.symbols;
-    let file = symbols.strings.intern("/usr/bin/demo");
-    let build_id = symbols.strings.intern("c0ffee");
-    let mapping = symbols.intern_mapping(Mapping {
-        memory_start: 0x1000,
-        memory_limit: 0x2000,
-        file_offset: 0x10,
-        file,
-        build_id,
-    });
-    let outer = symbols.intern_function("outer", "_Z5outer", "a.c", 10);
-    let inner = symbols.intern_function("inner", "", "a.c", 20);
-    let place = Location::new(FrameKind::Rust, 0x1234).in_mapping(mapping);
-    let symbolized = symbols.intern_location(&place, &[(inner, 21, 3), (outer, 12, 0)]);
-    let place = Location::new(FrameKind::Native, 0x1500).in_mapping(mapping);
-    let bare = symbols.intern_location(&place, &[]);
-    let key = symbols.strings.intern("request_bytes");
-    let unit = symbols.strings.intern("bytes");
-    let value_label = LabelValue::Number { value: 512, unit };
-    let stack = profile.stacks.intern(&[symbolized, bare]);
-    let label_set = profile.label_sets.intern(vec![SampleLabel {
-        key,
-        value: value_label,
-    }]);
-    let labels = Labels::from_pairs([("service_name", service), ("host", "h1")]);
-    let mut series = ProfileSeries::new(labels, profile_type.parse().expect("a type"));
-    series.start_ns = NOON_NS;
-    series.duration_ns = 10_000_000_000;
-    series.period = 10;
-    series.samples.push(Sample {
-        label_set,
-        ..Sample::new(stack, value)
-    });
-    profile.series.push(series);
-    profile
-}
-
-fn block_on<T>(future: impl Future<Output = T>) -> T {
-    tokio::runtime::Builder::new_current_thread()
-        .build()
-        .expect("a runtime")
-        .block_on(future)
-}
-
-fn engine(directory: &Path, profiles: Vec<Profile>, is_flushed: bool) -> (Engine, Store) {
-    let store = Store::open(options(directory)).expect("opens");
-    block_on(async {
-        for profile in profiles {
-            store.append("t", profile).await.expect("appends");
-            if is_flushed {
-                store.flush().await.expect("flushes");
-            }
-        }
-    });
-    (Engine::new(store.clone()), store)
-}
-
-fn query(selector: &str, profile_type: &str) -> Query {
-    Query {
-        selector: selector.parse().expect("a selector"),
-        profile_type: profile_type.to_owned(),
-        ..Query::new("t")
-    }
-}
+use common::CPU;
+use common::NOON_NS;
+use common::block_on;
+use common::engine;
+use common::options;
+use common::profile;
+use common::query;
 
 #[test]
 fn a_merged_profile_keeps_mappings_lines_and_labels() {
@@ -238,26 +157,6 @@ fn senseless_questions_are_refused() {
     assert!(
         backwards.contains("from (2 ms) is after to (1 ms)"),
         "{backwards}"
-    );
-}
-
-#[test]
-fn budgets_are_kept() {
-    let directory = tempfile::tempdir().expect("a temporary directory");
-    let (engine, _store) = engine(directory.path(), vec![profile("a", CPU, 1)], true);
-    let with = |change: fn(&mut Budget)| {
-        let mut query = query("{}", "cpu");
-        change(&mut query.budget);
-        match engine.flame_tree(&query) {
-            Err(QueryError::BudgetExceeded { unit, .. }) => unit,
-            other => panic!("{other:?}"),
-        }
-    };
-    assert_eq!(with(|budget| budget.max_bytes = 1), "bytes read");
-    assert_eq!(with(|budget| budget.max_memory = 1), "bytes of memory");
-    assert_eq!(
-        with(|budget| budget.max_time = Duration::ZERO),
-        "nanoseconds"
     );
 }
 
@@ -406,52 +305,44 @@ fn labels_are_of_the_series_that_match() {
 }
 
 #[test]
-fn many_blocks_of_the_same_stacks_take_the_memory_of_one() {
+fn what_the_system_did_not_let_us_read_is_read_next_time() {
     let directory = tempfile::tempdir().expect("a temporary directory");
-    let store = Store::open(options(directory.path())).expect("opens");
-    let mut profile = profile("a", CPU, 1);
-    for number in 0..200 {
-        let symbols = &mut profile.symbols;
-        let function = symbols.intern_function(&format!("function_{number}"), "", "", 0);
-        let place = Location::new(FrameKind::Native, number);
-        let location = symbols.intern_location(&place, &[(function, 1, 0)]);
-        let stack = profile.stacks.intern(&[location]);
-        profile.series[0].samples.push(Sample::new(stack, 1));
-    }
-    block_on(async {
-        for _ in 0..40 {
-            store.append("t", profile.clone()).await.expect("appends");
-            store.flush().await.expect("flushes");
-        }
-    });
-    let engine = Engine::new(store);
-    let mut query = query("{}", "cpu");
-    query.budget.max_memory = 128 << 10;
-    let answer = engine.flame_tree(&query).expect("within the budget");
-    assert_eq!(answer.value.root_total(), 40 * 201);
+    let profiles = vec![profile("a", CPU, 1), profile("a", CPU, 2)];
+    let (engine, store) = engine(directory.path(), profiles, true);
+    let snapshot = store.snapshot("t", TimeRange::ALL).expect("a snapshot");
+    let mut files = snapshot.blocks[0].meta().files.iter();
+    let file = files.find(|file| file.table == "samples").expect("samples");
+    let path = directory.path().join("blocks/v1").join(&file.path);
+    let aside = directory.path().join("aside");
+    fs::rename(&path, &aside).expect("moves");
+    // A directory cannot be read as a file, whoever asks.
+    fs::create_dir(&path).expect("makes");
+    let answer = engine.flame_tree(&query("{}", "cpu")).expect("the rest");
+    assert!(answer.partial.is_some());
+    assert!(answer.value.root_total() < 3);
+    fs::remove_dir(&path).expect("removes");
+    fs::rename(&aside, &path).expect("moves back");
+    let answer = engine.flame_tree(&query("{}", "cpu")).expect("all");
+    assert_eq!((answer.value.root_total(), answer.partial), (3, None));
+    assert_eq!(store.status().quarantined, []);
 }
 
 #[test]
-fn lists_have_budgets_too() {
+fn services_count_the_series_of_their_range() {
     let directory = tempfile::tempdir().expect("a temporary directory");
-    let (engine, _store) = engine(directory.path(), vec![profile("a", CPU, 1)], true);
-    let mut slow = query("{}", "cpu");
-    slow.budget.max_time = Duration::ZERO;
-    let mut large = query("{}", "cpu");
-    large.budget.max_memory = 1;
-    for query in [slow, large] {
-        let errors = [
-            engine.types(&query).map(drop),
-            engine.labels(&query).map(drop),
-            engine.label_values(&query, "host").map(drop),
-        ];
-        for error in errors {
-            assert!(
-                matches!(error, Err(QueryError::BudgetExceeded { .. })),
-                "{error:?}"
-            );
-        }
-    }
+    let mut before = profile("b", CPU, 20);
+    before.series[0].start_ns -= 50;
+    let (engine, _store) = engine(directory.path(), vec![profile("a", CPU, 10), before], true);
+    let range = TimeRange {
+        from_ns: NOON_NS,
+        to_ns: NOON_NS + 100,
+    };
+    let answer = engine.services(&Query {
+        range,
+        ..query("{}", "cpu")
+    });
+    let answer = answer.expect("services");
+    assert_eq!((answer.matched_series, answer.samples), (1, Some(1)));
 }
 
 #[test]

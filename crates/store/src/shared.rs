@@ -384,7 +384,7 @@ impl Shared {
 
     /// `None` when it panicked. A thread that ended with that would leave a store that takes
     /// profiles until its memory is full and says nothing.
-    fn survive<T>(&self, what: &str, work: impl FnOnce() -> T) -> Option<T> {
+    pub(crate) fn survive<T>(&self, what: &str, work: impl FnOnce() -> T) -> Option<T> {
         let result = panic::catch_unwind(AssertUnwindSafe(work));
         if result.is_err() {
             let message = format!("{what} panicked, which is a bug; it is tried again");
@@ -453,15 +453,15 @@ impl TenantState {
     }
 
     pub(crate) fn add_block(&mut self, block: Arc<Block>) {
-        let block_id = &block.meta().block_id;
-        let is_known = |other: &Arc<Block>| other.meta().block_id == *block_id;
-        if self.blocks.iter().any(is_known) {
-            return;
-        }
-        let start_ns = block.meta().min_time_ns;
+        let (block_id, start_ns) = (&block.meta().block_id, block.meta().min_time_ns);
         let position = self
             .blocks
             .partition_point(|other| other.meta().min_time_ns <= start_ns);
+        let before = self.blocks[..position].iter().rev();
+        let mut same_start = before.take_while(|other| other.meta().min_time_ns == start_ns);
+        if same_start.any(|other| other.meta().block_id == *block_id) {
+            return;
+        }
         self.blocks.insert(position, block);
     }
 }

@@ -257,3 +257,39 @@ fn estimated_bytes(profile: &Profile) -> u64 {
         + symbols.locations().len() * LOCATION_BYTES;
     bytes as u64
 }
+
+#[cfg(test)]
+mod tests {
+    use candela_model::Labels;
+    use candela_model::ProfileSeries;
+    use candela_model::StackId;
+
+    use super::*;
+
+    #[test]
+    fn a_panic_is_said_and_survived() {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let store = Store::open(StoreOptions::new(directory.path())).expect("opens");
+        let shared = &store.inner.shared;
+        let survived: Option<()> = shared.survive("a flush", || panic!("for a test"));
+        assert_eq!(survived, None);
+        let status = store.status();
+        assert_eq!(status.failed_flushes, 1);
+        let error = status.last_flush_error.expect("says so");
+        assert!(error.starts_with("a flush panicked"), "{error}");
+    }
+
+    #[test]
+    fn what_compresses_well_still_takes_its_memory() {
+        let mut profile = Profile::default();
+        let profile_type = "x:y:bytes:z:bytes".parse().expect("five parts");
+        let mut series = ProfileSeries::new(Labels::default(), profile_type);
+        series.samples = vec![Sample::new(StackId(0), 1); 100_000];
+        profile.series.push(series);
+        let (done, _durable) = oneshot::channel();
+        let bytes = estimated_bytes(&profile);
+        let pending = prepare("t".to_owned(), profile, 0, done).expect("is valid");
+        assert!(pending.record.len() < 100_000, "{}", pending.record.len());
+        assert!(bytes >= 100_000 * size_of::<Sample>() as u64, "{bytes}");
+    }
+}

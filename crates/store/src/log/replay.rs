@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::fs::File;
-use std::io::Read;
 use std::ops::Range;
 use std::path::Path;
 
@@ -39,11 +38,7 @@ pub(crate) struct Replay {
 /// Which log the segments in this directory belong to; `None` when there is none yet.
 pub(crate) fn writer_id_of_log(directory: &Path) -> Result<Option<u64>, StoreError> {
     for segment in segment::list(directory)?.iter().rev() {
-        let mut header = Vec::new();
-        File::open(&segment.path)
-            .and_then(|file| file.take(HEADER_BYTES as u64).read_to_end(&mut header))
-            .map_err(StoreError::io("read", &segment.path))?;
-        if let ParsedHeader::Sound(header) = SegmentHeader::parse(&header) {
+        if let ParsedHeader::Sound(header) = segment::read_header(&segment.path)? {
             return Ok(Some(header.writer_id));
         }
     }
@@ -51,7 +46,8 @@ pub(crate) fn writer_id_of_log(directory: &Path) -> Result<Option<u64>, StoreErr
 }
 
 /// Hands each record from `from` on to `visit`, oldest first. A torn tail of the newest segment is
-/// cut off on disk, so that it is counted once; nothing else is, as there is a copy of nothing.
+/// cut off on disk, so that it is counted once. Damage anywhere else stays as it is: what was
+/// acknowledged may be in it, and somebody may know how to get it out.
 pub(crate) fn replay(
     directory: &Path,
     from: Sequence,

@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 use std::path::PathBuf;
 
@@ -136,11 +137,23 @@ pub(super) fn list(directory: &Path) -> Result<Vec<SegmentFile>, StoreError> {
     Ok(segments)
 }
 
-/// The sequence with which the oldest segment starts; `None` when there is none.
+/// What a segment's file says of it.
+pub(super) fn read_header(path: &Path) -> Result<ParsedHeader, StoreError> {
+    let mut header = Vec::new();
+    File::open(path)
+        .and_then(|file| file.take(HEADER_BYTES as u64).read_to_end(&mut header))
+        .map_err(StoreError::io("read", path))?;
+    Ok(SegmentHeader::parse(&header))
+}
+
+/// The sequence with which the oldest readable segment starts; `None` when there is none.
 pub(crate) fn first_sequence_of_log(directory: &Path) -> Result<Option<Sequence>, StoreError> {
-    Ok(list(directory)?
-        .first()
-        .map(|segment| segment.first_sequence))
+    for segment in list(directory)? {
+        if let ParsedHeader::Sound(header) = read_header(&segment.path)? {
+            return Ok(Some(header.first_sequence));
+        }
+    }
+    Ok(None)
 }
 
 /// Deletes segments all of whose records come before `sequence`, never the newest one, and gives
