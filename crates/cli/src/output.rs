@@ -6,6 +6,8 @@ use std::io::IsTerminal;
 use std::io::Write;
 use std::path::Path;
 
+use candela_formats::printable;
+
 use crate::errors::CliError;
 use crate::errors::Context;
 use crate::errors::ExitStatus;
@@ -17,20 +19,10 @@ pub(crate) fn print_error(error: &CliError) {
 
 /// Lines to the person at the terminal; standard output is for data.
 pub(crate) fn note(text: &str) {
+    // Names and messages come from programs and servers that we do not control.
     let lines: Vec<String> = text.lines().map(printable).collect();
     // Nobody is left to tell when standard error is closed.
     let _ = writeln!(anstream::stderr(), "{}", lines.join("\n"));
-}
-
-/// A text without what would break a line or drive a terminal: names and messages come from programs
-/// and servers that we do not control.
-pub(crate) fn printable(text: &str) -> String {
-    text.chars()
-        .map(|character| match character {
-            control if control.is_control() => '\u{fffd}',
-            other => other,
-        })
-        .collect()
 }
 
 /// Writes a result to standard output. A reader that went away (`| head`) is no failure.

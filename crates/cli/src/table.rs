@@ -1,6 +1,7 @@
 //! Small tables as text, CSV and Markdown.
 
-use crate::output;
+use candela_formats::csv_field;
+use candela_formats::printable;
 
 /// Rows under headings. Columns of numbers are aligned right in text.
 #[derive(Clone, Debug, Default)]
@@ -69,7 +70,7 @@ impl Table {
     pub(crate) fn to_csv(&self) -> String {
         let mut text = format!("{}\n", self.headings.join(","));
         for row in &self.rows {
-            let cells: Vec<String> = row.iter().map(|cell| quote_csv(cell)).collect();
+            let cells: Vec<String> = row.iter().map(|cell| csv_field(cell)).collect();
             text.push_str(&cells.join(","));
             text.push('\n');
         }
@@ -89,16 +90,9 @@ impl Table {
     /// Labels come from whoever pushed them: their escape sequences must not reach a terminal.
     fn printable_rows(&self) -> Vec<Vec<String>> {
         let rows = self.rows.iter();
-        rows.map(|row| row.iter().map(|cell| output::printable(cell)).collect())
+        rows.map(|row| row.iter().map(|cell| printable(cell)).collect())
             .collect()
     }
-}
-
-fn quote_csv(cell: &str) -> String {
-    if cell.contains([',', '"', '\n', '\r']) {
-        return format!("\"{}\"", cell.replace('"', "\"\""));
-    }
-    cell.to_owned()
 }
 
 #[cfg(test)]

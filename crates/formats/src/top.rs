@@ -224,7 +224,8 @@ impl Table<'_> {
 }
 
 /// A name without what would break a line or drive a terminal.
-pub(crate) fn printable(name: &str) -> String {
+#[must_use]
+pub fn printable(name: &str) -> String {
     let cleaned = name.chars().map(|character| match character {
         control if control.is_control() => '\u{fffd}',
         other => other,
@@ -232,7 +233,9 @@ pub(crate) fn printable(name: &str) -> String {
     cleaned.collect()
 }
 
-fn csv_field(text: &str) -> String {
+/// A field of a CSV file, quoted where it must be (RFC 4180).
+#[must_use]
+pub fn csv_field(text: &str) -> String {
     if text.contains([',', '"', '\n', '\r']) {
         return format!("\"{}\"", text.replace('"', "\"\""));
     }
