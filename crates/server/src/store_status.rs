@@ -36,6 +36,11 @@ pub(crate) fn write_store_metrics(status: &StoreStatus, out: &mut String) {
             "Blocks that cannot be read.",
             quarantined,
         ),
+        (
+            "quarantined_bytes",
+            "Bytes of the files of blocks that cannot be read.",
+            status.quarantined_bytes,
+        ),
     ];
     for (name, help, value) in gauges {
         write_one(out, &format!("candela_store_{name}"), "gauge", help, value);
@@ -106,6 +111,7 @@ pub(crate) fn storage_json(status: &StoreStatus) -> Value {
         "head_bytes": status.head_bytes,
         "wal_bytes": status.wal_bytes,
         "last_flush_error": status.last_flush_error,
+        "last_retention_error": status.last_retention_error,
         "quarantined": quarantined.collect::<Vec<Value>>(),
     })
 }
