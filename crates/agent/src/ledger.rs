@@ -59,6 +59,8 @@ reasons! {
     TableFailed => "unwind_table_failed",
     /// Unwind tables taken out of the kernel to stay within the byte budget.
     TableEvicted => "unwind_table_evicted",
+    /// Unwind tables that lack some rules: they or all tables together have too many different ones.
+    TableRulesFull => "unwind_table_rules_full",
     /// Unwind tables that found no room in the byte budget; their samples come with stack copies.
     TableRefused => "unwind_table_refused",
     /// Processes not told to the kernel: its maps were full or refused them.

@@ -32,6 +32,7 @@ const REASONS: &[(&str, &str, bool)] = &[
     ("unwind_table_failed", "tables", false),
     ("unwind_table_evicted", "tables", false),
     ("unwind_table_refused", "tables", false),
+    ("unwind_table_rules_full", "tables", false),
     ("mappings_refused", "processes", false),
     ("targets_full", "processes", true),
     ("window_full", "samples", true),

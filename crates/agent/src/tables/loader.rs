@@ -173,6 +173,9 @@ impl Work {
                 return self.no_table(slot);
             }
         };
+        if table.statistics().dictionary_full > 0 {
+            self.ledger.add(DropReason::TableRulesFull, 1);
+        }
         let is_in_kernel = self.upload(slot, &table);
         LoaderReply::Built {
             slot,
