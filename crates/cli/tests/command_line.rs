@@ -201,6 +201,38 @@ fn a_tree_is_written_as_json() {
 }
 
 #[test]
+fn filters_of_a_file_are_applied_in_their_order() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("some.folded");
+    std::fs::write(&path, "main;read;copy 3\nmain;write;copy 4\nidle 9\n").unwrap();
+    let file = path.to_str().unwrap();
+    let total = |filters: &[&str]| {
+        let arguments = ["query", "tree", file, "--format", "json"];
+        let output = run(&[&arguments, filters].concat());
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        let answer: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        (
+            answer["total"].clone(),
+            answer["tree"]["children"][0]["name"].clone(),
+        )
+    };
+    assert_eq!(total(&["--ignore", "^idle$"]), (7.into(), "main".into()));
+    assert_eq!(
+        total(&["--focus", "read", "--hide", "main|read"]),
+        (3.into(), "copy".into())
+    );
+    let nothing = run(&["query", "top", file, "--hide", "read", "--focus", "read"]);
+    assert_eq!(nothing.status.code(), Some(5), "{}", stderr(&nothing));
+    let wrong = run(&["query", "top", file, "--focus", "("]);
+    assert_eq!(wrong.status.code(), Some(2));
+    assert!(
+        stderr(&wrong).contains("focus=(: unclosed group"),
+        "{}",
+        stderr(&wrong)
+    );
+}
+
+#[test]
 fn the_doctor_looks_at_a_relative_data_directory_where_it_is() {
     // Root may write everywhere, so a folder that nobody can make files in takes the place of `.`.
     let output = support::candela()

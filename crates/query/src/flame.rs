@@ -98,6 +98,7 @@ impl Engine {
         } else {
             self.fold::<i64>(&plan, &mut loaded)?
         };
+        let tree = query.filters.apply(tree);
         self.answer(query, &loaded, &plan, taken, tree)
     }
 
@@ -226,7 +227,7 @@ impl<A: Rounded> Fold<A> {
             let frame = tree.frame(node);
             let slot = &mut frames[frame.index()];
             if *slot == UNKNOWN {
-                *slot = copy_frame(&mut trie.frames, tree.frames(), frame).0;
+                *slot = trie.frames.intern_from(tree.frames(), frame).0;
             }
             FrameId(*slot)
         };
@@ -362,16 +363,4 @@ impl<'a> FrameMap<'a> {
         }
         FrameId(*slot)
     }
-}
-
-fn copy_frame(into: &mut FrameTable, from: &FrameTable, id: FrameId) -> FrameId {
-    let frame = from.get(id);
-    let text = |id| from.strings.get(id);
-    into.intern(
-        text(frame.name),
-        text(frame.file),
-        text(frame.mapping),
-        frame.kind,
-        frame.start_line,
-    )
 }

@@ -96,7 +96,8 @@ impl Engine {
             meter.allocate(merge.bytes().saturating_sub(before))?;
             Ok(())
         })?;
-        let profile = merge.finish(&plan);
+        let mut profile = merge.finish(&plan);
+        query.filters.apply_to_profile(&mut profile);
         self.answer(query, &loaded, &plan, taken, profile)
     }
 }

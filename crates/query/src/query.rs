@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use candela_model::Filters;
 use candela_model::ProfileType;
 use candela_model::Selector;
 use candela_store::TimeRange;
@@ -17,6 +18,8 @@ pub struct Query {
     pub profile_type: String,
     /// Profiles whose window starts in it.
     pub range: TimeRange,
+    /// Which stacks count in trees and merged profiles, and which of their frames are shown.
+    pub filters: Filters,
     /// What it may cost.
     pub budget: Budget,
 }
@@ -58,6 +61,7 @@ impl Query {
             selector: Selector::default(),
             profile_type: "cpu".to_owned(),
             range: TimeRange::ALL,
+            filters: Filters::default(),
             budget: Budget::default(),
         }
     }

@@ -41,6 +41,12 @@ impl Parameters {
             .map(|(_, value)| value.as_str())
     }
 
+    /// Names and values as they come, empty values left out.
+    pub(crate) fn in_order(&self) -> impl Iterator<Item = (&str, &str)> {
+        let given = self.pairs.iter().filter(|(_, value)| !value.is_empty());
+        given.map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+
     /// A number, when it is given.
     pub(crate) fn number<T: FromStr>(&self, name: &str) -> Result<Option<T>, ApiError> {
         let Some(text) = self.one(name) else {

@@ -69,6 +69,19 @@ const FROM: Parameter = optional(
 );
 const TO: Parameter = optional("to", "end, exclusive, in the forms of from; default now");
 
+const FOCUS: Parameter = repeatable(
+    "focus",
+    "only stacks with a frame that matches; filters are regular expressions, applied in their order, after fn: file: pkg: bin: or kind: of that only",
+);
+const IGNORE: Parameter = repeatable("ignore", "only stacks without a frame that matches");
+const HIDE: Parameter = repeatable("hide", "takes frames that match out of the stacks");
+const SHOW: Parameter = repeatable("show", "takes all other frames out of the stacks");
+const SHOW_FROM: Parameter = repeatable(
+    "show_from",
+    "stacks begin at their first frame that matches; those without one do not count",
+);
+const MAX_NODES: &str = "the heaviest nodes kept, the rest becomes `other`; 0 is all";
+
 const JSON: &[&str] = &["application/json"];
 const TEXT: &[&str] = &["text/plain"];
 
@@ -83,6 +96,11 @@ pub(crate) const ROUTES: &[Route] = &[
             TYPE,
             FROM,
             TO,
+            FOCUS,
+            IGNORE,
+            HIDE,
+            SHOW,
+            SHOW_FROM,
             optional("format", "columns (default), json, folded or svg"),
             optional(
                 "max_nodes",
@@ -106,11 +124,84 @@ pub(crate) const ROUTES: &[Route] = &[
             TYPE,
             FROM,
             TO,
+            FOCUS,
+            IGNORE,
+            HIDE,
+            SHOW,
+            SHOW_FROM,
             optional("limit", "rows; default 100, 0 is all"),
             optional("sort", "self (default) or total"),
         ],
         content_types: JSON,
         handler: || get(api::top::top),
+    },
+    Route {
+        method: "GET",
+        path: "/api/v1/tree",
+        summary: "the call tree, nested",
+        parameters: &[
+            QUERY,
+            TYPE,
+            FROM,
+            TO,
+            FOCUS,
+            IGNORE,
+            HIDE,
+            SHOW,
+            SHOW_FROM,
+            optional("max_nodes", MAX_NODES),
+        ],
+        content_types: JSON,
+        handler: || get(api::tree::tree),
+    },
+    Route {
+        method: "GET",
+        path: "/api/v1/callers",
+        summary: "what calls a function and what it calls, as trees",
+        parameters: &[
+            required(
+                "function",
+                "regular expression, with the prefixes of filters",
+            ),
+            QUERY,
+            TYPE,
+            FROM,
+            TO,
+            FOCUS,
+            IGNORE,
+            HIDE,
+            SHOW,
+            SHOW_FROM,
+            optional("max_nodes", MAX_NODES),
+        ],
+        content_types: JSON,
+        handler: || get(api::tree::callers),
+    },
+    Route {
+        method: "GET",
+        path: "/api/v1/diff",
+        summary: "two selections side by side: a tree with both values, and functions by their change",
+        parameters: &[
+            QUERY,
+            TYPE,
+            FROM,
+            TO,
+            optional("base_query", "selector of the other side; default query"),
+            optional(
+                "base_from",
+                "start of the other side; by default it is as long and ends where this one starts",
+            ),
+            optional("base_to", "end of the other side"),
+            FOCUS,
+            IGNORE,
+            HIDE,
+            SHOW,
+            SHOW_FROM,
+            optional("max_nodes", MAX_NODES),
+            optional("limit", "rows of the table; default 100, 0 is all"),
+        ],
+        content_types: JSON,
+        handler: || get(api::diff::diff),
     },
     Route {
         method: "GET",
@@ -178,6 +269,11 @@ pub(crate) const ROUTES: &[Route] = &[
             TYPE,
             FROM,
             TO,
+            FOCUS,
+            IGNORE,
+            HIDE,
+            SHOW,
+            SHOW_FROM,
             optional(
                 "seconds",
                 "instead of from: the last seconds, as go tool pprof -seconds asks",

@@ -48,6 +48,74 @@ fn top_is_exact() {
 }
 
 #[test]
+fn filters_are_applied_in_their_order_by_every_route() {
+    let server = TestServer::with_demo_profile();
+    let total = |route: &str| server.json(route)["total"].as_i64().expect("a number");
+    assert_eq!(total("/api/v1/top?focus=fn:%5Eburn%24"), 70);
+    assert_eq!(total("/api/v1/top?ignore=fn:burn"), 30);
+    assert_eq!(total("/api/v1/tree?ignore=fn:%5Eburn%24"), 30);
+    assert_eq!(
+        total("/api/v1/flamegraph?format=json&hide=fn:burn&focus=fn:burn"),
+        0
+    );
+    assert_eq!(
+        total("/api/v1/flamegraph?format=json&focus=fn:burn&hide=fn:burn"),
+        70
+    );
+    let shown = server.json("/api/v1/flamegraph?format=json&show_from=rest");
+    assert_eq!(shown["tree"]["children"][0]["name"], "rest");
+
+    let profile = server.get("/api/v1/pprof?hide=fn:main&focus=fn:rest");
+    let (profile, _) = candela_formats::read_pprof(
+        profile.body.as_slice(),
+        &candela_formats::ReadOptions::default(),
+    )
+    .expect("a pprof");
+    assert_eq!(profile.series[0].total(), 30);
+    let names: Vec<&str> = profile
+        .symbols
+        .functions()
+        .iter()
+        .map(|function| profile.symbols.strings.get(function.name))
+        .collect();
+    assert!(
+        names.contains(&"rest") && !names.contains(&"main"),
+        "{names:?}"
+    );
+}
+
+#[test]
+fn callers_and_callees_of_a_function() {
+    let server = TestServer::with_demo_profile();
+    let sides = server.json("/api/v1/callers?function=%5Erest%24");
+    assert_eq!(sides["total"], 100);
+    assert_eq!(sides["function_total"], 30);
+    let above = &sides["callers"]["children"][0];
+    assert_eq!(
+        (&above["name"], &above["total"]),
+        (&json!("rest"), &json!(30))
+    );
+    assert_eq!(above["children"][0]["name"], "main");
+    let below = &sides["callees"]["children"][0];
+    assert_eq!(below["children"][0]["name"], "sleep");
+}
+
+#[test]
+fn a_diff_against_nothing_and_against_itself() {
+    let server = TestServer::with_demo_profile();
+    let against_nothing = server.json("/api/v1/diff");
+    assert_eq!(against_nothing["before"]["total"], 0);
+    assert_eq!(against_nothing["after"]["total"], 100);
+    assert_eq!(against_nothing["functions"][0]["name"], "burn");
+    assert_eq!(against_nothing["functions"][0]["after"]["self"], 70);
+    let itself = server.json("/api/v1/diff?base_query=%7B%7D");
+    let tree = &itself["tree"];
+    assert_eq!(tree["before_total"], tree["after_total"]);
+    assert_eq!(tree["before_self"], tree["after_self"]);
+    assert_eq!(tree["nodes"], 5);
+}
+
+#[test]
 fn columns_and_json_are_the_same_tree() {
     let server = TestServer::with_demo_profile();
     for max_nodes in ["", "&max_nodes=0", "&max_nodes=3", "&max_nodes=1"] {

@@ -1,5 +1,6 @@
 //! The command line: names and help texts only. Commands get plain values.
 
+pub(crate) mod filters;
 pub(crate) mod query;
 #[cfg(feature = "agent")]
 pub(crate) mod record;

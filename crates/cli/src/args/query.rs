@@ -6,6 +6,8 @@ use clap::Args;
 use clap::Subcommand;
 use clap::ValueEnum;
 
+use crate::args::filters::FilterArgs;
+
 #[derive(Clone, Debug, Subcommand)]
 pub(crate) enum QueryCommand {
     /// Functions by own cost
@@ -33,6 +35,8 @@ pub(crate) struct SelectionArgs {
     /// Write to a file instead of standard output
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) filters: FilterArgs,
     /// Profile files to ask instead of a server
     #[arg(value_name = "FILE", conflicts_with = "query")]
     pub(crate) files: Vec<PathBuf>,

@@ -1,6 +1,7 @@
 //! `/api/v1`: what is asked.
 
 mod columns;
+pub(crate) mod diff;
 mod errors;
 pub(crate) mod flamegraph;
 mod head;
@@ -11,3 +12,4 @@ pub(crate) mod series;
 pub(crate) mod services;
 pub(crate) mod status;
 pub(crate) mod top;
+pub(crate) mod tree;

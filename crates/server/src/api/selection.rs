@@ -1,5 +1,9 @@
-//! What a query route was asked for: `query`, `type`, `from`, `to`.
+//! What a query route was asked for: `query`, `type`, `from`, `to` and the filters.
 
+use candela_model::Filter;
+use candela_model::FilterError;
+use candela_model::FilterKind;
+use candela_model::Filters;
 use candela_model::Selector;
 use candela_query::Query;
 use candela_store::TimeRange;
@@ -18,6 +22,27 @@ const DEFAULT_RANGE_NS: i64 = 3_600_000_000_000;
 
 const NANOSECONDS_PER_SECOND: i64 = 1_000_000_000;
 
+/// The parameters that say where a range starts and ends.
+#[derive(Clone, Copy, Debug)]
+struct Names {
+    from: &'static str,
+    to: &'static str,
+}
+
+impl Default for Names {
+    fn default() -> Self {
+        Self {
+            from: "from",
+            to: "to",
+        }
+    }
+}
+
+const BASE: Names = Names {
+    from: "base_from",
+    to: "base_to",
+};
+
 /// The query that the parameters describe.
 ///
 /// # Errors
@@ -26,23 +51,75 @@ pub(crate) fn query_of(app: &App, parameters: &Parameters) -> Result<Query, ApiE
     Ok(Query {
         selector: selector_of(parameters)?,
         profile_type: parameters.one("type").unwrap_or(DEFAULT_TYPE).to_owned(),
-        range: range_of(parameters, app.clock.now_ns())?,
+        range: range_of(parameters, app.clock.now_ns(), Names::default())?,
+        filters: filters_of(parameters)?,
         ..Query::new(DEFAULT_TENANT)
     })
 }
 
-/// The `query` parameter; absent is every series.
-fn selector_of(parameters: &Parameters) -> Result<Selector, ApiError> {
-    parameters.one("query").unwrap_or("{}").parse().map_err(
-        |error: candela_model::SelectorError| {
-            ApiError::bad_request("bad_selector", error.to_string())
-                .hint(r#"a selector looks like {service_name="api", pod=~"web-.*"}"#)
-        },
-    )
+/// The other selection of a comparison: `base_query`, `base_from` and `base_to`, each by default
+/// that of `selection`. Without any of them it is the range of the same length before.
+///
+/// # Errors
+/// 400 with the parameter and what is wrong with it.
+pub(crate) fn base_query_of(
+    app: &App,
+    parameters: &Parameters,
+    selection: &Query,
+) -> Result<Query, ApiError> {
+    let is_given = |name| parameters.one(name).is_some();
+    let selector = match parameters.one("base_query") {
+        Some(text) => parse_selector("base_query", text)?,
+        None => selection.selector.clone(),
+    };
+    let range = if is_given(BASE.from) || is_given(BASE.to) {
+        range_of(parameters, app.clock.now_ns(), BASE)?
+    } else if is_given("base_query") {
+        selection.range
+    } else {
+        let length_ns = selection.range.to_ns - selection.range.from_ns;
+        TimeRange {
+            from_ns: selection.range.from_ns.saturating_sub(length_ns),
+            to_ns: selection.range.from_ns,
+        }
+    };
+    Ok(Query {
+        selector,
+        range,
+        ..selection.clone()
+    })
 }
 
-/// The range of `from` and `to`.
-fn range_of(parameters: &Parameters, now_ns: i64) -> Result<TimeRange, ApiError> {
+/// The filters in the order of the URL.
+fn filters_of(parameters: &Parameters) -> Result<Filters, ApiError> {
+    let bad = |error: FilterError| {
+        ApiError::bad_request("bad_filter", error.to_string()).hint(
+            "a filter is a regular expression, after fn: file: pkg: bin: or kind: of that only",
+        )
+    };
+    let mut filters = Vec::new();
+    for (name, value) in parameters.in_order() {
+        if let Some(kind) = FilterKind::from_name(name) {
+            filters.push(Filter::new(kind, value).map_err(bad)?);
+        }
+    }
+    Filters::new(filters).map_err(bad)
+}
+
+/// The `query` parameter; absent is every series.
+fn selector_of(parameters: &Parameters) -> Result<Selector, ApiError> {
+    parse_selector("query", parameters.one("query").unwrap_or("{}"))
+}
+
+fn parse_selector(name: &str, text: &str) -> Result<Selector, ApiError> {
+    text.parse().map_err(|error: candela_model::SelectorError| {
+        ApiError::bad_request("bad_selector", format!("{name}: {error}"))
+            .hint(r#"a selector looks like {service_name="api", pod=~"web-.*"}"#)
+    })
+}
+
+/// The range of two parameters, `from` and `to` by default.
+fn range_of(parameters: &Parameters, now_ns: i64, names: Names) -> Result<TimeRange, ApiError> {
     let time = |name: &str| -> Result<Option<i64>, ApiError> {
         let Some(text) = parameters.one(name) else {
             return Ok(None);
@@ -52,8 +129,8 @@ fn range_of(parameters: &Parameters, now_ns: i64) -> Result<TimeRange, ApiError>
             time.map_err(|error| ApiError::bad_request("bad_time", format!("{name}: {error}")))?;
         Ok(Some(time))
     };
-    let to_ns = time("to")?.unwrap_or(now_ns);
-    let from_ns = match (time("from")?, parameters.number::<u32>("seconds")?) {
+    let to_ns = time(names.to)?.unwrap_or(now_ns);
+    let from_ns = match (time(names.from)?, parameters.number::<u32>("seconds")?) {
         (Some(from_ns), None) => from_ns,
         // `go tool pprof -seconds 30 URL` asks for the last 30 seconds.
         (None, Some(seconds)) => to_ns.saturating_sub(i64::from(seconds) * NANOSECONDS_PER_SECOND),
@@ -65,9 +142,11 @@ fn range_of(parameters: &Parameters, now_ns: i64) -> Result<TimeRange, ApiError>
     };
     if from_ns > to_ns {
         let message = format!(
-            "from ({}) is after to ({})",
-            parameters.one("from").unwrap_or("one hour before to"),
-            parameters.one("to").unwrap_or("now")
+            "{} ({}) is after {} ({})",
+            names.from,
+            parameters.one(names.from).unwrap_or("one hour before"),
+            names.to,
+            parameters.one(names.to).unwrap_or("now")
         );
         return Err(ApiError::bad_request("bad_range", message).hint("exchange the two"));
     }

@@ -151,6 +151,7 @@ fn load(global: &GlobalArgs, selection: &SelectionArgs) -> Result<Profile, CliEr
     if selection.files.is_empty() {
         return ask_server(global, selection);
     }
+    let filters = selection.filters.filters()?;
     let mut merged = Profile::default();
     for path in &selection.files {
         merged.absorb(&read_file(global, path)?);
@@ -158,18 +159,25 @@ fn load(global: &GlobalArgs, selection: &SelectionArgs) -> Result<Profile, CliEr
     if merged.sample_count() == 0 {
         return Err(CliError::no_data("no data: the files have no samples"));
     }
+    filters.apply_to_profile(&mut merged);
+    if merged.sample_count() == 0 {
+        return Err(CliError::no_data("no data: no stack passes the filters"));
+    }
     Ok(merged)
 }
 
 fn ask_server(global: &GlobalArgs, selection: &SelectionArgs) -> Result<Profile, CliError> {
     let client = Client::new(global)?;
     let range = &selection.range;
-    let parameters = [
+    let mut parameters = vec![
         ("query", range.query.as_str()),
         ("type", selection.profile_type.as_str()),
         ("from", range.from.as_str()),
         ("to", range.to.as_str()),
     ];
+    // A wrong pattern is an error of the command line, whoever would find it.
+    selection.filters.filters()?;
+    parameters.extend(selection.filters.parameters());
     let bytes = client.get("/api/v1/pprof", &parameters)?;
     let (profile, report) = candela_formats::read_pprof(bytes.as_slice(), &ReadOptions::default())
         .or_exit(ExitStatus::Failed, "answer of the server")?;
@@ -181,7 +189,6 @@ fn ask_server(global: &GlobalArgs, selection: &SelectionArgs) -> Result<Profile,
         return Ok(profile);
     }
     // The comments of an empty answer do not tell the hint from the rest, the table does.
-    let mut parameters = parameters.to_vec();
     parameters.push(("limit", "1"));
     let table = client.get_json("/api/v1/top", &parameters)?;
     Err(nothing_found(&table))

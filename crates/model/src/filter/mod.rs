@@ -4,6 +4,8 @@
 //! that choose what of a frame is looked at. Filters are applied in the order in which they are
 //! given: what one has hidden the next does not see.
 
+mod profile;
+
 use std::sync::Arc;
 
 use regex::Regex;
@@ -14,6 +16,7 @@ use crate::flame_builder::NodeId;
 use crate::flame_tree::FlameTree;
 use crate::flame_tree::Frame;
 use crate::flame_tree::FrameTable;
+use crate::frame_kind::FrameKind;
 
 /// The largest compiled pattern, bytes.
 const LARGEST_PATTERN: usize = 1 << 20;
@@ -64,6 +67,15 @@ pub struct Filter {
 #[derive(Clone, Debug, Default)]
 pub struct Filters {
     filters: Vec<Filter>,
+}
+
+/// What patterns are matched with.
+#[derive(Clone, Copy, Debug)]
+struct FrameTexts<'a> {
+    function: &'a str,
+    file: &'a str,
+    binary: &'a str,
+    kind: FrameKind,
 }
 
 /// Why a filter is none.
@@ -154,7 +166,7 @@ impl Filter {
             .map_err(|error| FilterError::Pattern {
                 kind: kind.name(),
                 pattern: text.to_owned(),
-                reason: error.to_string(),
+                reason: reason_of(&error),
             })?;
         Ok(Self {
             kind,
@@ -163,17 +175,16 @@ impl Filter {
         })
     }
 
-    fn matches(&self, frames: &FrameTable, frame: &Frame) -> bool {
-        let text = |id| frames.strings.get(id);
+    fn matches(&self, frame: &FrameTexts<'_>) -> bool {
         let is_match = |text: &str| self.pattern.is_match(text);
         match self.field {
-            Field::Any => [frame.name, frame.file, frame.mapping]
+            Field::Any => [frame.function, frame.file, frame.binary]
                 .into_iter()
-                .any(|id| is_match(text(id))),
-            Field::Function => is_match(text(frame.name)),
-            Field::File => is_match(text(frame.file)),
-            Field::Package => is_match(package_of(text(frame.name))),
-            Field::Binary => is_match(text(frame.mapping)),
+                .any(is_match),
+            Field::Function => is_match(frame.function),
+            Field::File => is_match(frame.file),
+            Field::Package => is_match(package_of(frame.function)),
+            Field::Binary => is_match(frame.binary),
             Field::Kind => is_match(frame.kind.as_str()),
         }
     }
@@ -238,15 +249,36 @@ impl Filters {
         builder.finish()
     }
 
+    /// For each frame of a table whether the pattern of one filter matches it.
+    #[must_use]
+    pub fn matching_frames(filter: &Filter, frames: &FrameTable) -> Vec<bool> {
+        let alone = Self {
+            filters: vec![filter.clone()],
+        };
+        let bits = alone.matches_by_frame(frames);
+        bits.into_iter().map(|bits| bits != 0).collect()
+    }
+
     /// For each frame a bit for each filter that it matches.
     fn matches_by_frame(&self, frames: &FrameTable) -> Vec<u64> {
+        let text = |id| frames.strings.get(id);
         let bits = |frame: &Frame| {
-            let filters = self.filters.iter().enumerate();
-            filters
-                .filter(|(_, filter)| filter.matches(frames, frame))
-                .fold(0, |bits, (position, _)| bits | 1 << position)
+            self.matches(&FrameTexts {
+                function: text(frame.name),
+                file: text(frame.file),
+                binary: text(frame.mapping),
+                kind: frame.kind,
+            })
         };
         frames.frames().iter().map(bits).collect()
+    }
+
+    /// A bit for each filter that the frame matches.
+    fn matches(&self, frame: &FrameTexts<'_>) -> u64 {
+        let filters = self.filters.iter().enumerate();
+        filters
+            .filter(|(_, filter)| filter.matches(frame))
+            .fold(0, |bits, (position, _)| bits | 1 << position)
     }
 
     /// The state of a stack that counts: all that ask for a match have had one.
@@ -280,6 +312,13 @@ impl Filters {
     }
 }
 
+/// The library draws the place under the pattern, over several lines; the last one says what it is.
+fn reason_of(error: &regex::Error) -> String {
+    let text = error.to_string();
+    let last = text.lines().last().unwrap_or_default();
+    last.trim_start_matches("error: ").to_owned()
+}
+
 /// The package or namespace of a function: what is before its last separator, in the notation of
 /// Go (`net/http.(*Server).Serve`), of C++ and Rust (`std::io::read`) or of Java
 /// (`java.util.List.add`, where the class is part of it).
@@ -304,7 +343,6 @@ fn package_of(name: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::frame_kind::FrameKind;
     use proptest::prelude::*;
 
     fn tree(stacks: &[(&[&str], i64)]) -> FlameTree {

@@ -1,0 +1,151 @@
+//! `--focus`, `--ignore`, `--hide`, `--show`, `--show-from`: filters, whose order among each other
+//! counts. Derived arguments would lose it.
+
+use candela_model::Filter;
+use candela_model::FilterKind;
+use candela_model::Filters;
+use clap::Arg;
+use clap::ArgAction;
+use clap::ArgMatches;
+use clap::Args;
+use clap::Command;
+use clap::FromArgMatches;
+
+use crate::errors::CliError;
+
+/// The filters in the order of the command line.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct FilterArgs {
+    given: Vec<(FilterKind, String)>,
+}
+
+impl FilterArgs {
+    /// As parameters of a request.
+    pub(crate) fn parameters(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.given
+            .iter()
+            .map(|(kind, pattern)| (kind.name(), pattern.as_str()))
+    }
+
+    /// To be applied here. A wrong pattern is a usage error.
+    pub(crate) fn filters(&self) -> Result<Filters, CliError> {
+        let filters = self
+            .given
+            .iter()
+            .map(|(kind, pattern)| Filter::new(*kind, pattern));
+        let filters: Result<Vec<Filter>, _> = filters.collect();
+        filters
+            .and_then(Filters::new)
+            .map_err(|error| CliError::usage(error.to_string()))
+    }
+}
+
+impl FromArgMatches for FilterArgs {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let mut arguments = Self::default();
+        arguments.update_from_arg_matches(matches)?;
+        Ok(arguments)
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        let mut placed: Vec<(usize, FilterKind, String)> = Vec::new();
+        for kind in FilterKind::ALL {
+            let places = matches.indices_of(kind.name()).into_iter().flatten();
+            let patterns = matches
+                .get_many::<String>(kind.name())
+                .into_iter()
+                .flatten();
+            placed.extend(
+                places
+                    .zip(patterns)
+                    .map(|(place, pattern)| (place, kind, pattern.clone())),
+            );
+        }
+        placed.sort_by_key(|(place, ..)| *place);
+        self.given = placed
+            .into_iter()
+            .map(|(_, kind, pattern)| (kind, pattern))
+            .collect();
+        Ok(())
+    }
+}
+
+impl Args for FilterArgs {
+    fn augment_args(command: Command) -> Command {
+        FilterKind::ALL.into_iter().fold(command, |command, kind| {
+            let argument = Arg::new(kind.name())
+                .long(flag_of(kind))
+                .value_name("REGEX")
+                .help(help_of(kind))
+                .help_heading("Filters, applied in the order given")
+                .action(ArgAction::Append);
+            command.arg(argument)
+        })
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+fn flag_of(kind: FilterKind) -> &'static str {
+    match kind {
+        FilterKind::ShowFrom => "show-from",
+        other => other.name(),
+    }
+}
+
+fn help_of(kind: FilterKind) -> &'static str {
+    match kind {
+        FilterKind::Focus => {
+            "Only stacks with a frame that matches; fn: file: pkg: bin: kind: choose what of it"
+        }
+        FilterKind::Ignore => "Only stacks without a frame that matches",
+        FilterKind::Hide => "Take frames that match out of the stacks",
+        FilterKind::Show => "Take all other frames out of the stacks",
+        FilterKind::ShowFrom => "Begin stacks at their first frame that matches",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(arguments: &[&str]) -> FilterArgs {
+        let command = FilterArgs::augment_args(Command::new("query"));
+        let arguments = std::iter::once(&"query").chain(arguments);
+        let matches = command.try_get_matches_from(arguments).expect("valid");
+        FilterArgs::from_arg_matches(&matches).expect("no failures")
+    }
+
+    #[test]
+    fn the_order_of_the_command_line_is_kept() {
+        let arguments = parsed(&[
+            "--hide",
+            "a",
+            "--focus",
+            "b",
+            "--hide=c",
+            "--show-from",
+            "d",
+        ]);
+        let given: Vec<(&str, &str)> = arguments.parameters().collect();
+        assert_eq!(
+            given,
+            [
+                ("hide", "a"),
+                ("focus", "b"),
+                ("hide", "c"),
+                ("show_from", "d")
+            ]
+        );
+    }
+
+    #[test]
+    fn a_wrong_pattern_is_named() {
+        let error = parsed(&["--focus", "fn:("])
+            .filters()
+            .expect_err("no regex");
+        assert!(error.to_string().contains("focus=fn:("), "{error}");
+    }
+}

@@ -1,0 +1,120 @@
+//! `GET /api/v1/diff`: two selections side by side.
+
+use axum::extract::State;
+use candela_model::FlameDiff;
+use candela_model::FrameId;
+use candela_model::FrameTable;
+use candela_model::FunctionDiff;
+use candela_model::NodeValue;
+use candela_model::diff_functions;
+use candela_query::Query;
+use serde_json::Value;
+use serde_json::json;
+
+use crate::api::errors::query_error;
+use crate::api::head::add_remarks;
+use crate::api::head::answer_head;
+use crate::api::head::milliseconds;
+use crate::api::selection::base_query_of;
+use crate::api::selection::query_of;
+use crate::api_error::ApiError;
+use crate::app::SharedApp;
+use crate::parameters::Parameters;
+use crate::reply::AcceptsGzip;
+use crate::reply::Reply;
+use crate::reply::answer;
+
+const DEFAULT_MAX_NODES: usize = 20_000;
+const DEFAULT_LIMIT: usize = 100;
+
+/// The union of two trees as columns of numbers, and a table of functions by their change.
+pub(crate) async fn diff(
+    State(app): State<SharedApp>,
+    parameters: Parameters,
+    accepts: AcceptsGzip,
+) -> Result<Reply, ApiError> {
+    let query = query_of(&app, &parameters)?;
+    let base = base_query_of(&app, &parameters, &query)?;
+    let max_nodes = parameters.number::<usize>("max_nodes")?;
+    let limit = parameters
+        .number::<usize>("limit")?
+        .unwrap_or(DEFAULT_LIMIT);
+    answer(&app, accepts, move |app| {
+        let after = app.engine.flame_tree(&query).map_err(query_error)?;
+        let before = app.engine.flame_tree(&base).map_err(query_error)?;
+        let diff = FlameDiff::new(
+            &before.value,
+            &after.value,
+            max_nodes.unwrap_or(DEFAULT_MAX_NODES),
+        );
+        let (frames, mut rows) = diff_functions(&before.value, &after.value);
+        let count = rows.len();
+        if limit != 0 {
+            rows.truncate(limit);
+        }
+        let mut value = answer_head(&query, &after);
+        value["schema"] = json!("candela/diff/v1");
+        value["before"] = side(&base, before.value.root_total(), before.samples);
+        value["after"] = side(&query, after.value.root_total(), after.samples);
+        add_remarks(&mut value["before"], &before);
+        value["truncated"] = json!({"shown": rows.len(), "total": count});
+        let functions = rows.iter().map(|row| function(&frames, row));
+        value["functions"] = functions.collect::<Vec<Value>>().into();
+        value["tree"] = columns(&diff);
+        Ok(Reply::json("diff", value))
+    })
+    .await
+}
+
+fn side(query: &Query, total: i64, samples: Option<u64>) -> Value {
+    json!({
+        "query": query.selector.to_string(),
+        "from": milliseconds(query.range.from_ns),
+        "to": milliseconds(query.range.to_ns),
+        "total": total,
+        "samples": samples,
+    })
+}
+
+fn function(frames: &FrameTable, row: &FunctionDiff) -> Value {
+    let mut value = frame(frames, row.frame);
+    value["before"] = node(row.before);
+    value["after"] = node(row.after);
+    value
+}
+
+fn node(value: NodeValue) -> Value {
+    json!({"self": value.self_value, "total": value.total})
+}
+
+fn frame(frames: &FrameTable, id: FrameId) -> Value {
+    let frame = frames.get(id);
+    let text = |id| frames.strings.get(id);
+    json!({
+        "name": text(frame.name),
+        "file": text(frame.file),
+        "mapping": text(frame.mapping),
+        "kind": frame.kind.as_str(),
+    })
+}
+
+/// One array for each column, in pre-order; `frame` is an index into `frames`.
+fn columns(diff: &FlameDiff) -> Value {
+    let frames = 0..diff.frames.frames().len() as u32;
+    let frames = frames.map(|id| frame(&diff.frames, FrameId(id)));
+    let numbers = |values: &[NodeValue], number: fn(&NodeValue) -> i64| -> Value {
+        values.iter().map(number).collect::<Vec<i64>>().into()
+    };
+    json!({
+        "nodes": diff.len(),
+        "pruned": diff.pruned_nodes,
+        "frames": frames.collect::<Vec<Value>>(),
+        "frame": diff.frame.iter().map(|id| id.0).collect::<Vec<u32>>(),
+        "depth": diff.depth,
+        "subtree_end": diff.subtree_end,
+        "before_total": numbers(&diff.before, |value| value.total),
+        "before_self": numbers(&diff.before, |value| value.self_value),
+        "after_total": numbers(&diff.after, |value| value.total),
+        "after_self": numbers(&diff.after, |value| value.self_value),
+    })
+}
