@@ -54,6 +54,11 @@ pub(crate) fn write_store_metrics(status: &StoreStatus, out: &mut String) {
         ),
         ("refused", "Batches of profiles refused.", status.refused),
         (
+            "duplicates",
+            "Batches of profiles that came again and were not stored twice.",
+            status.duplicates,
+        ),
+        (
             "replayed",
             "Log records read back at the start.",
             status.replayed,
@@ -103,6 +108,7 @@ pub(crate) fn storage_json(status: &StoreStatus) -> Value {
         quarantined.map(|block| json!({"block": block.block_id, "reason": block.reason}));
     json!({
         "appended": status.appended,
+        "duplicates": status.duplicates,
         "blocks": status.blocks,
         "bytes": status.block_bytes,
         "samples": status.block_samples,

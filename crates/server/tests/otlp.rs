@@ -34,15 +34,21 @@ const EXPORT: &str = "/opentelemetry.proto.collector.profiles.v1development.Prof
 #[test]
 fn grpc_exports_are_found_by_query() {
     let server = TestServer::start_with(with_otlp_ports(false));
-    let request = request_of(&["web", "db"]);
+    let mut request = request_of(&["web", "db"]);
     let addresses = [
         (server.address, false),
         (server.otlp_grpc.expect("it listens"), true),
         (server.otlp_http.expect("it listens"), false),
     ];
     for (address, is_compressed) in addresses {
-        let response = export(&server, address, request.clone(), is_compressed);
-        assert_eq!(response.expect("it is taken").partial_success, None);
+        // Another one each time, and each twice: a sender that heard nothing sends again.
+        for profile in profiles_of(&mut request) {
+            profile.time_unix_nano += 1;
+        }
+        for _ in 0..2 {
+            let response = export(&server, address, request.clone(), is_compressed);
+            assert_eq!(response.expect("it is taken").partial_success, None);
+        }
     }
     let services = server.json("/api/v1/services");
     let totals: Vec<(&str, i64)> = services["services"]
@@ -60,6 +66,7 @@ fn grpc_exports_are_found_by_query() {
 
     let status = server.json("/api/v1/status");
     assert_eq!(status["ingest"]["otlp_grpc"]["profiles"], 6);
+    assert_eq!(status["storage"]["duplicates"], 3);
     let agent = &status["agents"][0];
     assert_eq!(agent["name"], "test-agent");
     assert_eq!(agent["version"], "1.2.3");
@@ -384,6 +391,16 @@ fn encode(profile: &Profile) -> ExportProfilesServiceRequest {
         ..OtlpOptions::default()
     };
     candela_formats::encode_otlp(profile, &options)
+}
+
+fn profiles_of(
+    request: &mut ExportProfilesServiceRequest,
+) -> impl Iterator<Item = &mut opentelemetry_proto::tonic::profiles::v1development::Profile> {
+    request
+        .resource_profiles
+        .iter_mut()
+        .flat_map(|resource| &mut resource.scope_profiles)
+        .flat_map(|scope| &mut scope.profiles)
 }
 
 fn export(

@@ -69,6 +69,7 @@ pub(crate) fn open_shared(
         catalog: Box::new(catalog),
         log_counters: Arc::new(LogCounters::default()),
         counters: Counters::default(),
+        duplicates: Arc::default(),
         replay: Replay::default(),
         tenants: RwLock::default(),
         applied: Mutex::new(Applied {
@@ -206,6 +207,7 @@ fn apply_record(
         });
     match decoded {
         Ok(Ok(profile)) => {
+            shared.duplicates.remember(record.key, record.received_ns);
             shared.apply(sequence, record.tenant, &profile);
             Ok(())
         }

@@ -21,6 +21,7 @@ use crate::block::RemovedBlocks;
 use crate::block::TableCache;
 use crate::catalog::Catalog;
 use crate::data_dir::DataDir;
+use crate::duplicates::DuplicateWindow;
 use crate::error::BlockError;
 use crate::error::BlockErrorKind;
 use crate::error::StoreError;
@@ -65,6 +66,7 @@ pub(crate) struct Shared {
     pub(crate) queue: Queue<PendingAppend>,
     pub(crate) log_counters: Arc<LogCounters>,
     pub(crate) counters: Counters,
+    pub(crate) duplicates: Arc<DuplicateWindow>,
     pub(crate) replay: Replay,
     pub(crate) tenants: RwLock<BTreeMap<String, TenantState>>,
     /// Held while a profile becomes visible, so that a flush cuts between two profiles.
@@ -111,6 +113,7 @@ pub(crate) struct Flush {
 pub(crate) struct Counters {
     pub(crate) appended: AtomicU64,
     pub(crate) refused: AtomicU64,
+    pub(crate) duplicates: AtomicU64,
     pub(crate) flushes: AtomicU64,
     pub(crate) failed_flushes: AtomicU64,
     pub(crate) deleted_blocks: AtomicU64,
@@ -433,6 +436,7 @@ impl Shared {
             wal_batches: load(&self.log_counters.batches),
             appended: load(&counters.appended),
             refused: load(&counters.refused),
+            duplicates: load(&counters.duplicates),
             replayed: self.replay.replayed,
             torn_tails: self.replay.torn_tails,
             damaged_records: self.replay.damaged_records,

@@ -27,6 +27,8 @@ pub struct StoreStatus {
     pub appended: u64,
     /// Profiles refused, whatever the reason.
     pub refused: u64,
+    /// Profiles that had come before and were not stored a second time.
+    pub duplicates: u64,
     /// Log records that were read back when the store was opened.
     pub replayed: u64,
     /// Log segments that ended inside a record, which was never acknowledged.

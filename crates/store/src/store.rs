@@ -10,10 +10,14 @@ use candela_model::Profile;
 use candela_model::Sample;
 use candela_model::SampleLabel;
 use tokio::sync::oneshot;
+use twox_hash::XxHash3_128;
 
 use crate::clock::Clock;
 use crate::codec::encode_profile;
 use crate::data_dir::is_valid_tenant;
+use crate::duplicates::Admission;
+use crate::duplicates::Outcome;
+use crate::duplicates::Ticket;
 use crate::error::AppendError;
 use crate::error::BlockError;
 use crate::error::StoreError;
@@ -45,6 +49,15 @@ pub struct Store {
     inner: Arc<Inner>,
 }
 
+/// What became of a profile that was appended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Appended {
+    /// It was stored.
+    Stored,
+    /// It had come before and is not stored a second time.
+    Duplicate,
+}
+
 #[derive(Debug)]
 struct Inner {
     shared: Arc<Shared>,
@@ -70,17 +83,73 @@ impl Store {
     /// # Errors
     /// When the profile is invalid or the log cannot take it; nothing is stored then.
     pub async fn append(&self, tenant: &str, profile: Profile) -> Result<(), AppendError> {
-        let result = self.try_append(tenant, profile).await;
-        let counters = &self.inner.shared.counters;
-        let counter = match &result {
-            Ok(()) => &counters.appended,
-            Err(_) => &counters.refused,
-        };
-        counter.fetch_add(1, Ordering::Relaxed);
+        let result = self.try_append(tenant, profile, None).await;
+        self.count(result.as_ref().ok().map(|()| Appended::Stored));
         result
     }
 
-    async fn try_append(&self, tenant: &str, profile: Profile) -> Result<(), AppendError> {
+    /// The same for a profile that may come again because its sender did not hear of it. `received`
+    /// is a hash of all that the sender said, before anything was filled in: what has the same one
+    /// within ten minutes is stored once. Either way the profile is durable when this returns `Ok`.
+    ///
+    /// # Errors
+    /// As [`Store::append`].
+    pub async fn append_once(
+        &self,
+        tenant: &str,
+        received: u128,
+        profile: Profile,
+    ) -> Result<Appended, AppendError> {
+        let result = self.try_append_once(tenant, received, profile).await;
+        self.count(result.as_ref().ok().copied());
+        result
+    }
+
+    /// `None` is a refusal.
+    fn count(&self, appended: Option<Appended>) {
+        let counters = &self.inner.shared.counters;
+        let counter = match appended {
+            Some(Appended::Stored) => &counters.appended,
+            Some(Appended::Duplicate) => &counters.duplicates,
+            None => &counters.refused,
+        };
+        counter.fetch_add(1, Ordering::Relaxed);
+    }
+
+    async fn try_append_once(
+        &self,
+        tenant: &str,
+        received: u128,
+        profile: Profile,
+    ) -> Result<Appended, AppendError> {
+        let shared = &self.inner.shared;
+        let mut said = received.to_le_bytes().to_vec();
+        said.extend_from_slice(tenant.as_bytes());
+        let key = XxHash3_128::oneshot(&said).max(1);
+        loop {
+            match shared.duplicates.admit(key, shared.options.clock.now_ns()) {
+                Admission::New(ticket) => {
+                    self.try_append(tenant, profile, Some(ticket)).await?;
+                    return Ok(Appended::Stored);
+                }
+                Admission::Stored => return Ok(Appended::Duplicate),
+                Admission::OnItsWay(mut outcome) => {
+                    let is_durable = |outcome: &Outcome| *outcome == Outcome::Durable;
+                    if outcome.wait_for(is_durable).await.is_ok() {
+                        return Ok(Appended::Duplicate);
+                    }
+                    // The first one failed: this one may do better.
+                }
+            }
+        }
+    }
+
+    async fn try_append(
+        &self,
+        tenant: &str,
+        profile: Profile,
+        ticket: Option<Ticket>,
+    ) -> Result<(), AppendError> {
         if !is_valid_tenant(tenant) {
             return Err(AppendError::Tenant {
                 tenant: tenant.to_owned(),
@@ -104,7 +173,7 @@ impl Store {
         let is_large = profile.sample_count() >= LARGE_PROFILE_SAMPLES
             || profile.symbols.locations().len() >= LARGE_PROFILE_SAMPLES;
         let tenant = tenant.to_owned();
-        let prepare = move || prepare(tenant, profile, received_ns, done);
+        let prepare = move || prepare(tenant, profile, received_ns, ticket, done);
         let pending = if is_large {
             let prepared = tokio::task::spawn_blocking(prepare).await;
             prepared.map_err(|_| AppendError::Closed)??
@@ -208,6 +277,7 @@ fn prepare(
     tenant: String,
     profile: Profile,
     received_ns: i64,
+    ticket: Option<Ticket>,
     done: oneshot::Sender<Result<(), AppendError>>,
 ) -> Result<PendingAppend, AppendError> {
     profile.validate()?;
@@ -219,12 +289,14 @@ fn prepare(
     if encoded.len() > MAX_PAYLOAD_BYTES {
         return Err(too_large(encoded.len()));
     }
+    let key = ticket.as_ref().map_or(0, Ticket::key);
     let record =
-        encode_record(&tenant, received_ns, &encoded).map_err(|_| too_large(encoded.len()))?;
+        encode_record(&tenant, received_ns, key, &encoded).map_err(|_| too_large(encoded.len()))?;
     Ok(PendingAppend {
         tenant,
         profile,
         record,
+        ticket,
         done,
     })
 }
@@ -288,7 +360,7 @@ mod tests {
         profile.series.push(series);
         let (done, _durable) = oneshot::channel();
         let bytes = estimated_bytes(&profile);
-        let pending = prepare("t".to_owned(), profile, 0, done).expect("is valid");
+        let pending = prepare("t".to_owned(), profile, 0, None, done).expect("is valid");
         assert!(pending.record.len() < 100_000, "{}", pending.record.len());
         assert!(bytes >= 100_000 * size_of::<Sample>() as u64, "{bytes}");
     }

@@ -3,13 +3,28 @@
 use axum::http::StatusCode;
 use candela_model::Profile;
 use candela_store::AppendError;
+use candela_store::Appended;
+use twox_hash::XxHash3_128;
 
 use crate::api_error::ApiError;
 use crate::app::App;
 use crate::app::DEFAULT_TENANT;
 use crate::metrics::Ingested;
 
-/// Stores a profile; when this returns, it is durable.
+/// What the client sent, as a number: what it sends again gives the same one. Hashed before anything
+/// is filled in, such as the time of a profile without one.
+pub(crate) fn received_hash(way: &str, said: &[&str], body: &[u8]) -> u128 {
+    let mut hasher = XxHash3_128::new();
+    for text in std::iter::once(&way).chain(said) {
+        hasher.write(text.as_bytes());
+        hasher.write(&[0]);
+    }
+    hasher.write(body);
+    hasher.finish_128()
+}
+
+/// Stores a profile; when this returns, it is durable. `received` is its [`received_hash`]: one
+/// that came before is not stored again.
 ///
 /// # Errors
 /// The store's reason with a status that tells the client whether to try again.
@@ -17,22 +32,29 @@ pub(crate) async fn append(
     app: &App,
     way: &'static str,
     profile: Profile,
+    received: u128,
     bytes: u64,
-) -> Result<Ingested, ApiError> {
+) -> Result<(Ingested, Appended), ApiError> {
     let ingested = Ingested {
         profiles: profile.series.len() as u64,
         samples: profile.sample_count() as u64,
         bytes,
     };
-    let result = app.store.append(DEFAULT_TENANT, profile).await;
-    if let Err(error) = result {
-        let error = append_error(&error);
-        app.metrics
-            .count_refused(error.code, ingested.profiles.max(1));
-        return Err(error);
+    let store = &app.store;
+    match store.append_once(DEFAULT_TENANT, received, profile).await {
+        Ok(appended) => {
+            if appended == Appended::Stored {
+                app.metrics.count_ingested(way, ingested);
+            }
+            Ok((ingested, appended))
+        }
+        Err(error) => {
+            let error = append_error(&error);
+            app.metrics
+                .count_refused(error.code, ingested.profiles.max(1));
+            Err(error)
+        }
     }
-    app.metrics.count_ingested(way, ingested);
-    Ok(ingested)
 }
 
 fn append_error(error: &AppendError) -> ApiError {

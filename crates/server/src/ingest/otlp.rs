@@ -1,5 +1,6 @@
 //! OTLP profiles, whichever transport they came by.
 
+use axum::body::Bytes;
 use candela_formats::AgentReport;
 use candela_formats::otlp_request_from_bytes;
 use candela_model::Profile;
@@ -13,6 +14,7 @@ use crate::api_error::ApiError;
 use crate::app::App;
 use crate::app::SharedApp;
 use crate::ingest::append::append;
+use crate::ingest::append::received_hash;
 use crate::ingest::decode::Decoded;
 use crate::ingest::decode::decode;
 use crate::ingest::limits::check_series;
@@ -42,26 +44,32 @@ pub(crate) fn otlp_request(
 }
 
 /// Stores a request as one batch. What may not be stored is left out, counted and named in the
-/// answer; the rest is durable when this returns. `parse` takes `bytes` bytes of the client apart.
+/// answer; the rest is durable when this returns. `parse` takes the body of the client apart.
 ///
 /// # Errors
 /// When nothing of the request can be read, or the store refuses it.
 pub(crate) async fn store_request<P>(
     app: &SharedApp,
     way: &'static str,
-    bytes: u64,
+    body: Bytes,
     parse: P,
 ) -> Result<ExportProfilesServiceResponse, ApiError>
 where
     P: FnOnce(&App) -> Result<ExportProfilesServiceRequest, ApiError> + Send + 'static,
 {
-    let decoded = decode(app, move |app| read(app, &parse(app)?)).await;
+    let bytes = body.len() as u64;
+    let read_body = move |app: &App| {
+        let hash = received_hash(way, &[], &body);
+        Ok((read(app, &parse(app)?)?, hash))
+    };
     let Decoded {
-        value: (profile, refused),
+        value: ((profile, refused), hash),
         slot,
-    } = decoded.inspect_err(|error| app.metrics.count_refused(error.code, 1))?;
+    } = decode(app, read_body)
+        .await
+        .inspect_err(|error| app.metrics.count_refused(error.code, 1))?;
     if !profile.series.is_empty() {
-        append(app, way, profile, bytes).await?;
+        append(app, way, profile, hash, bytes).await?;
     }
     drop(slot);
     Ok(refused.into_response())

@@ -81,8 +81,7 @@ async fn receive(
     let (_room, encoding, body) = sent
         .await
         .inspect_err(|error: &ApiError| app.metrics.count_refused(error.code, 1))?;
-    let bytes = body.bytes.len() as u64;
-    store_request(app, "otlp_grpc", bytes, move |app| {
+    store_request(app, "otlp_grpc", body.bytes.clone(), move |app| {
         let message = message(body.bytes, encoding)?;
         otlp_request(app, &message.decoded(&app.limits)?)
     })

@@ -42,7 +42,7 @@ pub(crate) async fn export(
     let received = receive(&app, &headers, body).await;
     let (_room, encoding, body) =
         received.inspect_err(|error| app.metrics.count_refused(error.code, 1))?;
-    let bytes = body.bytes.len() as u64;
+    let bytes = body.bytes.clone();
     let parse = move |app: &App| encoding.decode(app, body);
     let response = store_request(&app, "otlp_http", bytes, parse).await?;
     Ok(encoding.reply(&response))

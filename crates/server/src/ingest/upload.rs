@@ -10,6 +10,7 @@ use candela_formats::Report;
 use candela_model::Labels;
 use candela_model::Profile;
 use candela_model::SERVICE_NAME_LABEL;
+use candela_store::Appended;
 use serde_json::json;
 use tokio::sync::OwnedSemaphorePermit;
 
@@ -17,6 +18,7 @@ use crate::api_error::ApiError;
 use crate::app::App;
 use crate::app::SharedApp;
 use crate::ingest::append::append;
+use crate::ingest::append::received_hash;
 use crate::ingest::body::SentBody;
 use crate::ingest::body::read_body;
 use crate::ingest::decode::Decoded;
@@ -38,11 +40,12 @@ pub(crate) async fn upload(
     let result = receive(&app, &parameters, &headers, body).await;
     let Received {
         decoded,
+        hash,
         bytes,
         room,
     } = result.inspect_err(|error| app.metrics.count_refused(error.code, 1))?;
     let (profile, report) = decoded.value;
-    let ingested = append(&app, "ingest", profile, bytes).await?;
+    let (ingested, appended) = append(&app, "ingest", profile, hash, bytes).await?;
     drop((decoded.slot, room));
     let notes: Vec<String> = report.notes.iter().map(ToString::to_string).collect();
     Ok(Reply::json(
@@ -50,6 +53,7 @@ pub(crate) async fn upload(
         json!({
             "profiles": ingested.profiles,
             "samples": ingested.samples,
+            "duplicate": appended == Appended::Duplicate,
             "notes": notes,
         }),
     ))
@@ -58,6 +62,8 @@ pub(crate) async fn upload(
 /// A profile that may be stored, and what it takes until then.
 struct Received {
     decoded: Decoded<(Profile, Report)>,
+    /// Of what the client sent.
+    hash: u128,
     bytes: u64,
     room: OwnedSemaphorePermit,
 }
@@ -72,9 +78,18 @@ async fn receive(
     let labels = labels_of(parameters)?;
     let body = read_body(&app.limits, headers, body).await?;
     let bytes = body.bytes.len() as u64;
-    let decoded = decode(app, move |app| read_profile(app, body, labels)).await?;
+    let said = labels.to_string();
+    let hashed = move |app: &App| {
+        let hash = received_hash("ingest", &[&said], &body.bytes);
+        Ok((read_profile(app, body, labels)?, hash))
+    };
+    let Decoded {
+        value: (value, hash),
+        slot,
+    } = decode(app, hashed).await?;
     Ok(Received {
-        decoded,
+        decoded: Decoded { value, slot },
+        hash,
         bytes,
         room,
     })

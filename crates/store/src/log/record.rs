@@ -1,10 +1,9 @@
 //! One record: `len u32 | crc32c u32 | kind u8 | codec u8 | tenant_len u16 | received_ns i64 |
-//! content_hash u128 | tenant | payload`, little endian. `len` counts what follows the checksum,
-//! and the checksum covers just that.
-
-use twox_hash::XxHash3_128;
+//! key u128 | tenant | payload`, little endian. `len` counts what follows the checksum, and the
+//! checksum covers just that. The key tells what comes twice; 0 is none.
 
 use crate::data_dir::is_valid_tenant;
+use crate::duplicates::Key;
 
 /// Bytes before the tenant's name.
 const FIXED_BYTES: usize = 8 + 1 + 1 + 2 + 8 + 16;
@@ -24,7 +23,7 @@ const ZSTD_LEVEL: i32 = 1;
 pub(crate) struct RecordRef<'a> {
     pub(crate) tenant: &'a str,
     pub(crate) received_ns: i64,
-    pub(crate) content_hash: u128,
+    pub(crate) key: Key,
     /// Compressed.
     pub(crate) payload: &'a [u8],
 }
@@ -46,6 +45,7 @@ pub(super) enum Parsed<'a> {
 pub(crate) fn encode_record(
     tenant: &str,
     received_ns: i64,
+    key: Key,
     encoded_profile: &[u8],
 ) -> std::io::Result<Vec<u8>> {
     let tenant_bytes =
@@ -57,7 +57,7 @@ pub(crate) fn encode_record(
     record.push(CODEC_ZSTD);
     record.extend_from_slice(&tenant_bytes.to_le_bytes());
     record.extend_from_slice(&received_ns.to_le_bytes());
-    record.extend_from_slice(&XxHash3_128::oneshot(encoded_profile).to_le_bytes());
+    record.extend_from_slice(&key.to_le_bytes());
     record.extend_from_slice(tenant.as_bytes());
     record.extend_from_slice(&payload);
     let body_bytes = u32::try_from(record.len() - 8).unwrap_or(u32::MAX);
@@ -110,7 +110,7 @@ pub(super) fn parse_record(bytes: &[u8]) -> Parsed<'_> {
             Some(RecordRef {
                 tenant: std::str::from_utf8(tenant).ok()?,
                 received_ns: i64::from_le_bytes(received.try_into().ok()?),
-                content_hash: u128::from_le_bytes(hash.try_into().ok()?),
+                key: Key::from_le_bytes(hash.try_into().ok()?),
                 payload,
             })
         });
@@ -147,19 +147,19 @@ mod tests {
 
     #[test]
     fn a_record_round_trips() {
-        let bytes = encode_record("team", 42, b"profile").expect("compresses");
+        let bytes = encode_record("team", 42, 7, b"profile").expect("compresses");
         let Parsed::Record(record, total) = parse_record(&bytes) else {
             panic!("no record");
         };
         assert_eq!(total, bytes.len());
         assert_eq!((record.tenant, record.received_ns), ("team", 42));
-        assert_eq!(record.content_hash, XxHash3_128::oneshot(b"profile"));
+        assert_eq!(record.key, 7);
         assert_eq!(record.decompress().expect("decompresses"), b"profile");
     }
 
     #[test]
     fn every_flipped_bit_is_seen() {
-        let bytes = encode_record("team", 42, b"profile").expect("compresses");
+        let bytes = encode_record("team", 42, 7, b"profile").expect("compresses");
         for position in 0..bytes.len() * 8 {
             let mut broken = bytes.clone();
             broken[position / 8] ^= 1 << (position % 8);

@@ -18,6 +18,7 @@ use super::Sequence;
 use super::segment;
 use super::segment::HEADER_BYTES;
 use super::segment::SegmentHeader;
+use crate::duplicates::Ticket;
 use crate::error::AppendError;
 use crate::error::is_disk_full;
 use crate::options::SyncMode;
@@ -34,6 +35,9 @@ pub(crate) struct PendingAppend {
     pub(crate) profile: Profile,
     /// The record, ready to be written.
     pub(crate) record: Vec<u8>,
+    /// Where its key is reserved, if it has one. It is here and not with whoever waits, who may go
+    /// away while the record becomes durable all the same.
+    pub(crate) ticket: Option<Ticket>,
     pub(crate) done: oneshot::Sender<Result<(), AppendError>>,
 }
 
@@ -101,6 +105,7 @@ impl LogWriter {
                 Ok(first) => {
                     for (sequence, append) in (first..).zip(batch) {
                         apply(sequence, &append.tenant, &append.profile);
+                        append.ticket.into_iter().for_each(Ticket::durable);
                         // Whoever went away does not want to know.
                         let _ = append.done.send(Ok(()));
                     }
