@@ -36,14 +36,6 @@ async function open(colorScheme) {
   return page;
 }
 
-/** The box of the wanted function as the engine drew it. */
-function box(page, name) {
-  return page.evaluate((function_) => {
-    const view = window.__candela?.flamegraph();
-    return view?.visible.find((candidate) => candidate.name === function_) ?? null;
-  }, name);
-}
-
 async function boxEventually(page, name, timeout = PATIENCE_MS) {
   const handle = await page.waitForFunction(
     (function_) => window.__candela?.flamegraph()?.visible.find((candidate) => candidate.name === function_),
@@ -68,6 +60,14 @@ function parameter(page, name) {
 
 function expectEqual(what, actual, expected) {
   if (actual !== expected) problems.push(`${what}: ${JSON.stringify(actual)} instead of ${JSON.stringify(expected)}`);
+}
+
+/** The box once it stands still: a smooth scroll moves it under whoever points at where it was. */
+async function restingBox(page, name, before = null) {
+  const found = await boxEventually(page, name);
+  if (before && before.x === found.x && before.y === found.y && before.w === found.w) return found;
+  await page.waitForTimeout(150);
+  return restingBox(page, name, found);
 }
 
 /** Live data may move what is being looked at: a person clicks again. */
@@ -113,10 +113,10 @@ await page.waitForFunction(() => /\d/.test(document.querySelector("[data-testid=
 const share = await page.getByTestId("search-share").textContent();
 const samples = await page.evaluate(() => window.__candela?.flamegraph().samples ?? null);
 await page.getByTestId("top-row").filter({ hasText: wanted }).first().waitFor();
+const target = await restingBox(page, wanted);
 await page.screenshot({ path: join(folder, "light.png") });
 
 const canvas = await page.getByTestId("flamegraph-canvas").boundingBox();
-const target = await box(page, wanted);
 await page.mouse.move(canvas.x + target.x + target.w / 2, canvas.y + target.y + target.h / 2);
 const status = await statusEventually(page, wanted);
 
@@ -132,8 +132,8 @@ expectEqual("query after giving up", parameter(page, "query"), queryBefore);
 // Up to everything by the breadcrumb, and down again by a click on a frame near the root.
 const breadcrumb = page.getByRole("navigation", { name: "Zoom" });
 await breadcrumb.getByRole("button").first().click();
-const outer = await boxEventually(page, "main");
 await page.waitForFunction(() => !new URLSearchParams(location.search).has("zoom"));
+const outer = await restingBox(page, "main");
 const surface = await page.getByTestId("flamegraph-canvas").boundingBox();
 await page.mouse.click(surface.x + outer.x + outer.w / 2, surface.y + outer.y + outer.h / 2);
 await page.waitForFunction(() => new URLSearchParams(location.search).has("zoom"));

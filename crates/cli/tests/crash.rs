@@ -12,10 +12,13 @@ use std::sync::atomic::Ordering;
 
 use support::Running;
 
-/// A folded profile made into pprof by nobody but the server: one sample of a known value.
+/// A folded profile made into pprof by nobody but the server: one sample of a known value. No two
+/// are equal, or the second would count as sent again.
 fn folded(value: i64) -> Vec<u8> {
+    static NUMBER: AtomicI64 = AtomicI64::new(0);
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
     let mut text = Vec::new();
-    writeln!(text, "main;work;leaf {value}").unwrap();
+    writeln!(text, "main;work_{number};leaf {value}").unwrap();
     text
 }
 
@@ -177,7 +180,7 @@ fn a_full_disk_refuses_pushes_and_answers_queries() {
     std::fs::write(folder.path().join("filler"), vec![1_u8; 200 << 20])
         .expect_err("the disk is full now");
     let status = support::eventually("a push is refused", || {
-        let mut text = Vec::new();
+        let mut text = folded(1);
         for line in 0..20_000 {
             writeln!(
                 text,

@@ -47,6 +47,7 @@ mod engine;
 mod error;
 mod flame;
 mod function_tree;
+mod heatmap;
 mod hint;
 mod matching;
 mod merge;
@@ -64,6 +65,9 @@ mod trie;
 
 pub use crate::engine::Engine;
 pub use crate::error::QueryError;
+pub use crate::heatmap::Heatmap;
+pub use crate::heatmap::HeatmapColumn;
+pub use crate::heatmap::HeatmapOptions;
 pub use crate::query::Answer;
 pub use crate::query::Budget;
 pub use crate::query::Query;

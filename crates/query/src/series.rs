@@ -224,7 +224,7 @@ impl Context<'_> {
 }
 
 /// Start of the step that a moment is in.
-fn step_start(time_ns: i64, step_ns: i64) -> i64 {
+pub(crate) fn step_start(time_ns: i64, step_ns: i64) -> i64 {
     time_ns.div_euclid(step_ns) * step_ns
 }
 
@@ -275,7 +275,8 @@ fn lines(groups: Groups, cells: &Cells, aggregation: Aggregation) -> Vec<Labeled
     lines.into_iter().map(|(_, line)| line).collect()
 }
 
-fn step_of(options: &SeriesOptions, plan: &Plan) -> Result<i64, QueryError> {
+/// The asked step, or a good one for the profiles of the plan.
+pub(crate) fn step_of(options: &SeriesOptions, plan: &Plan) -> Result<i64, QueryError> {
     let starts = || {
         let runs = plan.sources.iter().flat_map(|part| &part.runs);
         runs.map(|run| run.row.start_ns)

@@ -230,6 +230,24 @@ pub(crate) const ROUTES: &[Route] = &[
     },
     Route {
         method: "GET",
+        path: "/api/v1/heatmap",
+        summary: "how the values of single profiles are distributed over time",
+        parameters: &[
+            QUERY,
+            TYPE,
+            FROM,
+            TO,
+            optional(
+                "step",
+                "seconds per column; by default a round one that fits the range",
+            ),
+            optional("buckets", "rows, 1 to 1000; default 20"),
+        ],
+        content_types: JSON,
+        handler: || get(api::heatmap::heatmap),
+    },
+    Route {
+        method: "GET",
         path: "/api/v1/labels",
         summary: "names of labels",
         parameters: &[QUERY, FROM, TO],

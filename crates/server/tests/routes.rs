@@ -85,6 +85,16 @@ fn filters_are_applied_in_their_order_by_every_route() {
 }
 
 #[test]
+fn a_heatmap_counts_each_profile_once() {
+    let server = TestServer::with_demo_profile();
+    let map = server.json("/api/v1/heatmap?buckets=4");
+    assert_eq!(map["bounds"].as_array().expect("an array").len(), 5);
+    let columns = map["columns"].as_array().expect("an array");
+    assert_eq!(columns.len(), 1);
+    assert_eq!(columns[0]["counts"], json!([0, 0, 0, 1]));
+}
+
+#[test]
 fn callers_and_callees_of_a_function() {
     let server = TestServer::with_demo_profile();
     let sides = server.json("/api/v1/callers?function=%5Erest%24");

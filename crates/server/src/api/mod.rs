@@ -5,6 +5,7 @@ pub(crate) mod diff;
 mod errors;
 pub(crate) mod flamegraph;
 mod head;
+pub(crate) mod heatmap;
 pub(crate) mod labels;
 pub(crate) mod pprof;
 mod selection;

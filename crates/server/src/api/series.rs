@@ -53,7 +53,8 @@ fn line(line: &LabeledPoints) -> Value {
     })
 }
 
-fn step_of(parameters: &Parameters) -> Result<Option<i64>, ApiError> {
+/// `step`, seconds, as nanoseconds.
+pub(crate) fn step_of(parameters: &Parameters) -> Result<Option<i64>, ApiError> {
     let Some(step) = parameters.number::<i64>("step")? else {
         return Ok(None);
     };

@@ -1,0 +1,171 @@
+//! How the profiles of each moment are distributed: many small ones or one large one.
+
+use std::collections::BTreeMap;
+
+use crate::engine::Engine;
+use crate::error::QueryError;
+use crate::plan::Run;
+use crate::query::Answer;
+use crate::query::Query;
+use crate::run_sums::totals_of_runs;
+use crate::series::SeriesOptions;
+use crate::series::step_of;
+use crate::series::step_start;
+use crate::taken::Taken;
+
+const DEFAULT_BUCKETS: usize = 20;
+/// More rows than a screen has pixels help nobody.
+const MAX_BUCKETS: usize = 1000;
+/// Bytes of a value with its step.
+const VALUE_BYTES: usize = 16;
+
+/// How to divide time and values.
+#[derive(Clone, Debug, Default)]
+pub struct HeatmapOptions {
+    /// Nanoseconds of a column; a good one for the range when `None`.
+    pub step_ns: Option<i64>,
+    /// Rows; 20 when `None`.
+    pub buckets: Option<usize>,
+}
+
+/// How many profiles have which value when.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Heatmap {
+    /// Nanoseconds of a column.
+    pub step_ns: i64,
+    /// Whether values are per second of their profile, as for everything that adds up.
+    pub is_rate: bool,
+    /// Lower bounds of the rows, ascending, then the upper bound of the last one, which includes it.
+    /// Empty without profiles.
+    pub bounds: Vec<f64>,
+    /// Columns that have a profile, by time.
+    pub columns: Vec<HeatmapColumn>,
+}
+
+/// The profiles of one step.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HeatmapColumn {
+    /// Start of the step, nanoseconds since the Unix epoch and a multiple of the step.
+    pub start_ns: i64,
+    /// Profiles by row.
+    pub counts: Vec<u32>,
+}
+
+impl Engine {
+    /// The distribution of the values of single profiles over time. A profile is of one series (a
+    /// process, a thread group, a container …) and one window.
+    ///
+    /// # Errors
+    /// As [`Engine::series`], and when there are no rows or too many.
+    pub fn heatmap(
+        &self,
+        query: &Query,
+        options: &HeatmapOptions,
+    ) -> Result<Answer<Heatmap>, QueryError> {
+        let buckets = options.buckets.unwrap_or(DEFAULT_BUCKETS);
+        if !(1..=MAX_BUCKETS).contains(&buckets) {
+            return Err(QueryError::BadRequest(format!(
+                "{buckets} buckets; ask for 1 to {MAX_BUCKETS}"
+            )));
+        }
+        let mut loaded = self.load(query, query.range)?;
+        let plan = self.plan(query, &mut loaded)?;
+        let steps = SeriesOptions {
+            step_ns: options.step_ns,
+            ..SeriesOptions::default()
+        };
+        let step_ns = step_of(&steps, &plan)?;
+        let is_rate = !plan.is_gauge();
+        let mut values: Vec<(i64, f64)> = Vec::new();
+        let mut taken = Taken::default();
+        self.for_each_source(&plan, &mut loaded, |source, part, meter| {
+            let (totals, of_source) = totals_of_runs(source, &part.runs, meter)?;
+            meter.allocate(totals.len() * VALUE_BYTES)?;
+            taken.add_all(of_source);
+            for (run, total) in part.runs.iter().zip(totals) {
+                let step = step_start(run.row.start_ns, step_ns);
+                values.push((step, value_of(run, total, is_rate)));
+            }
+            Ok(())
+        })?;
+        let (bounds, columns) = distribute(&values, buckets);
+        let heatmap = Heatmap {
+            step_ns,
+            is_rate,
+            bounds,
+            columns,
+        };
+        self.answer(query, &loaded, &plan, taken, heatmap)
+    }
+}
+
+/// What happened in a profile is as much as its window is long, so windows of different lengths
+/// compare per second.
+fn value_of(run: &Run, total: i64, is_rate: bool) -> f64 {
+    let duration_ns = run.row.duration_ns;
+    if !is_rate || duration_ns <= 0 {
+        return total as f64;
+    }
+    total as f64 * 1e9 / duration_ns as f64
+}
+
+/// Rows of equal height from 0, or from the lowest value where some are negative, to the highest.
+fn distribute(values: &[(i64, f64)], buckets: usize) -> (Vec<f64>, Vec<HeatmapColumn>) {
+    let lowest = values
+        .iter()
+        .fold(0.0_f64, |low, &(_, value)| low.min(value));
+    let highest = values
+        .iter()
+        .fold(0.0_f64, |high, &(_, value)| high.max(value));
+    if values.is_empty() {
+        return (Vec::new(), Vec::new());
+    }
+    let height = if highest > lowest {
+        (highest - lowest) / buckets as f64
+    } else {
+        1.0
+    };
+    let mut columns: BTreeMap<i64, Vec<u32>> = BTreeMap::new();
+    for &(step, value) in values {
+        let row = ((value - lowest) / height) as usize;
+        let counts = columns.entry(step).or_insert_with(|| vec![0; buckets]);
+        counts[row.min(buckets - 1)] += 1;
+    }
+    let bounds = (0..=buckets).map(|row| lowest + height * row as f64);
+    let columns = columns
+        .into_iter()
+        .map(|(start_ns, counts)| HeatmapColumn { start_ns, counts });
+    (bounds.collect(), columns.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_value_is_in_its_row() {
+        let values = [(0, 0.0), (0, 10.0), (0, 4.9), (20, 5.0), (20, 10.0)];
+        let (bounds, columns) = distribute(&values, 2);
+        assert_eq!(bounds, [0.0, 5.0, 10.0]);
+        let counts: Vec<(i64, &[u32])> = columns
+            .iter()
+            .map(|column| (column.start_ns, &column.counts[..]))
+            .collect();
+        assert_eq!(counts, [(0, &[2, 1][..]), (20, &[0, 2][..])]);
+    }
+
+    #[test]
+    fn nothing_and_nothing_but_zeros() {
+        assert_eq!(distribute(&[], 3), (Vec::new(), Vec::new()));
+        let (bounds, columns) = distribute(&[(5, 0.0)], 2);
+        assert_eq!(bounds, [0.0, 1.0, 2.0]);
+        assert_eq!(columns[0].counts, [1, 0]);
+    }
+
+    #[test]
+    fn values_below_zero_have_rows_too() {
+        let (bounds, columns) = distribute(&[(0, -4.0), (0, 4.0)], 2);
+        assert_eq!(bounds, [-4.0, 0.0, 4.0]);
+        assert_eq!(columns[0].counts, [1, 1]);
+    }
+}
