@@ -7,6 +7,7 @@ use hashbrown::HashMap;
 use crate::flame_tree::FlameTree;
 use crate::flame_tree::FrameId;
 use crate::flame_tree::FrameTable;
+use crate::flame_tree::subtree_ends;
 use crate::frame_kind::FrameKind;
 
 /// The union of two trees. One entry a node in each column, in pre-order, children by the sum of
@@ -242,7 +243,7 @@ impl Union {
             pending.extend(kept.into_iter().map(|child| (child, depth + 1)));
         }
         diff.frames = self.frames;
-        diff.close();
+        diff.subtree_end = subtree_ends(&diff.depth);
         diff
     }
 
@@ -285,25 +286,8 @@ impl FlameDiff {
     fn push(&mut self, node: &Node, depth: u16) {
         self.frame.push(node.frame);
         self.depth.push(depth);
-        self.subtree_end.push(0);
         self.before.push(node.before);
         self.after.push(node.after);
-    }
-
-    fn close(&mut self) {
-        let mut open: Vec<usize> = Vec::new();
-        for node in 0..self.len() {
-            while let Some(&last) = open.last()
-                && self.depth[last] >= self.depth[node]
-            {
-                self.subtree_end[last] = node as u32;
-                open.pop();
-            }
-            open.push(node);
-        }
-        for node in open {
-            self.subtree_end[node] = self.len() as u32;
-        }
     }
 }
 

@@ -156,6 +156,19 @@ impl FrameTable {
     }
 }
 
+/// For each node of a pre-order, given by depths, the index behind the last node of its subtree.
+pub(crate) fn subtree_ends(depths: &[u16]) -> Vec<u32> {
+    let mut ends = vec![depths.len() as u32; depths.len()];
+    let mut open: Vec<usize> = Vec::new();
+    for (node, &depth) in depths.iter().enumerate() {
+        while let Some(closed) = open.pop_if(|top| depths[*top] >= depth) {
+            ends[closed] = node as u32;
+        }
+        open.push(node);
+    }
+    ends
+}
+
 impl FlameTree {
     /// Number of nodes, the root included; 0 only for `FlameTree::default()`.
     #[must_use]
@@ -323,20 +336,7 @@ impl FlameTree {
     }
 
     pub(crate) fn compute_subtree_ends(&mut self) {
-        let mut open: Vec<usize> = Vec::new();
-        for node in 0..self.len() {
-            while open
-                .last()
-                .is_some_and(|&top| self.depth[top] >= self.depth[node])
-            {
-                let closed = open.pop().expect("the loop condition saw an entry");
-                self.subtree_end[closed] = node as u32;
-            }
-            open.push(node);
-        }
-        for node in open {
-            self.subtree_end[node] = self.len() as u32;
-        }
+        self.subtree_end = subtree_ends(&self.depth);
     }
 
     /// The magnitude of the `rank`-th heaviest node, and how many nodes of just that magnitude may

@@ -143,9 +143,8 @@ mod tests {
     use super::*;
     use crate::processes::maps_file::parse_maps;
 
-    #[test]
-    fn what_was_unreadable_is_tried_again() {
-        let mut objects = Objects::new(Arc::new(Ledger::default()));
+    /// A file that we have mapped, its path, and where a process would have it too.
+    fn mapped_file() -> (FileNumber, String, impl Fn(u32) -> MappedRange) {
         let maps = std::fs::read("/proc/self/maps").expect("our own maps");
         let line = parse_maps(&maps)
             .find(|line| line.is_executable && line.inode != 0)
@@ -154,12 +153,15 @@ mod tests {
             device: line.device,
             inode: line.inode,
         };
-        let range = |pid| MappedRange {
-            pid,
-            start: line.start,
-            end: line.end,
-        };
+        let (start, end) = (line.start, line.end);
         let path = String::from_utf8_lossy(line.path).into_owned();
+        (file, path, move |pid| MappedRange { pid, start, end })
+    }
+
+    #[test]
+    fn what_was_unreadable_is_tried_again() {
+        let mut objects = Objects::new(Arc::new(Ledger::default()));
+        let (file, path, range) = mapped_file();
         let of_nobody = objects.get(file, range(u32::MAX), "/gone/in/another/root");
         assert!(!of_nobody.is_readable());
         let ours = objects.get(file, range(std::process::id()), &path);
@@ -169,20 +171,8 @@ mod tests {
     #[test]
     fn a_file_is_opened_once_and_closed_when_unused() {
         let mut objects = Objects::new(Arc::new(Ledger::default()));
-        let maps = std::fs::read("/proc/self/maps").expect("our own maps");
-        let line = parse_maps(&maps)
-            .find(|line| line.is_executable && line.inode != 0)
-            .expect("some code");
-        let file = FileNumber {
-            device: line.device,
-            inode: line.inode,
-        };
-        let range = MappedRange {
-            pid: std::process::id(),
-            start: line.start,
-            end: line.end,
-        };
-        let path = String::from_utf8_lossy(line.path).into_owned();
+        let (file, path, range) = mapped_file();
+        let range = range(std::process::id());
         let first = objects.get(file, range, &path);
         assert!(Arc::ptr_eq(&first, &objects.get(file, range, &path)));
         assert_eq!(objects.take_new().len(), 2, "the vDSO and this file");

@@ -19,7 +19,7 @@ struct Declaration {
 
 impl AbbreviationTable<'_> {
     /// A table with nothing but the declaration of `code`, which is the first one in practice.
-    pub(super) fn only(self, code: u64) -> Option<Vec<u8>> {
+    pub(super) fn single(self, code: u64) -> Option<Vec<u8>> {
         let declaration = self
             .declarations()
             .find(|declaration| declaration.code == code)?;
@@ -93,16 +93,16 @@ mod tests {
     #[test]
     fn one_declaration_is_cut_out() {
         let table = table(0x31, &[0x13]);
-        let only = AbbreviationTable(&table).only(1).expect("it is there");
+        let only = AbbreviationTable(&table).single(1).expect("it is there");
         assert_eq!(only, [1, 0x11, 1, 0x03, 0x08, 0x13, 0x21, 0x7f, 0, 0, 0]);
         assert_eq!(
             AbbreviationTable(&table)
-                .only(2)
+                .single(2)
                 .expect("it is there")
                 .len(),
             8
         );
-        assert_eq!(AbbreviationTable(&table).only(3), None);
+        assert_eq!(AbbreviationTable(&table).single(3), None);
     }
 
     #[test]
@@ -110,7 +110,7 @@ mod tests {
         let table = table(0x47, &[0xa0, 0x3e]);
         for end in 0..table.len() {
             let cut = AbbreviationTable(&table[..end]);
-            cut.only(2);
+            cut.single(2);
         }
     }
 }

@@ -203,7 +203,7 @@ fn unit_ranges(
         .ok()?
         .read_uleb128()
         .ok()?;
-    let only_root = table.only(root)?;
+    let only_root = table.single(root)?;
     let endian = dwarf.debug_abbrev.reader().endian();
     let abbreviations = DebugAbbrev::new(&only_root, endian)
         .abbreviations(DebugAbbrevOffset(0))
