@@ -19,6 +19,13 @@ use crate::ledger::Ledger;
 use crate::status::SourceStatus;
 use crate::window::Window;
 
+/// How many samples of a new process come with a copy of its stack, at low rates.
+const STACK_COPY_BURST: u32 = 100;
+
+/// At high rates: as many seconds as the unwind table of the largest binaries takes on a busy host.
+/// (Node's takes a fifth of a second here, and the C library's waits for it.)
+const STACK_COPY_SECONDS: u32 = 2;
+
 /// While samples wait for the loader, its answers are looked for this often.
 const POLL_WITH_PENDING: Duration = Duration::from_millis(5);
 
@@ -54,6 +61,7 @@ impl CpuCollector {
             rate_hz: options.rate_hz,
             target: options.target,
             exclude_self: options.exclude_self,
+            stack_copy_burst: STACK_COPY_BURST.max(options.rate_hz * STACK_COPY_SECONDS),
             ..Options::default()
         })?;
         let kernel = sampler.kernel_tables();
