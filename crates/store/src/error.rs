@@ -71,6 +71,16 @@ pub enum StoreError {
         /// The reason of the Parquet writer.
         reason: String,
     },
+    /// A bucket refuses, or does not answer.
+    #[error("cannot {action} {place}: {reason}")]
+    Bucket {
+        /// What was tried: `read`, `write`, `list` …
+        action: &'static str,
+        /// The bucket and the object or folder in it.
+        place: String,
+        /// The reason, and what to do about it where that is clear.
+        reason: String,
+    },
     /// A background thread is gone.
     #[error("the store is shut down")]
     Closed,

@@ -20,6 +20,7 @@ use crate::codec::PAYLOAD_VERSION;
 use crate::codec::decode_profile;
 use crate::data_dir::DataDir;
 use crate::error::StoreError;
+use crate::failpoint::failpoint;
 use crate::flush::writer_name;
 use crate::log::LogCounters;
 use crate::log::LogWriter;
@@ -34,6 +35,8 @@ use crate::recover::recover_blocks;
 use crate::shared::Applied;
 use crate::shared::Counters;
 use crate::shared::Shared;
+use crate::storage::block_location;
+use crate::storage::open_bucket;
 use crate::sync::lock;
 use crate::sync::write;
 
@@ -56,15 +59,20 @@ pub(crate) fn open_shared(
     options: StoreOptions,
 ) -> Result<(Arc<Shared>, Vec<JoinHandle<()>>), StoreError> {
     let data_dir = DataDir::open(&options.data_dir)?;
+    let bucket = open_bucket(&options.backend, &options.data_dir)?;
+    let block_location = block_location(bucket.as_ref(), &data_dir.blocks())?;
     let catalog = SqliteCatalog::open(&data_dir.catalog())?;
     let writer_id = writer_id_of_log(&data_dir.log())?.unwrap_or_else(random_id);
     recover_blocks(&data_dir, &catalog, writer_id)?;
+    failpoint!("recover.after");
     let checkpoint = catalog.checkpoint(&writer_name(writer_id))?;
     let mut shared = Shared {
         queue: Queue::new(options.max_queue_bytes),
         cache: Arc::new(TableCache::new(options.cache_bytes)),
         options,
         data_dir,
+        block_location,
+        bucket,
         writer_id,
         catalog: Box::new(catalog),
         log_counters: Arc::new(LogCounters::default()),

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use crate::clock::Clock;
 use crate::clock::SystemClock;
+use crate::storage::Backend;
 
 /// When an append counts as durable.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -22,6 +23,8 @@ pub enum SyncMode {
 pub struct StoreOptions {
     /// The directory that holds everything; created when it does not exist.
     pub data_dir: PathBuf,
+    /// Where blocks are kept.
+    pub backend: Backend,
     /// When an append counts as durable.
     pub sync: SyncMode,
     /// The head is written to blocks when its oldest profile is this old.
@@ -57,6 +60,7 @@ impl StoreOptions {
     pub fn new(data_dir: impl Into<PathBuf>) -> Self {
         Self {
             data_dir: data_dir.into(),
+            backend: Backend::Filesystem,
             sync: SyncMode::Fsync,
             flush_interval: Duration::from_secs(60),
             flush_bytes: 64 << 20,

@@ -25,6 +25,7 @@ use crate::duplicates::DuplicateWindow;
 use crate::error::BlockError;
 use crate::error::BlockErrorKind;
 use crate::error::StoreError;
+use crate::failpoint::failpoint;
 use crate::flush::FlushSettings;
 use crate::flush::FrozenHead;
 use crate::flush::LogRange;
@@ -45,6 +46,8 @@ use crate::snapshot::QuarantinedBlock;
 use crate::snapshot::Snapshot;
 use crate::snapshot::TimeRange;
 use crate::status::StoreStatus;
+use crate::storage::Bucket;
+use crate::storage::ObjectLocation;
 use crate::sync::lock;
 use crate::sync::read;
 use crate::sync::write;
@@ -60,6 +63,10 @@ const RETENTION_INTERVAL_NS: i64 = 60_000_000_000;
 pub(crate) struct Shared {
     pub(crate) options: StoreOptions,
     pub(crate) data_dir: DataDir,
+    /// Where blocks are, for those who read them by themselves.
+    pub(crate) block_location: ObjectLocation,
+    /// Where blocks are when that is not this machine.
+    pub(crate) bucket: Option<Bucket>,
     pub(crate) writer_id: u64,
     pub(crate) catalog: Box<dyn Catalog>,
     pub(crate) cache: Arc<TableCache>,
@@ -189,6 +196,7 @@ impl Shared {
     fn flush_all(&self, unfinished: &mut Option<Flush>) -> Result<(), StoreError> {
         self.finish(unfinished)?;
         *unfinished = self.freeze();
+        failpoint!("flush.freeze.after");
         self.finish(unfinished)
     }
 
@@ -248,6 +256,7 @@ impl Shared {
         for head in &flush.heads {
             blocks.extend(write_blocks(head, &settings)?);
         }
+        failpoint!("flush.blocks.after");
         let checkpoint = (&*writer_name(self.writer_id), flush.range.last);
         self.catalog.publish(&blocks, &[checkpoint])?;
         let mut tenants = write(&self.tenants);
@@ -260,16 +269,19 @@ impl Shared {
             let state = tenants.entry(meta.tenant.clone()).or_default();
             state.add_block(self.open_block(meta));
         }
+        failpoint!("flush.publish.after");
         Ok(())
     }
 
     /// Deletes the part of the log that is in blocks. What cannot be deleted only takes space until
     /// the next flush tries again: the checkpoint is behind it.
     fn trim_log(&self, flush: &Flush) {
+        failpoint!("log.trim.before");
         match remove_segments_before(&self.data_dir.log(), flush.range.last + 1) {
             Ok(freed) => self.log_counters.shrink(freed),
             Err(error) => tracing::warn!(%error, "the log is in blocks and cannot be deleted"),
         }
+        failpoint!("log.trim.after");
     }
 
     pub(crate) fn open_block(&self, meta: BlockMeta) -> Arc<Block> {

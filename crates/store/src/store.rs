@@ -31,6 +31,7 @@ use crate::shared::Shared;
 use crate::snapshot::Snapshot;
 use crate::snapshot::TimeRange;
 use crate::status::StoreStatus;
+use crate::storage::ObjectLocation;
 use crate::sync::lock;
 
 /// Profiles of this many samples or more are encoded on a thread for blocking work, so that an
@@ -251,6 +252,13 @@ impl Store {
     #[must_use]
     pub fn status(&self) -> StoreStatus {
         self.inner.shared.status()
+    }
+
+    /// Where the files of blocks are, for engines that read Parquet by themselves: a file's
+    /// [`FileMeta::path`](crate::FileMeta) is relative to it.
+    #[must_use]
+    pub fn object_store(&self) -> &ObjectLocation {
+        &self.inner.shared.block_location
     }
 
     /// The clock that the store was opened with.

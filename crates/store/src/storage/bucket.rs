@@ -1,0 +1,177 @@
+//! A bucket for threads that may block.
+
+use std::sync::Arc;
+use std::sync::mpsc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use object_store::ObjectStore;
+use object_store::PutMode;
+use object_store::PutOptions;
+use object_store::PutPayload;
+use object_store::path::Path;
+use tokio::runtime::Handle;
+use tokio::runtime::Runtime;
+use tokio::time::timeout;
+
+use super::location::ObjectLocation;
+use crate::error::StoreError;
+
+/// How long one request may take with all its retries. The clients give up sooner by themselves;
+/// this is for those that do not.
+const REQUEST_LIMIT: Duration = Duration::from_secs(120);
+/// Threads that move bytes; the work on them is done elsewhere.
+const IO_THREADS: usize = 2;
+
+/// A folder of a bucket, and threads of its own that talk to it: the store's threads are plain
+/// ones, and a caller's runtime may end before the store does. Clones share the threads.
+#[derive(Clone, Debug)]
+pub(crate) struct Bucket {
+    location: ObjectLocation,
+    threads: Arc<IoThreads>,
+    /// For messages: `s3://profiles/prod`.
+    name: Arc<str>,
+}
+
+#[derive(Debug)]
+struct IoThreads {
+    handle: Handle,
+    /// `None` only while it is dropped.
+    runtime: Option<Runtime>,
+}
+
+impl Bucket {
+    pub(crate) fn new(location: ObjectLocation, name: &str) -> std::io::Result<Self> {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(IO_THREADS)
+            .thread_name("candela-bucket")
+            .enable_all()
+            .build()?;
+        let threads = IoThreads {
+            handle: runtime.handle().clone(),
+            runtime: Some(runtime),
+        };
+        Ok(Self {
+            location,
+            threads: Arc::new(threads),
+            name: name.into(),
+        })
+    }
+
+    /// The same bucket, a folder further down.
+    pub(crate) fn folder(&self, relative: &str) -> Result<Self, StoreError> {
+        let location = self.location.folder(relative);
+        Ok(Self {
+            location: location.map_err(|error| self.error("use", relative, &error.into()))?,
+            threads: Arc::clone(&self.threads),
+            name: format!("{}/{relative}", self.name).into(),
+        })
+    }
+
+    pub(crate) fn location(&self) -> &ObjectLocation {
+        &self.location
+    }
+
+    pub(crate) fn client(&self) -> Arc<dyn ObjectStore> {
+        Arc::clone(&self.location.store)
+    }
+
+    /// The object at a path below the folder.
+    pub(crate) fn path(&self, relative: &str) -> object_store::Result<Path> {
+        Ok(self.location.path(relative)?)
+    }
+
+    /// Waits for work on the bucket. The thread blocks, so it must not be one that others count on;
+    /// unlike `Runtime::block_on` it may be one of a runtime.
+    pub(crate) fn run<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = object_store::Result<T>> + Send + 'static,
+    ) -> object_store::Result<T> {
+        let (sender, receiver) = mpsc::sync_channel(1);
+        self.threads.handle.spawn(async move {
+            let result = match timeout(REQUEST_LIMIT, work).await {
+                Ok(result) => result,
+                Err(_) => Err(failure(&format!("no answer within {REQUEST_LIMIT:?}"))),
+            };
+            // Nobody waits any more only when the waiting thread is gone.
+            let _ = sender.send(result);
+        });
+        let answer = receiver.recv();
+        answer.unwrap_or_else(|_| Err(failure("the request ended in a panic")))
+    }
+
+    /// Writes an object as a whole: replacing one that is there, or only where there is none.
+    pub(crate) fn put(
+        &self,
+        relative: &str,
+        content: Bytes,
+        mode: PutMode,
+    ) -> object_store::Result<()> {
+        let (path, client) = (self.path(relative)?, self.client());
+        self.run(async move {
+            let options = PutOptions::from(mode);
+            let payload = PutPayload::from_bytes(content);
+            client.put_opts(&path, payload, options).await.map(drop)
+        })
+    }
+
+    /// What went wrong with an object or folder, for people.
+    pub(crate) fn error(
+        &self,
+        action: &'static str,
+        relative: &str,
+        error: &object_store::Error,
+    ) -> StoreError {
+        let place = match relative {
+            "" => self.name.to_string(),
+            _ => format!("{}/{relative}", self.name),
+        };
+        StoreError::Bucket {
+            action,
+            place,
+            reason: explain(error),
+        }
+    }
+}
+
+impl Drop for IoThreads {
+    fn drop(&mut self) {
+        // The last clone may be dropped on a thread of another runtime, which must not wait.
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+fn failure(reason: &str) -> object_store::Error {
+    object_store::Error::Generic {
+        store: "bucket",
+        source: reason.into(),
+    }
+}
+
+/// Whether an answer "not found" is about the bucket, and says nothing about the object.
+pub(crate) fn is_bucket_missing(error: &object_store::Error) -> bool {
+    let text = error.to_string();
+    text.contains("NoSuchBucket") || text.contains("bucket does not exist")
+}
+
+/// The reason on one line, with what to do about it.
+pub(crate) fn explain(error: &object_store::Error) -> String {
+    let text = error.to_string();
+    let details = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let is_refused = matches!(
+        error,
+        object_store::Error::PermissionDenied { .. } | object_store::Error::Unauthenticated { .. }
+    );
+    let advice = if is_bucket_missing(error) {
+        "the bucket does not exist; create it or correct its name"
+    } else if is_refused || details.contains("InvalidAccessKeyId") {
+        "the credentials are wrong or lack the right to do this; check them"
+    } else if details.contains("error sending request") {
+        "it cannot be reached; check the endpoint and the network"
+    } else {
+        return details;
+    };
+    format!("{advice} ({details})")
+}
