@@ -1,5 +1,5 @@
-//! `--focus`, `--ignore`, `--hide`, `--show`, `--show-from`: filters, whose order among each other
-//! counts. Derived arguments would lose it.
+//! `--focus`, `--ignore`, `--hide`, `--show`, `--show-from`, `--tagfocus`, `--tagignore`, `--path`:
+//! filters, whose order among each other counts. Derived arguments would lose it.
 
 use candela_model::Filter;
 use candela_model::FilterKind;
@@ -75,7 +75,7 @@ impl Args for FilterArgs {
         FilterKind::ALL.into_iter().fold(command, |command, kind| {
             let argument = Arg::new(kind.name())
                 .long(flag_of(kind))
-                .value_name("REGEX")
+                .value_name(value_name_of(kind))
                 .help(help_of(kind))
                 .help_heading("Filters, applied in the order given")
                 .action(ArgAction::Append);
@@ -95,15 +95,28 @@ fn flag_of(kind: FilterKind) -> &'static str {
     }
 }
 
+fn value_name_of(kind: FilterKind) -> &'static str {
+    match kind {
+        FilterKind::TagFocus | FilterKind::TagIgnore => "[KEY=]REGEX",
+        FilterKind::Path => "FUNCTION",
+        _ => "REGEX",
+    }
+}
+
 fn help_of(kind: FilterKind) -> &'static str {
     match kind {
         FilterKind::Focus => {
-            "Only stacks with a frame that matches; fn: file: pkg: bin: kind: choose what of it"
+            "Only stacks with a frame that matches; fn: file: line: pkg: bin: kind: choose what of it"
         }
         FilterKind::Ignore => "Only stacks without a frame that matches",
         FilterKind::Hide => "Take frames that match out of the stacks",
         FilterKind::Show => "Take all other frames out of the stacks",
         FilterKind::ShowFrom => "Begin stacks at their first frame that matches",
+        FilterKind::TagFocus => {
+            "Only samples with a label, their own or their series', that matches: also KEY=1kb:1mb"
+        }
+        FilterKind::TagIgnore => "Only samples without a label that matches",
+        FilterKind::Path => "Only stacks that begin with this frame; repeated, the next one",
     }
 }
 

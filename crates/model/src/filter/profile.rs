@@ -3,20 +3,50 @@
 use hashbrown::HashMap;
 
 use super::Filters;
-use super::FrameTexts;
-use super::REFUSED;
+use super::TagValue;
+use super::Walk;
+use super::frame::FrameTexts;
+use super::path::PathFrame;
+use crate::ids::LabelSetId;
 use crate::ids::LocationId;
 use crate::ids::StackId;
 use crate::profile::Profile;
 use crate::symbols::SymbolTables;
 
 impl Filters {
-    /// Leaves the samples whose stacks count, with the frames that are shown. Where an inlined
-    /// function is taken out, its place keeps the others.
+    /// Leaves the samples whose tags and stacks count, with the frames that are shown. Where an
+    /// inlined function is taken out, its place keeps the others.
     pub fn apply_to_profile(&self, profile: &mut Profile) {
-        if self.is_empty() {
-            return;
+        if !self.keeps_samples() {
+            self.apply_tags(profile);
         }
+        if !self.keeps_stacks() {
+            self.apply_frames(profile);
+        }
+    }
+
+    /// A label of the series hides those of samples.
+    fn apply_tags(&self, profile: &mut Profile) {
+        let (strings, sets) = (&profile.symbols.strings, &profile.label_sets);
+        for series in &mut profile.series {
+            let labels = &series.labels;
+            let own = labels
+                .iter()
+                .map(|(key, value)| (key, TagValue::Text(value)));
+            let own = self.tag_matches(own);
+            let mut known: HashMap<LabelSetId, bool> = HashMap::new();
+            series.samples.retain(|sample| {
+                *known.entry(sample.label_set).or_insert_with(|| {
+                    let of_sample = sets.get(sample.label_set).iter();
+                    let of_sample = of_sample.map(|label| label.as_tag(strings));
+                    let visible = of_sample.filter(|(key, _)| labels.get(key).is_none());
+                    self.passes_tags(own | self.tag_matches(visible))
+                })
+            });
+        }
+    }
+
+    fn apply_frames(&self, profile: &mut Profile) {
         let locations = 0..profile.symbols.locations().len();
         let frames: Vec<Vec<u64>> = locations
             .map(|index| self.matches_of_lines(&profile.symbols, LocationId::from_index(index)))
@@ -40,28 +70,12 @@ impl Filters {
 
     /// For each function at a location, innermost first, the filters that it matches.
     fn matches_of_lines(&self, symbols: &SymbolTables, location: LocationId) -> Vec<u64> {
-        let place = symbols.location(location);
-        let text = |id| symbols.strings.get(id);
-        let binary = text(symbols.mapping(place.mapping).file);
         let lines = symbols.lines(location);
         if lines.is_empty() {
             let function = symbols.address_name(location);
-            return vec![self.matches(&FrameTexts {
-                function: &function,
-                file: "",
-                binary,
-                kind: place.kind,
-            })];
+            return vec![self.matches(&address_texts(symbols, location, &function))];
         }
-        let bits = lines.iter().map(|line| {
-            let function = symbols.function(line.function);
-            self.matches(&FrameTexts {
-                function: text(function.name),
-                file: text(function.file),
-                binary,
-                kind: place.kind,
-            })
-        });
+        let bits = (0..lines.len()).map(|line| self.matches(&line_texts(symbols, location, line)));
         bits.collect()
     }
 
@@ -74,25 +88,63 @@ impl Filters {
         parts: &mut LocationParts,
     ) -> Option<StackId> {
         let locations = profile.stacks.get(stack).to_vec();
-        let mut state = 0;
+        let mut walk = Walk::default();
         let mut kept_root_first: Vec<LocationId> = Vec::new();
         for &location in locations.iter().rev() {
             let matches = &frames[location.index()];
             // By line, innermost first as in the profile.
             let mut is_shown = vec![false; matches.len()];
-            for (shown, &bits) in is_shown.iter_mut().zip(matches).rev() {
-                (state, *shown) = self.step(state, bits);
+            for (line, &bits) in matches.iter().enumerate().rev() {
+                let symbols = &profile.symbols;
+                let is_frame = |wanted: &PathFrame| {
+                    if symbols.lines(location).is_empty() {
+                        let address = symbols.address_name(location);
+                        return wanted.is(&address_texts(symbols, location, &address));
+                    }
+                    wanted.is(&line_texts(symbols, location, line))
+                };
+                (walk, is_shown[line]) = self.step(walk, bits, is_frame);
             }
-            if state == REFUSED {
+            if walk.is_refused() {
                 return None;
             }
             kept_root_first.extend(parts.part_of(&mut profile.symbols, location, is_shown));
         }
-        if state != self.wanted_state() {
+        if !self.counts(walk) {
             return None;
         }
         kept_root_first.reverse();
         Some(profile.stacks.intern(&kept_root_first))
+    }
+}
+
+/// The texts of an address without symbols.
+fn address_texts<'a>(
+    symbols: &'a SymbolTables,
+    location: LocationId,
+    function: &'a str,
+) -> FrameTexts<'a> {
+    let place = symbols.location(location);
+    FrameTexts {
+        function,
+        file: "",
+        start_line: 0,
+        binary: symbols.strings.get(symbols.mapping(place.mapping).file),
+        kind: place.kind,
+    }
+}
+
+/// The texts of one of the functions at a location.
+fn line_texts(symbols: &SymbolTables, location: LocationId, line: usize) -> FrameTexts<'_> {
+    let place = symbols.location(location);
+    let function = symbols.function(symbols.lines(location)[line].function);
+    let text = |id| symbols.strings.get(id);
+    FrameTexts {
+        function: text(function.name),
+        file: text(function.file),
+        start_line: function.start_line,
+        binary: text(symbols.mapping(place.mapping).file),
+        kind: place.kind,
     }
 }
 
@@ -199,14 +251,18 @@ mod tests {
                 0..20,
             ),
             filters in prop::collection::vec(
-                (prop::sample::select(FilterKind::ALL.to_vec()), 0_u8..5),
+                (prop::sample::select(super::super::tests::FRAME_FILTERS.to_vec()), 0_u8..5),
                 0..4,
             ),
+            path in prop::collection::vec(0_u8..5, 0..3),
         ) {
-            let chain = filters
+            let filters_of_frames = filters
                 .iter()
-                .map(|(kind, name)| Filter::new(*kind, &format!("fn:^{name}$")).expect("a pattern"))
-                .collect();
+                .map(|(kind, name)| Filter::new(*kind, &format!("fn:^{name}$")).expect("a pattern"));
+            let filters_of_path = path
+                .iter()
+                .map(|name| Filter::new(FilterKind::Path, &name.to_string()).expect("a name"));
+            let chain = filters_of_frames.chain(filters_of_path).collect();
             let chain = Filters::new(chain).expect("few");
             let mut profile = profile(&stacks);
             let expected = lines(&chain.apply(tree_of(&profile)));

@@ -1,0 +1,148 @@
+//! What a pattern sees of a frame.
+
+use std::borrow::Cow;
+
+use regex::Regex;
+
+use super::FilterError;
+use super::FilterKind;
+use super::compiled;
+use crate::frame_kind::FrameKind;
+
+/// What of a frame a pattern is matched with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Field {
+    /// Name, file or binary.
+    Any,
+    Function,
+    File,
+    Line,
+    Package,
+    Binary,
+    Kind,
+}
+
+/// A pattern for frames.
+#[derive(Clone, Debug)]
+pub(super) struct FramePattern {
+    field: Field,
+    pattern: Regex,
+}
+
+/// What patterns are matched with.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct FrameTexts<'a> {
+    pub(super) function: &'a str,
+    pub(super) file: &'a str,
+    pub(super) start_line: u32,
+    pub(super) binary: &'a str,
+    pub(super) kind: FrameKind,
+}
+
+const PREFIXES: [(&str, Field); 6] = [
+    ("fn:", Field::Function),
+    ("file:", Field::File),
+    ("line:", Field::Line),
+    ("pkg:", Field::Package),
+    ("bin:", Field::Binary),
+    ("kind:", Field::Kind),
+];
+
+impl FramePattern {
+    pub(super) fn new(kind: FilterKind, text: &str) -> Result<Self, FilterError> {
+        let chosen = PREFIXES
+            .iter()
+            .find_map(|&(prefix, field)| Some((field, text.strip_prefix(prefix)?)));
+        let (field, pattern) = chosen.unwrap_or((Field::Any, text));
+        Ok(Self {
+            field,
+            pattern: compiled(kind, text, pattern)?,
+        })
+    }
+
+    pub(super) fn matches(&self, frame: &FrameTexts<'_>) -> bool {
+        let is_match = |text: &str| self.pattern.is_match(text);
+        match self.field {
+            Field::Any => [frame.function, frame.file, frame.binary]
+                .into_iter()
+                .any(is_match),
+            Field::Function => is_match(frame.function),
+            Field::File => is_match(frame.file),
+            Field::Line => is_match(&frame.line()),
+            Field::Package => is_match(package_of(frame.function)),
+            Field::Binary => is_match(frame.binary),
+            Field::Kind => is_match(frame.kind.as_str()),
+        }
+    }
+}
+
+impl FrameTexts<'_> {
+    /// Where the function begins, `main.c:12`: all lines of a function are one frame.
+    fn line(&self) -> Cow<'_, str> {
+        if self.start_line == 0 {
+            return Cow::Borrowed(self.file);
+        }
+        Cow::Owned(format!("{}:{}", self.file, self.start_line))
+    }
+}
+
+/// The package or namespace of a function: what is before its last separator, in the notation of
+/// Go (`net/http.(*Server).Serve`), of C++ and Rust (`std::io::read`) or of Java
+/// (`java.util.List.add`, where the class is part of it).
+fn package_of(name: &str) -> &str {
+    let name = name.split(['(', '<']).next().unwrap_or(name);
+    if let Some((package, _)) = name.rsplit_once("::") {
+        return package;
+    }
+    match name.rfind('/') {
+        // Go: the path may have dots, the rest begins at the first one behind it.
+        Some(slash) => match name[slash..].find('.') {
+            Some(dot) => &name[..slash + dot],
+            None => name,
+        },
+        None => name
+            .trim_end_matches('.')
+            .rsplit_once('.')
+            .map_or("", |(package, _)| package),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packages_of_several_languages() {
+        let packages = [
+            ("net/http.(*Server).Serve", "net/http"),
+            ("github.com/a/b.v2.Run", "github.com/a/b"),
+            ("runtime.mallocgc", "runtime"),
+            ("std::io::Read::read", "std::io::Read"),
+            ("std::vector<a::b>::push", "std"),
+            ("java.util.List.add", "java.util.List"),
+            ("malloc", ""),
+        ];
+        for (name, package) in packages {
+            assert_eq!(package_of(name), package, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_line_is_where_the_function_begins() {
+        let frame = |start_line| FrameTexts {
+            function: "f",
+            file: "main.c",
+            start_line,
+            binary: "",
+            kind: FrameKind::Native,
+        };
+        let is_match = |text: &str, start_line| {
+            let pattern = FramePattern::new(FilterKind::Focus, text).expect("a pattern");
+            pattern.matches(&frame(start_line))
+        };
+        assert!(is_match("line:^main.c:12$", 12));
+        assert!(!is_match("line:^main.c:12$", 123));
+        assert!(is_match("line:^main.c$", 0));
+        assert!(!is_match("main.c:12", 12), "only where it is asked for");
+    }
+}
