@@ -56,6 +56,21 @@ impl BuildId {
         Self::Hash(id)
     }
 
+    /// The GNU build id of these hexadecimal digits; `None` when they are none.
+    pub fn from_gnu_hex(digits: &str) -> Option<Self> {
+        let is_hex = digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+        if !is_hex || digits.is_empty() || digits.len() > 2 * LONGEST_BUILD_ID {
+            return None;
+        }
+        let (pairs, rest) = digits.as_bytes().as_chunks::<2>();
+        let value = |digit: u8| char::from(digit).to_digit(16).map(|value| value as u8);
+        let bytes: Option<Vec<u8>> = pairs
+            .iter()
+            .map(|[high, low]| Some(value(*high)? << 4 | value(*low)?))
+            .collect();
+        rest.is_empty().then_some(Self::Gnu(bytes?.into()))
+    }
+
     /// The lower-case hexadecimal digits of a GNU build id, as debuginfod and `.build-id`
     /// directories use them.
     pub fn gnu_hex(&self) -> Option<String> {
@@ -127,7 +142,7 @@ fn go_build_id<'data, Header: FileHeader>(elf: &ElfFile<'data, Header>) -> Optio
     std::str::from_utf8(id).ok()
 }
 
-fn hex(bytes: &[u8]) -> String {
+pub(crate) fn hex(bytes: &[u8]) -> String {
     let mut digits = String::with_capacity(bytes.len() * 2);
     for byte in bytes {
         write!(digits, "{byte:02x}").expect("writing to a String cannot fail");
@@ -164,6 +179,22 @@ mod tests {
         middle[10_000] = 1;
         assert_eq!(BuildId::hash_of(&middle), reference);
         assert_ne!(BuildId::hash_of(&base[1..]), reference);
+    }
+
+    #[test]
+    fn hexadecimal_digits_are_a_gnu_id() {
+        let id = BuildId::from_gnu_hex("00aBff").expect("six digits");
+        assert_eq!(id, BuildId::Gnu(Box::new([0x00, 0xab, 0xff])));
+        assert_eq!(id.to_string(), "00abff");
+        for text in [
+            "",
+            "abc",
+            "0g",
+            "go/text",
+            &"00".repeat(LONGEST_BUILD_ID + 1),
+        ] {
+            assert_eq!(BuildId::from_gnu_hex(text), None, "{text}");
+        }
     }
 
     #[test]

@@ -112,16 +112,12 @@ impl Entry {
     /// or that was cut short, as by `cp` over it, or the search for debug files can only go better
     /// from another root directory.
     fn is_outdone_by(&self, contents: Contents) -> bool {
-        if richness(contents) > richness(self.contents) {
+        if contents.richness() > self.contents.richness() {
             return true;
         }
         let held = self.symbolizer.as_deref();
         held.is_some_and(|held| held.object().has_lost_pages() || has_lost_its_root(held))
     }
-}
-
-fn richness(contents: Contents) -> (bool, bool, bool) {
-    (contents.dwarf, contents.symtab, contents.mini_debug_info)
 }
 
 /// Whether the process is gone in whose root directory debug files were searched in vain. The look

@@ -80,6 +80,25 @@ impl DebugFileSearch {
         })
     }
 
+    /// The debug file with this build id in the directories of the host. As with
+    /// [`find`](Self::find), the first with DWARF wins.
+    pub fn find_build_id(&self, id: &BuildId) -> Option<Arc<ObjectFile>> {
+        let mut without_dwarf = None;
+        for directory in &self.directories {
+            let Some(found) = open(Path::new("/"), &build_id_path(directory, id)?) else {
+                continue;
+            };
+            if found.build_id() != id {
+                continue;
+            }
+            if found.contents().dwarf {
+                return Some(found);
+            }
+            without_dwarf.get_or_insert(found);
+        }
+        without_dwarf
+    }
+
     fn by_build_id(&self, object: &ObjectFile, root: &Path) -> Option<Arc<ObjectFile>> {
         self.directories.iter().find_map(|directory| {
             let found = open(root, &build_id_path(directory, object.build_id())?)?;
@@ -137,7 +156,7 @@ pub(crate) fn supplement_link(debug_file: &ObjectFile) -> Option<(PathBuf, Build
 }
 
 /// `DIRECTORY/.build-id/ab/cdef….debug`.
-fn build_id_path(directory: &Path, id: &BuildId) -> Option<PathBuf> {
+pub(crate) fn build_id_path(directory: &Path, id: &BuildId) -> Option<PathBuf> {
     let digits = id.gnu_hex()?;
     let (first, rest) = digits.split_at_checked(2)?;
     Some(

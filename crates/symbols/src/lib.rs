@@ -33,6 +33,7 @@
 //! # }
 //! ```
 
+mod archive;
 pub mod build_id;
 mod cache;
 mod debug_files;
@@ -55,6 +56,9 @@ mod symbol_table;
 mod symbolizer;
 pub mod vdso;
 
+pub use archive::{
+    Accepted, ArchiveError, ArchiveLimits, ArchivedFile, IncomingFile, SymbolArchive,
+};
 pub use build_id::BuildId;
 pub use cache::{SymbolCache, SymbolCacheOptions, SymbolCacheStats};
 pub use debug_files::DebugFileSearch;
@@ -65,5 +69,5 @@ pub use kallsyms::{KernelSymbol, KernelSymbols};
 pub use object_file::{Contents, FileKey, ObjectFile};
 pub use perf_map::{JitSymbol, PerfMap, PerfMapReader};
 pub use rooted::open_in_root;
-pub use segments::LoadSegment;
+pub use segments::{LoadSegment, MappedRange};
 pub use symbolizer::{Symbolizer, SymbolizerOptions};

@@ -3,7 +3,7 @@
 use crate::build_id::BuildId;
 use crate::error::Error;
 use crate::mapped_file::MappedFile;
-use crate::segments::{self, LoadSegment};
+use crate::segments::{self, LoadSegment, MappedRange};
 use object::read::elf::{ElfFile, FileHeader};
 use object::{CompressionFormat, Object, ObjectSection};
 use std::borrow::Cow;
@@ -49,6 +49,25 @@ pub struct Contents {
     pub mini_debug_info: bool,
     /// Built by Go's toolchain: a pclntab, a Go build id or Go's build information.
     pub go: bool,
+}
+
+impl Contents {
+    /// How much can be named with it, by the order in which sources are trusted.
+    pub fn richness(self) -> (bool, bool, bool, bool) {
+        (self.dwarf, self.symtab, self.mini_debug_info, self.go)
+    }
+
+    /// The words for what is there, the most trusted first.
+    pub fn names(self) -> Vec<&'static str> {
+        let names = [
+            (self.dwarf, "dwarf"),
+            (self.symtab, "symtab"),
+            (self.mini_debug_info, "mini_debug_info"),
+            (self.go, "go"),
+        ];
+        let present = names.into_iter().filter(|(is_present, _)| *is_present);
+        present.map(|(_, name)| name).collect()
+    }
 }
 
 /// An ELF file, mapped or held in memory, with everything that is cheap to know about it.
@@ -170,6 +189,13 @@ impl ObjectFile {
     /// of all segments.
     pub fn elf_address(&self, file_offset: u64) -> Option<u64> {
         segments::address_of(&self.segments, file_offset)
+    }
+
+    /// The address as linked of code at `address` of a profile whose mapping is `range`, whichever
+    /// kind of address its profiler writes; `None` where that is not in the object's code. A
+    /// separate debug file will do.
+    pub fn linked_address(&self, address: u64, range: MappedRange) -> Option<u64> {
+        segments::linked_address(&self.segments, address, range)
     }
 
     /// Where the byte at `elf_address` lies in the file; `None` outside of all segments and in

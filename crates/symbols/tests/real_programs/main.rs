@@ -3,6 +3,7 @@
 
 #![expect(clippy::print_stderr, reason = "a skipped test says why")]
 
+mod archive;
 mod cache;
 mod compare;
 mod debug_files;
