@@ -6,13 +6,16 @@ use std::sync::atomic::Ordering;
 
 use candela_store::Clock;
 
+use crate::cancellation::Cancellation;
 use crate::error::QueryError;
 use crate::query::Budget;
+use crate::query::Query;
 
 /// What a running query has used.
 #[derive(Debug)]
 pub(crate) struct Meter {
     budget: Budget,
+    cancellation: Cancellation,
     clock: Arc<dyn Clock>,
     started_ns: i64,
     bytes: AtomicU64,
@@ -27,9 +30,10 @@ pub(crate) struct Held<'a> {
 }
 
 impl Meter {
-    pub(crate) fn start(budget: Budget, clock: Arc<dyn Clock>) -> Self {
+    pub(crate) fn start(query: &Query, clock: Arc<dyn Clock>) -> Self {
         Self {
-            budget,
+            budget: query.budget,
+            cancellation: query.cancellation.clone(),
             started_ns: clock.monotonic_ns(),
             clock,
             bytes: AtomicU64::new(0),
@@ -60,8 +64,18 @@ impl Meter {
         Ok(held)
     }
 
-    /// Looks at the clock.
+    /// Whether anybody waits for the answer. It costs next to nothing.
+    #[inline]
+    pub(crate) fn check_cancelled(&self) -> Result<(), QueryError> {
+        if self.cancellation.is_cancelled() {
+            return Err(QueryError::Cancelled);
+        }
+        Ok(())
+    }
+
+    /// The same, and looks at the clock.
     pub(crate) fn check_time(&self) -> Result<(), QueryError> {
+        self.check_cancelled()?;
         let elapsed_ns = self.clock.monotonic_ns().saturating_sub(self.started_ns);
         let allowed = u64::try_from(self.budget.max_time.as_nanos()).unwrap_or(u64::MAX);
         within(
@@ -114,11 +128,9 @@ mod tests {
 
     #[test]
     fn what_is_given_back_may_be_taken_again() {
-        let budget = Budget {
-            max_memory: 100,
-            ..Budget::default()
-        };
-        let meter = Meter::start(budget, Arc::new(ManualClock::at(0)));
+        let mut query = Query::new("t");
+        query.budget.max_memory = 100;
+        let meter = Meter::start(&query, Arc::new(ManualClock::at(0)));
         meter.allocate(40).expect("40 of 100");
         for _ in 0..3 {
             let mut held = meter.hold(50).expect("90 of 100");

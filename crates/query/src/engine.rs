@@ -1,5 +1,7 @@
 //! The engine: one handle for all questions.
 
+use std::sync::Arc;
+
 use candela_store::BlockError;
 use candela_store::Snapshot;
 use candela_store::Store;
@@ -9,15 +11,19 @@ use crate::budget::Meter;
 use crate::error::Failure;
 use crate::error::QueryError;
 use crate::hint::hint;
+use crate::kept::CacheStatus;
+use crate::kept::Kept;
 use crate::plan::Plan;
 use crate::plan::SourcePlan;
 use crate::plan::available_types;
 use crate::plan::plan;
 use crate::plan::resolve_type;
+use crate::query::Aggregation;
 use crate::query::Answer;
 use crate::query::Query;
 use crate::sources::Source;
 use crate::sources::sources;
+use crate::stack_filter::counting_stacks;
 use crate::taken::Taken;
 
 /// Answers queries over a store. Calls block for as long as they compute, so an async caller puts
@@ -25,6 +31,7 @@ use crate::taken::Taken;
 #[derive(Clone, Debug)]
 pub struct Engine {
     pub(crate) store: Store,
+    pub(crate) kept: Arc<Kept>,
 }
 
 /// What a query reads: its sources, and what is wrong with the rest.
@@ -37,16 +44,33 @@ pub(crate) struct Loaded {
 }
 
 impl Engine {
-    /// An engine over this store.
+    /// An engine over this store that computes everything anew.
     #[must_use]
     pub fn new(store: Store) -> Self {
-        Self { store }
+        Self::with_cache(store, 0)
+    }
+
+    /// An engine that keeps so many bytes of sums of blocks for later queries. Answers are the
+    /// same: blocks never change, and what is not in blocks yet is always added up anew.
+    #[must_use]
+    pub fn with_cache(store: Store, max_bytes: u64) -> Self {
+        Self {
+            store,
+            kept: Arc::new(Kept::new(max_bytes)),
+        }
+    }
+
+    /// What the cache of sums has done so far.
+    #[must_use]
+    pub fn cache_status(&self) -> CacheStatus {
+        self.kept.forget_gone();
+        self.kept.status()
     }
 
     /// The sources of a range, and a meter that has started to run.
     pub(crate) fn load(&self, query: &Query, range: TimeRange) -> Result<Loaded, QueryError> {
         check_range(query.range)?;
-        let meter = Meter::start(query.budget, self.store.clock());
+        let meter = Meter::start(query, self.store.clock());
         let snapshot: Snapshot = self.store.snapshot(&query.tenant, range)?;
         let left_out = snapshot
             .quarantined
@@ -68,17 +92,76 @@ impl Engine {
     /// The runs of the type that the query's pattern stands for.
     pub(crate) fn plan(&self, query: &Query, loaded: &mut Loaded) -> Result<Plan, QueryError> {
         let (sources, meter) = (&loaded.sources, &loaded.meter);
-        let available = available_types(sources, &query.selector, query.range, meter)?;
+        let available = available_types(sources, query, query.range, meter)?;
         let Some(profile_type) = resolve_type(&query.profile_type, &available)? else {
             return Ok(Plan::default());
         };
-        let planned = plan(sources, &query.selector, &profile_type, query.range, meter);
+        let planned = plan(sources, query, &profile_type, query.range, meter);
         let plan = self.or_leave_out(planned, &mut loaded.left_out)?;
         let plan = plan.unwrap_or_default();
         for error in &plan.failed {
             self.leave_out(&mut loaded.left_out, error);
         }
         Ok(plan)
+    }
+
+    /// The plan of a query for one value a stack.
+    pub(crate) fn plan_of_stacks(
+        &self,
+        query: &Query,
+        loaded: &mut Loaded,
+    ) -> Result<Plan, QueryError> {
+        let mut plan = self.plan(query, loaded)?;
+        match plan.aggregation(query) {
+            Aggregation::Sum | Aggregation::Average => {}
+            Aggregation::Last => plan.keep_last(),
+            other => {
+                return Err(QueryError::BadRequest(format!(
+                    "aggregation {} is one of lines over time; ask for sum, avg or last",
+                    other.name()
+                )));
+            }
+        }
+        Ok(plan)
+    }
+
+    /// The plan of a query for values of profiles: filters of frames choose samples by their stacks.
+    pub(crate) fn plan_of_values(
+        &self,
+        query: &Query,
+        loaded: &mut Loaded,
+    ) -> Result<Plan, QueryError> {
+        let mut plan = self.plan(query, loaded)?;
+        self.take_counting_stacks(query, &mut plan, loaded)?;
+        Ok(plan)
+    }
+
+    /// Leaves the stacks that pass the filters of frames.
+    pub(crate) fn take_counting_stacks(
+        &self,
+        query: &Query,
+        plan: &mut Plan,
+        loaded: &mut Loaded,
+    ) -> Result<(), QueryError> {
+        if query.filters.keeps_stacks() {
+            return Ok(());
+        }
+        let mut readable = Vec::with_capacity(plan.sources.len());
+        for mut part in std::mem::take(&mut plan.sources) {
+            let source = &loaded.sources[part.source];
+            let stacks = counting_stacks(source, &query.filters, &loaded.meter);
+            let Some(stacks) = self.or_leave_out(stacks, &mut loaded.left_out)? else {
+                continue;
+            };
+            loaded.meter.allocate(stacks.len())?;
+            let stacks = Arc::new(stacks);
+            for run in &mut part.runs {
+                run.stacks = Some(Arc::clone(&stacks));
+            }
+            readable.push(part);
+        }
+        plan.sources = readable;
+        Ok(())
     }
 
     /// Does `work` for each source of a plan; blocks that cannot be read are left out.

@@ -21,6 +21,9 @@ pub enum QueryError {
         /// How much it would take, or took so far.
         needed: u64,
     },
+    /// Nobody waits for the answer any more.
+    #[error("the query was cancelled: nobody waits for its answer")]
+    Cancelled,
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),

@@ -16,15 +16,17 @@ use crate::error::Failure;
 use crate::error::QueryError;
 use crate::function_tree::FunctionTree;
 use crate::plan::Plan;
+use crate::query::Aggregation;
 use crate::query::Answer;
 use crate::query::Query;
 use crate::sources::SourceData;
 use crate::sums::Amount;
 use crate::sums::StackSums;
-use crate::sums::sum_by_stack;
 use crate::taken::Taken;
 use crate::trie::Trie;
 
+/// What to say when there are stacks and all are filtered out.
+pub(crate) const NO_STACK_PASSES: &str = "there are stacks, but none passes the filters";
 /// Not mapped yet.
 const UNKNOWN: u32 = u32::MAX;
 /// Bytes that a node takes in a finished tree and while it is made.
@@ -42,10 +44,10 @@ pub(crate) trait Rounded: Amount {
 
 /// The stacks of a block by function. It depends on the block alone, so it is kept with its tables.
 #[derive(Debug)]
-struct BlockFunctions {
-    tree: FunctionTree,
+pub(crate) struct BlockFunctions {
+    pub(crate) tree: FunctionTree,
     /// For each stack id the node at which it ends.
-    node_of_stack: Vec<u32>,
+    pub(crate) node_of_stack: Vec<u32>,
 }
 
 /// The stacks of several sources in one tree.
@@ -92,29 +94,32 @@ impl Engine {
     /// When the type is ambiguous or unknown, the range is none, or the budget is spent.
     pub fn flame_tree(&self, query: &Query) -> Result<Answer<FlameTree>, QueryError> {
         let mut loaded = self.load(query, query.range)?;
-        let plan = self.plan(query, &mut loaded)?;
-        let (tree, taken) = if plan.is_gauge() {
-            self.fold::<f64>(&plan, &mut loaded)?
-        } else {
-            self.fold::<i64>(&plan, &mut loaded)?
+        let plan = self.plan_of_stacks(query, &mut loaded)?;
+        let weights = weights(&plan, plan.aggregation(query));
+        let (tree, taken) = match &weights {
+            Some(weights) => self.fold::<f64>(&plan, weights, &mut loaded)?,
+            None => self.fold::<i64>(&plan, &[], &mut loaded)?,
         };
+        loaded.meter.check_time()?;
         let tree = query.filters.apply(tree);
-        self.answer(query, &loaded, &plan, taken, tree)
+        let is_empty = tree.is_empty();
+        let answer = self.answer(query, &loaded, &plan, taken, tree)?;
+        Ok(answer.with_hint_if(is_empty, NO_STACK_PASSES))
     }
 
     fn fold<A: Rounded>(
         &self,
         plan: &Plan,
+        weights: &[f64],
         loaded: &mut Loaded,
     ) -> Result<(FlameTree, Taken), QueryError> {
-        let weights = weights(plan);
         let is_only = plan.sources.len() == 1;
         let mut only_tree = None;
         let mut fold = Fold::<A>::new();
         let mut taken = Taken::default();
         self.for_each_source(plan, loaded, |source, part, meter| {
-            let summed = sum_by_stack::<A>(source, &part.runs, false, &weights, meter)?;
-            let sums = &summed.sums;
+            let summed = self.sums_by_stack::<A>(source, &part.runs, false, weights, meter)?;
+            let sums = summed.sums();
             match &source.data {
                 SourceData::Head(view) => fold.add_head(view, sums, meter)?,
                 SourceData::Block(block) => {
@@ -126,7 +131,7 @@ impl Engine {
                     }
                 }
             }
-            taken.add_all(summed.taken);
+            taken.add_all(summed.taken());
             Ok(())
         })?;
         let tree = match only_tree {
@@ -137,20 +142,18 @@ impl Engine {
     }
 }
 
-/// By series what each value counts: 1, or for gauges the inverse of the number of profiles.
-pub(crate) fn weights(plan: &Plan) -> Vec<f64> {
-    if !plan.is_gauge() {
-        return vec![1.0; plan.series.len()];
+/// By series what each value counts in a mean: the inverse of the number of profiles. `None` where
+/// all count as they are.
+pub(crate) fn weights(plan: &Plan, aggregation: Aggregation) -> Option<Vec<f64>> {
+    if aggregation != Aggregation::Average {
+        return None;
     }
-    let counts = plan.profile_counts();
-    counts
-        .into_iter()
-        .map(|count| 1.0 / f64::from(count))
-        .collect()
+    let counts = plan.profile_counts().into_iter();
+    Some(counts.map(|count| 1.0 / f64::from(count)).collect())
 }
 
 impl BlockFunctions {
-    fn of(block: &Block, meter: &Meter) -> Result<Arc<Self>, Failure> {
+    pub(crate) fn of(block: &Block, meter: &Meter) -> Result<Arc<Self>, Failure> {
         block.derived("functions", || {
             let (stacks, table) = (block.stacks()?, block.locations()?);
             let count = stacks.parents.len();
@@ -332,20 +335,20 @@ fn used_nodes<A: Amount>(values: &[A], parent_of: impl Fn(usize) -> usize) -> Ve
 }
 
 /// The frames of locations, each interned once.
-struct FrameMap<'a> {
+pub(crate) struct FrameMap<'a> {
     table: &'a LocationTable,
     known: Vec<u32>,
 }
 
 impl<'a> FrameMap<'a> {
-    fn new(table: &'a LocationTable) -> Self {
+    pub(crate) fn new(table: &'a LocationTable) -> Self {
         Self {
             table,
             known: vec![UNKNOWN; table.len()],
         }
     }
 
-    fn frame(&mut self, frames: &mut FrameTable, location: u32) -> FrameId {
+    pub(crate) fn frame(&mut self, frames: &mut FrameTable, location: u32) -> FrameId {
         let slot = &mut self.known[location as usize];
         if *slot == UNKNOWN {
             let row = self.table.get(location);

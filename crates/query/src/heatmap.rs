@@ -7,7 +7,6 @@ use crate::error::QueryError;
 use crate::plan::Run;
 use crate::query::Answer;
 use crate::query::Query;
-use crate::run_sums::totals_of_runs;
 use crate::series::SeriesOptions;
 use crate::series::step_of;
 use crate::series::step_start;
@@ -69,7 +68,7 @@ impl Engine {
             )));
         }
         let mut loaded = self.load(query, query.range)?;
-        let plan = self.plan(query, &mut loaded)?;
+        let plan = self.plan_of_values(query, &mut loaded)?;
         let steps = SeriesOptions {
             step_ns: options.step_ns,
             ..SeriesOptions::default()
@@ -79,7 +78,7 @@ impl Engine {
         let mut values: Vec<(i64, f64)> = Vec::new();
         let mut taken = Taken::default();
         self.for_each_source(&plan, &mut loaded, |source, part, meter| {
-            let (totals, of_source) = totals_of_runs(source, &part.runs, meter)?;
+            let (totals, of_source) = self.totals_of_runs(source, &part.runs, meter)?;
             meter.allocate(totals.len() * VALUE_BYTES)?;
             taken.add_all(of_source);
             for (run, total) in part.runs.iter().zip(totals) {

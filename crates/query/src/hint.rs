@@ -67,9 +67,14 @@ pub(crate) fn hint(query: &Query, sources: &[Source], meter: &Meter) -> Result<S
             ));
         }
     }
-    let matching = available_types(sources, &query.selector, query.range, meter)?;
+    let matching = available_types(sources, query, query.range, meter)?;
     if matching.is_empty() || resolve_profile_type(&query.profile_type, &matching).is_ok() {
-        return Ok("each matcher matches something, but nothing matches all".to_owned());
+        let reason = if query.filters.keeps_samples() {
+            "each matcher matches something, but nothing matches all"
+        } else {
+            "there are samples, but none has labels that pass tagfocus and tagignore"
+        };
+        return Ok(reason.to_owned());
     }
     Ok(format!(
         "no profiles of type {} here; there are {}",

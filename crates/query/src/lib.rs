@@ -41,7 +41,9 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod block_sums;
 mod budget;
+mod cancellation;
 mod columns;
 mod engine;
 mod error;
@@ -49,6 +51,7 @@ mod flame;
 mod function_tree;
 mod heatmap;
 mod hint;
+mod kept;
 mod matching;
 mod merge;
 mod names;
@@ -59,20 +62,26 @@ mod run_sums;
 mod series;
 mod services;
 mod sources;
+mod stack_filter;
+mod step_values;
 mod sums;
 mod taken;
 mod trie;
 
+pub use crate::cancellation::CancelOnDrop;
+pub use crate::cancellation::Cancellation;
 pub use crate::engine::Engine;
 pub use crate::error::QueryError;
 pub use crate::heatmap::Heatmap;
 pub use crate::heatmap::HeatmapColumn;
 pub use crate::heatmap::HeatmapOptions;
+pub use crate::kept::CacheStatus;
+pub use crate::query::Aggregation;
 pub use crate::query::Answer;
 pub use crate::query::Budget;
 pub use crate::query::Query;
-pub use crate::series::Aggregation;
 pub use crate::series::LabeledPoints;
+pub use crate::series::PointValue;
 pub use crate::series::SeriesOptions;
 pub use crate::series::SeriesTable;
 pub use crate::services::SPARKLINE_BUCKETS;

@@ -7,10 +7,13 @@ use candela_model::LabelValue;
 use candela_model::Labels;
 use candela_model::MatchOperator;
 use candela_model::SampleLabel;
-use candela_model::Selector;
 use candela_model::StringTable;
+use candela_model::TagMatches;
+use candela_model::TagValue;
+use candela_model::TagVerdict;
 
 use crate::error::Failure;
+use crate::query::Query;
 use crate::sources::Source;
 use crate::sources::SourceData;
 
@@ -24,8 +27,23 @@ pub(crate) enum SeriesMatch {
     NoneHere,
     /// All of them.
     All,
-    /// Those whose own labels pass the matchers at these positions.
-    BySample(Vec<usize>),
+    /// Those whose own labels pass.
+    BySample(SampleTest),
+}
+
+/// What is left to the labels of the samples of a series.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct SampleTest {
+    /// Positions of matchers of the selector.
+    matchers: Vec<usize>,
+    tags: Option<TagTest>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct TagTest {
+    of_series: TagMatches,
+    /// Labels of samples that labels of the series hide.
+    hidden: Vec<String>,
 }
 
 impl SeriesMatch {
@@ -56,44 +74,94 @@ impl SampleLabels<'_> {
 /// What a selector says about the series with these labels. A series label wins over sample labels
 /// of its name, so only matchers of absent labels are left to the samples.
 pub(crate) fn match_series(
-    selector: &Selector,
+    query: &Query,
     labels: &Labels,
     sample_labels: &[String],
 ) -> SeriesMatch {
-    let mut left = Vec::new();
+    let mut matchers = Vec::new();
     let mut is_none_here = false;
-    for (position, matcher) in selector.matchers().iter().enumerate() {
+    for (position, matcher) in query.selector.matchers().iter().enumerate() {
         match labels.get(matcher.name()) {
             Some(value) if matcher.matches(value) => {}
             Some(_) => return SeriesMatch::No,
-            None if sample_labels.iter().any(|name| name == matcher.name()) => left.push(position),
+            None if sample_labels.iter().any(|name| name == matcher.name()) => {
+                matchers.push(position);
+            }
             None if matcher.matches("") => {}
             None => is_none_here = true,
         }
     }
+    let tags = match match_tags(query, labels, sample_labels) {
+        Ok(tags) => tags,
+        Err(SeriesMatch::No) => return SeriesMatch::No,
+        Err(_) => {
+            is_none_here = true;
+            None
+        }
+    };
     if is_none_here {
         SeriesMatch::NoneHere
-    } else if left.is_empty() {
+    } else if matchers.is_empty() && tags.is_none() {
         SeriesMatch::All
     } else {
-        SeriesMatch::BySample(left)
+        SeriesMatch::BySample(SampleTest { matchers, tags })
     }
 }
 
-/// For each label set of a source whether it passes the matchers at these positions.
+/// What the tag filters leave to the samples, `None` for nothing; or that none of these passes.
+fn match_tags(
+    query: &Query,
+    labels: &Labels,
+    sample_labels: &[String],
+) -> Result<Option<TagTest>, SeriesMatch> {
+    if query.filters.keeps_samples() {
+        return Ok(None);
+    }
+    let tags = labels.iter();
+    let tags = tags.map(|(key, value)| (key, TagValue::Text(value)));
+    let of_series = query.filters.tag_matches(tags);
+    let is_hidden = |name: &&String| labels.get(name).is_some();
+    match query.filters.tag_verdict(of_series) {
+        TagVerdict::None => Err(SeriesMatch::No),
+        TagVerdict::All => Ok(None),
+        TagVerdict::BySample if sample_labels.iter().all(|name| is_hidden(&name)) => {
+            if query.filters.passes_tags(of_series) {
+                Ok(None)
+            } else {
+                Err(SeriesMatch::NoneHere)
+            }
+        }
+        TagVerdict::BySample => Ok(Some(TagTest {
+            of_series,
+            hidden: sample_labels.iter().filter(is_hidden).cloned().collect(),
+        })),
+    }
+}
+
+/// For each label set of a source whether its samples pass.
 pub(crate) fn matching_sets(
-    selector: &Selector,
-    positions: &[usize],
+    query: &Query,
+    test: &SampleTest,
     labels: &SampleLabels<'_>,
 ) -> Vec<bool> {
+    let matchers = query.selector.matchers();
+    let passes = |set: &[SampleLabel]| {
+        let mut positions = test.matchers.iter();
+        let is_selected =
+            positions.all(|&position| set_matches(&matchers[position], set, labels.strings));
+        let mut tags = test.tags.iter();
+        is_selected && tags.all(|test| set_passes(query, test, set, labels.strings))
+    };
     (0..labels.sets.len())
-        .map(|index| {
-            let set = labels.sets.get(LabelSetId::from_index(index));
-            positions
-                .iter()
-                .all(|&position| set_matches(&selector.matchers()[position], set, labels.strings))
-        })
+        .map(|index| passes(labels.sets.get(LabelSetId::from_index(index))))
         .collect()
+}
+
+fn set_passes(query: &Query, test: &TagTest, set: &[SampleLabel], strings: &StringTable) -> bool {
+    let tags = set.iter().map(|label| label.as_tag(strings));
+    let visible = tags.filter(|(key, _)| !test.hidden.iter().any(|hidden| hidden == key));
+    let of_sample = query.filters.tag_matches(visible);
+    query.filters.passes_tags(test.of_series | of_sample)
 }
 
 /// A label may stand in a set more than once; one value that is wanted is enough, and one that is

@@ -20,6 +20,7 @@ use crate::budget::Meter;
 use crate::engine::Engine;
 use crate::error::Failure;
 use crate::error::QueryError;
+use crate::flame::NO_STACK_PASSES;
 use crate::flame::Rounded;
 use crate::flame::weights;
 use crate::matching::SampleLabels;
@@ -29,7 +30,6 @@ use crate::query::Query;
 use crate::sources::Source;
 use crate::sources::SourceData;
 use crate::sums::StackSums;
-use crate::sums::sum_by_stack;
 use crate::taken::Taken;
 
 /// Stacks of a head that are translated while its tables are held.
@@ -72,23 +72,22 @@ impl Engine {
     /// As [`Engine::flame_tree`].
     pub fn profile(&self, query: &Query) -> Result<Answer<Profile>, QueryError> {
         let mut loaded = self.load(query, query.range)?;
-        let plan = self.plan(query, &mut loaded)?;
-        let weights = weights(&plan);
-        let is_gauge = plan.is_gauge();
+        let plan = self.plan_of_stacks(query, &mut loaded)?;
+        let weights = weights(&plan, plan.aggregation(query));
         let mut merge = Merge::default();
         let mut taken = Taken::default();
         self.for_each_source(&plan, &mut loaded, |source, part, meter| {
             let before = merge.bytes();
-            if is_gauge {
-                let summed = sum_by_stack::<f64>(source, &part.runs, true, &weights, meter)?;
-                taken.add_all(summed.taken);
-                merge.add(source, &summed.sums, meter, |merge, key, sum| {
+            if let Some(weights) = &weights {
+                let summed = self.sums_by_stack::<f64>(source, &part.runs, true, weights, meter)?;
+                taken.add_all(summed.taken());
+                merge.add(source, summed.sums(), meter, |merge, key, sum| {
                     *merge.sums.entry(key).or_default() += sum;
                 })?;
             } else {
-                let summed = sum_by_stack::<i64>(source, &part.runs, true, &weights, meter)?;
-                taken.add_all(summed.taken);
-                merge.add(source, &summed.sums, meter, |merge, key, sum| {
+                let summed = self.sums_by_stack::<i64>(source, &part.runs, true, &[], meter)?;
+                taken.add_all(summed.taken());
+                merge.add(source, summed.sums(), meter, |merge, key, sum| {
                     let total = merge.exact.entry(key).or_default();
                     *total = total.saturating_add(sum);
                 })?;
@@ -97,8 +96,10 @@ impl Engine {
             Ok(())
         })?;
         let mut profile = merge.finish(&plan);
-        query.filters.apply_to_profile(&mut profile);
-        self.answer(query, &loaded, &plan, taken, profile)
+        query.filters.apply_frames_to_profile(&mut profile);
+        let is_empty = profile.sample_count() == 0;
+        let answer = self.answer(query, &loaded, &plan, taken, profile)?;
+        Ok(answer.with_hint_if(is_empty, NO_STACK_PASSES))
     }
 }
 
@@ -147,6 +148,7 @@ impl Merge {
             // and then.
             SourceData::Head(view) => {
                 for some in entries.chunks(STACKS_AT_ONCE) {
+                    meter.check_time()?;
                     let tables = view.tables();
                     let from = SourceStacks {
                         parents: tables.parents(),

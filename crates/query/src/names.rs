@@ -33,7 +33,7 @@ impl Engine {
     pub fn types(&self, query: &Query) -> Result<Answer<Vec<ProfileType>>, QueryError> {
         let loaded = self.load(query, query.range)?;
         let (sources, meter) = (&loaded.sources, &loaded.meter);
-        let types = available_types(sources, &query.selector, query.range, meter)?;
+        let types = available_types(sources, query, query.range, meter)?;
         Ok(Answer {
             hint: hint_if(types.is_empty(), query, &loaded)?,
             partial: partial(&loaded.left_out),
@@ -97,7 +97,7 @@ struct Names<'a> {
 
 impl Names<'_> {
     fn add_source(&mut self, query: &Query, source: &Source, meter: &Meter) -> Result<(), Failure> {
-        let matches = series_matches(source, &query.selector);
+        let matches = series_matches(source, query);
         let table = &source.profiles;
         let rows = table.rows.iter().enumerate().filter(|(_, row)| {
             query.range.contains(row.start_ns) && matches[row.series as usize].is_possible()
@@ -118,7 +118,7 @@ impl Names<'_> {
             }
             return Ok(());
         }
-        let sets_taken = sets_of_matches(source, &query.selector, &matches)?;
+        let sets_taken = sets_of_matches(source, query, &matches)?;
         let row_sets = RowSets::of(source, meter)?;
         let mut pairs: HashSet<(u32, u32)> = HashSet::new();
         for (row, series) in rows {

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use candela_model::Labels;
 use candela_model::ProfileType;
-use candela_model::Selector;
 use candela_model::Temporality;
 use candela_model::TypeResolutionError;
 use candela_model::resolve_profile_type;
@@ -18,9 +17,12 @@ use hashbrown::HashSet;
 use crate::budget::Meter;
 use crate::error::Failure;
 use crate::error::QueryError;
+use crate::matching::SampleTest;
 use crate::matching::SeriesMatch;
 use crate::matching::match_series;
 use crate::matching::matching_sets;
+use crate::query::Aggregation;
+use crate::query::Query;
 use crate::sources::Source;
 
 /// Samples of one profile that a query takes.
@@ -35,6 +37,8 @@ pub(crate) struct Run {
     pub(crate) event_value: Option<NonZero<i64>>,
     /// By label set, whether its samples are taken; `None` takes all.
     pub(crate) sets: Option<Arc<Vec<bool>>>,
+    /// The same by stack. Trees leave it out: they are filtered when they are made.
+    pub(crate) stacks: Option<Arc<Vec<bool>>>,
 }
 
 impl Run {
@@ -43,6 +47,18 @@ impl Run {
     pub(crate) fn takes(&self, set: u32) -> bool {
         let sets = self.sets.as_ref();
         sets.is_none_or(|sets| sets.get(set as usize) == Some(&true))
+    }
+
+    /// Whether samples of this stack are taken.
+    #[inline]
+    pub(crate) fn takes_stack(&self, stack: u32) -> bool {
+        let stacks = self.stacks.as_ref();
+        stacks.is_none_or(|stacks| stacks.get(stack as usize) == Some(&true))
+    }
+
+    /// Whether the total of the profile is not enough. A derived count is rounded sample by sample.
+    pub(crate) fn needs_samples(&self) -> bool {
+        self.sets.is_some() || self.stacks.is_some() || self.divisor != 1
     }
 }
 
@@ -54,6 +70,14 @@ pub(crate) struct SourcePlan {
     pub(crate) runs: Vec<Run>,
 }
 
+/// A profile, or several in one, of which nothing is taken.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct EmptyProfile {
+    pub(crate) series: u32,
+    pub(crate) start_ns: i64,
+    pub(crate) merged_profiles: u32,
+}
+
 /// All runs of a query.
 #[derive(Debug, Default)]
 pub(crate) struct Plan {
@@ -61,9 +85,9 @@ pub(crate) struct Plan {
     pub(crate) sources: Vec<SourcePlan>,
     /// The labels of each series.
     pub(crate) series: Vec<Arc<Labels>>,
-    /// Profiles of these series of which nothing is taken, by series and start: they count where
-    /// a mean is over all profiles, in whichever block they happen to be.
-    pub(crate) empty: Vec<(u32, i64)>,
+    /// Profiles of these series of which nothing is taken: they count where a mean is over all
+    /// profiles, in whichever block they happen to be.
+    pub(crate) empty: Vec<EmptyProfile>,
     /// Blocks whose labels could not be read.
     pub(crate) failed: Vec<candela_store::BlockError>,
 }
@@ -75,7 +99,7 @@ const CPU_SAMPLES: &str = "process_cpu:samples:count:cpu:nanoseconds";
 /// The types of series that match in the range, those derived from them included.
 pub(crate) fn available_types(
     sources: &[Source],
-    selector: &Selector,
+    query: &Query,
     range: TimeRange,
     meter: &Meter,
 ) -> Result<Vec<ProfileType>, QueryError> {
@@ -84,7 +108,7 @@ pub(crate) fn available_types(
         meter.check_time()?;
         let table = &source.profiles;
         let mut is_new = vec![true; table.types.len()];
-        let matches = series_matches(source, selector);
+        let matches = series_matches(source, query);
         for row in &table.rows {
             let is_match = range.contains(row.start_ns)
                 && is_new[row.profile_type as usize]
@@ -129,7 +153,7 @@ pub(crate) fn type_names(types: &[ProfileType]) -> String {
 /// The runs of one type.
 pub(crate) fn plan(
     sources: &[Source],
-    selector: &Selector,
+    query: &Query,
     profile_type: &ProfileType,
     range: TimeRange,
     meter: &Meter,
@@ -139,11 +163,11 @@ pub(crate) fn plan(
         ..Plan::default()
     };
     let mut numbers: HashMap<Arc<Labels>, u32> = HashMap::new();
-    let mut empty: Vec<(Arc<Labels>, i64)> = Vec::new();
+    let mut empty: Vec<(Arc<Labels>, &ProfileRow)> = Vec::new();
     let counted = series_with_own_samples(sources, profile_type, range);
     for (position, source) in sources.iter().enumerate() {
-        let matches = series_matches(source, selector);
-        let sets = match sets_of_matches(source, selector, &matches) {
+        let matches = series_matches(source, query);
+        let sets = match sets_of_matches(source, query, &matches) {
             Ok(sets) => sets,
             Err(Failure::Block(error)) => {
                 plan.failed.push(error);
@@ -170,7 +194,7 @@ pub(crate) fn plan(
                 Divisor::Period => continue,
             };
             if matches[series] == SeriesMatch::NoneHere {
-                empty.push((Arc::clone(labels), row.start_ns));
+                empty.push((Arc::clone(labels), row));
                 continue;
             }
             let number = *known[series].get_or_insert_with(|| {
@@ -185,6 +209,7 @@ pub(crate) fn plan(
                 divisor,
                 event_value: event_value(&table.types[row.profile_type as usize], row.period),
                 sets: sets[series].clone(),
+                stacks: None,
             });
         }
         meter.check_time()?;
@@ -198,26 +223,60 @@ pub(crate) fn plan(
     }
     plan.empty = empty
         .into_iter()
-        .filter_map(|(labels, start_ns)| Some((*numbers.get(&labels)?, start_ns)))
+        .filter_map(|(labels, row)| {
+            Some(EmptyProfile {
+                series: *numbers.get(&labels)?,
+                start_ns: row.start_ns,
+                merged_profiles: row.merged_profiles,
+            })
+        })
         .collect();
     Ok(plan)
 }
 
 impl Plan {
-    /// Whether values over time are averaged.
+    /// Whether values are states.
     pub(crate) fn is_gauge(&self) -> bool {
         let temporality = self.profile_type.as_ref().map(ProfileType::temporality);
         temporality == Some(Temporality::Gauge)
+    }
+
+    /// How profiles of a series combine: as asked for, else what happened is summed and states are
+    /// averaged.
+    pub(crate) fn aggregation(&self, query: &Query) -> Aggregation {
+        let default = if self.is_gauge() {
+            Aggregation::Average
+        } else {
+            Aggregation::Sum
+        };
+        query.aggregation.unwrap_or(default)
+    }
+
+    /// Leaves the latest profile of each series; of profiles that start together all.
+    pub(crate) fn keep_last(&mut self) {
+        let mut last = vec![i64::MIN; self.series.len()];
+        let runs = self.sources.iter().flat_map(|source| &source.runs);
+        let starts = runs.map(|run| (run.series, run.row.start_ns));
+        let empty = self.empty.iter().map(|it| (it.series, it.start_ns));
+        for (series, start_ns) in starts.chain(empty) {
+            let last = &mut last[series as usize];
+            *last = start_ns.max(*last);
+        }
+        for source in &mut self.sources {
+            let is_last = |run: &Run| run.row.start_ns == last[run.series as usize];
+            source.runs.retain(is_last);
+        }
+        self.sources.retain(|source| !source.runs.is_empty());
     }
 
     /// For each series the number of its profiles.
     pub(crate) fn profile_counts(&self) -> Vec<u32> {
         let mut counts = vec![0; self.series.len()];
         for run in self.sources.iter().flat_map(|source| &source.runs) {
-            counts[run.series as usize] += 1;
+            counts[run.series as usize] += run.row.merged_profiles;
         }
-        for &(series, _) in &self.empty {
-            counts[series as usize] += 1;
+        for empty in &self.empty {
+            counts[empty.series as usize] += empty.merged_profiles;
         }
         counts
     }
@@ -264,32 +323,31 @@ fn series_with_own_samples(
     counted
 }
 
-pub(crate) fn series_matches(source: &Source, selector: &Selector) -> Vec<SeriesMatch> {
+pub(crate) fn series_matches(source: &Source, query: &Query) -> Vec<SeriesMatch> {
     let series = source.profiles.series.iter();
     series
-        .map(|labels| match_series(selector, labels, &source.sample_labels))
+        .map(|labels| match_series(query, labels, &source.sample_labels))
         .collect()
 }
 
 /// For each series the label sets whose samples are taken.
 pub(crate) fn sets_of_matches(
     source: &Source,
-    selector: &Selector,
+    query: &Query,
     matches: &[SeriesMatch],
 ) -> Result<Vec<Option<Arc<Vec<bool>>>>, Failure> {
-    let mut known: HashMap<&[usize], Arc<Vec<bool>>> = HashMap::new();
+    let mut known: HashMap<&SampleTest, Arc<Vec<bool>>> = HashMap::new();
     let mut all = Vec::with_capacity(matches.len());
     for series in matches {
-        let SeriesMatch::BySample(positions) = series else {
+        let SeriesMatch::BySample(test) = series else {
             all.push(None);
             continue;
         };
-        if !known.contains_key(positions.as_slice()) {
-            let sets =
-                source.with_sample_labels(|labels| matching_sets(selector, positions, labels))?;
-            known.insert(positions, Arc::new(sets));
+        if !known.contains_key(test) {
+            let sets = source.with_sample_labels(|labels| matching_sets(query, test, labels))?;
+            known.insert(test, Arc::new(sets));
         }
-        all.push(known.get(positions.as_slice()).cloned());
+        all.push(known.get(test).cloned());
     }
     Ok(all)
 }

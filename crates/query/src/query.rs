@@ -7,6 +7,8 @@ use candela_model::ProfileType;
 use candela_model::Selector;
 use candela_store::TimeRange;
 
+use crate::cancellation::Cancellation;
+
 /// Which samples a query is about.
 #[derive(Clone, Debug)]
 pub struct Query {
@@ -18,10 +20,34 @@ pub struct Query {
     pub profile_type: String,
     /// Profiles whose window starts in it.
     pub range: TimeRange,
-    /// Which stacks count in trees and merged profiles, and which of their frames are shown.
+    /// Which samples and stacks count, and which of their frames are shown. In lists of names only
+    /// filters of tags count.
     pub filters: Filters,
+    /// How the profiles of a series combine. By default what happened is summed and states are
+    /// averaged.
+    pub aggregation: Option<Aggregation>,
     /// What it may cost.
     pub budget: Budget,
+    /// What ends it before its time.
+    pub cancellation: Cancellation,
+}
+
+/// How the profiles of a series combine, over a range or in a step of it. What the series come to
+/// is then added up, for any of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Aggregation {
+    /// Their sum.
+    Sum,
+    /// Their mean. Profiles without a sample that matches count too.
+    Average,
+    /// The least of them; lines over time only.
+    Minimum,
+    /// The greatest of them; lines over time only.
+    Maximum,
+    /// The latest of them.
+    Last,
+    /// Their sum by second of the step; lines over time only.
+    Rate,
 }
 
 /// Limits of one query.
@@ -62,8 +88,42 @@ impl Query {
             profile_type: "cpu".to_owned(),
             range: TimeRange::ALL,
             filters: Filters::default(),
+            aggregation: None,
             budget: Budget::default(),
+            cancellation: Cancellation::default(),
         }
+    }
+}
+
+impl Aggregation {
+    /// All of them.
+    pub const ALL: [Self; 6] = [
+        Self::Sum,
+        Self::Average,
+        Self::Minimum,
+        Self::Maximum,
+        Self::Last,
+        Self::Rate,
+    ];
+
+    /// The name as a parameter: `avg`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Sum => "sum",
+            Self::Average => "avg",
+            Self::Minimum => "min",
+            Self::Maximum => "max",
+            Self::Last => "last",
+            Self::Rate => "rate",
+        }
+    }
+
+    /// The aggregation of this name; `average` is one too.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        let name = if name == "average" { "avg" } else { name };
+        Self::ALL.into_iter().find(|known| known.name() == name)
     }
 }
 
@@ -79,6 +139,14 @@ impl Default for Budget {
 }
 
 impl<T> Answer<T> {
+    /// With a hint, unless there is one, when nothing is left.
+    pub(crate) fn with_hint_if(mut self, is_empty: bool, hint: &str) -> Self {
+        if is_empty && self.hint.is_none() {
+            self.hint = Some(hint.to_owned());
+        }
+        self
+    }
+
     /// The same about another value.
     pub(crate) fn with<U>(self, value: U) -> Answer<U> {
         Answer {

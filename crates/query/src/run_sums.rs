@@ -23,15 +23,18 @@ pub(crate) type SumsBySet = HashMap<u32, i64>;
 pub(crate) struct RunSums<'a> {
     pub(crate) by_run: Vec<SumsBySet>,
     pub(crate) taken: Taken,
-    memory: Held<'a>,
+    pub(crate) memory: Held<'a>,
 }
 
 impl RunSums<'_> {
-    fn charge(&mut self) -> Result<(), QueryError> {
+    pub(crate) fn bytes(&self) -> usize {
         let entries: usize = self.by_run.iter().map(SumsBySet::capacity).sum();
         let entry_bytes = size_of::<(u32, i64)>() + 1;
-        let bytes = self.by_run.len() * size_of::<SumsBySet>() + entries * entry_bytes;
-        self.memory.resize(bytes)
+        self.by_run.len() * size_of::<SumsBySet>() + entries * entry_bytes
+    }
+
+    fn charge(&mut self) -> Result<(), QueryError> {
+        self.memory.resize(self.bytes())
     }
 }
 
@@ -55,8 +58,10 @@ pub(crate) fn sums_of_runs<'a>(
         SourceData::Head(view) => {
             for (run, sums) in runs.iter().zip(by_run) {
                 let profile = &view.profiles[run.row.first_row as usize];
-                let sets = (0..profile.len()).map(|index| profile.label_set(index));
-                add(run, sums, taken, sets.zip(profile.values.iter().copied()));
+                let samples = profile.nodes.iter().zip(&profile.values).enumerate();
+                let samples =
+                    samples.map(|(index, (&node, &value))| (node, profile.label_set(index), value));
+                add(run, sums, taken, samples);
             }
         }
         SourceData::Block(block) => {
@@ -71,8 +76,13 @@ pub(crate) fn sums_of_runs<'a>(
                 .collect();
             for_each_chunk(block, runs, columns, meter, |run, chunk| {
                 let sums = &mut by_run[positions[&run.row.first_row]];
-                let sets = chunk.label_sets.iter().copied();
-                add(run, sums, taken, sets.zip(chunk.values.iter().copied()));
+                let columns = chunk
+                    .stack_ids
+                    .iter()
+                    .zip(chunk.label_sets)
+                    .zip(chunk.values);
+                let samples = columns.map(|((&stack, &set), &value)| (stack, set, value));
+                add(run, sums, taken, samples);
                 Ok(())
             })?;
         }
@@ -81,38 +91,15 @@ pub(crate) fn sums_of_runs<'a>(
     Ok(summed)
 }
 
-/// For each run its total: that of the profile where all samples count as they are.
-pub(crate) fn totals_of_runs(
-    source: &Source,
-    runs: &[Run],
-    meter: &Meter,
-) -> Result<(Vec<i64>, Taken), Failure> {
-    let needs_samples = |run: &&Run| run.sets.is_some() || run.divisor != 1;
-    let by_sample: Vec<Run> = runs.iter().filter(needs_samples).cloned().collect();
-    let summed = sums_of_runs(source, &by_sample, meter)?;
-    let mut taken = summed.taken;
-    let mut sums = summed.by_run.into_iter();
-    let totals = runs.iter().map(|run| {
-        if !needs_samples(&run) {
-            taken.add_whole(run);
-            return run.row.total;
-        }
-        let sums = sums.next().unwrap_or_default();
-        sums.values()
-            .fold(0, |total: i64, &sum| total.saturating_add(sum))
-    });
-    let totals = totals.collect();
-    Ok((totals, taken))
-}
-
 fn add(
     run: &Run,
     sums: &mut SumsBySet,
     taken: &mut Taken,
-    samples: impl Iterator<Item = (u32, i64)>,
+    samples: impl Iterator<Item = (u32, u32, i64)>,
 ) {
     let (mut rows, mut stored) = (0, 0_i64);
-    for (set, value) in samples.filter(|&(set, _)| run.takes(set)) {
+    let is_taken = |&(stack, set, _): &(u32, u32, i64)| run.takes(set) && run.takes_stack(stack);
+    for (_, set, value) in samples.filter(is_taken) {
         (rows, stored) = (rows + 1, stored.saturating_add(value));
         let sum = sums.entry(set).or_default();
         *sum = sum.saturating_add(divided(value, run.divisor));

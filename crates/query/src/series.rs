@@ -14,8 +14,8 @@ use crate::plan::Plan;
 use crate::plan::Run;
 use crate::query::Answer;
 use crate::query::Query;
-use crate::run_sums::sums_of_runs;
 use crate::sources::Source;
+use crate::step_values::StepValues;
 use crate::taken::Taken;
 
 /// Steps that read well, seconds.
@@ -24,19 +24,8 @@ const NICE_STEPS_S: [i64; 14] = [
 ];
 /// Points of a line when the caller does not say: a screen has about that many pixels for it.
 const DEFAULT_POINTS: i64 = 240;
-/// Bytes of a sum or a count in a table by step.
-const CELL_BYTES: usize = 64;
 /// Points that one answer may have.
 const MAX_POINTS: i64 = 1_000_000;
-
-/// How the profiles of a step combine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Aggregation {
-    /// The sum of all profiles.
-    Sum,
-    /// The mean over each series' profiles, then the sum over series.
-    Average,
-}
 
 /// How to draw lines.
 #[derive(Clone, Debug, Default)]
@@ -45,12 +34,10 @@ pub struct SeriesOptions {
     pub step_ns: Option<i64>,
     /// Labels of series or samples that tell lines apart; one line when empty.
     pub group_by: Vec<String>,
-    /// Sums of what happened and averages of states when `None`.
-    pub aggregation: Option<Aggregation>,
 }
 
 /// Lines over time.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct SeriesTable {
     /// Nanoseconds from one point to the next.
     pub step_ns: i64,
@@ -59,23 +46,22 @@ pub struct SeriesTable {
 }
 
 /// One line.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct LabeledPoints {
     /// The labels that it is grouped by.
     pub labels: Labels,
     /// Start of the step, nanoseconds since the Unix epoch and a multiple of the step, and value.
     /// Steps without a profile are left out.
-    pub points: Vec<(i64, i64)>,
+    pub points: Vec<(i64, PointValue)>,
 }
 
-/// What was added up so far.
-#[derive(Debug, Default)]
-struct Cells {
-    /// By line, step and series.
-    sums: HashMap<(u32, i64, u32), i64>,
-    /// Profiles by step and series: a mean is over all of them, also those in which a line's
-    /// threads did not run.
-    profiles: HashMap<(i64, u32), u32>,
+/// A value of a line.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum PointValue {
+    /// In the unit of the type; means are rounded.
+    Whole(i64),
+    /// A rate, by second.
+    Fraction(f64),
 }
 
 /// The lines that there are so far.
@@ -95,40 +81,30 @@ impl Engine {
         options: &SeriesOptions,
     ) -> Result<Answer<SeriesTable>, QueryError> {
         let mut loaded = self.load(query, query.range)?;
-        let plan = self.plan(query, &mut loaded)?;
+        let plan = self.plan_of_values(query, &mut loaded)?;
         let step_ns = step_of(options, &plan)?;
         let mut groups = Groups::default();
-        let mut cells = Cells::default();
+        let mut cells = StepValues::new(step_ns);
         let mut taken = Taken::default();
         self.for_each_source(&plan, &mut loaded, |source, part, meter| {
-            let before = cells.sums.len() + cells.profiles.len();
+            let before = cells.bytes();
             let context = Context {
+                engine: self,
                 plan: &plan,
                 group_by: &options.group_by,
-                step_ns,
             };
             let of_source =
                 context.add_source(source, &part.runs, meter, &mut groups, &mut cells)?;
             taken.add_all(of_source);
-            let added = cells.sums.len() + cells.profiles.len() - before;
-            meter.allocate(added * CELL_BYTES)?;
+            meter.allocate(cells.bytes() - before)?;
             Ok(())
         })?;
-        for &(series, start_ns) in &plan.empty {
-            let count = cells
-                .profiles
-                .entry((step_start(start_ns, step_ns), series));
-            *count.or_default() += 1;
+        for empty in &plan.empty {
+            cells.add_profile(empty.series, empty.start_ns, empty.merged_profiles);
         }
-        let default = if plan.is_gauge() {
-            Aggregation::Average
-        } else {
-            Aggregation::Sum
-        };
-        let aggregation = options.aggregation.unwrap_or(default);
         let table = SeriesTable {
             step_ns,
-            series: lines(groups, &cells, aggregation),
+            series: lines(groups, &cells.points(plan.aggregation(query))),
         };
         self.answer(query, &loaded, &plan, taken, table)
     }
@@ -136,9 +112,9 @@ impl Engine {
 
 /// What is the same for all sources.
 struct Context<'a> {
+    engine: &'a Engine,
     plan: &'a Plan,
     group_by: &'a [String],
-    step_ns: i64,
 }
 
 impl Context<'_> {
@@ -148,31 +124,28 @@ impl Context<'_> {
         runs: &[Run],
         meter: &Meter,
         groups: &mut Groups,
-        cells: &mut Cells,
+        cells: &mut StepValues,
     ) -> Result<Taken, Failure> {
         let mut taken = Taken::default();
         for run in runs {
-            let count = cells
-                .profiles
-                .entry((step_start(run.row.start_ns, self.step_ns), run.series));
-            *count.or_default() += 1;
+            cells.add_profile(run.series, run.row.start_ns, run.row.merged_profiles);
         }
         let (by_sample, whole): (Vec<&Run>, Vec<&Run>) =
             runs.iter().partition(|run| self.needs_samples(source, run));
         for run in whole {
             let labels = &self.plan.series[run.series as usize];
             let group = groups.number(self.group_by, |name| labels.get(name).map(str::to_owned));
-            self.add(cells, group, run, run.row.total);
+            cells.add(group, run, run.row.total);
             taken.add_whole(run);
         }
         if by_sample.is_empty() {
             return Ok(taken);
         }
         let by_sample: Vec<Run> = by_sample.into_iter().cloned().collect();
-        let summed = sums_of_runs(source, &by_sample, meter)?;
-        taken.add_all(summed.taken);
+        let summed = self.engine.sums_by_run(source, &by_sample, meter)?;
+        taken.add_all(summed.taken());
         source.with_sample_labels(|labels| {
-            for (run, sums) in by_sample.iter().zip(&summed.by_run) {
+            for (run, sums) in by_sample.iter().zip(summed.by_run()) {
                 self.add_sets(cells, groups, run, sums, labels);
             }
         })?;
@@ -185,13 +158,12 @@ impl Context<'_> {
         let is_of_samples =
             |name: &String| labels.get(name).is_none() && source.sample_labels.contains(name);
         let groups_by_sample = self.group_by.iter().any(is_of_samples);
-        // A derived count is rounded sample by sample.
-        run.sets.is_some() || groups_by_sample || run.divisor != 1
+        run.needs_samples() || groups_by_sample
     }
 
     fn add_sets(
         &self,
-        cells: &mut Cells,
+        cells: &mut StepValues,
         groups: &mut Groups,
         run: &Run,
         sums: &HashMap<u32, i64>,
@@ -208,18 +180,8 @@ impl Context<'_> {
             *total = total.saturating_add(sum);
         }
         for (group, sum) in by_group {
-            self.add(cells, group, run, sum);
+            cells.add(group, run, sum);
         }
-    }
-
-    fn add(&self, cells: &mut Cells, group: u32, run: &Run, value: i64) {
-        let sum = cells.sums.entry((
-            group,
-            step_start(run.row.start_ns, self.step_ns),
-            run.series,
-        ));
-        let sum = sum.or_default();
-        *sum = sum.saturating_add(value);
     }
 }
 
@@ -243,36 +205,18 @@ impl Groups {
     }
 }
 
-fn lines(groups: Groups, cells: &Cells, aggregation: Aggregation) -> Vec<LabeledPoints> {
-    let mut points: BTreeMap<(u32, i64), f64> = BTreeMap::new();
-    let mut exact: BTreeMap<(u32, i64), i64> = BTreeMap::new();
-    for (&(group, step, series), &value) in &cells.sums {
-        match aggregation {
-            Aggregation::Sum => {
-                let sum = exact.entry((group, step)).or_default();
-                *sum = sum.saturating_add(value);
-            }
-            Aggregation::Average => {
-                let mean = value as f64 / f64::from(cells.profiles[&(step, series)]);
-                *points.entry((group, step)).or_default() += mean;
-            }
-        }
-    }
-    let rounded = points
-        .into_iter()
-        .map(|(key, mean)| (key, mean.round() as i64));
-    exact.extend(rounded);
-    let mut lines: Vec<(u32, LabeledPoints)> = groups
+fn lines(groups: Groups, points: &BTreeMap<(u32, i64), PointValue>) -> Vec<LabeledPoints> {
+    let mut lines: Vec<LabeledPoints> = groups
         .by_labels
         .into_iter()
         .map(|(labels, number)| {
-            let points = exact.range((number, i64::MIN)..=(number, i64::MAX));
+            let points = points.range((number, i64::MIN)..=(number, i64::MAX));
             let points = points.map(|(&(_, step), &value)| (step, value)).collect();
-            (number, LabeledPoints { labels, points })
+            LabeledPoints { labels, points }
         })
         .collect();
-    lines.sort_by(|(_, left), (_, right)| left.labels.cmp(&right.labels));
-    lines.into_iter().map(|(_, line)| line).collect()
+    lines.sort_by(|left, right| left.labels.cmp(&right.labels));
+    lines
 }
 
 /// The asked step, or a good one for the profiles of the plan.

@@ -21,7 +21,6 @@ use crate::plan::resolve_type;
 use crate::plan::series_matches;
 use crate::query::Answer;
 use crate::query::Query;
-use crate::run_sums::totals_of_runs;
 use crate::sources::Source;
 use crate::taken::Taken;
 
@@ -77,7 +76,7 @@ impl Engine {
         };
         let mut loaded = self.load(query, both)?;
         let (sources, meter) = (&loaded.sources, &loaded.meter);
-        let available = available_types(sources, &query.selector, both, meter)?;
+        let available = available_types(sources, query, both, meter)?;
         let profile_type = resolve_type(&query.profile_type, &available)?;
         let mut types = types_by_service(query, &loaded.sources, &loaded.meter)?;
         let mut sums: BTreeMap<String, Sums> = BTreeMap::new();
@@ -85,9 +84,10 @@ impl Engine {
         let mut is_gauge = false;
         if let Some(profile_type) = &profile_type {
             let (sources, meter) = (&loaded.sources, &loaded.meter);
-            let planned = plan(sources, &query.selector, profile_type, both, meter);
+            let planned = plan(sources, query, profile_type, both, meter);
             let planned = self.or_leave_out(planned, &mut loaded.left_out)?;
-            let planned = planned.unwrap_or_default();
+            let mut planned = planned.unwrap_or_default();
+            self.take_counting_stacks(query, &mut planned, &mut loaded)?;
             is_gauge = planned.is_gauge();
             let mut taken = Taken::default();
             let mut series_now: HashSet<u32> = HashSet::new();
@@ -96,23 +96,25 @@ impl Engine {
                 let is_now = |run: &Run| query.range.contains(run.row.start_ns);
                 let (now, before): (Vec<Run>, Vec<Run>) =
                     part.runs.iter().cloned().partition(is_now);
-                let (mut totals, of_source) = totals_of_runs(source, &now, meter)?;
-                totals.extend(totals_of_runs(source, &before, meter)?.0);
+                let (mut totals, of_source) = self.totals_of_runs(source, &now, meter)?;
+                totals.extend(self.totals_of_runs(source, &before, meter)?.0);
                 taken.add_all(of_source);
                 series_now.extend(now.iter().map(|run| run.series));
                 for (run, value) in now.iter().chain(&before).zip(totals) {
                     let labels = &planned.series[run.series as usize];
                     let service = labels.get(SERVICE_NAME_LABEL).unwrap_or("");
                     let sums = sums.entry(service.to_owned()).or_default();
-                    sums.add(query.range, run.row.start_ns, run.series, value);
+                    let place = (run.row.start_ns, run.row.merged_profiles);
+                    sums.add(query.range, place, run.series, value);
                 }
                 Ok(())
             })?;
-            for &(series, start_ns) in &planned.empty {
-                let labels = &planned.series[series as usize];
+            for empty in &planned.empty {
+                let labels = &planned.series[empty.series as usize];
                 let service = labels.get(SERVICE_NAME_LABEL).unwrap_or("");
                 let sums = sums.entry(service.to_owned()).or_default();
-                sums.add(query.range, start_ns, series, 0);
+                let place = (empty.start_ns, empty.merged_profiles);
+                sums.add(query.range, place, empty.series, 0);
             }
             answer.matched_series = series_now.len();
             answer.samples = taken.events;
@@ -147,13 +149,15 @@ impl Engine {
 }
 
 impl Sums {
-    fn add(&mut self, range: TimeRange, start_ns: i64, series: u32, value: i64) {
+    /// `place` is when it starts and how many profiles it is made of.
+    fn add(&mut self, range: TimeRange, place: (i64, u32), series: u32, value: i64) {
+        let (start_ns, profiles) = place;
         if !range.contains(start_ns) {
-            add_to(&mut self.before, series, value);
+            add_to(&mut self.before, series, value, profiles);
             keep_earlier(&mut self.previous_first_ns, start_ns);
             return;
         }
-        add_to(&mut self.now, series, value);
+        add_to(&mut self.now, series, value, profiles);
         keep_earlier(&mut self.first_ns, start_ns);
         self.buckets.resize_with(SPARKLINE_BUCKETS, HashMap::new);
         let length = i128::from(range.to_ns) - i128::from(range.from_ns);
@@ -163,6 +167,7 @@ impl Sums {
             &mut self.buckets[bucket.min(SPARKLINE_BUCKETS - 1)],
             series,
             value,
+            profiles,
         );
     }
 
@@ -198,10 +203,10 @@ fn keep_earlier(first_ns: &mut Option<i64>, start_ns: i64) {
     *first_ns = Some(first_ns.map_or(start_ns, |known| known.min(start_ns)));
 }
 
-fn add_to(sums: &mut HashMap<u32, (i64, u32)>, series: u32, value: i64) {
+fn add_to(sums: &mut HashMap<u32, (i64, u32)>, series: u32, value: i64, profiles: u32) {
     let (sum, count) = sums.entry(series).or_default();
     *sum = sum.saturating_add(value);
-    *count += 1;
+    *count += profiles;
 }
 
 /// The range of the same length that ends where this one starts.
@@ -222,7 +227,7 @@ fn types_by_service(
     for source in sources {
         meter.check_time()?;
         let table = &source.profiles;
-        let matches = series_matches(source, &query.selector);
+        let matches = series_matches(source, query);
         let mut seen: BTreeSet<(u32, u32)> = BTreeSet::new();
         for row in &table.rows {
             let is_new = query.range.contains(row.start_ns)

@@ -104,6 +104,7 @@ fn head_table(profiles: &[Arc<HeadProfile>]) -> ProfileTable {
             total: profile.total,
             first_row: position as u64,
             sample_count: profile.len() as u32,
+            merged_profiles: profile.merged_profiles,
         });
     }
     table

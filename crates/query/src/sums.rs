@@ -24,8 +24,13 @@ use crate::taken::Taken;
 /// Rows for which a thread of its own pays.
 const ROWS_PER_THREAD: u64 = if cfg!(test) { 1000 } else { 512 << 10 };
 
+/// The clock is looked at after so many rows.
+const ROWS_BETWEEN_LOOKS: usize = 32 << 10;
+/// What a chunk costs beside its rows.
+const ROWS_LIKE_A_CHUNK: usize = 32;
+
 /// A sum in the making: whole numbers for what happened, fractions for means of states.
-pub(crate) trait Amount: Copy + Default + Send + PartialEq {
+pub(crate) trait Amount: Copy + Default + Send + Sync + PartialEq + 'static {
     /// Adds a value of a run with this weight.
     fn add(&mut self, value: i64, divisor: i64, weight: f64);
     /// Adds another sum.
@@ -76,6 +81,8 @@ pub(crate) fn divided(value: i64, divisor: i64) -> i64 {
 pub(crate) enum StackSums<A> {
     /// By stack: the position is the stack id of a block or the node of a head.
     Dense(Vec<A>),
+    /// By stack, those that are something: what most queries of one service among many leave.
+    Sparse(Vec<(u32, A)>),
     /// By stack and label set.
     Labeled(HashMap<(u32, u32), A>),
 }
@@ -85,7 +92,7 @@ pub(crate) enum StackSums<A> {
 pub(crate) struct Summed<'a, A> {
     pub(crate) sums: StackSums<A>,
     pub(crate) taken: Taken,
-    memory: Held<'a>,
+    pub(crate) memory: Held<'a>,
 }
 
 impl<'a, A: Amount> Summed<'a, A> {
@@ -110,7 +117,7 @@ impl<'a, A: Amount> Summed<'a, A> {
     /// Counts what sums by label have grown by.
     fn charge(&mut self) -> Result<(), QueryError> {
         match &self.sums {
-            StackSums::Dense(_) => Ok(()),
+            StackSums::Dense(_) | StackSums::Sparse(_) => Ok(()),
             StackSums::Labeled(sums) => {
                 let entry_bytes = size_of::<((u32, u32), A)>() + 1;
                 self.memory.resize(sums.capacity() * entry_bytes)
@@ -151,6 +158,11 @@ impl<A: Amount> StackSums<A> {
                     }
                 }
             }
+            Self::Sparse(sums) => {
+                for &(stack, sum) in sums {
+                    visit(stack, 0, sum);
+                }
+            }
             Self::Labeled(sums) => {
                 for (&(stack, set), &sum) in sums {
                     visit(stack, set, sum);
@@ -158,10 +170,34 @@ impl<A: Amount> StackSums<A> {
             }
         }
     }
+
+    /// The same in little memory.
+    pub(crate) fn compact(self) -> Self {
+        let Self::Dense(sums) = &self else {
+            return self;
+        };
+        let nothing = A::default();
+        let used = sums.iter().filter(|&&sum| sum != nothing).count();
+        if used * size_of::<(u32, A)>() >= sums.len() * size_of::<A>() {
+            return self;
+        }
+        let mut sparse = Vec::with_capacity(used);
+        self.for_each(|stack, _, sum| sparse.push((stack, sum)));
+        Self::Sparse(sparse)
+    }
+
+    /// Estimated bytes in memory.
+    pub(crate) fn bytes(&self) -> usize {
+        match self {
+            Self::Dense(sums) => sums.len() * size_of::<A>(),
+            Self::Sparse(sums) => sums.len() * size_of::<(u32, A)>(),
+            Self::Labeled(sums) => sums.capacity() * (size_of::<((u32, u32), A)>() + 1),
+        }
+    }
 }
 
-/// Adds up the runs of a source, by label set as well when `by_labels`. `weight_of` gives the
-/// weight of a series.
+/// Adds up the runs of a source, by label set as well when `by_labels`. `weights` are those of the
+/// series; none when all count as they are.
 pub(crate) fn sum_by_stack<'a, A: Amount>(
     source: &Source,
     runs: &[Run],
@@ -192,7 +228,7 @@ fn sum_head<'a, A: Amount>(
     let mut summed = Summed::<A>::new(nodes, by_labels, meter)?;
     for run in runs {
         let profile = &view.profiles[run.row.first_row as usize];
-        let weight = weights[run.series as usize];
+        let weight = weight_of(run, weights);
         let (mut rows, mut stored) = (0, 0_i64);
         for (index, (&node, &value)) in profile.nodes.iter().zip(&profile.values).enumerate() {
             let set = profile.label_set(index);
@@ -206,6 +242,7 @@ fn sum_head<'a, A: Amount>(
                     let sum = sums.entry((node, set)).or_default();
                     sum.add(value, run.divisor, weight);
                 }
+                StackSums::Sparse(_) => {}
             }
         }
         if run.sets.is_some() {
@@ -239,7 +276,7 @@ fn sum_block<'a, A: Amount>(
             && !has_filter
             && runs
                 .iter()
-                .all(|run| run.divisor == 1 && weights[run.series as usize] == 1.0);
+                .all(|run| run.divisor == 1 && weight_of(run, weights) == 1.0);
         if is_plain {
             scan_plain(block, runs, &mut summed.sums, meter)?;
         } else {
@@ -275,6 +312,11 @@ pub(crate) fn read_runs(
     let all_rows = u128::from(block.meta().rows.max(1));
     let bytes = u128::from(block.scan_bytes(columns)?) * u128::from(row_count(runs)) / all_rows;
     Ok(meter.read(u64::try_from(bytes).unwrap_or(u64::MAX))?)
+}
+
+/// What a value of a run counts.
+pub(crate) fn weight_of(run: &Run, weights: &[f64]) -> f64 {
+    weights.get(run.series as usize).copied().unwrap_or(1.0)
 }
 
 fn row_count(runs: &[Run]) -> u64 {
@@ -347,16 +389,18 @@ pub(crate) fn for_each_chunk(
     let ranges: Vec<Range<u64>> = runs.iter().map(|run| row_range(run)).collect();
     let mut stopped: Option<QueryError> = None;
     let mut current = 0;
+    let mut rows_unlooked = 0;
     block.scan_samples(&ranges, columns, &mut |chunk| {
-        let mut is_time_to_look = false;
         while chunk.first_row >= ranges[current].end {
             current += 1;
-            is_time_to_look |= current.is_multiple_of(1024);
         }
-        let looked = if is_time_to_look {
+        // Chunks may be as small as profiles, and a look at the clock is dear beside some samples.
+        rows_unlooked += chunk.values.len() + ROWS_LIKE_A_CHUNK;
+        let looked = if rows_unlooked >= ROWS_BETWEEN_LOOKS {
+            rows_unlooked = 0;
             meter.check_time()
         } else {
-            Ok(())
+            meter.check_cancelled()
         };
         if let Err(error) = looked.and_then(|()| visit(runs[current], chunk)) {
             stopped = Some(error);
@@ -377,7 +421,7 @@ fn scan_runs<A: Amount>(
 ) -> Result<(), Failure> {
     let mut outside = 0_u64;
     for_each_chunk(block, runs, columns, meter, |run, chunk| {
-        let weight = weights[run.series as usize];
+        let weight = weight_of(run, weights);
         let (mut rows, mut stored) = (0, 0_i64);
         for (index, (&stack, &value)) in chunk.stack_ids.iter().zip(chunk.values).enumerate() {
             let set = chunk.label_sets.get(index).copied().unwrap_or(0);
@@ -394,6 +438,7 @@ fn scan_runs<A: Amount>(
                     let sum = sums.entry((stack, set)).or_default();
                     sum.add(value, run.divisor, weight);
                 }
+                StackSums::Sparse(_) => {}
             }
         }
         if run.sets.is_some() {
@@ -498,11 +543,13 @@ mod tests {
                 total: 0,
                 first_row: 0,
                 sample_count,
+                merged_profiles: 1,
             },
             series: 0,
             divisor: 1,
             event_value: None,
             sets: None,
+            stacks: None,
         }
     }
 

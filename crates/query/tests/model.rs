@@ -13,7 +13,9 @@ use candela_model::Labels;
 use candela_model::Profile;
 use candela_query::Aggregation;
 use candela_query::Engine;
+use candela_query::PointValue;
 use candela_query::Query;
+use candela_query::QueryError;
 use candela_query::SeriesOptions;
 use candela_store::ManualClock;
 use candela_store::Store;
@@ -23,6 +25,9 @@ use candela_store::TimeRange;
 use naive::Naive;
 use naive::StackText;
 use proptest::prelude::*;
+
+/// Small enough that not everything stays in it.
+const CACHE_BYTES: u64 = 200 << 10;
 
 /// What a test does to the store.
 #[derive(Clone, Debug)]
@@ -86,19 +91,36 @@ fn stacks_of_profile(profile: &Profile) -> BTreeMap<StackText, i64> {
 }
 
 /// Whole numbers must be equal, means rounded to the nearest. What is zero may be there or not.
-fn assert_close<K: Ord + Clone + std::fmt::Debug>(
-    found: &BTreeMap<K, i64>,
+fn assert_close<K: Ord + Clone + std::fmt::Debug, V: Copy + std::fmt::Debug + IntoFloat>(
+    found: &BTreeMap<K, V>,
     expected: &BTreeMap<K, f64>,
     context: &str,
 ) {
     let keys: BTreeSet<&K> = found.keys().chain(expected.keys()).collect();
     for key in keys {
         let (found, expected) = (found.get(key), expected.get(key));
-        let difference = found.map_or(0.0, |&it| it as f64) - expected.copied().unwrap_or(0.0);
+        let difference =
+            found.map_or(0.0, |&it| it.into_float()) - expected.copied().unwrap_or(0.0);
         assert!(
             difference.abs() <= 0.500_001,
             "{context} {key:?}: {found:?} is not {expected:?}"
         );
+    }
+}
+
+trait IntoFloat {
+    fn into_float(self) -> f64;
+}
+
+impl IntoFloat for i64 {
+    fn into_float(self) -> f64 {
+        self as f64
+    }
+}
+
+impl IntoFloat for f64 {
+    fn into_float(self) -> f64 {
+        self
     }
 }
 
@@ -157,71 +179,53 @@ fn ranges() -> Vec<TimeRange> {
     ]
 }
 
-fn check_all(engine: &Engine, naive: &Naive) {
+/// Every selector, range and type without filters; every chain of filters with some of them.
+fn check_all(engine: &Engine, naive: &mut Naive) {
+    let mut aggregations = Aggregation::ALL.into_iter().cycle();
+    let mut next_aggregation = || aggregations.next().expect("there are some");
+    naive.filters.clear();
     for selector in SELECTORS {
         for range in ranges() {
             for profile_type in naive::TYPES {
-                check(engine, naive, &query(selector, profile_type, range));
+                let query = query(selector, profile_type, range);
+                check(engine, naive, &query, next_aggregation());
+            }
+        }
+    }
+    let selectors = SELECTORS.into_iter().cycle();
+    for (chain, selector) in naive::filters::chains().into_iter().zip(selectors) {
+        for profile_type in naive::TYPES {
+            for range in [TimeRange::ALL, ranges()[1]] {
+                let query = Query {
+                    filters: naive::filters::parsed(&chain),
+                    ..query(selector, profile_type, range)
+                };
+                naive.filters.clone_from(&chain);
+                check(engine, naive, &query, next_aggregation());
             }
         }
     }
 }
 
-fn check(engine: &Engine, naive: &Naive, query: &Query) {
+fn check(engine: &Engine, naive: &Naive, query: &Query, aggregation: Aggregation) {
     let context = || {
+        let filters: Vec<_> = naive.filters.iter().map(|it| (it.kind, it.text)).collect();
         format!(
-            "{} {} {:?}",
+            "{} {} {:?} {filters:?}",
             query.selector, query.profile_type, query.range
         )
     };
-    let is_gauge = query.profile_type.contains("inuse");
-    let expected = naive.stacks(query);
-    let tree = engine.flame_tree(query).expect("a tree");
-    assert_eq!(tree.partial, None, "{}", context());
-    let profile = engine.profile(query).expect("a profile");
-    for found in [
-        stacks_of_tree(&tree.value),
-        stacks_of_profile(&profile.value),
-    ] {
-        if is_gauge {
-            assert_subtrees_close(&found, &expected, &context());
-        } else {
-            assert_close(&found, &expected, &context());
-        }
-    }
-    if expected.is_empty() {
-        assert!(tree.value.is_empty(), "{}", context());
-        assert!(tree.hint.is_some(), "{}", context());
-        assert!(profile.hint.is_some(), "{}", context());
-    }
-    assert_eq!(profile.value.validate(), Ok(()), "{}", context());
-    for group_by in [
-        vec![],
-        vec!["service_name"],
-        vec!["thread_name"],
-        vec!["pod", "thread_name"],
-    ] {
-        let group_by: Vec<String> = group_by.into_iter().map(str::to_owned).collect();
-        for aggregation in [None, Some(Aggregation::Sum), Some(Aggregation::Average)] {
-            let options = SeriesOptions {
-                step_ns: Some(7 * naive::STEP_NS),
-                group_by: group_by.clone(),
-                aggregation,
-            };
-            let answer = engine.series(query, &options).expect("series");
-            let found: BTreeMap<(Labels, i64), i64> = answer
-                .value
-                .series
-                .into_iter()
-                .flat_map(|line| {
-                    let points = line.points.into_iter();
-                    points.map(move |(step, value)| ((line.labels.clone(), step), value))
-                })
-                .collect();
-            let expected = naive.series(query, &options);
-            assert_close(&found, &expected, &format!("{} {options:?}", context()));
-        }
-    }
+    check_stacks(engine, naive, query, &context);
+    check_stacks(
+        engine,
+        naive,
+        &Query {
+            aggregation: Some(aggregation),
+            ..query.clone()
+        },
+        &|| format!("{aggregation:?} {}", context()),
+    );
+    check_series(engine, naive, query, aggregation, &context);
     let expected = naive.labels(query);
     let labels = engine.labels(query).expect("labels");
     let names: Vec<&String> = expected.keys().collect();
@@ -251,16 +255,110 @@ fn check(engine: &Engine, naive: &Naive, query: &Query) {
             let expected = [("total", total), ("before", previous)];
             let context = format!("{} {}", service.service, context());
             assert_close(&found.into(), &expected.into(), &context);
-            if !is_gauge {
+            if !naive.is_mean(query) {
                 assert_eq!(service.sparkline.iter().sum::<i64>(), service.total);
             }
         }
     }
 }
 
+fn check_stacks(engine: &Engine, naive: &Naive, query: &Query, context: &dyn Fn() -> String) {
+    let is_of_lines = matches!(
+        query.aggregation,
+        Some(Aggregation::Minimum | Aggregation::Maximum | Aggregation::Rate)
+    );
+    if is_of_lines {
+        let answers = [
+            engine.flame_tree(query).map(drop),
+            engine.profile(query).map(drop),
+        ];
+        for answer in answers {
+            assert!(
+                matches!(answer, Err(QueryError::BadRequest(_))),
+                "{answer:?}"
+            );
+        }
+        return;
+    }
+    let expected = naive.stacks(query);
+    let tree = engine.flame_tree(query).expect("a tree");
+    assert_eq!(tree.partial, None, "{}", context());
+    let profile = engine.profile(query).expect("a profile");
+    for found in [
+        stacks_of_tree(&tree.value),
+        stacks_of_profile(&profile.value),
+    ] {
+        // Means are rounded before frames are taken out, and each stack moves for itself.
+        let is_rounded_twice = !query.filters.keeps_stacks();
+        if naive.is_mean(query) && is_rounded_twice {
+            let (found, expected) = (found.values().sum::<i64>(), expected.values().sum::<f64>());
+            let limit = 1.0 + naive.sample_count() as f64;
+            assert!((found as f64 - expected).abs() < limit, "{}", context());
+        } else if naive.is_mean(query) {
+            assert_subtrees_close(&found, &expected, &context());
+        } else {
+            assert_close(&found, &expected, &context());
+        }
+    }
+    if expected.is_empty() {
+        assert!(tree.value.is_empty(), "{}", context());
+        assert!(tree.hint.is_some(), "{}", context());
+        assert!(profile.hint.is_some(), "{}", context());
+    }
+    assert_eq!(profile.value.validate(), Ok(()), "{}", context());
+}
+
+fn check_series(
+    engine: &Engine,
+    naive: &Naive,
+    query: &Query,
+    aggregation: Aggregation,
+    context: &dyn Fn() -> String,
+) {
+    for group_by in [
+        vec![],
+        vec!["service_name"],
+        vec!["thread_name"],
+        vec!["pod", "thread_name"],
+    ] {
+        let group_by: Vec<String> = group_by.into_iter().map(str::to_owned).collect();
+        for aggregation in [None, Some(aggregation)] {
+            let query = Query {
+                aggregation,
+                ..query.clone()
+            };
+            let options = SeriesOptions {
+                step_ns: Some(7 * naive::STEP_NS),
+                group_by: group_by.clone(),
+            };
+            let answer = engine.series(&query, &options).expect("series");
+            let found: BTreeMap<(Labels, i64), f64> = answer
+                .value
+                .series
+                .into_iter()
+                .flat_map(|line| {
+                    let points = line.points.into_iter();
+                    points.map(move |(step, value)| ((line.labels.clone(), step), number(value)))
+                })
+                .collect();
+            let expected = naive.series(&query, &options);
+            let context = format!("{aggregation:?} {options:?} {}", context());
+            assert_close(&found, &expected, &context);
+        }
+    }
+}
+
+fn number(value: PointValue) -> f64 {
+    match value {
+        PointValue::Whole(value) => value as f64,
+        PointValue::Fraction(value) => value,
+    }
+}
+
 async fn run(steps: Vec<Step>) {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let mut store = Store::open(options(directory.path())).expect("opens");
+    let mut cached = Engine::with_cache(store.clone(), CACHE_BYTES);
     let mut naive = Naive::default();
     for step in steps {
         match step {
@@ -271,14 +369,21 @@ async fn run(steps: Vec<Step>) {
             }
             Step::Flush => store.flush().await.expect("flushes"),
             Step::Reopen => {
-                drop(store);
+                drop((store, cached));
                 store = Store::open(options(directory.path())).expect("reopens");
+                cached = Engine::with_cache(store.clone(), CACHE_BYTES);
             }
         }
+        // What is kept of now must be right later.
+        for profile_type in naive::TYPES {
+            let query = query(SELECTORS[3], profile_type, TimeRange::ALL);
+            check_stacks(&cached, &naive, &query, &|| "on the way".to_owned());
+        }
     }
-    check_all(&Engine::new(store.clone()), &naive);
+    check_all(&cached, &mut naive);
     store.flush().await.expect("flushes");
-    check_all(&Engine::new(store.clone()), &naive);
+    check_all(&cached, &mut naive);
+    check_all(&Engine::new(store.clone()), &mut naive);
 }
 
 proptest! {

@@ -25,6 +25,7 @@ use crate::flame_builder::FlameTreeBuilder;
 use crate::flame_builder::NodeId;
 use crate::flame_tree::FlameTree;
 use crate::flame_tree::Frame;
+use crate::flame_tree::FrameId;
 use crate::flame_tree::FrameTable;
 
 /// The largest compiled pattern, bytes.
@@ -338,6 +339,27 @@ impl Filters {
             node += 1;
         }
         builder.finish()
+    }
+
+    /// For each node of a tree whether a stack that ends there counts. Parents come before their
+    /// children, node 0 is the root, and `node` gives the parent and the frame of another one.
+    #[must_use]
+    pub fn counting_nodes(
+        &self,
+        frames: &FrameTable,
+        count: usize,
+        node: impl Fn(usize) -> (usize, FrameId),
+    ) -> Vec<bool> {
+        let matches = self.matches_by_frame(frames);
+        let mut walks: Vec<Walk> = Vec::with_capacity(count);
+        walks.resize(count.min(1), Walk::default());
+        for index in 1..count {
+            let (parent, frame) = node(index);
+            let is_frame = |wanted: &PathFrame| wanted.is(&texts_of(frames, frames.get(frame)));
+            let (walk, _) = self.step(walks[parent], matches[frame.index()], is_frame);
+            walks.push(walk);
+        }
+        walks.into_iter().map(|walk| self.counts(walk)).collect()
     }
 
     /// For each frame of a table whether the pattern of one filter matches it; none for filters of

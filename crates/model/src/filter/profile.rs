@@ -20,9 +20,7 @@ impl Filters {
         if !self.keeps_samples() {
             self.apply_tags(profile);
         }
-        if !self.keeps_stacks() {
-            self.apply_frames(profile);
-        }
+        self.apply_frames_to_profile(profile);
     }
 
     /// A label of the series hides those of samples.
@@ -46,7 +44,11 @@ impl Filters {
         }
     }
 
-    fn apply_frames(&self, profile: &mut Profile) {
+    /// The same for a profile of samples that were chosen by their tags before.
+    pub fn apply_frames_to_profile(&self, profile: &mut Profile) {
+        if self.keeps_stacks() {
+            return;
+        }
         let locations = 0..profile.symbols.locations().len();
         let frames: Vec<Vec<u64>> = locations
             .map(|index| self.matches_of_lines(&profile.symbols, LocationId::from_index(index)))

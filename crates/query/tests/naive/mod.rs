@@ -1,5 +1,7 @@
 //! The same answers by the most obvious means.
 
+pub(crate) mod filters;
+
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 
@@ -19,6 +21,7 @@ use candela_query::Aggregation;
 use candela_query::Query;
 use candela_query::SeriesOptions;
 use candela_store::TimeRange;
+use filters::PlainFilter;
 use proptest::prelude::*;
 
 /// An hour before a midnight, so that some profiles are of the next day.
@@ -184,6 +187,8 @@ struct FlatProfile {
 pub(crate) struct Naive {
     profiles: Vec<FlatProfile>,
     samples: Vec<FlatSample>,
+    /// Those of the query at hand.
+    pub(crate) filters: Vec<PlainFilter>,
 }
 
 impl Naive {
@@ -248,9 +253,29 @@ impl Naive {
         found
     }
 
-    fn is_gauge(query: &Query) -> bool {
+    fn aggregation(query: &Query) -> Aggregation {
         let profile_type: candela_model::ProfileType = query.profile_type.parse().expect("a type");
-        profile_type.temporality() == Temporality::Gauge
+        let default = match profile_type.temporality() {
+            Temporality::Gauge => Aggregation::Average,
+            Temporality::Delta => Aggregation::Sum,
+        };
+        query.aggregation.unwrap_or(default)
+    }
+
+    pub(crate) fn is_mean(&self, query: &Query) -> bool {
+        Self::aggregation(query) == Aggregation::Average
+    }
+
+    pub(crate) fn sample_count(&self) -> usize {
+        self.samples.len()
+    }
+
+    /// Whether the selector and the filters of tags let samples with these labels pass.
+    fn selects(&self, query: &Query, labels: &Labels) -> bool {
+        let is_selected = query
+            .selector
+            .matches(|name| labels.get(name).unwrap_or(""));
+        is_selected && filters::passes(&self.filters, labels)
     }
 
     /// The samples that match, with divided values, and the divisors of the profiles.
@@ -258,11 +283,7 @@ impl Naive {
         let profiles = self.of_type(query, query.range);
         let samples = self.samples.iter();
         samples
-            .filter(|sample| {
-                query
-                    .selector
-                    .matches(|name| sample.labels.get(name).unwrap_or(""))
-            })
+            .filter(|sample| self.selects(query, &sample.labels))
             .filter_map(|sample| {
                 let divisor = *profiles.get(&sample.profile)?;
                 Some((sample, rounded(sample.value, divisor)))
@@ -283,15 +304,24 @@ impl Naive {
 
     pub(crate) fn stacks(&self, query: &Query) -> BTreeMap<StackText, f64> {
         let counts = self.counts(query, None);
+        let mut last: BTreeMap<&Labels, i64> = BTreeMap::new();
+        for number in self.of_type(query, query.range).into_keys() {
+            let profile = &self.profiles[number];
+            let known = last.entry(&profile.labels).or_insert(profile.start_ns);
+            *known = profile.start_ns.max(*known);
+        }
         let mut sums: BTreeMap<StackText, f64> = BTreeMap::new();
         for (sample, value) in self.matching(query) {
-            let labels = &self.profiles[sample.profile].labels;
-            let count = if Self::is_gauge(query) {
-                counts[&(0, labels)]
-            } else {
-                1
+            let profile = &self.profiles[sample.profile];
+            let count = match Self::aggregation(query) {
+                Aggregation::Average => counts[&(0, &profile.labels)],
+                Aggregation::Last if profile.start_ns < last[&profile.labels] => continue,
+                _ => 1,
             };
-            *sums.entry(sample.stack.clone()).or_default() += value as f64 / count as f64;
+            let Some(stack) = filters::shown(&self.filters, &sample.stack) else {
+                continue;
+            };
+            *sums.entry(stack).or_default() += value as f64 / count as f64;
         }
         sums
     }
@@ -302,28 +332,49 @@ impl Naive {
         options: &SeriesOptions,
     ) -> BTreeMap<(Labels, i64), f64> {
         let step_ns = options.step_ns.expect("a step");
-        let default = if Self::is_gauge(query) {
-            Aggregation::Average
-        } else {
-            Aggregation::Sum
-        };
-        let is_average = options.aggregation.unwrap_or(default) == Aggregation::Average;
-        let counts = self.counts(query, Some(step_ns));
-        let mut sums: BTreeMap<(Labels, i64), f64> = BTreeMap::new();
+        let step_of = |profile: &FlatProfile| profile.start_ns.div_euclid(step_ns) * step_ns;
+        // By line, step and series: the value of each profile.
+        let mut values: BTreeMap<(Labels, i64, &Labels), BTreeMap<usize, i64>> = BTreeMap::new();
         for (sample, value) in self.matching(query) {
+            if filters::shown(&self.filters, &sample.stack).is_none() {
+                continue;
+            }
             let profile = &self.profiles[sample.profile];
-            let step = profile.start_ns.div_euclid(step_ns) * step_ns;
-            let count = if is_average {
-                counts[&(step, &profile.labels)]
-            } else {
-                1
-            };
             let group = options
                 .group_by
                 .iter()
                 .filter_map(|name| Some((name.as_str(), sample.labels.get(name)?)));
-            let sum = sums.entry((Labels::from_pairs(group), step)).or_default();
-            *sum += value as f64 / count as f64;
+            let line = Labels::from_pairs(group);
+            let key = (line, step_of(profile), &profile.labels);
+            let of_line = values.entry(key).or_default();
+            *of_line.entry(sample.profile).or_default() += value;
+        }
+        let mut sums: BTreeMap<(Labels, i64), f64> = BTreeMap::new();
+        let profiles = self.of_type(query, query.range);
+        for ((line, step, series), mut of_line) in values {
+            for &number in profiles.keys() {
+                let profile = &self.profiles[number];
+                if profile.labels == *series && step_of(profile) == step {
+                    of_line.entry(number).or_default();
+                }
+            }
+            let start_of = |number: &usize| self.profiles[*number].start_ns;
+            let last = of_line.keys().map(start_of).max();
+            let sum = || of_line.values().sum::<i64>() as f64;
+            let value = match Self::aggregation(query) {
+                Aggregation::Sum => sum(),
+                Aggregation::Average => sum() / of_line.len() as f64,
+                Aggregation::Minimum => of_line.values().copied().min().unwrap_or(0) as f64,
+                Aggregation::Maximum => of_line.values().copied().max().unwrap_or(0) as f64,
+                Aggregation::Rate => sum() * 1e9 / step_ns as f64,
+                Aggregation::Last => {
+                    let of_last = of_line
+                        .iter()
+                        .filter(|(number, _)| Some(start_of(number)) == last);
+                    of_last.map(|(_, value)| value).sum::<i64>() as f64
+                }
+            };
+            *sums.entry((line, step)).or_default() += value;
         }
         sums
     }
@@ -351,14 +402,13 @@ impl Naive {
                 let profile = &self.profiles[sample.profile];
                 range.contains(profile.start_ns)
                     && profile.labels.get("service_name") == Some(service)
-                    && query
-                        .selector
-                        .matches(|name| sample.labels.get(name).unwrap_or(""))
+                    && self.selects(query, &sample.labels)
+                    && filters::shown(&self.filters, &sample.stack).is_some()
             });
             let values = samples.filter_map(|sample| {
                 let divisor = *divisors.get(&sample.profile)?;
                 let labels = &self.profiles[sample.profile].labels;
-                let count = if Self::is_gauge(query) {
+                let count = if Self::aggregation(query) == Aggregation::Average {
                     counts[&(0, labels)]
                 } else {
                     1
@@ -383,9 +433,7 @@ impl Naive {
         let mut found: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         for (profile, labels) in all {
             let is_match = query.range.contains(self.profiles[profile].start_ns)
-                && query
-                    .selector
-                    .matches(|name| labels.get(name).unwrap_or(""));
+                && self.selects(query, labels);
             if !is_match {
                 continue;
             }
