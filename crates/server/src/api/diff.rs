@@ -34,6 +34,7 @@ pub(crate) async fn diff(
     accepts: AcceptsGzip,
 ) -> Result<Reply, ApiError> {
     let query = query_of(&app, &parameters)?;
+    let _waiting = query.cancellation.on_drop();
     let base = base_query_of(&app, &parameters, &query)?;
     let max_nodes = parameters.number::<usize>("max_nodes")?;
     let limit = parameters

@@ -48,6 +48,7 @@ pub(crate) async fn flamegraph(
 ) -> Result<Reply, ApiError> {
     let shape = Shape::of(&parameters)?;
     let query = query_of(&app, &parameters)?;
+    let _waiting = query.cancellation.on_drop();
     let max_nodes = parameters.number::<usize>("max_nodes")?;
     let max_nodes = max_nodes.unwrap_or(shape.default_max_nodes());
     answer(&app, accepts, move |app| {

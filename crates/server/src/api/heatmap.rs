@@ -24,6 +24,7 @@ pub(crate) async fn heatmap(
     accepts: AcceptsGzip,
 ) -> Result<Reply, ApiError> {
     let query = query_of(&app, &parameters)?;
+    let _waiting = query.cancellation.on_drop();
     let options = HeatmapOptions {
         step_ns: step_of(&parameters)?,
         buckets: parameters.number("buckets")?,

@@ -22,6 +22,7 @@ pub(crate) async fn labels(
     accepts: AcceptsGzip,
 ) -> Result<Reply, ApiError> {
     let query = query_of(&app, &parameters)?;
+    let _waiting = query.cancellation.on_drop();
     answer(&app, accepts, move |app| {
         let answer = app.engine.labels(&query).map_err(query_error)?;
         let mut value = json!({"labels": answer.value});
@@ -41,6 +42,7 @@ pub(crate) async fn label_values(
         return Err(error.hint("/api/v1/labels lists the names"));
     };
     let query = query_of(&app, &parameters)?;
+    let _waiting = query.cancellation.on_drop();
     answer(&app, accepts, move |app| {
         let answer = app
             .engine
@@ -59,6 +61,7 @@ pub(crate) async fn types(
     accepts: AcceptsGzip,
 ) -> Result<Reply, ApiError> {
     let query = query_of(&app, &parameters)?;
+    let _waiting = query.cancellation.on_drop();
     answer(&app, accepts, move |app| {
         let answer = app.engine.types(&query).map_err(query_error)?;
         let types = answer.value.iter().map(profile_type);

@@ -25,6 +25,7 @@ pub(crate) async fn pprof(
     parameters: Parameters,
 ) -> Result<Reply, ApiError> {
     let query = query_of(&app, &parameters)?;
+    let _waiting = query.cancellation.on_drop();
     compute(&app, move |app| {
         let mut answer = app.engine.profile(&query).map_err(query_error)?;
         if answer.value.series.is_empty() {

@@ -1,10 +1,11 @@
-//! What a query route was asked for: `query`, `type`, `from`, `to` and the filters.
+//! What a query route was asked for: `query`, `type`, `from`, `to`, `aggregation` and the filters.
 
 use candela_model::Filter;
 use candela_model::FilterError;
 use candela_model::FilterKind;
 use candela_model::Filters;
 use candela_model::Selector;
+use candela_query::Aggregation;
 use candela_query::Query;
 use candela_store::TimeRange;
 
@@ -53,6 +54,7 @@ pub(crate) fn query_of(app: &App, parameters: &Parameters) -> Result<Query, ApiE
         profile_type: parameters.one("type").unwrap_or(DEFAULT_TYPE).to_owned(),
         range: range_of(parameters, app.clock.now_ns(), Names::default())?,
         filters: filters_of(parameters)?,
+        aggregation: aggregation_of(parameters)?,
         ..Query::new(DEFAULT_TENANT)
     })
 }
@@ -94,7 +96,7 @@ pub(crate) fn base_query_of(
 fn filters_of(parameters: &Parameters) -> Result<Filters, ApiError> {
     let bad = |error: FilterError| {
         ApiError::bad_request("bad_filter", error.to_string()).hint(
-            "a filter is a regular expression, after fn: file: pkg: bin: or kind: of that only",
+            "a filter is a regular expression, after fn: file: line: pkg: bin: or kind: of that only; of tags KEY=REGEX or KEY=1kb:1mb",
         )
     };
     let mut filters = Vec::new();
@@ -104,6 +106,20 @@ fn filters_of(parameters: &Parameters) -> Result<Filters, ApiError> {
         }
     }
     Filters::new(filters).map_err(bad)
+}
+
+fn aggregation_of(parameters: &Parameters) -> Result<Option<Aggregation>, ApiError> {
+    let Some(name) = parameters.one("aggregation") else {
+        return Ok(None);
+    };
+    let Some(aggregation) = Aggregation::from_name(name) else {
+        let known = Aggregation::ALL.map(Aggregation::name).join(", ");
+        let message = format!("aggregation: {name:?} is not known");
+        return Err(
+            ApiError::bad_request("bad_aggregation", message).hint(format!("known: {known}"))
+        );
+    };
+    Ok(Some(aggregation))
 }
 
 /// The `query` parameter; absent is every series.

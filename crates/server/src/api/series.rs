@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use axum::extract::State;
-use candela_query::Aggregation;
 use candela_query::LabeledPoints;
+use candela_query::PointValue;
 use candela_query::SeriesOptions;
 use serde_json::Value;
 use serde_json::json;
@@ -28,10 +28,10 @@ pub(crate) async fn series(
     accepts: AcceptsGzip,
 ) -> Result<Reply, ApiError> {
     let query = query_of(&app, &parameters)?;
+    let _waiting = query.cancellation.on_drop();
     let options = SeriesOptions {
         step_ns: step_of(&parameters)?,
         group_by: parameters.all("group_by").map(str::to_owned).collect(),
-        aggregation: aggregation_of(&parameters)?,
     };
     answer(&app, accepts, move |app| {
         let answer = app.engine.series(&query, &options).map_err(query_error)?;
@@ -46,11 +46,18 @@ pub(crate) async fn series(
 
 fn line(line: &LabeledPoints) -> Value {
     let points = line.points.iter();
-    let points = points.map(|(time_ns, value)| json!([milliseconds(*time_ns), value]));
+    let points = points.map(|&(time_ns, value)| json!([milliseconds(time_ns), number(value)]));
     json!({
         "labels": line.labels.iter().collect::<BTreeMap<&str, &str>>(),
         "points": points.collect::<Vec<Value>>(),
     })
+}
+
+fn number(value: PointValue) -> Value {
+    match value {
+        PointValue::Whole(value) => json!(value),
+        PointValue::Fraction(value) => json!(value),
+    }
 }
 
 /// `step`, seconds, as nanoseconds.
@@ -64,18 +71,6 @@ pub(crate) fn step_of(parameters: &Parameters) -> Result<Option<i64>, ApiError> 
         None => {
             let message = format!("step: {step} is no length in seconds");
             Err(ApiError::bad_request("bad_step", message))
-        }
-    }
-}
-
-fn aggregation_of(parameters: &Parameters) -> Result<Option<Aggregation>, ApiError> {
-    match parameters.one("aggregation") {
-        None => Ok(None),
-        Some("sum") => Ok(Some(Aggregation::Sum)),
-        Some("average") => Ok(Some(Aggregation::Average)),
-        Some(other) => {
-            let message = format!("aggregation: {other:?} is neither sum nor average");
-            Err(ApiError::bad_request("bad_aggregation", message))
         }
     }
 }

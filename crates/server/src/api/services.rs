@@ -21,6 +21,7 @@ pub(crate) async fn services(
     accepts: AcceptsGzip,
 ) -> Result<Reply, ApiError> {
     let query = query_of(&app, &parameters)?;
+    let _waiting = query.cancellation.on_drop();
     answer(&app, accepts, move |app| {
         let answer = app.engine.services(&query).map_err(query_error)?;
         let mut value = answer_head(&query, &answer);

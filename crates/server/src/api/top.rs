@@ -31,6 +31,7 @@ pub(crate) async fn top(
     accepts: AcceptsGzip,
 ) -> Result<Reply, ApiError> {
     let query = query_of(&app, &parameters)?;
+    let _waiting = query.cancellation.on_drop();
     let order = Order::of(&parameters)?;
     let limit = parameters
         .number::<usize>("limit")?

@@ -30,6 +30,7 @@ pub(crate) async fn tree(
     accepts: AcceptsGzip,
 ) -> Result<Reply, ApiError> {
     let query = query_of(&app, &parameters)?;
+    let _waiting = query.cancellation.on_drop();
     let max_nodes = max_nodes_of(&parameters)?;
     answer(&app, accepts, move |app| {
         let answer = app.engine.flame_tree(&query).map_err(query_error)?;
@@ -52,6 +53,7 @@ pub(crate) async fn callers(
     accepts: AcceptsGzip,
 ) -> Result<Reply, ApiError> {
     let query = query_of(&app, &parameters)?;
+    let _waiting = query.cancellation.on_drop();
     let max_nodes = max_nodes_of(&parameters)?;
     let pattern = parameters.one("function").ok_or_else(|| {
         ApiError::bad_request("missing_parameter", "function is missing".to_owned())
