@@ -11,6 +11,7 @@ use std::path::Path;
 use std::path::PathBuf;
 
 use crate::error::StoreError;
+use crate::failpoint::failpoint;
 
 /// The longest tenant name, bytes, as in Pyroscope.
 const MAX_TENANT_BYTES: usize = 150;
@@ -65,6 +66,11 @@ impl DataDir {
         self.root.join("blocks/v1")
     }
 
+    /// Copies of what was read from a bucket.
+    pub(crate) fn remote_cache(&self) -> PathBuf {
+        self.root.join("cache")
+    }
+
     pub(crate) fn catalog(&self) -> PathBuf {
         self.root.join("catalog.sqlite")
     }
@@ -105,6 +111,7 @@ pub(crate) fn write_atomically(path: &Path, content: &[u8]) -> Result<(), StoreE
     let temporary = path.with_extension("tmp");
     let written = File::create(&temporary).and_then(|mut file| {
         file.write_all(content)?;
+        failpoint!("file.write.after");
         file.sync_all()
     });
     if let Err(source) = written {
@@ -113,7 +120,9 @@ pub(crate) fn write_atomically(path: &Path, content: &[u8]) -> Result<(), StoreE
         let _ = fs::remove_file(&temporary);
         return Err(StoreError::io("write", &temporary)(source));
     }
+    failpoint!("file.sync.after");
     fs::rename(&temporary, path).map_err(StoreError::io("rename", &temporary))?;
+    failpoint!("file.rename.after");
     sync_directory(directory)
 }
 

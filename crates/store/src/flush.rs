@@ -1,7 +1,6 @@
 //! The head to blocks.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -11,11 +10,15 @@ use ulid::Ulid;
 use crate::block::BlockIdentity;
 use crate::block::BlockLayout;
 use crate::block::BlockMeta;
+use crate::block::Level;
+use crate::block::MemoryContent;
+use crate::block::MemorySource;
 use crate::block::write_block;
 use crate::error::StoreError;
 use crate::head::Head;
 use crate::head::HeadProfile;
 use crate::log::Sequence;
+use crate::storage::BlockStorage;
 use crate::sync::read;
 
 /// A head that takes no more profiles, and the log records that it holds.
@@ -36,7 +39,7 @@ pub(crate) struct LogRange {
 /// How blocks are written.
 #[derive(Clone, Debug)]
 pub(crate) struct FlushSettings<'a> {
-    pub(crate) directory: &'a Path,
+    pub(crate) storage: &'a dyn BlockStorage,
     pub(crate) writer_id: u64,
     pub(crate) created_at_ns: i64,
     pub(crate) has_frames: bool,
@@ -59,19 +62,23 @@ pub(crate) fn write_blocks(
     let tables = read(&frozen.head.tables);
     let mut blocks = Vec::new();
     for (date, profiles) in by_date {
-        let layout = BlockLayout::new(&tables, &profiles);
+        let content = MemoryContent::new(profiles, tables.parents().len());
+        let layout = BlockLayout::new(&tables, &content.list, &content.ends);
         let identity = BlockIdentity {
-            block_id: block_id(frozen, settings.writer_id, &date, &profiles),
+            block_id: block_id(frozen, settings.writer_id, &date, &content.profiles),
             tenant: frozen.tenant.clone(),
             date,
-            level: 0,
+            level: Level::Flushed,
             created_at_ns: settings.created_at_ns,
             writer_id: writer_name(settings.writer_id),
             first_sequence: frozen.range.first,
             last_sequence: frozen.range.last,
+            sources: Vec::new(),
             has_frames: settings.has_frames,
         };
-        blocks.push(write_block(settings.directory, &identity, &layout)?);
+        let mut source = MemorySource::new(content.profiles);
+        let meta = write_block(settings.storage, &identity, &layout, &mut source)?;
+        blocks.push(meta);
     }
     Ok(blocks)
 }
@@ -92,7 +99,7 @@ fn block_id(frozen: &FrozenHead, writer_id: u64, date: &str, profiles: &[&HeadPr
     Ulid::from_parts(milliseconds, XxHash3_128::oneshot(origin.as_bytes())).to_string()
 }
 
-fn utc_date(time_ns: i64) -> String {
+pub(crate) fn utc_date(time_ns: i64) -> String {
     // Every time of 64 bits of nanoseconds is in the range of a timestamp.
     Timestamp::from_nanosecond(time_ns.into())
         .unwrap_or(Timestamp::UNIX_EPOCH)

@@ -1,8 +1,5 @@
 //! Opening a store: catalog, leftovers, log, threads.
 
-use std::hash::BuildHasher;
-use std::hash::Hasher;
-use std::hash::RandomState;
 use std::sync::Arc;
 use std::sync::Condvar;
 use std::sync::Mutex;
@@ -11,31 +8,38 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::thread::JoinHandle;
 
+use hashbrown::HashMap;
+
 use crate::block::SCHEMA_VERSION;
 use crate::block::TableCache;
-use crate::catalog::Catalog;
 use crate::catalog::SqliteCatalog;
 use crate::codec::CodecError;
 use crate::codec::PAYLOAD_VERSION;
 use crate::codec::decode_profile;
+use crate::compact::CompactionCounters;
 use crate::data_dir::DataDir;
+use crate::duplicates::ReceivedKey;
+use crate::duplicates::WINDOW_NS;
 use crate::error::StoreError;
 use crate::failpoint::failpoint;
 use crate::flush::writer_name;
-use crate::log::LogCounters;
-use crate::log::LogWriter;
+use crate::log::Durable;
+use crate::log::DurableLog;
+use crate::log::Patience;
 use crate::log::Queue;
+use crate::log::RecordKind;
 use crate::log::RecordRef;
 use crate::log::Replay;
 use crate::log::Sequence;
-use crate::log::replay;
-use crate::log::writer_id_of_log;
+use crate::log::write_log;
+use crate::logs::LogSources;
 use crate::options::StoreOptions;
 use crate::recover::recover_blocks;
 use crate::shared::Applied;
 use crate::shared::Counters;
 use crate::shared::Shared;
 use crate::storage::block_location;
+use crate::storage::block_storage;
 use crate::storage::open_bucket;
 use crate::sync::lock;
 use crate::sync::write;
@@ -48,7 +52,7 @@ impl Drop for WriterGuard<'_> {
     fn drop(&mut self) {
         self.0.queue.close();
         // Dropping what still waits answers it with "closed".
-        drop(self.0.queue.take_batch(std::time::Duration::ZERO, 0));
+        drop(self.0.queue.take_batch(Patience::none));
         *lock(&self.0.is_log_writer_done) = true;
         self.0.log_writer_done.notify_all();
     }
@@ -60,33 +64,50 @@ pub(crate) fn open_shared(
 ) -> Result<(Arc<Shared>, Vec<JoinHandle<()>>), StoreError> {
     let data_dir = DataDir::open(&options.data_dir)?;
     let bucket = open_bucket(&options.backend, &options.data_dir)?;
+    if let Some(bucket) = &bucket {
+        bucket.probe()?;
+    }
     let block_location = block_location(bucket.as_ref(), &data_dir.blocks())?;
+    let storage = block_storage(bucket.as_ref(), &data_dir, options.remote_cache_bytes)?;
     let catalog = SqliteCatalog::open(&data_dir.catalog())?;
-    let writer_id = writer_id_of_log(&data_dir.log())?.unwrap_or_else(random_id);
-    recover_blocks(&data_dir, &catalog, writer_id)?;
+    let sources = LogSources {
+        options: &options,
+        data_dir: &data_dir,
+        bucket: bucket.as_ref(),
+        catalog: &catalog,
+    };
+    let logs = sources.open()?;
+    let now_ns = options.clock.now_ns();
+    let listed = recover_blocks(&*storage, &catalog, &logs, now_ns)?;
     failpoint!("recover.after");
-    let checkpoint = catalog.checkpoint(&writer_name(writer_id))?;
+    let (log, next_log) = match logs.earlier {
+        Some(earlier) => (earlier, Some(logs.current)),
+        None => (logs.current, None),
+    };
     let mut shared = Shared {
         queue: Queue::new(options.max_queue_bytes),
         cache: Arc::new(TableCache::new(options.cache_bytes)),
         options,
         data_dir,
+        storage,
         block_location,
         bucket,
-        writer_id,
+        log,
         catalog: Box::new(catalog),
-        log_counters: Arc::new(LogCounters::default()),
         counters: Counters::default(),
         duplicates: Arc::default(),
         replay: Replay::default(),
         tenants: RwLock::default(),
         applied: Mutex::new(Applied {
-            last_sequence: checkpoint,
-            frozen_sequence: checkpoint,
+            last_sequence: 0,
+            frozen_sequence: 0,
             oldest_since_ns: None,
+            keys: Vec::new(),
         }),
         unfinished_flush: Mutex::new(None),
         removed_blocks: Arc::default(),
+        maintenance: Mutex::new(()),
+        compaction: CompactionCounters::default(),
         retention: Mutex::new(()),
         is_stopping: Mutex::new(false),
         stop_requested: Condvar::new(),
@@ -94,20 +115,61 @@ pub(crate) fn open_shared(
         log_writer_done: Condvar::new(),
     };
     retry_quarantined(&shared)?;
-    load_blocks(&shared)?;
+    load_blocks(&shared, &listed)?;
     shared.apply_retention_and_note();
-    let mut undecodable = 0;
-    let mut replayed = replay(
-        &shared.data_dir.log(),
-        checkpoint + 1,
-        |sequence, record| apply_record(&shared, sequence, record, &mut undecodable),
-    )?;
-    replayed.replayed -= undecodable;
-    replayed.damaged_records += undecodable;
-    shared
-        .log_counters
-        .bytes
-        .store(replayed.bytes, Ordering::Relaxed);
+    shared.replay = replay_log(&shared)?;
+    if let Some(next_log) = next_log {
+        change_log(&mut shared, next_log)?;
+    }
+    start_threads(shared)
+}
+
+/// Goes on with another log, when what the earlier one has is in blocks.
+fn change_log(shared: &mut Shared, next: Box<dyn DurableLog>) -> Result<(), StoreError> {
+    shared.flush()?;
+    let earlier = std::mem::replace(&mut shared.log, next);
+    let sources = LogSources {
+        options: &shared.options,
+        data_dir: &shared.data_dir,
+        bucket: shared.bucket.as_ref(),
+        catalog: &*shared.catalog,
+    };
+    sources.forget_earlier()?;
+    let (earlier, now) = (earlier.writer_id(), shared.log.writer_id());
+    tracing::info!(
+        earlier = writer_name(earlier),
+        now = writer_name(now),
+        "the log goes on at another place"
+    );
+    let replayed = replay_log(shared)?;
+    shared.replay.add(&replayed);
+    Ok(())
+}
+
+/// What is in the log and not in blocks to the heads, and what came within the last minutes to the
+/// window of duplicates.
+fn replay_log(shared: &Shared) -> Result<Replay, StoreError> {
+    let writer = writer_name(shared.log.writer_id());
+    let checkpoint = shared.catalog.checkpoint(&writer)?;
+    *lock(&shared.applied) = Applied {
+        last_sequence: checkpoint,
+        frozen_sequence: checkpoint,
+        oldest_since_ns: None,
+        keys: Vec::new(),
+    };
+    let now_ns = shared.options.clock.now_ns();
+    let keys = shared.catalog.keys(now_ns.saturating_sub(WINDOW_NS))?;
+    for received in keys {
+        shared.duplicates.remember(received);
+    }
+    let mut skipped = Skipped::default();
+    let mut replayed = shared.log.replay(checkpoint + 1, &mut |sequence, record| {
+        apply_record(shared, sequence, record, &mut skipped)
+    })?;
+    replayed.replayed -= skipped.undecodable + skipped.duplicates + skipped.claims;
+    replayed.damaged_records += skipped.undecodable;
+    let bytes = &shared.log.counters().bytes;
+    bytes.store(replayed.bytes, Ordering::Relaxed);
     if replayed.torn_tails + replayed.damaged_records > 0 {
         tracing::warn!(
             torn_tails = replayed.torn_tails,
@@ -115,35 +177,41 @@ pub(crate) fn open_shared(
             "the log was not closed cleanly"
         );
     }
-    shared.replay = replayed;
-    start_threads(shared)
+    Ok(replayed)
+}
+
+/// Records that are in the log and not in the heads.
+#[derive(Debug, Default)]
+struct Skipped {
+    undecodable: u64,
+    /// Refused because the log did not answer, then sent and taken again: both are there.
+    duplicates: u64,
+    claims: u64,
 }
 
 fn start_threads(shared: Shared) -> Result<(Arc<Shared>, Vec<JoinHandle<()>>), StoreError> {
-    let writer = LogWriter {
-        directory: shared.data_dir.log(),
-        sync: shared.options.sync,
-        segment_bytes: shared.options.segment_bytes,
-        writer_id: shared.writer_id,
-        next_sequence: shared.replay.next_sequence,
-        counters: Arc::clone(&shared.log_counters),
-        open_segment: None,
-    };
+    let end = shared.log.open_end(shared.replay.next_sequence);
     let shared = Arc::new(shared);
     let log = Arc::clone(&shared);
     let log_thread = thread::Builder::new()
         .name("candela-log".to_owned())
         .spawn(move || {
             let _guard = WriterGuard(&log);
-            writer.run(&log.queue, |sequence, tenant, profile| {
-                log.apply(sequence, tenant, profile);
-            });
+            write_log(end, &log.queue, |durable| log.apply(durable));
         });
     let flush = Arc::clone(&shared);
     let flush_thread = thread::Builder::new()
         .name("candela-flush".to_owned())
         .spawn(move || flush.run_flush_thread());
-    let started: std::io::Result<Vec<_>> = [log_thread, flush_thread].into_iter().collect();
+    let compaction = Arc::clone(&shared);
+    let is_merging = shared.options.compaction_cpu_percent > 0;
+    let compaction_thread = is_merging.then(|| {
+        thread::Builder::new()
+            .name("candela-compact".to_owned())
+            .spawn(move || compaction.run_compaction_thread())
+    });
+    let threads = [log_thread, flush_thread].into_iter();
+    let started: std::io::Result<Vec<_>> = threads.chain(compaction_thread).collect();
     let threads = started.map_err(|source| {
         shared.queue.close();
         *lock(&shared.is_stopping) = true;
@@ -154,7 +222,7 @@ fn start_threads(shared: Shared) -> Result<(Arc<Shared>, Vec<JoinHandle<()>>), S
 
 /// The catalog's blocks to the tenants' lists. One whose files are not as they were written is
 /// left out, and the rest answers.
-fn load_blocks(shared: &Shared) -> Result<(), StoreError> {
+fn load_blocks(shared: &Shared, listed: &HashMap<String, u64>) -> Result<(), StoreError> {
     for meta in shared.catalog.blocks()? {
         if meta.schema_version > SCHEMA_VERSION {
             return Err(StoreError::Newer {
@@ -166,7 +234,7 @@ fn load_blocks(shared: &Shared) -> Result<(), StoreError> {
         }
         let tenant = meta.tenant.clone();
         let block = shared.open_block(meta);
-        let checked = block.check_files();
+        let checked = block.check_files(listed);
         write(&shared.tenants)
             .entry(tenant)
             .or_default()
@@ -203,8 +271,13 @@ fn apply_record(
     shared: &Shared,
     sequence: Sequence,
     record: RecordRef<'_>,
-    undecodable: &mut u64,
+    skipped: &mut Skipped,
 ) -> Result<(), StoreError> {
+    if record.kind == RecordKind::Claim {
+        skipped.claims += 1;
+        lock(&shared.applied).last_sequence = sequence;
+        return Ok(());
+    }
     let decoded = record
         .decompress()
         .map_err(|error| error.to_string())
@@ -215,8 +288,21 @@ fn apply_record(
         });
     match decoded {
         Ok(Ok(profile)) => {
-            shared.duplicates.remember(record.key, record.received_ns);
-            shared.apply(sequence, record.tenant, &profile);
+            let key = (record.key != 0).then_some(ReceivedKey {
+                key: record.key,
+                received_ns: record.received_ns,
+            });
+            if key.is_some_and(|key| !shared.duplicates.remember(key)) {
+                skipped.duplicates += 1;
+                lock(&shared.applied).last_sequence = sequence;
+                return Ok(());
+            }
+            shared.apply(Durable {
+                sequence,
+                tenant: record.tenant,
+                profile: &profile,
+                key,
+            });
             Ok(())
         }
         Ok(Err(found)) => Err(StoreError::Newer {
@@ -229,15 +315,9 @@ fn apply_record(
             // Its checksum is right, so this is what was written: a bug of ours, never a reason
             // not to start.
             tracing::error!(sequence, reason, "a log record does not decode");
-            *undecodable += 1;
+            skipped.undecodable += 1;
             lock(&shared.applied).last_sequence = sequence;
             Ok(())
         }
     }
-}
-
-/// Tells the log of this directory from all others. Nothing else depends on it, so any source of
-/// distinct numbers does.
-fn random_id() -> u64 {
-    RandomState::new().build_hasher().finish()
 }

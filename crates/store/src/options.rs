@@ -4,6 +4,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use candela_model::Selector;
+
+use crate::block::Tier;
 use crate::clock::Clock;
 use crate::clock::SystemClock;
 use crate::storage::Backend;
@@ -18,6 +21,29 @@ pub enum SyncMode {
     Os,
 }
 
+/// Where the log is kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LogPlace {
+    /// In the data directory. It is lost with the disk.
+    #[default]
+    Local,
+    /// In the bucket of the blocks. An append takes as long as a request to the bucket.
+    Object,
+}
+
+/// How long some profiles are kept.
+#[derive(Clone, Debug)]
+pub struct RetentionRule {
+    /// Whose; all tenants' when `None`.
+    pub tenant: Option<String>,
+    /// Of which series. In rollups a label that they do not keep fits any matcher.
+    pub selector: Selector,
+    /// Of which type, an identifier; all types when `None`.
+    pub profile_type: Option<String>,
+    /// How long after its start a profile is kept.
+    pub keep: Duration,
+}
+
 /// Settings of a [`Store`](crate::Store).
 #[derive(Clone, Debug)]
 pub struct StoreOptions {
@@ -25,7 +51,14 @@ pub struct StoreOptions {
     pub data_dir: PathBuf,
     /// Where blocks are kept.
     pub backend: Backend,
-    /// When an append counts as durable.
+    /// Where the log is kept.
+    pub log: LogPlace,
+    /// Segments of a log in a bucket begin at least so far apart, unless they are full: each is a
+    /// request that is paid for.
+    pub log_segment_interval: Duration,
+    /// Pause after a first failed request for a log in a bucket; it doubles with each further one.
+    pub log_retry_pause: Duration,
+    /// When an append to a local log counts as durable.
     pub sync: SyncMode,
     /// The head is written to blocks when its oldest profile is this old.
     pub flush_interval: Duration,
@@ -39,14 +72,34 @@ pub struct StoreOptions {
     pub max_queue_bytes: u64,
     /// Bytes of decoded block tables (symbols, stacks, labels) that are kept for the next query.
     pub cache_bytes: u64,
+    /// Bytes of files of a bucket that are kept in the data directory for the next query.
+    pub remote_cache_bytes: u64,
     /// Blocks whose window ended this long ago are deleted; `None` keeps them.
     pub max_age: Option<Duration>,
+    /// The same for sums over ten minutes.
+    pub ten_minutes_max_age: Option<Duration>,
+    /// The same for sums over an hour.
+    pub hourly_max_age: Option<Duration>,
+    /// How long profiles of some tenants, series and types are kept instead, in all tiers; the
+    /// first rule that fits counts.
+    pub retention_rules: Vec<RetentionRule>,
     /// The oldest blocks are deleted when all together are larger, bytes; `None` keeps them.
     pub max_bytes: Option<u64>,
     /// The oldest blocks are deleted when all together take a larger share of the volume, percent;
     /// `None` keeps them.
     pub max_volume_percent: Option<u8>,
-    /// Whether blocks also hold each stack as a list of function names, which people and other
+    /// Appends are refused while the volume of the log has less free, bytes, so that what was taken
+    /// gets into blocks. On a small volume a twentieth of it is enough.
+    pub min_free_bytes: u64,
+    /// The most rows that are merged at a time, which bounds memory; some 40 bytes each.
+    pub compaction_rows: u64,
+    /// The most profiles that are merged at a time; some 200 bytes each.
+    pub compaction_profiles: u64,
+    /// The most of a core that merging in the background takes, percent; 0 merges only when asked.
+    pub compaction_cpu_percent: u32,
+    /// The tiers of sums that are made of the blocks of an hour.
+    pub rollups: Vec<Tier>,
+    /// Whether flushed blocks also hold each stack as a list of function names, which people and other
     /// engines read; the bytes of the stacks about double.
     pub readable_stacks: bool,
     /// Where the time comes from.
@@ -54,6 +107,15 @@ pub struct StoreOptions {
 }
 
 impl StoreOptions {
+    /// How long the profiles of a tier are kept where no rule says otherwise.
+    pub(crate) fn max_age_of(&self, tier: Tier) -> Option<Duration> {
+        match tier {
+            Tier::Raw => self.max_age,
+            Tier::TenMinutes => self.ten_minutes_max_age,
+            Tier::Hourly => self.hourly_max_age,
+        }
+    }
+
     /// The contract's defaults for this directory: `fdatasync`, flush after 60 s or 64 MiB, 14 days
     /// and 50 GB or a fifth of the volume of blocks.
     #[must_use]
@@ -61,6 +123,9 @@ impl StoreOptions {
         Self {
             data_dir: data_dir.into(),
             backend: Backend::Filesystem,
+            log: LogPlace::Local,
+            log_segment_interval: Duration::from_secs(1),
+            log_retry_pause: Duration::from_millis(200),
             sync: SyncMode::Fsync,
             flush_interval: Duration::from_secs(60),
             flush_bytes: 64 << 20,
@@ -68,9 +133,18 @@ impl StoreOptions {
             segment_bytes: 64 << 20,
             max_queue_bytes: 256 << 20,
             cache_bytes: 128 << 20,
+            remote_cache_bytes: 1 << 30,
             max_age: Some(Duration::from_secs(14 * 24 * 3600)),
+            ten_minutes_max_age: Some(Duration::from_secs(90 * 24 * 3600)),
+            hourly_max_age: Some(Duration::from_secs(400 * 24 * 3600)),
+            retention_rules: Vec::new(),
             max_bytes: Some(50_000_000_000),
             max_volume_percent: Some(20),
+            min_free_bytes: 256 << 20,
+            compaction_rows: 16 << 20,
+            compaction_profiles: 400_000,
+            compaction_cpu_percent: 50,
+            rollups: vec![Tier::TenMinutes, Tier::Hourly],
             readable_stacks: false,
             clock: Arc::new(SystemClock),
         }

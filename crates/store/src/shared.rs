@@ -12,16 +12,20 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use candela_model::Profile;
 use hashbrown::HashSet;
 
 use crate::block::Block;
 use crate::block::BlockMeta;
 use crate::block::RemovedBlocks;
 use crate::block::TableCache;
+use crate::block::Tier;
 use crate::catalog::Catalog;
+use crate::catalog::Publication;
+use crate::compact::CompactionCounters;
 use crate::data_dir::DataDir;
 use crate::duplicates::DuplicateWindow;
+use crate::duplicates::ReceivedKey;
+use crate::duplicates::WINDOW_NS;
 use crate::error::BlockError;
 use crate::error::BlockErrorKind;
 use crate::error::StoreError;
@@ -32,12 +36,12 @@ use crate::flush::LogRange;
 use crate::flush::write_blocks;
 use crate::flush::writer_name;
 use crate::head::Head;
-use crate::log::LogCounters;
+use crate::log::Durable;
+use crate::log::DurableLog;
 use crate::log::PendingAppend;
 use crate::log::Queue;
 use crate::log::Replay;
 use crate::log::Sequence;
-use crate::log::remove_segments_before;
 use crate::options::StoreOptions;
 use crate::retention::expired_blocks;
 use crate::retention::volume_bytes;
@@ -46,6 +50,8 @@ use crate::snapshot::QuarantinedBlock;
 use crate::snapshot::Snapshot;
 use crate::snapshot::TimeRange;
 use crate::status::StoreStatus;
+use crate::status::TierStatus;
+use crate::storage::BlockStorage;
 use crate::storage::Bucket;
 use crate::storage::ObjectLocation;
 use crate::sync::lock;
@@ -63,15 +69,15 @@ const RETENTION_INTERVAL_NS: i64 = 60_000_000_000;
 pub(crate) struct Shared {
     pub(crate) options: StoreOptions,
     pub(crate) data_dir: DataDir,
+    pub(crate) storage: Arc<dyn BlockStorage>,
     /// Where blocks are, for those who read them by themselves.
     pub(crate) block_location: ObjectLocation,
     /// Where blocks are when that is not this machine.
     pub(crate) bucket: Option<Bucket>,
-    pub(crate) writer_id: u64,
+    pub(crate) log: Box<dyn DurableLog>,
     pub(crate) catalog: Box<dyn Catalog>,
     pub(crate) cache: Arc<TableCache>,
     pub(crate) queue: Queue<PendingAppend>,
-    pub(crate) log_counters: Arc<LogCounters>,
     pub(crate) counters: Counters,
     pub(crate) duplicates: Arc<DuplicateWindow>,
     pub(crate) replay: Replay,
@@ -81,6 +87,9 @@ pub(crate) struct Shared {
     /// Held by the one flush that runs; heads that a failed flush left over.
     pub(crate) unfinished_flush: Mutex<Option<Flush>>,
     pub(crate) removed_blocks: Arc<RemovedBlocks>,
+    /// Held by the one that rewrites blocks: merging, erasing, naming.
+    pub(crate) maintenance: Mutex<()>,
+    pub(crate) compaction: CompactionCounters,
     /// Held while blocks are chosen and deleted, so that each is counted once.
     pub(crate) retention: Mutex<()>,
     pub(crate) is_stopping: Mutex<bool>,
@@ -107,6 +116,8 @@ pub(crate) struct Applied {
     pub(crate) frozen_sequence: Sequence,
     /// When the first profile of the active heads came, by the clock that never goes back.
     pub(crate) oldest_since_ns: Option<i64>,
+    /// Of the profiles in the active heads: the log forgets them when they are in blocks.
+    pub(crate) keys: Vec<ReceivedKey>,
 }
 
 /// Heads on their way to blocks.
@@ -114,6 +125,7 @@ pub(crate) struct Applied {
 pub(crate) struct Flush {
     heads: Vec<FrozenHead>,
     range: LogRange,
+    keys: Vec<ReceivedKey>,
 }
 
 #[derive(Debug, Default)]
@@ -130,10 +142,11 @@ pub(crate) struct Counters {
 
 impl Shared {
     /// Makes a durable profile visible.
-    pub(crate) fn apply(&self, sequence: Sequence, tenant: &str, profile: &Profile) {
+    pub(crate) fn apply(&self, durable: Durable<'_>) {
         let mut applied = lock(&self.applied);
-        self.active_head(tenant).insert(profile);
-        applied.last_sequence = sequence;
+        self.active_head(durable.tenant).insert(durable.profile);
+        applied.last_sequence = durable.sequence;
+        applied.keys.extend(durable.key);
         let now_ns = self.options.clock.monotonic_ns();
         applied.oldest_since_ns.get_or_insert(now_ns);
     }
@@ -161,8 +174,12 @@ impl Shared {
             .quarantined
             .iter()
             .filter(|(meta, _)| is_in_range(meta));
+        let (blocks, rollups): (Vec<_>, Vec<_>) = blocks
+            .map(Arc::clone)
+            .partition(|block| block.tier() == Tier::Raw);
         Snapshot {
-            blocks: blocks.map(Arc::clone).collect(),
+            blocks,
+            rollups,
             heads: heads
                 .filter_map(|head| HeadView::new(head, range))
                 .collect(),
@@ -237,18 +254,21 @@ impl Shared {
         applied.frozen_sequence = applied.last_sequence;
         applied.oldest_since_ns = None;
         // New records must not go to a segment that this flush wants to delete.
-        self.log_counters
-            .is_rotation_wanted
-            .store(true, Ordering::Release);
-        Some(Flush { heads, range })
+        let rotation = &self.log.counters().is_rotation_wanted;
+        rotation.store(true, Ordering::Release);
+        Some(Flush {
+            heads,
+            range,
+            keys: std::mem::take(&mut applied.keys),
+        })
     }
 
     /// Writes blocks, then in one transaction the catalog, and only then lets go of the heads.
     fn publish(&self, flush: &Flush) -> Result<(), StoreError> {
-        let directory = self.data_dir.blocks();
+        self.log.check_owner()?;
         let settings = FlushSettings {
-            directory: &directory,
-            writer_id: self.writer_id,
+            storage: &*self.storage,
+            writer_id: self.log.writer_id(),
             created_at_ns: self.options.clock.now_ns(),
             has_frames: self.options.readable_stacks,
         };
@@ -257,8 +277,13 @@ impl Shared {
             blocks.extend(write_blocks(head, &settings)?);
         }
         failpoint!("flush.blocks.after");
-        let checkpoint = (&*writer_name(self.writer_id), flush.range.last);
-        self.catalog.publish(&blocks, &[checkpoint])?;
+        let now_ns = self.options.clock.now_ns();
+        self.catalog.publish(&Publication {
+            blocks: &blocks,
+            checkpoints: &[(&*writer_name(self.log.writer_id()), flush.range.last)],
+            keys: &flush.keys,
+            forget_keys_before_ns: now_ns.saturating_sub(WINDOW_NS),
+        })?;
         let mut tenants = write(&self.tenants);
         for head in &flush.heads {
             if let Some(state) = tenants.get_mut(&head.tenant) {
@@ -277,9 +302,8 @@ impl Shared {
     /// the next flush tries again: the checkpoint is behind it.
     fn trim_log(&self, flush: &Flush) {
         failpoint!("log.trim.before");
-        match remove_segments_before(&self.data_dir.log(), flush.range.last + 1) {
-            Ok(freed) => self.log_counters.shrink(freed),
-            Err(error) => tracing::warn!(%error, "the log is in blocks and cannot be deleted"),
+        if let Err(error) = self.log.remove_before(flush.range.last + 1) {
+            tracing::warn!(%error, "the log is in blocks and cannot be deleted");
         }
         failpoint!("log.trim.after");
     }
@@ -287,7 +311,8 @@ impl Shared {
     pub(crate) fn open_block(&self, meta: BlockMeta) -> Arc<Block> {
         let cache = Arc::clone(&self.cache);
         let removed = Arc::clone(&self.removed_blocks);
-        Arc::new(Block::new(meta, self.data_dir.blocks(), cache, removed))
+        let storage = Arc::clone(&self.storage);
+        Arc::new(Block::new(meta, storage, cache, removed))
     }
 
     /// Takes a damaged block out of answers. One that the system would not let us read stays: it is
@@ -338,7 +363,7 @@ impl Shared {
             let deleted = &self.counters.deleted_blocks;
             deleted.fetch_add(count, Ordering::Relaxed);
         }
-        let gone = std::mem::take(&mut *lock(&self.removed_blocks));
+        let gone = self.removed_blocks.settle(&*self.storage);
         if gone.is_empty() {
             return Ok(());
         }
@@ -426,6 +451,18 @@ impl Shared {
         drop(done.unwrap_or_else(PoisonError::into_inner));
     }
 
+    fn tier_status(&self, tier: Tier, mut blocks: Vec<&BlockMeta>) -> TierStatus {
+        blocks.retain(|meta| meta.tier() == tier);
+        TierStatus {
+            tier,
+            blocks: blocks.len() as u64,
+            bytes: blocks.iter().map(|meta| meta.bytes).sum(),
+            samples: blocks.iter().map(|meta| meta.rows).sum(),
+            oldest_ns: blocks.iter().map(|meta| meta.min_time_ns).min(),
+            max_age: self.options.max_age_of(tier),
+        }
+    }
+
     pub(crate) fn status(&self) -> StoreStatus {
         let tenants = read(&self.tenants);
         let blocks = || {
@@ -444,8 +481,8 @@ impl Shared {
             head_samples: heads().map(|head| head.samples()).sum(),
             head_bytes: heads().map(|head| head.bytes()).sum(),
             cache_bytes: self.cache.bytes(),
-            wal_bytes: load(&self.log_counters.bytes),
-            wal_batches: load(&self.log_counters.batches),
+            wal_bytes: load(&self.log.counters().bytes),
+            wal_batches: load(&self.log.counters().batches),
             appended: load(&counters.appended),
             refused: load(&counters.refused),
             duplicates: load(&counters.duplicates),
@@ -457,6 +494,10 @@ impl Shared {
             last_flush_error: lock(&counters.last_flush_error).clone(),
             deleted_blocks: load(&counters.deleted_blocks),
             last_retention_error: lock(&counters.last_retention_error).clone(),
+            compaction: self.compaction.status(),
+            tiers: Tier::ALL
+                .map(|tier| self.tier_status(tier, blocks().collect()))
+                .to_vec(),
             quarantined_bytes: quarantined().map(|(meta, _)| meta.bytes).sum(),
             quarantined: quarantined().map(QuarantinedBlock::from).collect(),
         }

@@ -1,21 +1,24 @@
 //! A block that queries read.
 
 use std::any::Any;
-use std::fs;
 use std::ops::ControlFlow;
 use std::ops::Range;
-use std::path::Path;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::Mutex;
+use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering;
 
+use hashbrown::HashMap;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
+
 use super::cache::CachedTable;
 use super::cache::TableCache;
+use super::level::Tier;
 use super::load;
 use super::manifest::BlockMeta;
 use super::manifest::FileMeta;
+use super::manifest::manifest_path;
 use super::samples::SampleChunk;
 use super::samples::SampleColumns;
 use super::samples::SamplesFile;
@@ -26,6 +29,8 @@ use super::tables::StackTree;
 use crate::error::BlockError;
 use crate::error::ReadFault;
 use crate::locations::LocationTable;
+use crate::storage::BlockStorage;
+use crate::storage::StoredFile;
 use crate::sync::lock;
 
 /// Files are opened and decoded when they are first needed. A query that holds a block can read
@@ -33,32 +38,91 @@ use crate::sync::lock;
 #[derive(Debug)]
 pub struct Block {
     meta: BlockMeta,
-    directory: PathBuf,
+    /// Its id, and after that how often its symbols were revised.
+    version: String,
+    storage: Arc<dyn BlockStorage>,
     cache: Arc<TableCache>,
     /// Whether every byte of the samples was compared with the checksum.
     is_verified: AtomicBool,
     is_removed: AtomicBool,
+    superseded: OnceLock<Superseded>,
     removed: Arc<RemovedBlocks>,
 }
 
-/// Blocks whose files are gone and which the catalog may forget.
-pub(crate) type RemovedBlocks = Mutex<Vec<String>>;
+/// What there is to do when the last query that reads an earlier revision is done.
+#[derive(Debug)]
+struct Superseded {
+    /// The files that the later revision does not have.
+    paths: Vec<String>,
+    /// Kept so long, for both share the other files.
+    _by: Arc<Block>,
+}
+
+/// Deleted blocks that nobody reads any more.
+#[derive(Debug, Default)]
+pub(crate) struct RemovedBlocks {
+    state: Mutex<Removed>,
+}
+
+#[derive(Debug, Default)]
+struct Removed {
+    /// Those whose files are gone, so that the catalog may forget them.
+    gone: Vec<String>,
+    /// Those whose files are still there.
+    waiting: Vec<BlockMeta>,
+    /// Files of earlier revisions that are still there.
+    waiting_files: Vec<String>,
+}
 
 impl Block {
     pub(crate) fn new(
         meta: BlockMeta,
-        directory: PathBuf,
+        storage: Arc<dyn BlockStorage>,
         cache: Arc<TableCache>,
         removed: Arc<RemovedBlocks>,
     ) -> Self {
+        let version = match meta.revision {
+            0 => meta.block_id.clone(),
+            revision => format!("{}.r{revision}", meta.block_id),
+        };
         Self {
             meta,
-            directory,
+            version,
+            storage,
             cache,
             is_verified: AtomicBool::new(false),
             is_removed: AtomicBool::new(false),
+            superseded: OnceLock::new(),
             removed,
         }
+    }
+
+    /// What names this state of the block: its samples never change, the names of their stacks may.
+    /// What is derived from a block and kept is kept under this.
+    #[must_use]
+    pub fn version(&self) -> &str {
+        &self.version
+    }
+
+    /// How fine its times are.
+    #[must_use]
+    pub fn tier(&self) -> Tier {
+        self.meta.tier()
+    }
+
+    /// Another block of the same place.
+    pub(crate) fn sibling(&self, meta: BlockMeta) -> Self {
+        Self::new(
+            meta,
+            Arc::clone(&self.storage),
+            Arc::clone(&self.cache),
+            Arc::clone(&self.removed),
+        )
+    }
+
+    /// Its tables need no memory any more.
+    pub(crate) fn forget(&self) {
+        self.cache.forget(&self.meta.block_id);
     }
 
     /// What the catalog knows of it.
@@ -140,7 +204,7 @@ impl Block {
         name: &'static str,
         make: impl FnOnce() -> Result<(T, usize), E>,
     ) -> Result<Arc<T>, E> {
-        if let Some(CachedTable::Derived(known, _)) = self.cache.get(&self.meta.block_id, name)
+        if let Some(CachedTable::Derived(known, _)) = self.cache.get(&self.version, name)
             && let Ok(known) = known.downcast::<T>()
         {
             return Ok(known);
@@ -148,7 +212,7 @@ impl Block {
         let (made, bytes) = make()?;
         let made = Arc::new(made);
         let kept = CachedTable::Derived(Arc::<T>::clone(&made), bytes);
-        self.cache.insert(&self.meta.block_id, name, kept);
+        self.cache.insert(&self.version, name, kept);
         Ok(made)
     }
 
@@ -169,6 +233,22 @@ impl Block {
             .map_err(|fault| self.error(fault.at("samples")))
     }
 
+    /// All columns of the samples of row ranges, which are in ascending order and do not overlap.
+    pub(crate) fn sample_batches(
+        &self,
+        ranges: &[Range<u64>],
+    ) -> Result<ParquetRecordBatchReader, BlockError> {
+        let samples = self.samples()?;
+        samples
+            .batches(ranges)
+            .map_err(|fault| self.error(fault.at("samples")))
+    }
+
+    /// Whether any sample belongs to a trace.
+    pub(crate) fn has_traces(&self) -> Result<bool, BlockError> {
+        Ok(self.samples()?.has_traces())
+    }
+
     /// Bytes on disk that a scan of all rows reads.
     ///
     /// # Errors
@@ -178,12 +258,15 @@ impl Block {
     }
 
     /// Whether all files are there in their size, which is what can be said without reading them.
-    pub(crate) fn check_files(&self) -> Result<(), BlockError> {
+    /// A listing of files and their bytes spares asking for each; what it lacks is asked for, since
+    /// a listing may be torn.
+    pub(crate) fn check_files(&self, listed: &HashMap<String, u64>) -> Result<(), BlockError> {
         for file in &self.meta.files {
-            let found = fs::metadata(self.directory.join(&file.path));
-            let bytes = found
-                .map_err(|error| self.error(ReadFault::from(error).at(&file.path)))?
-                .len();
+            if listed.get(&file.path) == Some(&file.bytes) {
+                continue;
+            }
+            let found = self.storage.size(&file.path);
+            let bytes = found.map_err(|fault| self.error(fault.at(&file.path)))?;
             if bytes != file.bytes {
                 let reason = format!(
                     "{} has {bytes} bytes, was written with {}",
@@ -197,11 +280,23 @@ impl Block {
 
     /// Whether all files are as they were written and can be decoded.
     pub(crate) fn verify(&self) -> Result<(), BlockError> {
-        self.check_files()?;
+        self.check_files(&HashMap::new())?;
         self.profiles()?;
         self.stacks()?;
         self.samples()?;
         Ok(())
+    }
+
+    /// Table `stack_nodes` as it is in the file.
+    pub(crate) fn stack_nodes_file(&self) -> Result<bytes::Bytes, BlockError> {
+        self.read(Table::StackNodes)
+    }
+
+    /// A later revision of it was published: files of its own go when the last query that reads
+    /// them is done.
+    pub(crate) fn supersede(&self, paths: Vec<String>, by: Arc<Self>) {
+        // There is one successor: what supersedes a block has been taken in its place.
+        let _ = self.superseded.set(Superseded { paths, _by: by });
     }
 
     /// Its files go when the last query that reads them is done.
@@ -213,13 +308,13 @@ impl Block {
     /// have open files.
     fn samples(&self) -> Result<SamplesFile, BlockError> {
         let meta = self.file(Table::Samples)?;
-        let path = self.directory.join(&meta.path);
         let fault = |fault: ReadFault| self.error(fault.at("samples"));
+        let file: StoredFile = self.storage.open(meta).map_err(fault)?;
         if let Some(CachedTable::Footer(footer)) = self.cached(Table::Samples) {
-            return SamplesFile::open(&path, footer).map_err(fault);
+            return Ok(SamplesFile::new(file, footer));
         }
         let is_verified = self.is_verified.load(Ordering::Acquire);
-        let opened = SamplesFile::open_unknown(&path, meta, is_verified).map_err(fault)?;
+        let opened = SamplesFile::read_footer(file, meta, is_verified).map_err(fault)?;
         self.is_verified.store(true, Ordering::Release);
         let footer = CachedTable::Footer(Arc::clone(opened.metadata()));
         self.keep(Table::Samples, footer);
@@ -227,12 +322,11 @@ impl Block {
     }
 
     fn cached(&self, table: Table) -> Option<CachedTable> {
-        self.cache.get(&self.meta.block_id, table.name())
+        self.cache.get(&self.version, table.name())
     }
 
     fn keep(&self, table: Table, content: CachedTable) {
-        self.cache
-            .insert(&self.meta.block_id, table.name(), content);
+        self.cache.insert(&self.version, table.name(), content);
     }
 
     fn file(&self, table: Table) -> Result<&FileMeta, BlockError> {
@@ -244,10 +338,15 @@ impl Block {
 
     fn read(&self, table: Table) -> Result<bytes::Bytes, BlockError> {
         let meta = self.file(table)?;
-        let content = fs::read(self.directory.join(&meta.path))
-            .map_err(|error| self.error(ReadFault::from(error).at(&meta.path)))?;
-        super::samples::verify(&mut content.as_slice(), meta).map_err(|fault| self.error(fault))?;
-        Ok(content.into())
+        let fault = |fault: ReadFault| self.error(fault.at(&meta.path));
+        let content = self.storage.read(meta).map_err(fault)?;
+        super::samples::verify(&mut &*content, meta).map_err(|fault| self.error(fault))?;
+        Ok(content)
+    }
+
+    /// Says that the block is not what was written.
+    pub(crate) fn damaged(&self, reason: String) -> BlockError {
+        self.error(reason.into())
     }
 
     fn error(&self, fault: ReadFault) -> BlockError {
@@ -261,27 +360,68 @@ impl Block {
 
 impl Drop for Block {
     fn drop(&mut self) {
-        if self.is_removed.load(Ordering::Acquire) && remove_files(&self.directory, &self.meta) {
-            lock(&self.removed).push(std::mem::take(&mut self.meta.block_id));
+        if let Some(superseded) = self.superseded.take() {
+            self.cache.forget(&self.version);
+            self.removed.remove_files(&*self.storage, superseded.paths);
+        }
+        if !self.is_removed.load(Ordering::Acquire) {
+            return;
+        }
+        let removed = &self.removed;
+        // Whoever reads last may be serving requests and must not wait for a bucket.
+        if !self.storage.is_remote() && remove_files(&*self.storage, &self.meta) {
+            let block_id = std::mem::take(&mut self.meta.block_id);
+            lock(&removed.state).gone.push(block_id);
+        } else {
+            lock(&removed.state).waiting.push(self.meta.clone());
         }
     }
 }
 
-/// Deletes a block's files. What cannot be deleted is tried again when the store opens: the
-/// catalog keeps the row until then.
-pub(crate) fn remove_files(directory: &Path, meta: &BlockMeta) -> bool {
-    let manifest = format!("_blocks/{}.json", meta.block_id);
+impl RemovedBlocks {
+    /// Deletes files that nobody reads any more, at once or later.
+    fn remove_files(&self, storage: &dyn BlockStorage, paths: Vec<String>) {
+        for path in paths {
+            if storage.is_remote() || storage.remove(&path).is_err() {
+                lock(&self.state).waiting_files.push(path);
+            }
+        }
+    }
+
+    /// Deletes files that are still there, and gives the blocks that have none any more. What
+    /// cannot be deleted is tried again the next time.
+    pub(crate) fn settle(&self, storage: &dyn BlockStorage) -> Vec<String> {
+        let Removed {
+            mut gone,
+            waiting,
+            waiting_files,
+        } = std::mem::take(&mut *lock(&self.state));
+        for path in waiting_files {
+            if let Err(error) = storage.remove(&path) {
+                tracing::warn!(%error, "cannot delete a file of an earlier revision");
+                lock(&self.state).waiting_files.push(path);
+            }
+        }
+        for meta in waiting {
+            if remove_files(storage, &meta) {
+                gone.push(meta.block_id);
+            } else {
+                lock(&self.state).waiting.push(meta);
+            }
+        }
+        gone
+    }
+}
+
+/// Deletes a block's files. The catalog keeps its row until they are gone.
+pub(crate) fn remove_files(storage: &dyn BlockStorage, meta: &BlockMeta) -> bool {
+    let manifest = manifest_path(&meta.block_id);
     let paths = meta.files.iter().map(|file| file.path.as_str());
     let mut is_gone = true;
     for path in paths.chain([manifest.as_str()]) {
-        let path = directory.join(path);
-        match fs::remove_file(&path) {
-            Ok(()) => {}
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-            Err(error) => {
-                tracing::warn!(path = %path.display(), %error, "cannot delete a block's file");
-                is_gone = false;
-            }
+        if let Err(error) = storage.remove(path) {
+            tracing::warn!(%error, "cannot delete a block's file");
+            is_gone = false;
         }
     }
     is_gone

@@ -1,13 +1,16 @@
 //! Reading table `samples`: only the columns that are asked for, only the rows that matter.
 
-use std::fs::File;
 use std::hash::Hasher;
 use std::io::Read;
 use std::ops::ControlFlow;
 use std::ops::Range;
-use std::path::Path;
 use std::sync::Arc;
 
+use parquet::arrow::arrow_reader::ArrowReaderMetadata;
+use parquet::arrow::arrow_reader::ArrowReaderOptions;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::arrow::arrow_reader::RowSelection;
 use parquet::column::page::Page;
 use parquet::column::page::PageReader;
 use parquet::file::metadata::PageIndexPolicy;
@@ -19,10 +22,13 @@ use twox_hash::XxHash3_64;
 use super::decode::PageValue;
 use super::decode::decode_dictionary;
 use super::decode::decode_page;
-use super::file::PositionedFile;
 use super::manifest::FileMeta;
 use super::schema::Table;
 use crate::error::ReadFault;
+use crate::storage::StoredFile;
+
+/// Rows of a batch that has all columns.
+const BATCH_ROWS: usize = 16 << 10;
 
 /// Which columns to read beside stack and value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -48,13 +54,13 @@ pub struct SampleChunk<'a> {
 /// The file, open for as long as it is read.
 #[derive(Debug)]
 pub(super) struct SamplesFile {
-    file: Arc<PositionedFile>,
+    file: Arc<StoredFile>,
     metadata: Arc<ParquetMetaData>,
 }
 
 /// One column of one row group, decoded a page at a time.
 struct ColumnCursor<T> {
-    pages: SerializedPageReader<PositionedFile>,
+    pages: SerializedPageReader<StoredFile>,
     dictionary: Vec<T>,
     values: Vec<T>,
     /// Row of the first of `values`, counted in the row group.
@@ -62,39 +68,66 @@ struct ColumnCursor<T> {
 }
 
 impl SamplesFile {
-    /// Opens a file whose footer is known.
-    pub(super) fn open(path: &Path, metadata: Arc<ParquetMetaData>) -> Result<Self, ReadFault> {
-        let file = PositionedFile::new(File::open(path)?)?;
-        Ok(Self {
+    /// A file whose footer is known.
+    pub(super) fn new(file: StoredFile, metadata: Arc<ParquetMetaData>) -> Self {
+        Self {
             file: Arc::new(file),
             metadata,
-        })
+        }
     }
 
     /// Reads the footer of a file that has not been read before or was forgotten. Unless
     /// `is_verified` every byte is read once, which is cheap beside serving wrong sums.
-    pub(super) fn open_unknown(
-        path: &Path,
+    pub(super) fn read_footer(
+        file: StoredFile,
         meta: &FileMeta,
         is_verified: bool,
     ) -> Result<Self, ReadFault> {
-        let mut file = File::open(path)?;
-        if !is_verified {
-            verify(&mut file, meta)?;
+        if !is_verified && !file.verifies_itself() {
+            verify(&mut file.reader(), meta)?;
         }
-        let file = PositionedFile::new(file)?;
         let metadata = ParquetMetaDataReader::new()
             .with_offset_index_policy(PageIndexPolicy::Required)
             .parse_and_finish(&file)?;
-        Ok(Self {
-            file: Arc::new(file),
-            metadata: Arc::new(metadata),
-        })
+        Ok(Self::new(file, Arc::new(metadata)))
     }
 
     /// What tells where the columns are.
     pub(super) fn metadata(&self) -> &Arc<ParquetMetaData> {
         &self.metadata
+    }
+
+    /// Whether any sample belongs to a trace, as far as the footer tells.
+    pub(super) fn has_traces(&self) -> bool {
+        let position = Table::Samples.position("trace_id");
+        let groups = self.metadata.row_groups().iter();
+        groups.into_iter().any(|group| {
+            let nulls = group.column(position).statistics();
+            let nulls = nulls.and_then(|statistics| statistics.null_count_opt());
+            nulls != u64::try_from(group.num_rows()).ok()
+        })
+    }
+
+    /// All columns of the rows of the ranges.
+    pub(super) fn batches(
+        self,
+        ranges: &[Range<u64>],
+    ) -> Result<ParquetRecordBatchReader, ReadFault> {
+        let as_usize = |row: u64| usize::try_from(row).map_err(|_| "a row number is too large");
+        let ranges: Result<Vec<Range<usize>>, _> = ranges
+            .iter()
+            .map(|range| Ok::<_, &str>(as_usize(range.start)?..as_usize(range.end)?))
+            .collect();
+        let rows = self.metadata.file_metadata().num_rows();
+        let rows = usize::try_from(rows).map_err(|_| "a row number is negative")?;
+        let selection = RowSelection::from_consecutive_ranges(ranges?.into_iter(), rows);
+        let metadata = ArrowReaderMetadata::try_new(self.metadata, ArrowReaderOptions::new())?;
+        let file = Arc::unwrap_or_clone(self.file);
+        let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata)
+            .with_row_selection(selection)
+            .with_batch_size(BATCH_ROWS)
+            .build()?;
+        Ok(reader)
     }
 
     /// Compressed bytes of the columns over all rows.
@@ -150,6 +183,10 @@ impl SamplesFile {
         columns: SampleColumns,
         visit: &mut dyn FnMut(SampleChunk<'_>) -> ControlFlow<()>,
     ) -> Result<ControlFlow<()>, ReadFault> {
+        if self.file.is_remote() {
+            let wanted = self.byte_ranges(group, ranges, columns);
+            self.file.will_read(&wanted)?;
+        }
         let mut stacks = self.cursor::<u32>(group, "stack_id")?;
         let mut values = self.cursor::<i64>(group, "value")?;
         let mut label_sets = if columns.label_sets {
@@ -182,6 +219,46 @@ impl SamplesFile {
             }
         }
         Ok(ControlFlow::Continue(()))
+    }
+
+    /// Where the pages of these rows are in the file.
+    fn byte_ranges(
+        &self,
+        group: usize,
+        rows: &[Range<usize>],
+        columns: SampleColumns,
+    ) -> Vec<Range<u64>> {
+        let row_group = self.metadata.row_group(group);
+        let group_rows = usize::try_from(row_group.num_rows()).unwrap_or(0);
+        let mut found = Vec::new();
+        for position in column_positions(columns) {
+            let (start, length) = row_group.column(position).byte_range();
+            let Some(index) = self.metadata.offset_index() else {
+                found.push(start..start + length);
+                continue;
+            };
+            let pages = &index[group][position].page_locations;
+            let first_row = |page: usize| {
+                pages.get(page).map_or(group_rows, |page| {
+                    usize::try_from(page.first_row_index).unwrap_or(0)
+                })
+            };
+            let offset = |page: usize| {
+                pages.get(page).map_or(start + length, |page| {
+                    u64::try_from(page.offset).unwrap_or(0)
+                })
+            };
+            // What is before the first page is the dictionary.
+            found.push(start..offset(0));
+            let touched = (0..pages.len()).filter(|&page| {
+                let of_page = first_row(page)..first_row(page + 1);
+                let overlaps =
+                    |range: &Range<usize>| range.start < of_page.end && of_page.start < range.end;
+                rows.iter().any(overlaps)
+            });
+            found.extend(touched.map(|page| offset(page)..offset(page + 1)));
+        }
+        found
     }
 
     fn cursor<T: PageValue>(&self, group: usize, name: &str) -> Result<ColumnCursor<T>, ReadFault> {

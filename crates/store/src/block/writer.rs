@@ -1,23 +1,27 @@
 //! A layout to five Parquet files.
 
-use std::path::Path;
-
 use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_writer::ArrowWriterOptions;
-use twox_hash::XxHash3_64;
 
 use super::layout::BlockLayout;
+use super::level::Level;
 use super::manifest::BlockMeta;
 use super::manifest::FileMeta;
+use super::manifest::manifest_path;
+use super::manifest::table_path;
 use super::rows;
 use super::sample_rows;
+use super::sample_rows::SampleLabels;
+use super::sample_source::SampleSource;
 use super::schema::SCHEMA_VERSION;
 use super::schema::Table;
 use super::stack_rows;
-use crate::data_dir::write_atomically;
+use super::stack_rows::StackRows;
 use crate::error::StoreError;
+use crate::failpoint::failpoint;
+use crate::storage::BlockStorage;
 
 /// What a block is called and where it comes from.
 #[derive(Clone, Debug)]
@@ -25,52 +29,65 @@ pub(crate) struct BlockIdentity {
     pub(crate) block_id: String,
     pub(crate) tenant: String,
     pub(crate) date: String,
-    pub(crate) level: u32,
+    pub(crate) level: Level,
     pub(crate) created_at_ns: i64,
     pub(crate) writer_id: String,
     pub(crate) first_sequence: u64,
     pub(crate) last_sequence: u64,
+    /// The blocks that it is made from.
+    pub(crate) sources: Vec<String>,
     /// Whether to write the readable column `frames`.
     pub(crate) has_frames: bool,
 }
 
-/// Writes the tables and the manifest below `directory`, durably.
+/// Writes the tables and then the manifest, durably.
 pub(crate) fn write_block(
-    directory: &Path,
+    storage: &dyn BlockStorage,
     identity: &BlockIdentity,
     layout: &BlockLayout<'_>,
+    source: &mut dyn SampleSource,
+) -> Result<BlockMeta, StoreError> {
+    let meta = write_tables(storage, identity, layout, source)?;
+    write_manifest(storage, &meta)?;
+    Ok(meta)
+}
+
+/// Writes the tables, which are no block until the manifest is there too.
+pub(crate) fn write_tables(
+    storage: &dyn BlockStorage,
+    identity: &BlockIdentity,
+    layout: &BlockLayout<'_>,
+    source: &mut dyn SampleSource,
 ) -> Result<BlockMeta, StoreError> {
     let mut files = Vec::new();
+    let mut labels = SampleLabels::new(layout.tables, layout.labels.clone());
     for table in Table::ALL {
         let content =
-            encode_table(table, identity, layout).map_err(|reason| StoreError::BlockWrite {
-                block_id: identity.block_id.clone(),
-                reason,
+            encode_table(table, identity, layout, source, &mut labels).map_err(|reason| {
+                StoreError::BlockWrite {
+                    block_id: identity.block_id.clone(),
+                    reason,
+                }
             })?;
-        let path = format!(
-            "{}/tenant={}/date={}/level={}/{}.parquet",
-            table.name(),
-            identity.tenant,
-            identity.date,
-            identity.level,
-            identity.block_id
+        let path = table_path(
+            table,
+            &identity.tenant,
+            &identity.date,
+            identity.level.number(),
+            &identity.block_id,
         );
-        write_atomically(&directory.join(&path), &content)?;
-        files.push(FileMeta {
-            table: table.name().to_owned(),
-            path,
-            bytes: content.len() as u64,
-            hash: format!("{:016x}", XxHash3_64::oneshot(&content)),
-        });
+        files.push(FileMeta::of(table.name(), path.clone(), &content));
+        storage.put(&path, content.into())?;
+        failpoint!("flush.table.after");
     }
-    let starts = || layout.profiles.iter().map(|placed| placed.profile.start_ns);
+    let starts = || layout.profiles.iter().map(|placed| placed.facts.start_ns);
     let services = layout.services.iter().flat_map(|service| &service.types);
-    let meta = BlockMeta {
+    Ok(BlockMeta {
         block_id: identity.block_id.clone(),
         schema_version: SCHEMA_VERSION,
         tenant: identity.tenant.clone(),
         date: identity.date.clone(),
-        level: identity.level,
+        level: identity.level.number(),
         min_time_ns: starts().min().unwrap_or(0),
         max_time_ns: starts().max().unwrap_or(0),
         rows: layout.rows(),
@@ -80,32 +97,92 @@ pub(crate) fn write_block(
         writer_id: identity.writer_id.clone(),
         first_sequence: identity.first_sequence,
         last_sequence: identity.last_sequence,
-        sample_labels: layout.sample_labels.iter().cloned().collect(),
+        sources: identity.sources.clone(),
+        outputs: Vec::new(),
+        sample_labels: labels.names.into_iter().collect(),
+        revision: 0,
+        unsymbolized: Some(layout.unsymbolized.clone()),
         files,
         services: services.cloned().collect(),
-    };
-    let manifest = serde_json::to_vec_pretty(&meta).map_err(|error| StoreError::BlockWrite {
-        block_id: identity.block_id.clone(),
+    })
+}
+
+/// Makes a block of written tables.
+pub(crate) fn write_manifest(
+    storage: &dyn BlockStorage,
+    meta: &BlockMeta,
+) -> Result<(), StoreError> {
+    let manifest = serde_json::to_vec_pretty(meta).map_err(|error| StoreError::BlockWrite {
+        block_id: meta.block_id.clone(),
         reason: error.to_string(),
     })?;
-    let path = directory.join(format!("_blocks/{}.json", identity.block_id));
-    write_atomically(&path, &manifest)?;
-    Ok(meta)
+    failpoint!("flush.manifest.before");
+    storage.put(&manifest_path(&meta.block_id), manifest.into())?;
+    failpoint!("flush.manifest.after");
+    Ok(())
 }
 
 fn encode_table(
     table: Table,
     identity: &BlockIdentity,
     layout: &BlockLayout<'_>,
+    source: &mut dyn SampleSource,
+    labels: &mut SampleLabels<'_>,
 ) -> Result<Vec<u8>, String> {
+    let has_traces = source.has_traces();
+    encode(table, has_traces, identity.level.is_lasting(), |write| {
+        write_rows(table, identity, layout, source, labels, write)
+    })
+}
+
+/// Hands over the rows of a table piece by piece, at least one, be it empty. Table `samples` comes
+/// before `label_sets`, which has the sets of samples too.
+pub(super) fn write_rows(
+    table: Table,
+    identity: &BlockIdentity,
+    layout: &BlockLayout<'_>,
+    source: &mut dyn SampleSource,
+    labels: &mut SampleLabels<'_>,
+    write: &mut dyn FnMut(Result<RecordBatch, ArrowError>) -> Result<(), String>,
+) -> Result<(), String> {
     let block_id = identity.block_id.as_str();
+    match table {
+        Table::Samples => sample_rows::write(block_id, layout, source, labels, write),
+        Table::Profiles => write(rows::profiles(identity, layout)),
+        Table::LabelSets => write(rows::label_sets(block_id, &labels.table)),
+        Table::StackNodes => {
+            let stacks = StackRows {
+                block_id,
+                has_frames: identity.has_frames,
+                services: &layout.services,
+                locations: layout.tables.locations(),
+                location_ids: &layout.location_ids,
+            };
+            stack_rows::write(&stacks, write)
+        }
+        Table::Locations => {
+            let locations = layout.tables.locations();
+            write(rows::locations(block_id, locations, &layout.locations))
+        }
+    }
+}
+
+/// The file of a table whose rows `rows` hands over, as [`write_rows`] does.
+pub(super) fn encode(
+    table: Table,
+    has_traces: bool,
+    is_lasting: bool,
+    rows: impl FnOnce(
+        &mut dyn FnMut(Result<RecordBatch, ArrowError>) -> Result<(), String>,
+    ) -> Result<(), String>,
+) -> Result<Vec<u8>, String> {
     let mut writer: Option<ArrowWriter<Vec<u8>>> = None;
     let mut write = |batch: Result<RecordBatch, ArrowError>| -> Result<(), String> {
         let batch = batch.map_err(|error| error.to_string())?;
         if writer.is_none() {
             // The arrow schema would tell readers that texts are dictionaries, which only we know.
             let options = ArrowWriterOptions::new()
-                .with_properties(table.writer_properties(layout.has_traces()))
+                .with_properties(table.writer_properties(has_traces, is_lasting))
                 .with_skip_arrow_metadata(true);
             let new = ArrowWriter::try_new_with_options(Vec::new(), batch.schema(), options);
             writer = Some(new.map_err(|error| error.to_string())?);
@@ -113,13 +190,7 @@ fn encode_table(
         let writer = writer.as_mut().expect("made above");
         writer.write(&batch).map_err(|error| error.to_string())
     };
-    match table {
-        Table::Samples => sample_rows::write(block_id, layout, &mut write)?,
-        Table::Profiles => write(rows::profiles(identity, layout))?,
-        Table::LabelSets => write(rows::label_sets(block_id, layout))?,
-        Table::StackNodes => stack_rows::write(identity, layout, &mut write)?,
-        Table::Locations => write(rows::locations(block_id, layout))?,
-    }
-    let writer = writer.expect("each table is written at least one batch, be it empty");
+    rows(&mut write)?;
+    let writer = writer.expect("at least one piece is handed over");
     writer.into_inner().map_err(|error| error.to_string())
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use object_store::ObjectStore;
+use object_store::ObjectStoreExt;
 use object_store::PutMode;
 use object_store::PutOptions;
 use object_store::PutPayload;
@@ -22,6 +23,7 @@ use crate::error::StoreError;
 const REQUEST_LIMIT: Duration = Duration::from_secs(120);
 /// Threads that move bytes; the work on them is done elsewhere.
 const IO_THREADS: usize = 2;
+const PROBE_CONTENT: &[u8] = b"candela writes, reads and removes this object when it starts\n";
 
 /// A folder of a bucket, and threads of its own that talk to it: the store's threads are plain
 /// ones, and a caller's runtime may end before the store does. Clones share the threads.
@@ -115,6 +117,36 @@ impl Bucket {
         })
     }
 
+    /// Does once what the store will do, so that what is wrong shows at the start.
+    pub(crate) fn probe(&self) -> Result<(), StoreError> {
+        let name = format!("_probe/{}", std::process::id());
+        let failed = |action| {
+            let name = &name;
+            move |error| self.error(action, name, &error)
+        };
+        let content = Bytes::from_static(PROBE_CONTENT);
+        self.put(&name, content, PutMode::Overwrite)
+            .map_err(failed("write"))?;
+        let path = self.path(&name).map_err(failed("use"))?;
+        let (client, key) = (self.client(), path.clone());
+        let read = self.run(async move { client.get(&key).await?.bytes().await });
+        read.map_err(failed("read"))?;
+        let (client, prefix) = (self.client(), self.path("_probe").map_err(failed("use"))?);
+        let listed = self.run(async move { client.list_with_delimiter(Some(&prefix)).await });
+        listed.map_err(failed("list"))?;
+        let client = self.client();
+        let removed = self.run(async move { client.delete(&path).await });
+        removed.map_err(failed("remove"))
+    }
+
+    /// An object or folder as people find it.
+    pub(crate) fn place(&self, relative: &str) -> String {
+        match relative {
+            "" => self.name.to_string(),
+            _ => format!("{}/{relative}", self.name),
+        }
+    }
+
     /// What went wrong with an object or folder, for people.
     pub(crate) fn error(
         &self,
@@ -122,13 +154,9 @@ impl Bucket {
         relative: &str,
         error: &object_store::Error,
     ) -> StoreError {
-        let place = match relative {
-            "" => self.name.to_string(),
-            _ => format!("{}/{relative}", self.name),
-        };
         StoreError::Bucket {
             action,
-            place,
+            place: self.place(relative),
             reason: explain(error),
         }
     }

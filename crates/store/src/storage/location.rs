@@ -5,12 +5,19 @@ use std::sync::Arc;
 use object_store::ObjectStore;
 use object_store::path::Path;
 
+use super::gcs::GcsOptions;
+use super::s3::S3Options;
+
 /// Where blocks are kept. Log and catalog are always in the data directory.
 #[derive(Clone, Debug, Default)]
 pub enum Backend {
     /// In the data directory.
     #[default]
     Filesystem,
+    /// In a bucket of S3, or of what speaks its protocol.
+    S3(S3Options),
+    /// In a bucket of Google Cloud Storage.
+    Gcs(GcsOptions),
     /// In any object store, below a prefix.
     Object(ObjectLocation),
 }
