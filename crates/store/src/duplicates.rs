@@ -22,6 +22,13 @@ const MOST_KEYS: usize = 1_000_000;
 /// The key of what was received. 0 stands for none.
 pub(crate) type Key = u128;
 
+/// A key and when what it stands for was received, nanoseconds since the Unix epoch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ReceivedKey {
+    pub(crate) key: Key,
+    pub(crate) received_ns: i64,
+}
+
 /// The keys of the last minutes.
 #[derive(Debug, Default)]
 pub(crate) struct DuplicateWindow {
@@ -88,18 +95,23 @@ impl DuplicateWindow {
         })
     }
 
-    /// Notes a key that the log has from before a restart.
-    pub(crate) fn remember(&self, key: Key, received_ns: i64) {
-        if key != 0 {
-            lock(&self.state).keep(key, received_ns);
+    /// Notes a key that log or catalog have from before a restart; `false` when it was known then,
+    /// by the rule of [`DuplicateWindow::admit`]: what that took must not be taken for a duplicate.
+    pub(crate) fn remember(&self, received: ReceivedKey) -> bool {
+        let mut state = lock(&self.state);
+        state.forget_before(received.received_ns.saturating_sub(WINDOW_NS));
+        if state.entries.contains_key(&received.key) {
+            return false;
         }
+        state.keep(received);
+        true
     }
 }
 
 impl State {
-    fn keep(&mut self, key: Key, received_ns: i64) {
-        self.entries.insert(key, Entry::Durable);
-        self.order.push_back((received_ns, key));
+    fn keep(&mut self, received: ReceivedKey) {
+        self.entries.insert(received.key, Entry::Durable);
+        self.order.push_back((received.received_ns, received.key));
         while self.order.len() > MOST_KEYS {
             self.forget_oldest();
         }
@@ -123,13 +135,16 @@ impl State {
 }
 
 impl Ticket {
-    pub(crate) fn key(&self) -> Key {
-        self.key
+    pub(crate) fn received(&self) -> ReceivedKey {
+        ReceivedKey {
+            key: self.key,
+            received_ns: self.received_ns,
+        }
     }
 
     /// The profile is durable and visible: from now on its key is known.
     pub(crate) fn durable(self) {
-        lock(&self.window.state).keep(self.key, self.received_ns);
+        lock(&self.window.state).keep(self.received());
         self.outcome.send_replace(Outcome::Durable);
     }
 }
@@ -191,9 +206,18 @@ mod tests {
     #[test]
     fn keys_of_the_log_are_known_after_a_restart() {
         let window = Arc::new(DuplicateWindow::default());
-        window.remember(7, 5);
-        window.remember(0, 5);
+        let received = ReceivedKey {
+            key: 7,
+            received_ns: 5,
+        };
+        assert!(window.remember(received));
+        assert!(!window.remember(received), "it is known");
         assert!(matches!(window.admit(7, 6), Admission::Stored));
-        drop(ticket(&window, 1, 6));
+        let much_later = ReceivedKey {
+            received_ns: received.received_ns + WINDOW_NS + 1,
+            ..received
+        };
+        assert!(window.remember(much_later), "it was taken again");
+        drop(ticket(&window, 1, much_later.received_ns));
     }
 }

@@ -81,6 +81,36 @@ pub enum StoreError {
         /// The reason, and what to do about it where that is clear.
         reason: String,
     },
+    /// A bucket has logs of several writers, and none is known to be this directory's.
+    #[error(
+        "the bucket has the logs of several writers ({writers}); write the one to go on with into {}",
+        path.display()
+    )]
+    SeveralLogs {
+        /// Their ids.
+        writers: String,
+        /// The file that names this directory's.
+        path: PathBuf,
+    },
+    /// The log is, or was, in a bucket that the configuration does not name.
+    #[error(
+        "a log in a bucket needs store.backend to be s3 or gcs; {} names the log that was in one",
+        path.display()
+    )]
+    NoBucket {
+        /// The file that names this directory's log.
+        path: PathBuf,
+    },
+    /// Another process writes the log of this one.
+    #[error(
+        "another server has taken over the log of this one ({} is not ours); stop one of the two \
+         and start the other again",
+        segment.display()
+    )]
+    Fenced {
+        /// Its segment, where ours should have been.
+        segment: PathBuf,
+    },
     /// A background thread is gone.
     #[error("the store is shut down")]
     Closed,
@@ -121,11 +151,21 @@ pub enum AppendError {
         /// The largest one.
         limit: usize,
     },
-    /// The volume is full. Queries go on.
-    #[error("no space left for the log in {}; free space or lower retention", path.display())]
+    /// The volume is full up to the reserve that blocks need. Queries go on, and so do appends as
+    /// soon as there is room.
+    #[error(
+        "the volume of {} has {free_bytes} bytes free and a new profile needs {needed_bytes}, the \
+         reserve included; free space, or lower store.max_size, store.retention or \
+         store.min_free_space",
+        path.display()
+    )]
     DiskFull {
         /// The log's directory.
         path: PathBuf,
+        /// Bytes that are free.
+        free_bytes: u64,
+        /// Bytes that would have to be.
+        needed_bytes: u64,
     },
     /// More is waiting than may: try again later.
     #[error("{what} holds {bytes} bytes, the limit is {limit}; try again in a few seconds")]
@@ -144,6 +184,16 @@ pub enum AppendError {
         path: PathBuf,
         /// The system's reason.
         reason: String,
+    },
+    /// Another process writes the log of this one: nothing is taken any more.
+    #[error(
+        "another server has taken over the log of this one ({} is not ours); stop one of the two \
+         and start the other again",
+        segment.display()
+    )]
+    Fenced {
+        /// Its segment, where ours should have been.
+        segment: PathBuf,
     },
     /// The store is shutting down.
     #[error("the store is shut down")]

@@ -2,8 +2,13 @@
 
 mod common;
 
+use std::sync::Arc;
+
 use candela_store::Appended;
+use candela_store::ManualClock;
 use candela_store::Store;
+use candela_store::StoreOptions;
+use common::NOON_NS;
 use common::block_on;
 use common::options;
 use common::profile;
@@ -63,4 +68,55 @@ fn what_was_refused_may_come_again() {
     invalid.series[0].samples[0].stack = candela_model::StackId(u32::MAX);
     block_on(store.append_once("team", KEY, invalid)).expect_err("no such stack");
     assert_eq!(append(&store, "team", KEY), Appended::Stored);
+}
+
+#[test]
+fn blocks_remember_over_a_restart() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let store = Store::open(options(directory.path())).expect("an empty directory");
+    assert_eq!(append(&store, "team", KEY), Appended::Stored);
+    block_on(store.shutdown()).expect("flushes");
+    // Twice: the second start finds nothing in the log, and what the first one found in the catalog.
+    for _ in 0..2 {
+        let store = Store::open(options(directory.path())).expect("our own directory");
+        assert_eq!(store.status().replayed, 0);
+        assert_eq!(append(&store, "team", KEY), Appended::Duplicate);
+        assert_eq!(totals(&store, "team"), [5]);
+        block_on(store.shutdown()).expect("flushes");
+    }
+}
+
+#[test]
+fn after_ten_minutes_nothing_is_remembered() {
+    const MINUTE_NS: i64 = 60_000_000_000;
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let clock = Arc::new(ManualClock::at(NOON_NS));
+    let open = || {
+        let options = StoreOptions {
+            clock: Arc::<ManualClock>::clone(&clock),
+            ..options(directory.path())
+        };
+        Store::open(options).expect("opens")
+    };
+    let rows = || {
+        let catalog = rusqlite::Connection::open(directory.path().join("catalog.sqlite"));
+        let count = "SELECT count(*) FROM received_keys";
+        let rows = catalog
+            .expect("opens")
+            .query_row(count, [], |row| row.get(0));
+        rows.expect("counts")
+    };
+    let store = open();
+    assert_eq!(append(&store, "team", KEY), Appended::Stored);
+    block_on(store.shutdown()).expect("flushes");
+    assert_eq!(rows(), 1);
+    clock.advance(11 * MINUTE_NS);
+    let store = open();
+    assert_eq!(append(&store, "team", KEY), Appended::Stored);
+    drop(store);
+    let store = open();
+    assert_eq!(store.status().replayed, 1, "taken again, so there again");
+    assert_eq!(totals(&store, "team"), [5, 5]);
+    block_on(store.shutdown()).expect("flushes");
+    assert_eq!(rows(), 1, "the first row is gone");
 }

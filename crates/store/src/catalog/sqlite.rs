@@ -9,46 +9,16 @@ use rusqlite::OptionalExtension;
 use rusqlite::params;
 
 use super::Catalog;
+use super::Publication;
+use super::keys::insert_keys;
+use super::keys::select_keys;
+use super::migrations::CATALOG_VERSION;
+use super::migrations::migrate;
 use crate::block::BlockMeta;
+use crate::duplicates::ReceivedKey;
 use crate::error::StoreError;
+use crate::failpoint::failpoint;
 use crate::sync::lock;
-
-/// The version written to `user_version`. Later ones are refused.
-const CATALOG_VERSION: u32 = 1;
-
-/// `manifest` is the block's JSON, the truth; the columns beside it are for planning and for
-/// people with an `sqlite3` prompt.
-const SCHEMA: &str = "
-CREATE TABLE blocks (
-  block_id TEXT PRIMARY KEY,
-  tenant TEXT NOT NULL,
-  date TEXT NOT NULL,
-  level INTEGER NOT NULL,
-  min_time INTEGER NOT NULL,
-  max_time INTEGER NOT NULL,
-  rows INTEGER NOT NULL,
-  bytes INTEGER NOT NULL,
-  created_at INTEGER NOT NULL,
-  deleted_at INTEGER,
-  quarantine_reason TEXT,
-  manifest TEXT NOT NULL
-) STRICT;
-CREATE INDEX blocks_by_time ON blocks (tenant, min_time);
-CREATE TABLE block_services (
-  block_id TEXT NOT NULL REFERENCES blocks ON DELETE CASCADE,
-  service TEXT NOT NULL,
-  profile_type TEXT NOT NULL,
-  first_row INTEGER NOT NULL,
-  rows INTEGER NOT NULL,
-  profiles INTEGER NOT NULL,
-  total INTEGER NOT NULL,
-  PRIMARY KEY (block_id, service, profile_type)
-) STRICT;
-CREATE TABLE wal_checkpoints (
-  writer_id TEXT PRIMARY KEY,
-  sequence INTEGER NOT NULL
-) STRICT;
-";
 
 /// A SQLite database.
 #[derive(Debug)]
@@ -83,9 +53,7 @@ impl SqliteCatalog {
                 "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;",
             )
             .map_err(context)?;
-        if version == 0 {
-            create_tables(&mut connection).map_err(context)?;
-        }
+        migrate(&mut connection, version).map_err(context)?;
         Ok(Self {
             path: path.to_owned(),
             connection: Mutex::new(connection),
@@ -99,6 +67,15 @@ impl SqliteCatalog {
         work(&mut lock(&self.connection)).map_err(|source| StoreError::Catalog {
             path: self.path.clone(),
             source,
+        })
+    }
+
+    fn manifests(&self, blocks: &[BlockMeta]) -> Result<Vec<String>, StoreError> {
+        let manifests = blocks.iter().map(serde_json::to_string);
+        let manifests: Result<_, _> = manifests.collect();
+        manifests.map_err(|error| StoreError::Damaged {
+            path: self.path.clone(),
+            reason: error.to_string(),
         })
     }
 
@@ -153,29 +130,35 @@ impl Catalog for SqliteCatalog {
         })
     }
 
-    fn publish(&self, blocks: &[BlockMeta], checkpoints: &[(&str, u64)]) -> Result<(), StoreError> {
-        let manifests: Vec<String> = blocks
-            .iter()
-            .map(serde_json::to_string)
-            .collect::<Result<_, _>>()
-            .map_err(|error| StoreError::Damaged {
-                path: self.path.clone(),
-                reason: error.to_string(),
-            })?;
+    fn publish(&self, publication: &Publication<'_>) -> Result<(), StoreError> {
+        let manifests = self.manifests(publication.blocks)?;
+        failpoint!("catalog.publish.before");
         self.with(|connection| {
             let transaction = connection.transaction()?;
-            for (block, manifest) in blocks.iter().zip(&manifests) {
+            for (block, manifest) in publication.blocks.iter().zip(&manifests) {
                 insert_block(&transaction, block, manifest)?;
             }
-            for (writer_id, sequence) in checkpoints {
+            for (writer_id, sequence) in publication.checkpoints {
                 transaction.execute(
                     "INSERT INTO wal_checkpoints (writer_id, sequence) VALUES (?1, ?2)
                      ON CONFLICT (writer_id) DO UPDATE SET sequence = max(sequence, ?2)",
                     params![writer_id, sequence.cast_signed()],
                 )?;
             }
+            insert_keys(
+                &transaction,
+                publication.keys,
+                publication.forget_keys_before_ns,
+            )?;
+            failpoint!("catalog.publish.inside");
             transaction.commit()
-        })
+        })?;
+        failpoint!("catalog.publish.after");
+        Ok(())
+    }
+
+    fn keys(&self, since_ns: i64) -> Result<Vec<ReceivedKey>, StoreError> {
+        self.with(|connection| select_keys(connection, since_ns))
     }
 
     fn quarantine(&self, block_id: &str, reason: &str) -> Result<(), StoreError> {
@@ -199,15 +182,43 @@ impl Catalog for SqliteCatalog {
     }
 
     fn mark_deleted(&self, block_ids: &[String], now_ns: i64) -> Result<(), StoreError> {
+        self.replace(block_ids, &[], now_ns)
+    }
+
+    fn replace(
+        &self,
+        removed: &[String],
+        added: &[BlockMeta],
+        now_ns: i64,
+    ) -> Result<(), StoreError> {
+        let manifests = self.manifests(added)?;
         self.with(|connection| {
             let transaction = connection.transaction()?;
-            for block_id in block_ids {
+            for block_id in removed {
                 transaction.execute(
                     "UPDATE blocks SET deleted_at = ?2 WHERE block_id = ?1",
                     params![block_id, now_ns],
                 )?;
             }
+            for (block, manifest) in added.iter().zip(&manifests) {
+                insert_block(&transaction, block, manifest)?;
+            }
             transaction.commit()
+        })
+    }
+
+    fn revise(&self, block: &BlockMeta) -> Result<bool, StoreError> {
+        let manifest = serde_json::to_string(block).map_err(|error| StoreError::Damaged {
+            path: self.path.clone(),
+            reason: error.to_string(),
+        })?;
+        self.with(|connection| {
+            let rows = connection.execute(
+                "UPDATE blocks SET manifest = ?2, bytes = ?3
+                 WHERE block_id = ?1 AND deleted_at IS NULL AND quarantine_reason IS NULL",
+                params![block.block_id, manifest, block.bytes.cast_signed()],
+            )?;
+            Ok(rows == 1)
         })
     }
 
@@ -220,13 +231,6 @@ impl Catalog for SqliteCatalog {
             transaction.commit()
         })
     }
-}
-
-fn create_tables(connection: &mut Connection) -> rusqlite::Result<()> {
-    let transaction = connection.transaction()?;
-    transaction.execute_batch(SCHEMA)?;
-    transaction.pragma_update(None, "user_version", CATALOG_VERSION)?;
-    transaction.commit()
 }
 
 fn insert_block(

@@ -2,8 +2,8 @@
 
 use std::sync::Condvar;
 use std::sync::Mutex;
-use std::time::Duration;
 
+use super::Patience;
 use crate::sync::lock;
 
 /// A queue with a bound in bytes, which the consumer empties in batches.
@@ -58,20 +58,24 @@ impl<T> Queue<T> {
     }
 
     /// Everything that waits, in the order in which it came; `None` once the queue is closed and
-    /// empty. With `linger`, what arrives in that time or until `enough` bytes is taken along.
-    pub(crate) fn take_batch(&self, linger: Duration, enough: u64) -> Option<Vec<T>> {
+    /// empty. `patience` is asked when there is something: what arrives until it ends is taken
+    /// along.
+    pub(crate) fn take_batch(&self, patience: impl FnOnce() -> Patience) -> Option<Vec<T>> {
         let state = self
             .changed
             .wait_while(lock(&self.state), |state| {
                 state.items.is_empty() && !state.is_closed
             })
             .unwrap_or_else(std::sync::PoisonError::into_inner);
-        let mut state = if linger.is_zero() {
+        let patience = patience();
+        let mut state = if patience.linger.is_zero() {
             state
         } else {
-            let waited = self.changed.wait_timeout_while(state, linger, |state| {
-                state.bytes < enough && !state.is_closed
-            });
+            let is_short =
+                |state: &mut State<T>| state.bytes < patience.enough_bytes && !state.is_closed;
+            let waited = self
+                .changed
+                .wait_timeout_while(state, patience.linger, is_short);
             waited.unwrap_or_else(std::sync::PoisonError::into_inner).0
         };
         state.bytes = 0;
@@ -95,12 +99,12 @@ mod tests {
         let queue = Queue::new(10);
         assert_eq!(queue.push('a', 100), Ok(()), "alone it may be any size");
         assert_eq!(queue.push('b', 1), Err(PushError::Full(100)));
-        assert_eq!(queue.take_batch(Duration::ZERO, 0), Some(vec!['a']));
+        assert_eq!(queue.take_batch(Patience::none), Some(vec!['a']));
         assert_eq!(queue.push('c', 4), Ok(()));
         assert_eq!(queue.push('d', 4), Ok(()));
         queue.close();
         assert_eq!(queue.push('e', 1), Err(PushError::Closed));
-        assert_eq!(queue.take_batch(Duration::ZERO, 0), Some(vec!['c', 'd']));
-        assert_eq!(queue.take_batch(Duration::ZERO, 0), None);
+        assert_eq!(queue.take_batch(Patience::none), Some(vec!['c', 'd']));
+        assert_eq!(queue.take_batch(Patience::none), None);
     }
 }

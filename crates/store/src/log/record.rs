@@ -13,6 +13,8 @@ pub(crate) const MAX_PAYLOAD_BYTES: usize = 256 << 20;
 
 /// The payload is an encoded profile.
 const KIND_PROFILE: u8 = 1;
+/// Who writes the log from here on; the key is the process's.
+const KIND_CLAIM: u8 = 2;
 /// The payload is compressed with zstd.
 const CODEC_ZSTD: u8 = 1;
 /// Segments live for a minute and are written on the way of every request: speed before size.
@@ -21,11 +23,20 @@ const ZSTD_LEVEL: i32 = 1;
 /// A record as it lies in a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RecordRef<'a> {
+    pub(crate) kind: RecordKind,
     pub(crate) tenant: &'a str,
     pub(crate) received_ns: i64,
     pub(crate) key: Key,
     /// Compressed.
     pub(crate) payload: &'a [u8],
+}
+
+/// What a record is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RecordKind {
+    Profile,
+    /// It takes a sequence and has no payload.
+    Claim,
 }
 
 /// What lies at some offset of a segment.
@@ -48,23 +59,32 @@ pub(crate) fn encode_record(
     key: Key,
     encoded_profile: &[u8],
 ) -> std::io::Result<Vec<u8>> {
+    let payload = zstd::bulk::compress(encoded_profile, ZSTD_LEVEL)?;
+    Ok(frame(KIND_PROFILE, tenant, received_ns, key, &payload))
+}
+
+/// A complete record which says that this process writes the log from here on.
+pub(super) fn encode_claim(process_id: u64) -> Vec<u8> {
+    frame(KIND_CLAIM, "claim", 0, process_id.into(), &[])
+}
+
+fn frame(kind: u8, tenant: &str, received_ns: i64, key: Key, payload: &[u8]) -> Vec<u8> {
     let tenant_bytes =
         u16::try_from(tenant.len()).expect("tenants are checked to be at most 150 bytes");
-    let payload = zstd::bulk::compress(encoded_profile, ZSTD_LEVEL)?;
     let mut record = Vec::with_capacity(FIXED_BYTES + tenant.len() + payload.len());
     record.extend_from_slice(&[0; 8]);
-    record.push(KIND_PROFILE);
+    record.push(kind);
     record.push(CODEC_ZSTD);
     record.extend_from_slice(&tenant_bytes.to_le_bytes());
     record.extend_from_slice(&received_ns.to_le_bytes());
     record.extend_from_slice(&key.to_le_bytes());
     record.extend_from_slice(tenant.as_bytes());
-    record.extend_from_slice(&payload);
+    record.extend_from_slice(payload);
     let body_bytes = u32::try_from(record.len() - 8).unwrap_or(u32::MAX);
     let checksum = crc32c::crc32c(&record[8..]);
     record[..4].copy_from_slice(&body_bytes.to_le_bytes());
     record[4..8].copy_from_slice(&checksum.to_le_bytes());
-    Ok(record)
+    record
 }
 
 impl RecordRef<'_> {
@@ -96,9 +116,11 @@ pub(super) fn parse_record(bytes: &[u8]) -> Parsed<'_> {
         return Parsed::Broken;
     };
     let (kind, codec) = (fixed[0], fixed[1]);
-    if kind != KIND_PROFILE {
-        return Parsed::Newer(kind);
-    }
+    let kind = match kind {
+        KIND_PROFILE => RecordKind::Profile,
+        KIND_CLAIM => RecordKind::Claim,
+        newer => return Parsed::Newer(newer),
+    };
     if codec != CODEC_ZSTD {
         return Parsed::Newer(codec);
     }
@@ -108,6 +130,7 @@ pub(super) fn parse_record(bytes: &[u8]) -> Parsed<'_> {
         .split_at_checked(tenant_bytes)
         .and_then(|(tenant, payload)| {
             Some(RecordRef {
+                kind,
                 tenant: std::str::from_utf8(tenant).ok()?,
                 received_ns: i64::from_le_bytes(received.try_into().ok()?),
                 key: Key::from_le_bytes(hash.try_into().ok()?),
@@ -128,7 +151,7 @@ pub(super) fn looks_like_record(bytes: &[u8]) -> bool {
     };
     let tenant_bytes = usize::from(u16::from_le_bytes([fixed[10], fixed[11]]));
     let tenant = bytes.get(FIXED_BYTES..FIXED_BYTES + tenant_bytes);
-    fixed[8] == KIND_PROFILE
+    matches!(fixed[8], KIND_PROFILE | KIND_CLAIM)
         && fixed[9] == CODEC_ZSTD
         && tenant
             .and_then(|it| std::str::from_utf8(it).ok())

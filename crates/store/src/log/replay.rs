@@ -1,27 +1,27 @@
 //! Reading the log when the store opens.
 
-use std::fs;
-use std::fs::File;
 use std::ops::Range;
 use std::path::Path;
+use std::path::PathBuf;
+
+use bytes::Bytes;
 
 use super::Sequence;
+use super::Visit;
 use super::record::Parsed;
 use super::record::RecordRef;
 use super::record::looks_like_record;
 use super::record::parse_record;
-use super::segment;
 use super::segment::HEADER_BYTES;
 use super::segment::LOG_VERSION;
 use super::segment::ParsedHeader;
 use super::segment::SegmentHeader;
 use crate::error::StoreError;
+use crate::failpoint::failpoint;
 
 /// What reading the log found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Replay {
-    /// The sequence of the first record that is still in the log.
-    pub(crate) first_sequence: Option<Sequence>,
     /// The sequence that comes after the last record.
     pub(crate) next_sequence: Sequence,
     /// Records that were handed over.
@@ -35,44 +35,71 @@ pub(crate) struct Replay {
     pub(crate) bytes: u64,
 }
 
-/// Which log the segments in this directory belong to; `None` when there is none yet.
-pub(crate) fn writer_id_of_log(directory: &Path) -> Result<Option<u64>, StoreError> {
-    for segment in segment::list(directory)?.iter().rev() {
-        if let ParsedHeader::Sound(header) = segment::read_header(&segment.path)? {
-            return Ok(Some(header.writer_id));
-        }
+impl Replay {
+    /// Counts what another log had, behind which this store goes on.
+    pub(crate) fn add(&mut self, next: &Self) {
+        self.next_sequence = next.next_sequence;
+        self.replayed += next.replayed;
+        self.torn_tails += next.torn_tails;
+        self.damaged_records += next.damaged_records;
+        self.bytes = next.bytes;
     }
-    Ok(None)
+}
+
+/// A segment where it lies.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct SegmentName {
+    /// Its file, or its key in the bucket.
+    pub(super) path: PathBuf,
+    pub(super) first_sequence: Sequence,
+}
+
+/// Where segments lie.
+pub(super) trait SegmentPlace {
+    /// All segments, oldest first.
+    fn list(&self) -> Result<Vec<SegmentName>, StoreError>;
+
+    fn read(&self, name: &SegmentName) -> Result<Bytes, StoreError>;
+
+    /// Whether a crash leaves a segment as a whole or not at all.
+    fn has_whole_segments_only(&self) -> bool;
+
+    /// Ends the newest segment here.
+    fn cut(&self, name: &SegmentName, length: u64) -> Result<(), StoreError>;
+
+    fn remove(&self, name: &SegmentName) -> Result<(), StoreError>;
+
+    /// Has the next start not see it, and keeps it.
+    fn set_aside(&self, name: &SegmentName) -> Result<(), StoreError>;
 }
 
 /// Hands each record from `from` on to `visit`, oldest first. A torn tail of the newest segment is
-/// cut off on disk, so that it is counted once. Damage anywhere else stays as it is: what was
-/// acknowledged may be in it, and somebody may know how to get it out.
-pub(crate) fn replay(
-    directory: &Path,
+/// cut off, so that it is counted once. Damage anywhere else stays as it is: what was acknowledged
+/// may be in it, and somebody may know how to get it out.
+pub(super) fn replay_segments(
+    place: &dyn SegmentPlace,
     from: Sequence,
-    mut visit: impl FnMut(Sequence, RecordRef<'_>) -> Result<(), StoreError>,
+    visit: &mut Visit<'_>,
 ) -> Result<Replay, StoreError> {
     let mut found = Replay {
         next_sequence: from,
         ..Replay::default()
     };
-    let segments = segment::list(directory)?;
+    let segments = place.list()?;
     for (position, segment) in segments.iter().enumerate() {
         let path = &segment.path;
         let successor = segments.get(position + 1).map(|next| next.first_sequence);
-        let bytes = fs::read(path).map_err(StoreError::io("read", path))?;
+        let bytes = place.read(segment)?;
         let header = match SegmentHeader::parse(&bytes) {
             ParsedHeader::Sound(header) => header,
             ParsedHeader::Newer(version) => {
                 return Err(newer(path, version));
             }
             ParsedHeader::Broken => {
-                set_aside(path, &bytes, &mut found)?;
+                set_aside(place, segment, &bytes, &mut found)?;
                 continue;
             }
         };
-        found.first_sequence.get_or_insert(header.first_sequence);
         let scan = Scan::of(&bytes).map_err(|version| newer(path, version))?;
         let mut expected = header.first_sequence.max(from);
         for (sequence, record) in scan.numbered(header.first_sequence, successor) {
@@ -85,6 +112,7 @@ pub(crate) fn replay(
                 continue;
             }
             visit(sequence, record)?;
+            failpoint!("replay.each");
             found.replayed += 1;
             found.damaged_records += sequence - expected;
             expected = sequence + 1;
@@ -96,10 +124,15 @@ pub(crate) fn replay(
                 expected = expected.max(end);
                 bytes.len()
             }
+            None if place.has_whole_segments_only() => {
+                found.damaged_records += u64::from(scan.is_torn);
+                bytes.len()
+            }
             None => {
                 found.torn_tails += u64::from(scan.is_torn);
                 if scan.end < bytes.len() {
-                    cut(path, scan.end as u64)?;
+                    place.cut(segment, scan.end as u64)?;
+                    failpoint!("replay.cut.after");
                 }
                 scan.end
             }
@@ -108,6 +141,17 @@ pub(crate) fn replay(
         found.next_sequence = found.next_sequence.max(expected);
     }
     Ok(found)
+}
+
+/// The sequence behind the last record of a whole segment; damage at its end counts as one.
+pub(super) fn end_of_segment(
+    path: &Path,
+    bytes: &[u8],
+    first: Sequence,
+) -> Result<Sequence, StoreError> {
+    let scan = Scan::of(bytes).map_err(|version| newer(path, version))?;
+    let sound = scan.records.last().map_or(0, |&(number, _)| number + 1);
+    Ok(first + (sound + u64::from(scan.is_torn)).max(1))
 }
 
 /// The sound records of a segment.
@@ -191,24 +235,20 @@ fn next_record(bytes: &[u8], mut offsets: Range<usize>) -> Option<usize> {
 
 /// A crash while a segment was made leaves an empty one, which goes away. Anything else in it is
 /// somebody's data, which we do not delete.
-fn set_aside(path: &Path, bytes: &[u8], found: &mut Replay) -> Result<(), StoreError> {
+fn set_aside(
+    place: &dyn SegmentPlace,
+    segment: &SegmentName,
+    bytes: &[u8],
+    found: &mut Replay,
+) -> Result<(), StoreError> {
     let is_empty = bytes.iter().skip(HEADER_BYTES).all(|&byte| byte == 0);
     if is_empty {
-        return fs::remove_file(path).map_err(StoreError::io("remove", path));
+        return place.remove(segment);
     }
     found.damaged_records += 1;
-    let aside = path.with_extension("wal.damaged");
-    fs::rename(path, &aside).map_err(StoreError::io("rename", path))
-}
-
-fn cut(path: &Path, length: u64) -> Result<(), StoreError> {
-    let file = File::options()
-        .write(true)
-        .open(path)
-        .map_err(StoreError::io("write", path))?;
-    file.set_len(length)
-        .and_then(|()| file.sync_all())
-        .map_err(StoreError::io("cut", path))
+    let path = segment.path.display();
+    tracing::error!(%path, "a log segment without a readable header is set aside; it is not deleted");
+    place.set_aside(segment)
 }
 
 fn newer(path: &Path, version: u32) -> StoreError {

@@ -10,8 +10,10 @@ use std::path::PathBuf;
 use rustix::fs::FallocateFlags;
 
 use super::Sequence;
+use super::replay::SegmentName;
 use crate::data_dir::sync_directory;
 use crate::error::StoreError;
+use crate::failpoint::failpoint;
 
 const MAGIC: [u8; 8] = *b"CANDELAW";
 /// The version written. Later ones are refused.
@@ -24,13 +26,6 @@ pub(super) const HEADER_BYTES: usize = 8 + 4 + 8 + 8 + 4;
 pub(super) struct SegmentHeader {
     /// Which log the segment belongs to.
     pub(super) writer_id: u64,
-    pub(super) first_sequence: Sequence,
-}
-
-/// A segment on disk.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct SegmentFile {
-    pub(super) path: PathBuf,
     pub(super) first_sequence: Sequence,
 }
 
@@ -96,6 +91,7 @@ pub(super) fn create(
         .create(true)
         .truncate(true)
         .open(&path)?;
+    failpoint!("log.segment.before");
     let prepared = (|| {
         if let Err(error) = rustix::fs::fallocate(&file, FallocateFlags::empty(), 0, segment_bytes)
         {
@@ -113,11 +109,12 @@ pub(super) fn create(
         let _ = fs::remove_file(&path);
         return Err(error);
     }
+    failpoint!("log.segment.after");
     Ok((path, file))
 }
 
 /// All segments, oldest first.
-pub(super) fn list(directory: &Path) -> Result<Vec<SegmentFile>, StoreError> {
+pub(super) fn list(directory: &Path) -> Result<Vec<SegmentName>, StoreError> {
     let mut segments = Vec::new();
     let entries = fs::read_dir(directory).map_err(StoreError::io("read", directory))?;
     for entry in entries {
@@ -127,7 +124,7 @@ pub(super) fn list(directory: &Path) -> Result<Vec<SegmentFile>, StoreError> {
             .file_stem()
             .and_then(|stem| stem.to_str()?.parse().ok());
         if let (true, Some(first_sequence)) = (is_segment, first_sequence) {
-            segments.push(SegmentFile {
+            segments.push(SegmentName {
                 path,
                 first_sequence,
             });
@@ -135,6 +132,17 @@ pub(super) fn list(directory: &Path) -> Result<Vec<SegmentFile>, StoreError> {
     }
     segments.sort_by_key(|segment| segment.first_sequence);
     Ok(segments)
+}
+
+/// Ends a segment here, durably.
+pub(super) fn cut(path: &Path, length: u64) -> Result<(), StoreError> {
+    let file = File::options()
+        .write(true)
+        .open(path)
+        .map_err(StoreError::io("write", path))?;
+    file.set_len(length)
+        .and_then(|()| file.sync_all())
+        .map_err(StoreError::io("cut", path))
 }
 
 /// What a segment's file says of it.
@@ -147,7 +155,7 @@ pub(super) fn read_header(path: &Path) -> Result<ParsedHeader, StoreError> {
 }
 
 /// The sequence with which the oldest readable segment starts; `None` when there is none.
-pub(crate) fn first_sequence_of_log(directory: &Path) -> Result<Option<Sequence>, StoreError> {
+pub(super) fn first_sequence_of_log(directory: &Path) -> Result<Option<Sequence>, StoreError> {
     for segment in list(directory)? {
         if let ParsedHeader::Sound(header) = read_header(&segment.path)? {
             return Ok(Some(header.first_sequence));
@@ -158,7 +166,7 @@ pub(crate) fn first_sequence_of_log(directory: &Path) -> Result<Option<Sequence>
 
 /// Deletes segments all of whose records come before `sequence`, never the newest one, and gives
 /// the bytes that went.
-pub(crate) fn remove_segments_before(
+pub(super) fn remove_segments_before(
     directory: &Path,
     sequence: Sequence,
 ) -> Result<u64, StoreError> {
@@ -173,6 +181,7 @@ pub(crate) fn remove_segments_before(
             .map_err(StoreError::io("read", path))?
             .len();
         fs::remove_file(path).map_err(StoreError::io("remove", path))?;
+        failpoint!("log.trim.each");
     }
     if removed > 0 {
         sync_directory(directory)?;
