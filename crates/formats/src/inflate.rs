@@ -7,6 +7,7 @@ use std::io::Read;
 use flate2::bufread::MultiGzDecoder;
 
 use crate::error::ReadError;
+use crate::options::HARD_INFLATED_LIMIT;
 
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
@@ -27,6 +28,23 @@ pub(crate) fn read_inflated(
         bytes = inflated;
     }
     Ok(bytes)
+}
+
+/// Bytes in memory without their gzip or zstd layers: for callers that want to know how much they
+/// are.
+///
+/// # Errors
+/// When they are damaged, or inflate to more than `max_bytes`.
+pub fn inflate(bytes: &[u8], max_bytes: usize) -> Result<Cow<'_, [u8]>, ReadError> {
+    let max_bytes = max_bytes.min(HARD_INFLATED_LIMIT);
+    let mut inflated = Cow::Borrowed(bytes);
+    for _ in 0..MAX_LAYERS {
+        let Some(layer) = inflate_layer(&inflated, max_bytes)? else {
+            break;
+        };
+        inflated = Cow::Owned(layer);
+    }
+    Ok(inflated)
 }
 
 /// As much of a prefix of the input as inflates, for format detection.

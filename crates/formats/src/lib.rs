@@ -53,6 +53,7 @@ pub use crate::format::WriteOptions;
 pub use crate::format::detect;
 pub use crate::format::read;
 pub use crate::format::write;
+pub use crate::inflate::inflate;
 pub use crate::options::Limits;
 pub use crate::options::ReadOptions;
 pub use crate::otlp::ExportProfilesServiceRequest;

@@ -39,7 +39,7 @@ pub struct ReadOptions {
 }
 
 /// Interned tables hold at most 4 GiB, and repair of bad UTF-8 can triple a string.
-const HARD_INFLATED_LIMIT: usize = 1 << 30;
+pub(crate) const HARD_INFLATED_LIMIT: usize = 1 << 30;
 
 impl Default for Limits {
     fn default() -> Self {

@@ -1,5 +1,7 @@
 //! Errors as clients see them: `{"code","message","hint"}` with a status.
 
+use std::time::Duration;
+
 use axum::Json;
 use axum::http::HeaderValue;
 use axum::http::StatusCode;
@@ -7,6 +9,8 @@ use axum::http::header::RETRY_AFTER;
 use axum::response::IntoResponse;
 use axum::response::Response;
 use serde_json::json;
+
+use crate::tenants::Exceeded;
 
 /// What failed, why, and what to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,18 +22,25 @@ pub(crate) struct ApiError {
     pub(crate) message: String,
     /// What to do; may be empty.
     pub(crate) hint: String,
+    /// When the client may try again, if time cures it.
+    pub(crate) retry_after: Option<Duration>,
 }
 
-/// Seconds after which a refused client may try again.
-const RETRY_AFTER_SECONDS: &str = "5";
+/// When a refused client may try again where nothing tells it better.
+const DEFAULT_RETRY_AFTER: Duration = Duration::from_secs(5);
 
 impl ApiError {
     pub(crate) fn new(status: StatusCode, code: &'static str, message: impl Into<String>) -> Self {
+        let is_temporary = matches!(
+            status,
+            StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE
+        );
         Self {
             status,
             code,
             message: message.into(),
             hint: String::new(),
+            retry_after: is_temporary.then_some(DEFAULT_RETRY_AFTER),
         }
     }
 
@@ -44,6 +55,17 @@ impl ApiError {
             .hint("the server's log has the details")
     }
 
+    /// A limit that allows the same again after a time.
+    pub(crate) fn exceeded(exceeded: Exceeded) -> Self {
+        let mut error = Self::new(
+            StatusCode::TOO_MANY_REQUESTS,
+            exceeded.reason,
+            exceeded.message,
+        );
+        error.retry_after = Some(exceeded.retry_after);
+        error
+    }
+
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = hint.into();
         self
@@ -54,12 +76,10 @@ impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         let body = json!({"code": self.code, "message": self.message, "hint": self.hint});
         let mut response = (self.status, Json(body)).into_response();
-        let is_temporary = matches!(
-            self.status,
-            StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE
-        );
-        if is_temporary {
-            let value = HeaderValue::from_static(RETRY_AFTER_SECONDS);
+        if let Some(wait) = self.retry_after {
+            // Whole seconds are all that the header can say: early would be refused once more.
+            let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
+            let value = HeaderValue::from(seconds.max(1));
             response.headers_mut().insert(RETRY_AFTER, value);
         }
         response

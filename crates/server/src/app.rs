@@ -16,6 +16,7 @@ use crate::options::Limits;
 use crate::options::ServerOptions;
 use crate::sources::SelfProfiler;
 use crate::sources::StatusSource;
+use crate::tenants::Tenants;
 
 /// The tenant of everything until multi-tenancy is on.
 pub(crate) const DEFAULT_TENANT: &str = "anonymous";
@@ -25,6 +26,7 @@ pub(crate) struct App {
     pub(crate) store: Store,
     pub(crate) engine: Engine,
     pub(crate) limits: Limits,
+    pub(crate) tenants: Tenants,
     pub(crate) metrics: Metrics,
     pub(crate) agents: Agents,
     pub(crate) status_source: Option<Arc<dyn StatusSource>>,
@@ -46,6 +48,7 @@ impl App {
             store,
             engine,
             limits: options.limits,
+            tenants: Tenants::new(options),
             metrics: Metrics::default(),
             agents: Agents::default(),
             status_source: options.status_source.clone(),

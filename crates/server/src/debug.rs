@@ -9,9 +9,12 @@ use axum::http::HeaderMap;
 use axum::http::StatusCode;
 
 use crate::api_error::ApiError;
+use crate::app::DEFAULT_TENANT;
 use crate::app::SharedApp;
 use crate::app::off_the_reactor;
+use crate::ingest::body::BodyBounds;
 use crate::ingest::body::read_body;
+use crate::ingest::room::reserve;
 use crate::parameters::Parameters;
 use crate::reply::Reply;
 
@@ -30,9 +33,10 @@ pub(crate) async fn no_more_symbols(
     headers: HeaderMap,
     body: Body,
 ) -> Result<&'static str, ApiError> {
-    let _room = app.room.reserve(&app.limits, &headers).await?;
+    let bounds = BodyBounds::profile(&app.tenants.limits(DEFAULT_TENANT));
+    let _room = reserve(&app, bounds, &headers).await?;
     // Read to its end: a connection closed before would look like an error to the client.
-    read_body(&app.limits, &headers, body).await?;
+    read_body(&app.limits, bounds, &headers, body).await?;
     Ok("num_symbols: 0\n")
 }
 

@@ -44,9 +44,21 @@ const REASONS: &[(&str, &str, bool)] = &[
     ("spool_full", "profiles", true),
     ("spool_corrupt", "profiles", true),
     ("spool_write_failed", "profiles", true),
+    // What is left of these is there.
+    ("stacks_cut", "stacks", false),
+    ("strings_cut", "names", false),
+    ("labels_without_value", "labels", false),
+    ("lines_without_count", "lines", true),
+    ("lines_without_function", "frames", false),
     ("log record damaged on disk", "records", true),
     ("block unreadable", "blocks", true),
 ];
+
+/// Whether a change that a reader made to a profile takes something away from it, so that it belongs
+/// into the ledger. The others repair what makes no sense.
+pub(crate) fn is_lessening(change: &str) -> bool {
+    REASONS.iter().any(|(name, _, _)| *name == change)
+}
 
 /// `drop_reasons` of the status answer: the meaning of each of some reasons.
 pub(crate) fn drop_reasons<'a>(reasons: impl Iterator<Item = &'a str>) -> Value {

@@ -11,6 +11,7 @@ use crate::agents::Count;
 use crate::app::SharedApp;
 use crate::metrics::head;
 use crate::store_status::write_store_metrics;
+use crate::tenants::write_tenant_metrics;
 
 /// 200 while the process runs.
 pub(crate) async fn healthz() -> &'static str {
@@ -42,6 +43,7 @@ pub(crate) async fn metrics(State(app): State<SharedApp>) -> impl IntoResponse {
     );
     let _ = writeln!(out, "candela_uptime_seconds {}", app.uptime().as_secs_f64());
     app.metrics.write(&mut out);
+    write_tenant_metrics(&app.tenants, &mut out);
     write_store_metrics(&app.store.status(), &mut out);
     write_reported(&app.agents.totals(None), &mut out);
     if let Some(source) = &app.status_source {

@@ -12,6 +12,7 @@ use axum::extract::Request;
 use axum::extract::State;
 use axum::middleware::Next;
 use axum::response::Response;
+use candela_formats::Note;
 
 use crate::app::SharedApp;
 use crate::histogram::Histogram;
@@ -24,10 +25,15 @@ pub(crate) struct Metrics {
 
 #[derive(Debug, Default)]
 struct Counts {
+    /// Queries that ended because their clients had gone.
+    cancelled: u64,
     requests: BTreeMap<(String, String, u16), u64>,
     latency: BTreeMap<String, Histogram>,
     ingested: BTreeMap<&'static str, Ingested>,
-    refused: BTreeMap<String, u64>,
+    /// By reason and tenant.
+    refused: BTreeMap<(String, String), u64>,
+    /// What readers changed, by its code and tenant.
+    changes: BTreeMap<(&'static str, String), u64>,
 }
 
 /// What came in by one way.
@@ -38,6 +44,14 @@ pub(crate) struct Ingested {
     pub(crate) samples: u64,
     /// As received, before decompression where the transport does not hide it.
     pub(crate) bytes: u64,
+}
+
+/// Profiles of a tenant that were refused, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Refused {
+    pub(crate) reason: String,
+    pub(crate) tenant: String,
+    pub(crate) count: u64,
 }
 
 /// Label value of requests that no route answers: their paths are unbounded.
@@ -53,8 +67,21 @@ impl Metrics {
     }
 
     /// Counts profiles (or requests that never became profiles) that were refused.
-    pub(crate) fn count_refused(&self, reason: &str, count: u64) {
-        *self.lock().refused.entry(reason.to_owned()).or_default() += count;
+    pub(crate) fn count_refused(&self, tenant: &str, reason: &str, count: u64) {
+        let key = (reason.to_owned(), tenant.to_owned());
+        *self.lock().refused.entry(key).or_default() += count;
+    }
+
+    /// Counts what reading a profile cut, repaired or left out.
+    pub(crate) fn count_changes(&self, tenant: &str, notes: &[Note]) {
+        if notes.is_empty() {
+            return;
+        }
+        let mut counts = self.lock();
+        for note in notes {
+            let key = (note.code, tenant.to_owned());
+            *counts.changes.entry(key).or_default() += note.count;
+        }
     }
 
     pub(crate) fn ingested(&self) -> Vec<(&'static str, Ingested)> {
@@ -66,13 +93,29 @@ impl Metrics {
             .collect()
     }
 
-    pub(crate) fn refused(&self) -> Vec<(String, u64)> {
+    pub(crate) fn refused(&self) -> Vec<Refused> {
         let counts = self.lock();
-        counts
-            .refused
-            .iter()
-            .map(|(why, n)| (why.clone(), *n))
-            .collect()
+        let refused = counts.refused.iter();
+        let refused = refused.map(|((reason, tenant), count)| Refused {
+            reason: reason.clone(),
+            tenant: tenant.clone(),
+            count: *count,
+        });
+        refused.collect()
+    }
+
+    /// What reading profiles changed, of all tenants together.
+    pub(crate) fn changes(&self) -> BTreeMap<&'static str, u64> {
+        let mut sums = BTreeMap::new();
+        for ((code, _), count) in &self.lock().changes {
+            *sums.entry(*code).or_default() += count;
+        }
+        sums
+    }
+
+    /// Counts a query that was ended because its client had gone.
+    pub(crate) fn count_cancelled(&self) {
+        self.lock().cancelled += 1;
     }
 
     fn count_request(&self, method: &str, route: &str, code: u16, took: Duration) {
@@ -96,6 +139,14 @@ impl Metrics {
             let labels = format!("route={route:?},method={method:?},code=\"{code}\"");
             let _ = writeln!(out, "candela_http_requests_total{{{labels}}} {count}");
         }
+        let cancelled = "candela_queries_cancelled_total";
+        head(
+            out,
+            cancelled,
+            "counter",
+            "Queries that ended because their clients had gone.",
+        );
+        let _ = writeln!(out, "{cancelled} {}", counts.cancelled);
         let latency = "candela_http_request_duration_seconds";
         head(out, latency, "histogram", "Time until the answer's head.");
         for (route, histogram) in &counts.latency {
@@ -124,8 +175,16 @@ impl Metrics {
         );
         let refused = "candela_ingest_refused_total";
         head(out, refused, "counter", "Refused profiles.");
-        for (reason, count) in &counts.refused {
-            let _ = writeln!(out, "{refused}{{reason={reason:?}}} {count}");
+        for ((reason, tenant), count) in &counts.refused {
+            let labels = format!("reason={reason:?},tenant={tenant:?}");
+            let _ = writeln!(out, "{refused}{{{labels}}} {count}");
+        }
+        let changes = "candela_ingest_changes_total";
+        let help = "What reading profiles cut, repaired or left out.";
+        head(out, changes, "counter", help);
+        for ((change, tenant), count) in &counts.changes {
+            let labels = format!("change={change:?},tenant={tenant:?}");
+            let _ = writeln!(out, "{changes}{{{labels}}} {count}");
         }
     }
 

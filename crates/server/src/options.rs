@@ -1,5 +1,6 @@
 //! What a server is started with.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -10,6 +11,7 @@ use candela_store::SystemClock;
 
 use crate::sources::SelfProfiler;
 use crate::sources::StatusSource;
+use crate::tenant_limits::TenantLimits;
 
 /// The port of everything.
 pub const DEFAULT_PORT: u16 = 4040;
@@ -33,6 +35,10 @@ pub struct ServerOptions {
     pub host_names: Vec<String>,
     /// What one request may take.
     pub limits: Limits,
+    /// What each tenant may send.
+    pub tenant_limits: TenantLimits,
+    /// Tenants that may send something else, all of whose limits these are.
+    pub tenant_overrides: BTreeMap<String, TenantLimits>,
     /// What the agent in this process has to say, if one runs here.
     pub status_source: Option<Arc<dyn StatusSource>>,
     /// How this process profiles itself, if it can.
@@ -54,30 +60,12 @@ pub struct OtlpListen {
 /// What one request may take, and how long.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// The largest body, bytes as sent.
-    pub body_bytes: usize,
     /// Bodies of all requests together that are in memory at a time, bytes; others wait.
     pub bodies_bytes: usize,
-    /// The largest profile, bytes after decompression.
-    pub profile_bytes: usize,
-    /// Samples of one profile.
-    pub samples: usize,
-    /// Samples of all profiles of one request.
+    /// Samples of all profiles of one request; a single profile may have as many as its tenant may.
     pub samples_per_request: usize,
     /// Messages inside of one OTLP request: empty ones take little on the wire and much in memory.
     pub messages_per_request: usize,
-    /// Frames of a stack; what is deeper is cut at the leaf.
-    pub stack_depth: usize,
-    /// Bytes of the name of a function or file; what is longer is cut at its end.
-    pub string_bytes: usize,
-    /// Labels of one sample.
-    pub labels_per_sample: usize,
-    /// Labels of one series.
-    pub labels_per_series: usize,
-    /// Bytes of a label's name.
-    pub label_name_bytes: usize,
-    /// Bytes of a label's value.
-    pub label_value_bytes: usize,
     /// How far in the future a profile may start: clocks differ.
     pub future: Duration,
     /// How old a profile may be, which is how long the store keeps it; `None` is any age.
@@ -97,22 +85,12 @@ pub struct Limits {
 }
 
 impl Default for Limits {
-    /// The contract's: 64 MiB and a million samples a profile.
     fn default() -> Self {
         let cores = std::thread::available_parallelism().map_or(2, usize::from);
         Self {
-            body_bytes: 64 << 20,
             bodies_bytes: 512 << 20,
-            profile_bytes: 64 << 20,
-            samples: 1_000_000,
             samples_per_request: 2_000_000,
             messages_per_request: 2_000_000,
-            stack_depth: 1000,
-            string_bytes: 65_535,
-            labels_per_sample: 100,
-            labels_per_series: 30,
-            label_name_bytes: 1024,
-            label_value_bytes: 2048,
             future: Duration::from_secs(600),
             max_age: None,
             concurrent_decodes: cores.max(2),
@@ -136,6 +114,8 @@ impl ServerOptions {
             http_prefixes: Vec::new(),
             host_names: Vec::new(),
             limits: Limits::default(),
+            tenant_limits: TenantLimits::default(),
+            tenant_overrides: BTreeMap::new(),
             status_source: None,
             self_profiler: None,
             clock: Arc::new(SystemClock),
@@ -153,6 +133,8 @@ impl fmt::Debug for ServerOptions {
             .field("http_prefixes", &self.http_prefixes)
             .field("host_names", &self.host_names)
             .field("limits", &self.limits)
+            .field("tenant_limits", &self.tenant_limits)
+            .field("tenant_overrides", &self.tenant_overrides)
             .finish_non_exhaustive()
     }
 }

@@ -14,9 +14,11 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use crate::app::App;
+use crate::app::SharedApp;
 use crate::error::ServerError;
 use crate::listen::listen;
 use crate::listen::listen_for_otlp;
+use crate::local_ingest::LocalIngest;
 use crate::options::Limits;
 use crate::options::ServerOptions;
 use crate::origin::HostPolicy;
@@ -28,6 +30,7 @@ use crate::sources::SelfProfiler;
 
 /// A server that has its ports and is ready to run.
 pub struct Server {
+    app: SharedApp,
     main: Surface,
     otlp_grpc: Option<Surface>,
     otlp_http: Option<Surface>,
@@ -79,6 +82,7 @@ impl Server {
         let otlp_grpc = otlp(options.otlp_grpc, "server.otlp_grpc_listen")?;
         let otlp_http = otlp(options.otlp_http, "server.otlp_http_listen")?;
         Ok(Self {
+            app,
             main,
             otlp_grpc,
             otlp_http,
@@ -111,6 +115,12 @@ impl Server {
     #[must_use]
     pub fn otlp_http_address(&self) -> Option<SocketAddr> {
         self.otlp_http.as_ref().map(|surface| surface.address)
+    }
+
+    /// The way in for what the same process measures: the tenant's limits without a network.
+    #[must_use]
+    pub fn local_ingest(&self) -> LocalIngest {
+        LocalIngest::new(SharedApp::clone(&self.app))
     }
 
     /// Serves until `shutdown` resolves and the requests in flight are answered, or the grace

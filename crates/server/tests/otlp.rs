@@ -15,11 +15,13 @@ use candela_model::SERVICE_NAME_LABEL;
 use candela_model::Sample;
 use candela_model::StackId;
 use candela_query::Engine;
+use candela_server::Bound;
 use candela_server::Limits;
 use candela_server::OtlpListen;
 use candela_server::Server;
 use candela_server::ServerError;
 use candela_server::ServerOptions;
+use candela_server::TenantLimits;
 use candela_store::ManualClock;
 use opentelemetry_proto::tonic::collector::profiles::v1development::ExportProfilesServiceRequest;
 use opentelemetry_proto::tonic::collector::profiles::v1development::ExportProfilesServiceResponse;
@@ -112,7 +114,7 @@ fn what_is_refused_is_named_and_the_rest_stored() {
     assert_eq!(services["values"], serde_json::json!(["web"]));
     let metrics = server.get("/metrics").text();
     assert!(
-        metrics.contains("candela_ingest_refused_total{reason=\"in_the_future\"} 1"),
+        metrics.contains("candela_ingest_refused_total{reason=\"in_the_future\",tenant=\"anonymous\"} 1"),
         "{metrics}"
     );
 }
@@ -146,7 +148,7 @@ fn a_bomb_is_refused_over_grpc() {
     assert_eq!(status.code(), Code::InvalidArgument, "{status}");
     let metrics = server.get("/metrics").text();
     assert!(
-        metrics.contains("candela_ingest_refused_total{reason=\"too_large\"} 1"),
+        metrics.contains("candela_ingest_refused_total{reason=\"too_large\",tenant=\"anonymous\"} 1"),
         "{metrics}"
     );
 }
@@ -192,13 +194,12 @@ fn grpc_answers_only_grpc() {
 
 #[test]
 fn only_the_profile_of_too_many_samples_is_left_out() {
-    let limits = Limits {
-        samples: 2,
-        samples_per_request: 100,
-        ..Limits::default()
+    let tenant_limits = TenantLimits {
+        samples_per_profile: Bound::new(2),
+        ..TenantLimits::default()
     };
     let server = TestServer::start_with(ServerOptions {
-        limits,
+        tenant_limits,
         ..support::options()
     });
     let mut profile = profile_of(&["web", "large"]);

@@ -57,12 +57,20 @@ fn check_agent(_: &Settings) -> Vec<String> {
 #[cfg(feature = "server")]
 fn check_server(settings: &Settings) -> Vec<String> {
     let options = super::server::server_options(settings, super::server::Companions::default());
-    let checked = candela_server::Server::check(&options);
-    checked
-        .err()
-        .map(|error| error.to_string())
-        .into_iter()
-        .collect()
+    let checked = match &options {
+        Ok(options) => candela_server::Server::check(options).map_err(|error| error.to_string()),
+        Err(error) => Err(error.to_string()),
+    };
+    let backend = check_backend(settings).map_err(|error| error.to_string());
+    let found = [checked, backend].into_iter();
+    found.filter_map(Result::err).collect()
+}
+
+/// A bucket is talked to: that its name and its keys are of the right kind says little.
+#[cfg(feature = "server")]
+fn check_backend(settings: &Settings) -> Result<(), CliError> {
+    let backend = super::backend::backend(settings)?;
+    candela_store::check_backend(&backend).map_err(|error| CliError::failed(error.to_string()))
 }
 
 #[cfg(not(feature = "server"))]

@@ -17,6 +17,8 @@ pub(crate) mod self_profile;
 #[cfg(feature = "server")]
 pub(crate) mod server;
 pub(crate) mod signals;
+#[cfg(feature = "server")]
+mod tenant_limits;
 #[cfg(all(feature = "agent", feature = "server"))]
 pub(crate) mod up;
 

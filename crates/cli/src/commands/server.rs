@@ -15,6 +15,8 @@ use candela_store::Store;
 use candela_store::StoreOptions;
 use candela_store::SyncMode;
 
+use super::tenant_limits::tenant_limits;
+use super::tenant_limits::tenant_overrides;
 use crate::args::GlobalArgs;
 use crate::args::serve::ServerArgs;
 use crate::config::Settings;
@@ -88,14 +90,20 @@ pub(crate) fn open_store(settings: &Settings) -> Result<Store, CliError> {
 }
 
 /// The options of the configuration.
-pub(crate) fn server_options(settings: &Settings, companions: Companions) -> ServerOptions {
+///
+/// # Errors
+/// When `server.tenant_limits` names a limit that is none, or a value that it does not take.
+pub(crate) fn server_options(
+    settings: &Settings,
+    companions: Companions,
+) -> Result<ServerOptions, CliError> {
     let otlp = |path: &str| {
         Some(OtlpListen {
             address: settings.address(path),
             is_explicit: settings.is_explicit(path),
         })
     };
-    ServerOptions {
+    Ok(ServerOptions {
         otlp_grpc: otlp("server.otlp_grpc_listen"),
         otlp_http: otlp("server.otlp_http_listen"),
         http_prefixes: settings.list("server.http_prefix"),
@@ -106,8 +114,10 @@ pub(crate) fn server_options(settings: &Settings, companions: Companions) -> Ser
             max_age: Some(settings.duration("store.retention")),
             ..Limits::default()
         },
+        tenant_limits: tenant_limits(settings),
+        tenant_overrides: tenant_overrides(settings)?,
         ..ServerOptions::new(settings.address("server.listen"))
-    }
+    })
 }
 
 pub(crate) async fn bind(
@@ -115,7 +125,7 @@ pub(crate) async fn bind(
     store: &Store,
     companions: Companions,
 ) -> Result<Server, CliError> {
-    let options = server_options(settings, companions);
+    let options = server_options(settings, companions)?;
     Server::bind(options, store.clone(), Engine::new(store.clone()))
         .await
         .map_err(|error| CliError::failed(error.to_string()))
@@ -141,7 +151,7 @@ mod tests {
             ..Inputs::default()
         };
         let settings = crate::config::load(&inputs).expect("valid");
-        let options = server_options(&settings, Companions::default());
+        let options = server_options(&settings, Companions::default()).expect("valid");
         let days = Duration::from_secs(30 * 24 * 3600);
         assert_eq!(options.limits.max_age, Some(days));
     }

@@ -10,9 +10,9 @@ use candela_agent::AgentHandle;
 use candela_agent::AgentObserver;
 use candela_agent::ExportError;
 use candela_agent::InProcess;
+use candela_server::LocalIngest;
 use candela_server::StatusSource;
 use candela_store::AppendError;
-use candela_store::Store;
 use tokio::runtime::Handle;
 
 use super::sampling;
@@ -26,9 +26,6 @@ use crate::errors::CliError;
 use crate::errors::Context;
 use crate::errors::ExitStatus;
 use crate::output;
-
-/// Whose data it is as long as there is one user.
-const TENANT: &str = "anonymous";
 
 pub(crate) fn run(global: &GlobalArgs, arguments: &UpArgs) -> Result<ExitCode, CliError> {
     let mut flags = arguments.server.overrides();
@@ -48,7 +45,7 @@ pub(crate) fn run(global: &GlobalArgs, arguments: &UpArgs) -> Result<ExitCode, C
         let agent = if arguments.no_agent {
             None
         } else {
-            start_agent(&settings, &store)
+            start_agent(&settings, bound.local_ingest())
         };
         let url = format!("http://{}", bound.local_address());
         output::note(&format!("candela is at {url}"));
@@ -74,9 +71,9 @@ pub(crate) fn run(global: &GlobalArgs, arguments: &UpArgs) -> Result<ExitCode, C
 
 /// The agent, or a clear word on why there is none: history can be looked at without one, and other
 /// profilers can push, so its absence is no reason to refuse the rest.
-fn start_agent(settings: &Settings, store: &Store) -> Option<AgentHandle> {
+fn start_agent(settings: &Settings, ingest: LocalIngest) -> Option<AgentHandle> {
     let started = sampling::options(settings).and_then(|options| {
-        let exporter = Box::new(store_exporter(store.clone(), Handle::current()));
+        let exporter = Box::new(store_exporter(ingest, Handle::current()));
         Agent::start(options, exporter).map_err(|error| sampling::failure(&error))
     });
     match started {
@@ -91,10 +88,10 @@ fn start_agent(settings: &Settings, store: &Store) -> Option<AgentHandle> {
     }
 }
 
-/// The agent's profiles go where everybody's go: through the durable log.
-fn store_exporter(store: Store, runtime: Handle) -> InProcess {
+/// The agent's profiles go where everybody's go: through the limits and the durable log.
+fn store_exporter(ingest: LocalIngest, runtime: Handle) -> InProcess {
     InProcess::new(move |profile| {
-        let appended = runtime.block_on(store.append(TENANT, profile.clone()));
+        let appended = runtime.block_on(ingest.append(profile.clone()));
         appended.map_err(|error| {
             let reason = error.to_string();
             match error {

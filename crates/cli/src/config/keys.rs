@@ -7,6 +7,9 @@ const HOUR: Duration = Duration::from_secs(3600);
 /// More than anybody keeps profiles, and far from where sums of times would overflow.
 const CENTURY: Duration = Duration::from_secs(36_500 * 24 * 3600);
 
+/// How many of something; 0 is no limit.
+const COUNT: Kind = Kind::Integer(0, i64::MAX);
+
 /// What a value of a key may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -28,6 +31,9 @@ pub(crate) enum Kind {
     Choice(&'static [&'static str]),
     /// A list of texts; in the environment separated by commas.
     List,
+    /// Names, and below each of them names and values; in the environment `name.name=value` separated
+    /// by commas. A [`Value::Map`](super::Value::Map) of `name.name`.
+    Tables,
     /// Names and values; in the environment `name=value` separated by commas.
     Map,
 }
@@ -78,6 +84,84 @@ pub(crate) const KEYS: &[Key] = &[
         Kind::List,
         "",
         "further host names that requests may carry in Host",
+    ),
+    key(
+        "server.limits.ingest_rate",
+        Kind::Size,
+        "4MiB",
+        "bytes a second that a tenant may send, decompressed and with labels; of this and all limits 0 is none",
+    ),
+    key(
+        "server.limits.ingest_burst",
+        Kind::Size,
+        "2MiB",
+        "bytes that may come at once after a pause; here 0 is no burst",
+    ),
+    key(
+        "server.limits.series",
+        COUNT,
+        "5000",
+        "series of a tenant with profiles in the last hour",
+    ),
+    key(
+        "server.limits.labels_per_series",
+        COUNT,
+        "30",
+        "labels of one series",
+    ),
+    key(
+        "server.limits.label_name_length",
+        Kind::Size,
+        "1KiB",
+        "size of a label's name",
+    ),
+    key(
+        "server.limits.label_value_length",
+        Kind::Size,
+        "2KiB",
+        "size of a label's value",
+    ),
+    key(
+        "server.limits.profile_size",
+        Kind::Size,
+        "64MiB",
+        "size of one profile, decompressed",
+    ),
+    key(
+        "server.limits.samples_per_profile",
+        COUNT,
+        "1000000",
+        "samples of one profile",
+    ),
+    key(
+        "server.limits.labels_per_sample",
+        COUNT,
+        "100",
+        "labels of one sample",
+    ),
+    key(
+        "server.limits.stack_depth",
+        COUNT,
+        "1000",
+        "frames of a stack; deeper ones are cut at the leaf",
+    ),
+    key(
+        "server.limits.string_length",
+        Kind::Size,
+        "65535B",
+        "size of a function's or file's name; longer ones are cut at their end",
+    ),
+    key(
+        "server.limits.body_size",
+        Kind::Size,
+        "256MiB",
+        "size of one request, as sent; and of one with many profiles, decompressed",
+    ),
+    key(
+        "server.tenant_limits",
+        Kind::Tables,
+        "",
+        "limits of single tenants: names as under server.limits below the name of the tenant",
     ),
     key(
         "store.backend",
@@ -219,11 +303,13 @@ pub(crate) fn find(path: &str) -> Option<&'static Key> {
     KEYS.iter().find(|key| key.path == path)
 }
 
-/// Whether a path is a section, which may be there and empty.
+/// Whether a path is a section or a part of one, which may be there and empty.
 pub(crate) fn is_section(path: &str) -> bool {
-    path == "storage"
-        || RESERVED_SECTIONS.contains(&path)
-        || KEYS.iter().any(|key| key.section() == path)
+    let is_above = |key: &Key| {
+        let below = key.path.strip_prefix(path);
+        below.is_some_and(|below| below.starts_with('.'))
+    };
+    path == "storage" || RESERVED_SECTIONS.contains(&path) || KEYS.iter().any(is_above)
 }
 
 /// The known path most like a wrong one, if one is like it at all.

@@ -316,6 +316,19 @@ mod tests {
     }
 
     #[test]
+    fn tables_are_read_in_both_forms() {
+        let nested = "server:\n  limits:\n  tenant_limits:\n    a:\n      series: 7\n    b:\n";
+        let flat = "server:\n  tenant_limits: {a.series: 7}\n";
+        for text in [nested, flat] {
+            let settings = load_file(text).expect("valid");
+            let expected = BTreeMap::from([("a.series".to_owned(), "7".to_owned())]);
+            assert_eq!(settings.map("server.tenant_limits"), expected, "{text}");
+        }
+        assert!(load_file("server:\n  tenant_limits: 7\n").is_err());
+        assert!(load_file("server:\n  tenant_limits: {a: {b: {c: 1}}}\n").is_err());
+    }
+
+    #[test]
     fn nothing_leaves_what_was_there() {
         let defaults = load(&Inputs::default()).expect("valid");
         for key in KEYS {

@@ -13,6 +13,7 @@ use super::keys::Kind;
 pub(crate) enum Value {
     Unset,
     Text(String),
+    Secret(Hidden),
     Address(SocketAddr),
     Integer(i64),
     Boolean(bool),
@@ -20,6 +21,26 @@ pub(crate) enum Value {
     Bytes(u64),
     List(Vec<String>),
     Map(BTreeMap<String, String>),
+}
+
+/// What is shown in the place of a secret.
+const MASK: &str = "***";
+
+/// A text that is shown to nobody.
+#[derive(Clone, PartialEq)]
+pub(crate) struct Hidden(String);
+
+impl Hidden {
+    #[cfg(feature = "server")]
+    pub(crate) fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Hidden {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(MASK)
+    }
 }
 
 impl Value {
@@ -32,7 +53,11 @@ impl Value {
             return Ok(Self::Unset);
         }
         match kind {
-            Kind::Path => Ok(Self::Text(text.to_owned())),
+            Kind::Path | Kind::Text => Ok(Self::Text(text.to_owned())),
+            Kind::Secret if text == MASK => Err(format!(
+                "{MASK} stands for a secret that is not shown; write the secret itself"
+            )),
+            Kind::Secret => Ok(Self::Secret(Hidden(text.to_owned()))),
             Kind::Url => parse_url(text),
             Kind::Address => parse_address(text),
             Kind::Integer(least, most) => parse_integer(text, least, most),
@@ -49,7 +74,7 @@ impl Value {
             Kind::Choice(words) if words.contains(&text) => Ok(Self::Text(text.to_owned())),
             Kind::Choice(words) => Err(format!("{text:?} is none of {}", words.join(", "))),
             Kind::List => Ok(Self::List(split_list(text).map(str::to_owned).collect())),
-            Kind::Map => split_list(text)
+            Kind::Map | Kind::Tables => split_list(text)
                 .map(|entry| {
                     let (name, value) = entry
                         .split_once('=')
@@ -80,7 +105,13 @@ impl Value {
                 .map(|(name, value)| Ok((name.clone(), scalar(value)?)))
                 .collect::<Result<_, String>>()
                 .map(Self::Map),
+            // JSON is YAML too, so a key that is JSON needs no quotes around it.
+            (Kind::Secret, Node::Object(_)) => Self::parse(kind, &node.to_string()),
             (Kind::Map, _) => Err("must be names and values, one a line".to_owned()),
+            (Kind::Tables, Node::Object(tables)) => flat_tables(tables).map(Self::Map),
+            (Kind::Tables, _) => {
+                Err("must be names, and below each of them names and values".to_owned())
+            }
             (_, node) => Self::parse(kind, &scalar(node)?),
         }
     }
@@ -89,6 +120,7 @@ impl Value {
     pub(crate) fn to_yaml(&self) -> Option<String> {
         match self {
             Self::Unset => None,
+            Self::Secret(_) => Some(quoted(MASK)),
             Self::Text(_) | Self::Address(_) => Some(yaml_text(&self.to_string())),
             Self::Integer(_) | Self::Boolean(_) | Self::Duration(_) | Self::Bytes(_) => {
                 Some(self.to_string())
@@ -139,6 +171,7 @@ impl fmt::Display for Value {
         match self {
             Self::Unset => Ok(()),
             Self::Text(text) => formatter.write_str(text),
+            Self::Secret(_) => formatter.write_str(MASK),
             Self::Address(address) => write!(formatter, "{address}"),
             Self::Integer(number) => write!(formatter, "{number}"),
             Self::Boolean(flag) => write!(formatter, "{flag}"),
@@ -194,6 +227,27 @@ fn in_shortest_unit(amount: u128, units: &[(&str, u128)]) -> String {
     shortest.map_or_else(String::new, |(unit, size)| {
         format!("{}{unit}", amount / size)
     })
+}
+
+/// `{a: {b: c}}` and `{a.b: c}` alike as `a.b` and `c`.
+fn flat_tables(
+    tables: &serde_json::Map<String, serde_json::Value>,
+) -> Result<BTreeMap<String, String>, String> {
+    let mut flat = BTreeMap::new();
+    for (name, node) in tables {
+        match node {
+            serde_json::Value::Null => {}
+            serde_json::Value::Object(entries) => {
+                for (inner, value) in entries {
+                    flat.insert(format!("{name}.{inner}"), scalar(value)?);
+                }
+            }
+            single => {
+                flat.insert(name.clone(), scalar(single)?);
+            }
+        }
+    }
+    Ok(flat)
 }
 
 fn scalar(node: &serde_json::Value) -> Result<String, String> {
@@ -276,6 +330,7 @@ mod tests {
             (Kind::Url, "http://h:1"),
             (Kind::List, "/a,b: c,'d"),
             (Kind::Map, "zone=a: b,rack=007,x=\\d+#{2}"),
+            (Kind::Tables, "team-a.series=1,team-a.b=2,x.y=3"),
             (Kind::Size, "50GB"),
             (Kind::Size, "0B"),
             (ANY_DURATION, "90s"),
@@ -310,6 +365,21 @@ mod tests {
             let value = Value::parse(kind, text).unwrap_or_else(|error| panic!("{text}: {error}"));
             assert_eq!(value.to_string(), shown);
         }
+    }
+
+    #[test]
+    fn secrets_are_shown_to_nobody() {
+        let value = Value::parse(Kind::Secret, "hunter2").expect("a secret");
+        let shown = format!("{value} {value:?} {:?}", value.to_yaml());
+        assert!(!shown.contains("hunter2"), "{shown}");
+        let error = Value::parse(Kind::Secret, &value.to_string()).expect_err("only the mask");
+        assert!(error.contains("write the secret itself"), "{error}");
+        let json = serde_json::json!({ "private_key": "hunter2" });
+        let value = Value::from_node(Kind::Secret, &json).expect("a secret");
+        assert_eq!(
+            value,
+            Value::parse(Kind::Secret, &json.to_string()).expect("a secret")
+        );
     }
 
     #[test]

@@ -15,12 +15,14 @@ use crate::app::App;
 use crate::app::SharedApp;
 use crate::drop_reasons::REFUSED;
 use crate::drop_reasons::drop_reasons;
+use crate::drop_reasons::is_lessening;
 use crate::parameters::Parameters;
 use crate::reply::AcceptsGzip;
 use crate::reply::Reply;
 use crate::reply::answer;
 use crate::store_status::storage_json;
 use crate::store_status::store_drops;
+use crate::tenants::tenants_json;
 
 /// The name of our agent.
 const OWN_AGENT: &str = "candela";
@@ -53,6 +55,7 @@ fn status_value(app: &App) -> Value {
         "uptime_seconds": app.uptime().as_secs(),
         "ingest": ingest(app),
         "storage": storage_json(&store),
+        "tenants": tenants_json(&app.tenants, &app.metrics.refused()),
     });
     let local = local.unwrap_or_default();
     let drops = drops(app, &store, &reported, &local);
@@ -88,12 +91,16 @@ fn drops(
     local: &Value,
 ) -> BTreeMap<String, u64> {
     let refused = app.metrics.refused().into_iter();
-    let refused = refused.map(|(reason, count)| (format!("{REFUSED}{reason}"), count));
+    let refused = refused.map(|refused| (format!("{REFUSED}{}", refused.reason), refused.count));
+    let changes = app.metrics.changes().into_iter();
+    let lessened = changes.filter(|(code, _)| is_lessening(code));
+    let lessened = lessened.map(|(code, count)| (code.to_owned(), count));
     let reported = reported.iter().filter_map(|(count, total)| match count {
         Count::Drop(reason) => Some((reason.clone(), *total)),
         Count::Result(_) => None,
     });
     let all = refused
+        .chain(lessened)
         .chain(store_drops(store))
         .chain(reported)
         .chain(counts(&local["drops"]));

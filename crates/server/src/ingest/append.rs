@@ -8,7 +8,6 @@ use twox_hash::XxHash3_128;
 
 use crate::api_error::ApiError;
 use crate::app::App;
-use crate::app::DEFAULT_TENANT;
 use crate::metrics::Ingested;
 
 /// What the client sent, as a number: what it sends again gives the same one. Hashed before anything
@@ -30,6 +29,7 @@ pub(crate) fn received_hash(way: &str, said: &[&str], body: &[u8]) -> u128 {
 /// The store's reason with a status that tells the client whether to try again.
 pub(crate) async fn append(
     app: &App,
+    tenant: &str,
     way: &'static str,
     profile: Profile,
     received: u128,
@@ -41,17 +41,19 @@ pub(crate) async fn append(
         bytes,
     };
     let store = &app.store;
-    match store.append_once(DEFAULT_TENANT, received, profile).await {
+    match store.append_once(tenant, received, profile).await {
         Ok(appended) => {
             if appended == Appended::Stored {
                 app.metrics.count_ingested(way, ingested);
+                app.tenants
+                    .count_stored(tenant, ingested.profiles, ingested.samples);
             }
             Ok((ingested, appended))
         }
         Err(error) => {
             let error = append_error(&error);
             app.metrics
-                .count_refused(error.code, ingested.profiles.max(1));
+                .count_refused(tenant, error.code, ingested.profiles.max(1));
             Err(error)
         }
     }

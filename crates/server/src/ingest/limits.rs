@@ -3,8 +3,9 @@
 use candela_model::ProfileSeries;
 
 use crate::options::Limits;
+use crate::tenant_limits::TenantLimits;
 
-/// Why a profile was not stored.
+/// Why a profile was not stored, and never will be as it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Refusal {
     /// For counters.
@@ -17,40 +18,43 @@ pub(crate) struct Refusal {
 pub(crate) fn check_series(
     series: &ProfileSeries,
     limits: &Limits,
+    tenant_limits: &TenantLimits,
     now_ns: i64,
 ) -> Result<(), Refusal> {
     let refuse = |reason, message| Err(Refusal { reason, message });
-    if series.labels.len() > limits.labels_per_series {
+    let most = tenant_limits.labels_per_series.most();
+    if series.labels.len() > most {
         let message = format!(
-            "{} labels on one series, at most {} may be",
-            series.labels.len(),
-            limits.labels_per_series
+            "{} labels on one series, at most {most} may be (server.limits.labels_per_series)",
+            series.labels.len()
         );
         return refuse("too_many_labels", message);
     }
+    let most_of_name = tenant_limits.label_name_length.most();
+    let most_of_value = tenant_limits.label_value_length.most();
     for (name, value) in series.labels.iter() {
-        if name.len() > limits.label_name_bytes {
+        if name.len() > most_of_name {
             let message = format!(
-                "a label name of {} bytes, at most {} may be",
-                name.len(),
-                limits.label_name_bytes
+                "a label name of {} bytes, at most {most_of_name} may be \
+                 (server.limits.label_name_length)",
+                name.len()
             );
             return refuse("label_name_too_long", message);
         }
-        if value.len() > limits.label_value_bytes {
+        if value.len() > most_of_value {
             let message = format!(
-                "the value of label {name:?} has {} bytes, at most {} may be",
-                value.len(),
-                limits.label_value_bytes
+                "the value of label {name:?} has {} bytes, at most {most_of_value} may be \
+                 (server.limits.label_value_length)",
+                value.len()
             );
             return refuse("label_value_too_long", message);
         }
     }
-    if series.samples.len() > limits.samples {
+    let most = tenant_limits.samples_per_profile.most();
+    if series.samples.len() > most {
         let message = format!(
-            "{} samples in one profile, at most {} may be",
-            series.samples.len(),
-            limits.samples
+            "{} samples in one profile, at most {most} may be (server.limits.samples_per_profile)",
+            series.samples.len()
         );
         return refuse("too_many_samples", message);
     }
@@ -95,9 +99,11 @@ mod tests {
     use candela_model::StackId;
 
     use super::*;
+    use crate::tenant_limits::Bound;
 
     fn reason(series: &ProfileSeries) -> Option<&'static str> {
-        let refusal = check_series(series, &Limits::default(), 1_000_000_000);
+        let limits = TenantLimits::default();
+        let refusal = check_series(series, &Limits::default(), &limits, 1_000_000_000);
         refusal.err().map(|refusal| refusal.reason)
     }
 
@@ -156,12 +162,25 @@ mod tests {
 
         let samples = vec![Sample::new(StackId(0), 1); 2];
         let full = ProfileSeries { samples, ..good };
-        let limits = Limits {
-            samples: 1,
-            ..Limits::default()
+        let limits = TenantLimits {
+            samples_per_profile: Bound::new(1),
+            ..TenantLimits::default()
         };
-        let refusal = check_series(&full, &limits, 0).expect_err("two samples");
+        let refusal = check_series(&full, &Limits::default(), &limits, 0);
+        let refusal = refusal.expect_err("two samples");
         assert_eq!(refusal.reason, "too_many_samples");
+        assert!(
+            refusal
+                .message
+                .contains("server.limits.samples_per_profile"),
+            "{}",
+            refusal.message
+        );
+        let none = TenantLimits {
+            samples_per_profile: Bound::new(0),
+            ..limits
+        };
+        assert_eq!(check_series(&full, &Limits::default(), &none, 0), Ok(()));
     }
 
     #[test]
@@ -171,12 +190,14 @@ mod tests {
             max_age: Some(std::time::Duration::from_secs(10)),
             ..Limits::default()
         };
-        assert_eq!(check_series(&series, &limits, 10_000_000_000), Ok(()));
-        let refusal = check_series(&series, &limits, 12_000_000_000).expect_err("12 s old");
+        let tenant = TenantLimits::default();
+        let check = |limits, now_ns| check_series(&series, limits, &tenant, now_ns);
+        assert_eq!(check(&limits, 10_000_000_000), Ok(()));
+        let refusal = check(&limits, 12_000_000_000).expect_err("12 s old");
         assert_eq!(refusal.reason, "too_old");
         for part in ["12 s old", "10 s", "store.retention"] {
             assert!(refusal.message.contains(part), "{}", refusal.message);
         }
-        assert_eq!(check_series(&series, &Limits::default(), i64::MAX), Ok(()));
+        assert_eq!(check(&Limits::default(), i64::MAX), Ok(()));
     }
 }

@@ -3,7 +3,8 @@
 mod append;
 pub(crate) mod body;
 mod decode;
-mod limits;
+mod grpc_status;
+pub(crate) mod limits;
 mod otlp;
 pub(crate) mod otlp_grpc;
 pub(crate) mod otlp_http;

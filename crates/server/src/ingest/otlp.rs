@@ -1,7 +1,9 @@
 //! OTLP profiles, whichever transport they came by.
 
 use axum::body::Bytes;
+use axum::http::StatusCode;
 use candela_formats::AgentReport;
+use candela_formats::ReadOptions;
 use candela_formats::otlp_request_from_bytes;
 use candela_model::Profile;
 use opentelemetry_proto::tonic::collector::profiles::v1development::ExportProfilesPartialSuccess;
@@ -9,17 +11,21 @@ use opentelemetry_proto::tonic::collector::profiles::v1development::ExportProfil
 use opentelemetry_proto::tonic::collector::profiles::v1development::ExportProfilesServiceResponse;
 use opentelemetry_proto::tonic::common::v1::any_value::Value;
 use opentelemetry_proto::tonic::profiles::v1development::ResourceProfiles;
+use prost::Message;
 
 use crate::api_error::ApiError;
 use crate::app::App;
 use crate::app::SharedApp;
 use crate::ingest::append::append;
 use crate::ingest::append::received_hash;
+use crate::ingest::body::BodyBounds;
 use crate::ingest::decode::Decoded;
 use crate::ingest::decode::decode;
 use crate::ingest::limits::check_series;
 use crate::ingest::read::read_error;
 use crate::ingest::read::read_options;
+use crate::tenant_limits::TenantLimits;
+use crate::tenants::SeriesKey;
 
 /// How many different refusals a message names.
 const NAMED_REFUSALS: usize = 5;
@@ -37,9 +43,10 @@ struct Refused {
 /// The request in some protobuf.
 pub(crate) fn otlp_request(
     app: &App,
+    tenant: &str,
     bytes: &[u8],
 ) -> Result<ExportProfilesServiceRequest, ApiError> {
-    let limits = read_options(app).limits;
+    let limits = otlp_options(app, tenant).limits;
     otlp_request_from_bytes(bytes, &limits).map_err(|error| read_error(&error))
 }
 
@@ -50,6 +57,7 @@ pub(crate) fn otlp_request(
 /// When nothing of the request can be read, or the store refuses it.
 pub(crate) async fn store_request<P>(
     app: &SharedApp,
+    tenant: &'static str,
     way: &'static str,
     body: Bytes,
     parse: P,
@@ -59,44 +67,108 @@ where
 {
     let bytes = body.len() as u64;
     let read_body = move |app: &App| {
+        app.tenants.check_rate(tenant).map_err(ApiError::exceeded)?;
         let hash = received_hash(way, &[], &body);
-        Ok((read(app, &parse(app)?)?, hash))
+        Ok((read(app, tenant, parse(app)?)?, hash))
     };
     let Decoded {
         value: ((profile, refused), hash),
         slot,
     } = decode(app, read_body)
         .await
-        .inspect_err(|error| app.metrics.count_refused(error.code, 1))?;
+        .inspect_err(|error| app.metrics.count_refused(tenant, error.code, 1))?;
     if !profile.series.is_empty() {
-        append(app, way, profile, hash, bytes).await?;
+        append(app, tenant, way, profile, hash, bytes).await?;
     }
     drop(slot);
     Ok(refused.into_response())
 }
 
-fn read(app: &App, request: &ExportProfilesServiceRequest) -> Result<(Profile, Refused), ApiError> {
-    let options = read_options(app);
-    let (mut profile, report) =
-        candela_formats::decode_otlp(request, &options).map_err(|error| read_error(&error))?;
-    // After decoding, so that nobody is remembered for nonsense.
-    note_agents(app, request, report.agents);
+/// What is left of a request when all is left out that may not be stored.
+fn read(
+    app: &App,
+    tenant: &str,
+    mut request: ExportProfilesServiceRequest,
+) -> Result<(Profile, Refused), ApiError> {
+    let limits = app.tenants.limits(tenant);
+    let received_bytes = request.encoded_len() as u64;
     let mut refused = Refused::default();
+    let mut refuse = |reason: &'static str, count, message| {
+        app.metrics.count_refused(tenant, reason, count);
+        refused.add(count, message);
+    };
+    leave_out_large(&mut request, &limits, &mut refuse)?;
+    let options = otlp_options(app, tenant);
+    let (mut profile, report) =
+        candela_formats::decode_otlp(&request, &options).map_err(|error| read_error(&error))?;
+    // After decoding, so that nobody is remembered for nonsense.
+    note_agents(app, &request, report.agents);
     for rejection in &report.rejected {
-        app.metrics
-            .count_refused(rejection.reason, rejection.profiles);
-        refused.add(rejection.profiles, rejection.to_string());
+        let message = rejection.to_string();
+        refuse(rejection.reason, rejection.profiles, message);
     }
     let now_ns = app.clock.now_ns();
     profile.series.retain(|series| {
-        let Err(refusal) = check_series(series, &app.limits, now_ns) else {
-            return true;
-        };
-        app.metrics.count_refused(refusal.reason, 1);
-        refused.add(1, refusal.message);
-        false
+        if let Err(refusal) = check_series(series, &app.limits, &limits, now_ns) {
+            refuse(refusal.reason, 1, refusal.message);
+            return false;
+        }
+        let admitted = app.tenants.admit_series(tenant, &[SeriesKey::of(series)]);
+        if let Err(exceeded) = admitted {
+            // To have it all sent again would not help: the rest is stored by then.
+            refuse(exceeded.reason, 1, exceeded.message);
+            return false;
+        }
+        true
     });
+    if !profile.series.is_empty() {
+        app.tenants.charge(tenant, received_bytes);
+    }
+    app.metrics.count_changes(tenant, &report.notes);
     Ok((profile, refused))
+}
+
+/// Takes out the profiles that are larger than one may be.
+///
+/// # Errors
+/// When what all of them share is.
+fn leave_out_large(
+    request: &mut ExportProfilesServiceRequest,
+    limits: &TenantLimits,
+    mut refuse: impl FnMut(&'static str, u64, String),
+) -> Result<(), ApiError> {
+    let most = limits.profile_size.most();
+    let shared = request.dictionary.as_ref().map_or(0, Message::encoded_len);
+    if shared > most {
+        let message = format!(
+            "the dictionary has {shared} bytes, at most {most} may be (server.limits.profile_size)"
+        );
+        let status = StatusCode::PAYLOAD_TOO_LARGE;
+        return Err(ApiError::new(status, "too_large", message)
+            .hint("send fewer profiles in one request, or raise the limit"));
+    }
+    for resource in &mut request.resource_profiles {
+        for scope in &mut resource.scope_profiles {
+            scope.profiles.retain(|profile| {
+                let size = profile.encoded_len();
+                if size > most {
+                    let message = format!(
+                        "a profile of {size} bytes, at most {most} may be \
+                         (server.limits.profile_size)"
+                    );
+                    refuse("profile_too_large", 1, message);
+                }
+                size <= most
+            });
+        }
+    }
+    Ok(())
+}
+
+/// How requests of a tenant are read.
+pub(crate) fn otlp_options(app: &App, tenant: &str) -> ReadOptions {
+    let limits = app.tenants.limits(tenant);
+    read_options(app, &limits, BodyBounds::request(&limits))
 }
 
 impl Refused {

@@ -16,7 +16,7 @@ use bytes::BufMut;
 use bytes::Bytes;
 use opentelemetry_proto::tonic::collector::profiles::v1development::ExportProfilesServiceResponse;
 use prost::Message;
-use tonic::Code;
+use tokio::sync::OwnedSemaphorePermit;
 use tonic::Status;
 use tonic::codec::EncodeBody;
 use tonic::codec::EncodeBuf;
@@ -24,10 +24,15 @@ use tonic::codec::Encoder;
 use tonic::codec::SingleMessageCompressionOverride;
 
 use crate::api_error::ApiError;
+use crate::app::App;
+use crate::app::DEFAULT_TENANT;
 use crate::app::SharedApp;
+use crate::ingest::body::BodyBounds;
+use crate::ingest::body::BodyReader;
 use crate::ingest::body::Encoding;
 use crate::ingest::body::SentBody;
-use crate::ingest::body::read_body;
+use crate::ingest::body::in_time;
+use crate::ingest::grpc_status::grpc_status;
 use crate::ingest::otlp::otlp_request;
 use crate::ingest::otlp::store_request;
 
@@ -71,21 +76,36 @@ async fn receive(
     headers: &HeaderMap,
     body: Body,
 ) -> Result<ExportProfilesServiceResponse, ApiError> {
-    let sent = async {
-        let encoding = message_encoding(headers)?;
-        // A body without a length, of messages that may be compressed: as large as may be.
-        let room = app.room.reserve_largest(&app.limits).await?;
-        let body = read_body(&app.limits, headers, body).await?;
-        Ok((room, encoding, body))
-    };
-    let (_room, encoding, body) = sent
-        .await
-        .inspect_err(|error: &ApiError| app.metrics.count_refused(error.code, 1))?;
-    store_request(app, "otlp_grpc", body.bytes.clone(), move |app| {
-        let message = message(body.bytes, encoding)?;
-        otlp_request(app, &message.decoded(&app.limits)?)
+    let tenant = DEFAULT_TENANT;
+    let bounds = BodyBounds::request(&app.tenants.limits(tenant));
+    let sent = read_message(app, bounds, headers, body).await;
+    let (_room, encoding, bytes) =
+        sent.inspect_err(|error| app.metrics.count_refused(tenant, error.code, 1))?;
+    store_request(app, tenant, "otlp_grpc", bytes.clone(), move |app| {
+        let message = message(bytes, encoding)?;
+        otlp_request(app, tenant, &message.decoded(bounds)?)
     })
     .await
+}
+
+/// The body, and the room it takes. Clients of gRPC do not announce its length: its first bytes do.
+async fn read_message(
+    app: &App,
+    bounds: BodyBounds,
+    headers: &HeaderMap,
+    body: Body,
+) -> Result<(OwnedSemaphorePermit, Encoding, Bytes), ApiError> {
+    let encoding = message_encoding(headers)?;
+    let mut reader = BodyReader::new(bounds, headers, body)?;
+    let start = in_time(&app.limits, reader.start(FRAME_HEAD)).await?;
+    let (encoding, length) = frame_head(start, encoding)?;
+    let room = app
+        .room
+        .reserve(&app.limits, bounds, encoding, Some(length))
+        .await?;
+    let rest = reader.read_to_end_or_beyond(FRAME_HEAD + length);
+    let bytes = in_time(&app.limits, rest).await?;
+    Ok((room, encoding, bytes))
 }
 
 /// How a compressed message is compressed.
@@ -103,28 +123,32 @@ fn message_encoding(headers: &HeaderMap) -> Result<Encoding, ApiError> {
     }
 }
 
-/// The one message of a body.
-fn message(mut body: Bytes, encoding: Encoding) -> Result<SentBody, ApiError> {
-    let broken = |message: String| ApiError::bad_request("broken_body", message);
-    let Some(&[flag, first, second, third, fourth]) = body.first_chunk::<FRAME_HEAD>() else {
-        return Err(broken("the body ends before its first message".to_owned()));
+/// How the message of a body is compressed, and its length.
+fn frame_head(start: &[u8], announced: Encoding) -> Result<(Encoding, usize), ApiError> {
+    let broken = |message: &str| ApiError::bad_request("broken_body", message);
+    let Some(&[flag, first, second, third, fourth]) = start.first_chunk::<FRAME_HEAD>() else {
+        return Err(broken("the body ends before its first message"));
     };
     let length = u32::from_be_bytes([first, second, third, fourth]) as usize;
-    let bytes = body.split_off(FRAME_HEAD);
-    if bytes.len() != length {
-        return Err(broken(format!(
-            "the body must be one message of the {length} bytes that it announces, and has {}",
-            bytes.len()
-        )));
-    }
     let encoding = match flag {
         0 => Encoding::Identity,
-        1 if encoding != Encoding::Identity => encoding,
-        _ => {
-            let message = format!("a compressed message without {GRPC_ENCODING}");
-            return Err(broken(message));
-        }
+        1 if announced != Encoding::Identity => announced,
+        _ => return Err(broken("a compressed message without grpc-encoding")),
     };
+    Ok((encoding, length))
+}
+
+/// The one message of a body.
+fn message(mut body: Bytes, announced: Encoding) -> Result<SentBody, ApiError> {
+    let (encoding, length) = frame_head(&body, announced)?;
+    let bytes = body.split_off(FRAME_HEAD);
+    if bytes.len() != length {
+        let message = format!(
+            "the body must be one message of the {length} bytes that it announces, and has {}",
+            bytes.len()
+        );
+        return Err(ApiError::bad_request("broken_body", message));
+    }
     Ok(SentBody { bytes, encoding })
 }
 
@@ -152,25 +176,6 @@ fn failure(error: &ApiError) -> Response {
     response
 }
 
-/// Codes after which OTLP clients try again must be those that time cures (OTLP specification,
-/// "OTLP/gRPC Response"). Out of range is one of them and so not the code of what is too large:
-/// the client would send it for ever.
-fn grpc_status(error: &ApiError) -> Status {
-    let code = match error.status {
-        StatusCode::BAD_REQUEST
-        | StatusCode::UNPROCESSABLE_ENTITY
-        | StatusCode::PAYLOAD_TOO_LARGE
-        | StatusCode::UNSUPPORTED_MEDIA_TYPE => Code::InvalidArgument,
-        StatusCode::TOO_MANY_REQUESTS
-        | StatusCode::SERVICE_UNAVAILABLE
-        | StatusCode::REQUEST_TIMEOUT => Code::Unavailable,
-        StatusCode::NOT_IMPLEMENTED => Code::Unimplemented,
-        StatusCode::FORBIDDEN => Code::PermissionDenied,
-        _ => Code::Internal,
-    };
-    Status::new(code, error.message.clone())
-}
-
 impl Encoder for ResponseEncoder {
     type Item = ExportProfilesServiceResponse;
     type Error = Status;
@@ -184,32 +189,6 @@ impl Encoder for ResponseEncoder {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn only_what_time_cures_is_sent_again() {
-        let temporary = [Code::Unavailable];
-        let cases = [
-            (400, false),
-            (403, false),
-            (408, true),
-            (413, false),
-            (415, false),
-            (422, false),
-            (429, true),
-            (500, false),
-            (501, false),
-            (503, true),
-        ];
-        for (status, is_temporary) in cases {
-            let status = StatusCode::from_u16(status).expect("a status");
-            let code = grpc_status(&ApiError::new(status, "code", "message")).code();
-            assert_eq!(
-                temporary.contains(&code),
-                is_temporary,
-                "{status}: {code:?}"
-            );
-        }
-    }
 
     #[test]
     fn a_body_is_one_whole_message() {

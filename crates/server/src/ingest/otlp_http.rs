@@ -14,13 +14,16 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use crate::api_error::ApiError;
 use crate::app::App;
+use crate::app::DEFAULT_TENANT;
 use crate::app::SharedApp;
+use crate::ingest::body::BodyBounds;
 use crate::ingest::body::SentBody;
 use crate::ingest::body::read_body;
+use crate::ingest::otlp::otlp_options;
 use crate::ingest::otlp::otlp_request;
 use crate::ingest::otlp::store_request;
 use crate::ingest::read::read_error;
-use crate::ingest::read::read_options;
+use crate::ingest::room::reserve;
 use crate::reply::Reply;
 
 /// The two encodings; the answer has that of the request.
@@ -39,23 +42,26 @@ pub(crate) async fn export(
     headers: HeaderMap,
     body: Body,
 ) -> Result<Reply, ApiError> {
-    let received = receive(&app, &headers, body).await;
+    let tenant = DEFAULT_TENANT;
+    let received = receive(&app, tenant, &headers, body).await;
     let (_room, encoding, body) =
-        received.inspect_err(|error| app.metrics.count_refused(error.code, 1))?;
+        received.inspect_err(|error| app.metrics.count_refused(tenant, error.code, 1))?;
     let bytes = body.bytes.clone();
-    let parse = move |app: &App| encoding.decode(app, body);
-    let response = store_request(&app, "otlp_http", bytes, parse).await?;
+    let parse = move |app: &App| encoding.decode(app, tenant, body);
+    let response = store_request(&app, tenant, "otlp_http", bytes, parse).await?;
     Ok(encoding.reply(&response))
 }
 
 async fn receive(
     app: &SharedApp,
+    tenant: &str,
     headers: &HeaderMap,
     body: Body,
 ) -> Result<(OwnedSemaphorePermit, Encoding, SentBody), ApiError> {
-    let room = app.room.reserve(&app.limits, headers).await?;
+    let bounds = BodyBounds::request(&app.tenants.limits(tenant));
+    let room = reserve(app, bounds, headers).await?;
     let encoding = Encoding::of(headers)?;
-    let body = read_body(&app.limits, headers, body).await?;
+    let body = read_body(&app.limits, bounds, headers, body).await?;
     Ok((room, encoding, body))
 }
 
@@ -76,13 +82,18 @@ impl Encoding {
         }
     }
 
-    fn decode(self, app: &App, body: SentBody) -> Result<ExportProfilesServiceRequest, ApiError> {
-        let bytes = body.decoded(&app.limits)?;
+    fn decode(
+        self,
+        app: &App,
+        tenant: &str,
+        body: SentBody,
+    ) -> Result<ExportProfilesServiceRequest, ApiError> {
+        let bytes = body.decoded(BodyBounds::request(&app.tenants.limits(tenant)))?;
         if self == Self::Json {
-            return otlp_request_from_json(&bytes, &read_options(app).limits)
+            return otlp_request_from_json(&bytes, &otlp_options(app, tenant).limits)
                 .map_err(|error| read_error(&error));
         }
-        otlp_request(app, &bytes)
+        otlp_request(app, tenant, &bytes)
     }
 
     fn reply(self, response: &ExportProfilesServiceResponse) -> Reply {

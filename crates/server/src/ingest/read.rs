@@ -6,16 +6,21 @@ use candela_formats::ReadOptions;
 
 use crate::api_error::ApiError;
 use crate::app::App;
+use crate::ingest::body::BodyBounds;
+use crate::tenant_limits::TenantLimits;
 
-/// The server's limits and the time, for the readers of all formats.
-pub(crate) fn read_options(app: &App) -> ReadOptions {
+/// A tenant's limits and the time, for the readers of all formats. `bounds` are those of the body.
+pub(crate) fn read_options(app: &App, limits: &TenantLimits, bounds: BodyBounds) -> ReadOptions {
     ReadOptions {
         limits: candela_formats::Limits {
-            max_inflated_bytes: app.limits.profile_bytes,
-            max_samples: app.limits.samples_per_request,
-            max_stack_depth: app.limits.stack_depth,
-            max_labels_per_sample: app.limits.labels_per_sample,
-            max_string_bytes: app.limits.string_bytes,
+            max_inflated_bytes: bounds.inflated,
+            max_samples: app
+                .limits
+                .samples_per_request
+                .max(limits.samples_per_profile.most()),
+            max_stack_depth: limits.stack_depth.most(),
+            max_labels_per_sample: limits.labels_per_sample.most(),
+            max_string_bytes: limits.string_length.most(),
             max_messages: app.limits.messages_per_request,
         },
         now_ns: app.clock.now_ns(),
@@ -31,5 +36,9 @@ pub(crate) fn read_error(error: &ReadError) -> ApiError {
         ReadError::Compression { .. } => (StatusCode::BAD_REQUEST, "bad_compression"),
         _ => (StatusCode::BAD_REQUEST, "bad_profile"),
     };
-    ApiError::new(status, code, message)
+    let error = ApiError::new(status, code, message);
+    match error.status {
+        StatusCode::PAYLOAD_TOO_LARGE => error.hint("the limits are server.limits.*"),
+        _ => error,
+    }
 }

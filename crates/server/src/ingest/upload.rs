@@ -16,9 +16,11 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use crate::api_error::ApiError;
 use crate::app::App;
+use crate::app::DEFAULT_TENANT;
 use crate::app::SharedApp;
 use crate::ingest::append::append;
 use crate::ingest::append::received_hash;
+use crate::ingest::body::BodyBounds;
 use crate::ingest::body::SentBody;
 use crate::ingest::body::read_body;
 use crate::ingest::decode::Decoded;
@@ -27,8 +29,10 @@ use crate::ingest::limits::Refusal;
 use crate::ingest::limits::check_series;
 use crate::ingest::read::read_error;
 use crate::ingest::read::read_options;
+use crate::ingest::room::reserve;
 use crate::parameters::Parameters;
 use crate::reply::Reply;
+use crate::tenants::SeriesKey;
 
 /// Stores the profile in the body.
 pub(crate) async fn upload(
@@ -37,15 +41,16 @@ pub(crate) async fn upload(
     headers: HeaderMap,
     body: Body,
 ) -> Result<Reply, ApiError> {
-    let result = receive(&app, &parameters, &headers, body).await;
+    let tenant = DEFAULT_TENANT;
+    let result = receive(&app, tenant, &parameters, &headers, body).await;
     let Received {
         decoded,
         hash,
         bytes,
         room,
-    } = result.inspect_err(|error| app.metrics.count_refused(error.code, 1))?;
+    } = result.inspect_err(|error| app.metrics.count_refused(tenant, error.code, 1))?;
     let (profile, report) = decoded.value;
-    let (ingested, appended) = append(&app, "ingest", profile, hash, bytes).await?;
+    let (ingested, appended) = append(&app, tenant, "ingest", profile, hash, bytes).await?;
     drop((decoded.slot, room));
     let notes: Vec<String> = report.notes.iter().map(ToString::to_string).collect();
     Ok(Reply::json(
@@ -70,18 +75,20 @@ struct Received {
 
 async fn receive(
     app: &SharedApp,
+    tenant: &'static str,
     parameters: &Parameters,
     headers: &HeaderMap,
     body: Body,
 ) -> Result<Received, ApiError> {
-    let room = app.room.reserve(&app.limits, headers).await?;
+    let bounds = BodyBounds::profile(&app.tenants.limits(tenant));
+    let room = reserve(app, bounds, headers).await?;
     let labels = labels_of(parameters)?;
-    let body = read_body(&app.limits, headers, body).await?;
+    let body = read_body(&app.limits, bounds, headers, body).await?;
     let bytes = body.bytes.len() as u64;
     let said = labels.to_string();
     let hashed = move |app: &App| {
         let hash = received_hash("ingest", &[&said], &body.bytes);
-        Ok((read_profile(app, body, labels)?, hash))
+        Ok((read_profile(app, tenant, body, labels)?, hash))
     };
     let Decoded {
         value: (value, hash),
@@ -111,26 +118,38 @@ fn labels_of(parameters: &Parameters) -> Result<Labels, ApiError> {
     Ok(labels)
 }
 
-fn read_profile(app: &App, body: SentBody, labels: Labels) -> Result<(Profile, Report), ApiError> {
-    let bytes = body.decoded(&app.limits)?;
+fn read_profile(
+    app: &App,
+    tenant: &str,
+    body: SentBody,
+    labels: Labels,
+) -> Result<(Profile, Report), ApiError> {
+    app.tenants.check_rate(tenant).map_err(ApiError::exceeded)?;
+    let limits = app.tenants.limits(tenant);
+    let bounds = BodyBounds::profile(&limits);
+    let bytes = body.decoded(bounds)?;
     if bytes.is_empty() {
         return Err(ApiError::bad_request(
             "empty_body",
             "the body is empty: send a profile",
         ));
     }
+    let bytes =
+        candela_formats::inflate(&bytes, bounds.inflated).map_err(|error| read_error(&error))?;
     let format = candela_formats::detect(&bytes).ok_or_else(unknown_format)?;
     let options = ReadOptions {
         labels,
-        ..read_options(app)
+        ..read_options(app, &limits, bounds)
     };
     let (profile, report) =
         candela_formats::read(format, &bytes[..], &options).map_err(|error| read_error(&error))?;
-    check(app, &profile)?;
+    check(app, tenant, &profile)?;
+    app.tenants.charge(tenant, charged_bytes(&bytes, &profile));
+    app.metrics.count_changes(tenant, &report.notes);
     Ok((profile, report))
 }
 
-fn check(app: &App, profile: &Profile) -> Result<(), ApiError> {
+fn check(app: &App, tenant: &str, profile: &Profile) -> Result<(), ApiError> {
     let refused = |refusal: Refusal| {
         ApiError::new(
             StatusCode::UNPROCESSABLE_ENTITY,
@@ -139,8 +158,9 @@ fn check(app: &App, profile: &Profile) -> Result<(), ApiError> {
         )
     };
     let now_ns = app.clock.now_ns();
+    let limits = app.tenants.limits(tenant);
     for series in &profile.series {
-        check_series(series, &app.limits, now_ns).map_err(refused)?;
+        check_series(series, &app.limits, &limits, now_ns).map_err(refused)?;
         if series.labels.get(SERVICE_NAME_LABEL).is_none() {
             let message = "no service: the profile does not name one";
             return Err(
@@ -148,7 +168,21 @@ fn check(app: &App, profile: &Profile) -> Result<(), ApiError> {
             );
         }
     }
-    Ok(())
+    // Last, as what is refused for another reason is no series.
+    let keys: Vec<SeriesKey> = profile.series.iter().map(SeriesKey::of).collect();
+    let admitted = app.tenants.admit_series(tenant, &keys);
+    admitted.map_err(ApiError::exceeded)
+}
+
+/// What the rate counts: the profile as it was inflated, and the labels of its series, which do not
+/// come with the body.
+fn charged_bytes(inflated: &[u8], profile: &Profile) -> u64 {
+    let labels = profile
+        .series
+        .iter()
+        .flat_map(|series| series.labels.iter());
+    let labels: usize = labels.map(|(name, value)| name.len() + value.len()).sum();
+    (inflated.len() + labels) as u64
 }
 
 fn unknown_format() -> ApiError {

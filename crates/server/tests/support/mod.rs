@@ -22,6 +22,7 @@ use candela_model::ProfileSeries;
 use candela_model::ProfileType;
 use candela_model::Sample;
 use candela_query::Engine;
+use candela_server::LocalIngest;
 use candela_server::Server;
 use candela_server::ServerOptions;
 use candela_store::ManualClock;
@@ -46,9 +47,10 @@ pub(crate) struct TestServer {
     pub(crate) otlp_http: Option<SocketAddr>,
     pub(crate) runtime: Runtime,
     pub(crate) store: Store,
+    pub(crate) local_ingest: LocalIngest,
     stop: Option<oneshot::Sender<()>>,
     running: Option<tokio::task::JoinHandle<()>>,
-    _data_dir: tempfile::TempDir,
+    pub(crate) data_dir: tempfile::TempDir,
 }
 
 /// An answer.
@@ -95,6 +97,7 @@ impl TestServer {
             server.otlp_grpc_address(),
             server.otlp_http_address(),
         );
+        let local_ingest = server.local_ingest();
         let running = runtime.spawn(async move {
             let shutdown = async {
                 let _ = stopped.await;
@@ -107,9 +110,10 @@ impl TestServer {
             otlp_http,
             runtime,
             store,
+            local_ingest,
             stop: Some(stop),
             running: Some(running),
-            _data_dir: data_dir,
+            data_dir,
         }
     }
 
