@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use candela_model::ValidationError;
 use parquet::errors::ParquetError;
+use rusqlite::ErrorCode;
 
 /// A store that cannot be opened, or an operation on the whole store that failed.
 #[derive(Debug, thiserror::Error)]
@@ -62,6 +63,18 @@ pub enum StoreError {
         path: PathBuf,
         /// The database's reason.
         source: rusqlite::Error,
+    },
+    /// The catalog says what was not written to it.
+    #[error(
+        "catalog {} is damaged: {reason}; `candela store rebuild-catalog` makes it again from the \
+         blocks",
+        path.display()
+    )]
+    CatalogDamaged {
+        /// The database file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
     },
     /// A block could not be written.
     #[error("cannot write block {block_id}: {reason}")]
@@ -282,6 +295,29 @@ impl From<ParquetError> for ReadFault {
 }
 
 impl StoreError {
+    /// An error of the catalog's database, which may be one of its file.
+    pub(crate) fn catalog(path: &Path, source: rusqlite::Error) -> Self {
+        let path = path.to_owned();
+        let is_damage = matches!(
+            source.sqlite_error_code(),
+            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase | ErrorCode::TypeMismatch)
+        );
+        let is_nonsense = matches!(
+            source,
+            rusqlite::Error::FromSqlConversionFailure(..)
+                | rusqlite::Error::IntegralValueOutOfRange(..)
+                | rusqlite::Error::InvalidColumnType(..)
+                | rusqlite::Error::Utf8Error(..)
+        );
+        if is_damage || is_nonsense {
+            return Self::CatalogDamaged {
+                path,
+                reason: source.to_string(),
+            };
+        }
+        Self::Catalog { path, source }
+    }
+
     pub(crate) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
         move |source| Self::Io {

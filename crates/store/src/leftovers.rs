@@ -6,9 +6,11 @@ use ulid::Ulid;
 use crate::block::BlockMeta;
 use crate::block::MANIFESTS;
 use crate::block::Table;
+use crate::block::decode_manifest;
 use crate::block::manifest_path;
 use crate::error::BlockErrorKind;
 use crate::error::StoreError;
+use crate::snapshot::QuarantinedBlock;
 use crate::storage::BlockStorage;
 use crate::storage::FoundFile;
 
@@ -20,8 +22,8 @@ const ORPHAN_AGE_NS: i64 = 24 * 3600 * 1_000_000_000;
 #[derive(Debug, Default)]
 pub(crate) struct UnknownManifests {
     pub(crate) blocks: Vec<BlockMeta>,
-    /// Names of manifests that do not parse. Their blocks may be all that is left of their data.
-    pub(crate) unreadable: Vec<String>,
+    /// Those whose manifests are damaged. The blocks may be all that is left of their data.
+    pub(crate) unreadable: Vec<QuarantinedBlock>,
 }
 
 /// What a file is by its path.
@@ -47,12 +49,15 @@ pub(crate) fn read_unknown_manifests(
     let paths: Vec<&str> = manifests.collect();
     let mut unknown = UnknownManifests::default();
     for (path, content) in paths.iter().zip(storage.read_all(&paths)?) {
-        match serde_json::from_slice(&content) {
+        match decode_manifest(&content) {
             Ok(meta) => unknown.blocks.push(meta),
-            Err(error) => {
-                tracing::warn!(path, %error, "a manifest does not parse");
+            Err(reason) => {
+                tracing::error!(path, reason, "a manifest is damaged; its block does not answer");
                 if let Role::Manifest(block_id) = role(path) {
-                    unknown.unreadable.push(block_id.to_owned());
+                    unknown.unreadable.push(QuarantinedBlock {
+                        block_id: block_id.to_owned(),
+                        reason: format!("its manifest {path} is damaged: {reason}"),
+                    });
                 }
             }
         }

@@ -124,6 +124,14 @@ impl LocationTable {
 }
 
 impl LocationInterner {
+    /// A table that is only read from here on: what is in it would not be found again.
+    pub(crate) fn without_index(table: LocationTable) -> Self {
+        Self {
+            table,
+            numbers: HashMap::new(),
+        }
+    }
+
     /// The numbers of a location's rows, root side first.
     pub(crate) fn intern(
         &mut self,
@@ -158,7 +166,24 @@ impl LocationInterner {
         }
     }
 
-    fn number(&mut self, row: LocationRow) -> u32 {
+    /// The number of a row of another table.
+    pub(crate) fn intern_row(&mut self, from: &LocationTable, number: u32) -> u32 {
+        let row = *from.get(number);
+        let strings = &mut self.table.strings;
+        let mut own = |id: StringId| strings.intern(from.text(id));
+        let row = LocationRow {
+            function_name: own(row.function_name),
+            system_name: own(row.system_name),
+            file_name: own(row.file_name),
+            mapping_file: own(row.mapping_file),
+            build_id: own(row.build_id),
+            ..row
+        };
+        self.number(row)
+    }
+
+    /// The number of a row whose texts are of this table.
+    pub(crate) fn number(&mut self, row: LocationRow) -> u32 {
         // Where a process happened to map a file, and which instruction of a line was hit, must
         // not split what the symbols say is one place.
         let identity = if row.is_symbolized {

@@ -78,7 +78,7 @@ pub(crate) fn open_shared(
     };
     let logs = sources.open()?;
     let now_ns = options.clock.now_ns();
-    let listed = recover_blocks(&*storage, &catalog, &logs, now_ns)?;
+    let recovered = recover_blocks(&*storage, &catalog, &logs, now_ns)?;
     failpoint!("recover.after");
     let (log, next_log) = match logs.earlier {
         Some(earlier) => (earlier, Some(logs.current)),
@@ -97,6 +97,7 @@ pub(crate) fn open_shared(
         counters: Counters::default(),
         duplicates: Arc::default(),
         replay: Replay::default(),
+        damaged_manifests: recovered.damaged,
         tenants: RwLock::default(),
         applied: Mutex::new(Applied {
             last_sequence: 0,
@@ -115,7 +116,7 @@ pub(crate) fn open_shared(
         log_writer_done: Condvar::new(),
     };
     retry_quarantined(&shared)?;
-    load_blocks(&shared, &listed)?;
+    load_blocks(&shared, &recovered.sizes)?;
     shared.apply_retention_and_note();
     shared.replay = replay_log(&shared)?;
     if let Some(next_log) = next_log {

@@ -24,15 +24,25 @@ use crate::log::DurableLog;
 use crate::log::Sequence;
 use crate::logs::Logs;
 use crate::resymbolize::settle_revisions;
+use crate::snapshot::QuarantinedBlock;
 use crate::storage::BlockStorage;
 
-/// Makes catalog and files agree. Gives the files that are there, and their bytes.
+/// What is there when catalog and files agree.
+#[derive(Debug)]
+pub(crate) struct Recovered {
+    /// The files, and their bytes.
+    pub(crate) sizes: HashMap<String, u64>,
+    /// Blocks that the catalog does not know, and whose manifests cannot be read.
+    pub(crate) damaged: Vec<QuarantinedBlock>,
+}
+
+/// Makes catalog and files agree.
 pub(crate) fn recover_blocks(
     storage: &dyn BlockStorage,
     catalog: &dyn Catalog,
     logs: &Logs,
     now_ns: i64,
-) -> Result<HashMap<String, u64>, StoreError> {
+) -> Result<Recovered, StoreError> {
     for meta in catalog.deleted_blocks()? {
         if remove_files(storage, &meta) {
             catalog.forget(&[meta.block_id])?;
@@ -46,7 +56,8 @@ pub(crate) fn recover_blocks(
     let quarantined = catalog.quarantined()?;
     known.extend(quarantined.into_iter().map(|(meta, _)| meta.block_id));
     let unknown = read_unknown_manifests(storage, &files, &known)?;
-    known.extend(unknown.unreadable);
+    let damaged = unknown.unreadable;
+    known.extend(damaged.iter().map(|block| block.block_id.clone()));
     failpoint!("recover.before");
     let verdict = settle_merges(unknown.blocks, &known);
     for meta in &verdict.doubled {
@@ -60,7 +71,10 @@ pub(crate) fn recover_blocks(
     sweep(storage, &files, &known, now_ns)?;
     settle_revisions(storage, catalog, &files)?;
     let sizes = files.into_iter().map(|file| (file.path, file.bytes));
-    Ok(sizes.collect())
+    Ok(Recovered {
+        sizes: sizes.collect(),
+        damaged,
+    })
 }
 
 /// Decides on the blocks that the catalog does not know, and gives the names of those that stay.

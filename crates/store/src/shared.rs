@@ -81,6 +81,8 @@ pub(crate) struct Shared {
     pub(crate) counters: Counters,
     pub(crate) duplicates: Arc<DuplicateWindow>,
     pub(crate) replay: Replay,
+    /// Blocks of which it is not known whose they are.
+    pub(crate) damaged_manifests: Vec<QuarantinedBlock>,
     pub(crate) tenants: RwLock<BTreeMap<String, TenantState>>,
     /// Held while a profile becomes visible, so that a flush cuts between two profiles.
     pub(crate) applied: Mutex<Applied>,
@@ -499,7 +501,10 @@ impl Shared {
                 .map(|tier| self.tier_status(tier, blocks().collect()))
                 .to_vec(),
             quarantined_bytes: quarantined().map(|(meta, _)| meta.bytes).sum(),
-            quarantined: quarantined().map(QuarantinedBlock::from).collect(),
+            quarantined: quarantined()
+                .map(QuarantinedBlock::from)
+                .chain(self.damaged_manifests.iter().cloned())
+                .collect(),
         }
     }
 }

@@ -23,6 +23,9 @@ pub struct TimeRange {
 pub struct Snapshot {
     /// Blocks that have profiles in the range, oldest first.
     pub blocks: Vec<Arc<Block>>,
+    /// Blocks of sums in the range. What is in them is in `blocks` as well, unless retention has
+    /// removed it there: never add up both.
+    pub rollups: Vec<Arc<Block>>,
     /// What is not in blocks yet: one head, or two while one is being flushed.
     pub heads: Vec<HeadView>,
     /// Blocks of the range that are left out because they cannot be read.

@@ -1,6 +1,43 @@
 //! What a store says about itself.
 
+use std::time::Duration;
+
+use crate::block::Tier;
 use crate::snapshot::QuarantinedBlock;
+
+/// What merging did since the store was opened.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CompactionStatus {
+    /// Jobs that were done.
+    pub jobs: u64,
+    /// Jobs that failed; their blocks stay as they are, and the job is tried again.
+    pub failed_jobs: u64,
+    /// Why the last one failed, if one did.
+    pub last_error: Option<String>,
+    /// Blocks that were merged.
+    pub blocks_read: u64,
+    /// Blocks that were made of them.
+    pub blocks_written: u64,
+    /// Samples that were written.
+    pub samples: u64,
+}
+
+/// The blocks of one tier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TierStatus {
+    /// Which.
+    pub tier: Tier,
+    /// How many.
+    pub blocks: u64,
+    /// Bytes of their files.
+    pub bytes: u64,
+    /// Rows of their samples.
+    pub samples: u64,
+    /// Earliest start of a profile, nanoseconds since the Unix epoch.
+    pub oldest_ns: Option<i64>,
+    /// How long they are kept; `None` for ever.
+    pub max_age: Option<Duration>,
+}
 
 /// Counters since the store was opened, and sizes now.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -45,6 +82,10 @@ pub struct StoreStatus {
     pub deleted_blocks: u64,
     /// Why blocks beyond the limits could not be deleted, when the last try failed.
     pub last_retention_error: Option<String>,
+    /// What merging in the background did.
+    pub compaction: CompactionStatus,
+    /// The blocks of each tier.
+    pub tiers: Vec<TierStatus>,
     /// Bytes of the blocks that cannot be read.
     pub quarantined_bytes: u64,
     /// Blocks that cannot be read.

@@ -14,6 +14,8 @@ use twox_hash::XxHash3_128;
 
 use crate::clock::Clock;
 use crate::codec::encode_profile;
+use crate::compact::Due;
+use crate::compact::Throttle;
 use crate::data_dir::is_valid_tenant;
 use crate::duplicates::Admission;
 use crate::duplicates::Outcome;
@@ -27,6 +29,9 @@ use crate::log::PushError;
 use crate::log::encode_record;
 use crate::open::open_shared;
 use crate::options::StoreOptions;
+use crate::resymbolize::BlockSymbolizer;
+use crate::resymbolize::Resymbolized;
+use crate::resymbolize::UnsymbolizedBinary;
 use crate::shared::Shared;
 use crate::snapshot::Snapshot;
 use crate::snapshot::TimeRange;
@@ -248,6 +253,56 @@ impl Store {
         self.inner.shared.apply_retention()
     }
 
+    /// Merges the blocks of each hour and day, those included that may still get more. Runs by
+    /// itself in the background for hours and days that are over. Call it where waiting is allowed.
+    ///
+    /// # Errors
+    /// When a block cannot be read or written; the others are merged all the same.
+    pub fn compact(&self) -> Result<(), StoreError> {
+        let shared = &self.inner.shared;
+        let throttle = Throttle::new(&shared.is_stopping, &shared.stop_requested, 100);
+        shared.compact(Due::Now, &throttle)
+    }
+
+    /// The same for hours and days that are over.
+    ///
+    /// # Errors
+    /// As [`Store::compact`].
+    pub fn compact_due(&self) -> Result<(), StoreError> {
+        let shared = &self.inner.shared;
+        let throttle = Throttle::new(&shared.is_stopping, &shared.stop_requested, 100);
+        shared.compact(Due::At(shared.options.clock.now_ns()), &throttle)
+    }
+
+    /// The binaries that blocks of a tenant, or of all, have nameless addresses of, those with most
+    /// samples first. What is in memory only is not counted yet.
+    #[must_use]
+    pub fn unsymbolized(&self, tenant: Option<&str>) -> Vec<UnsymbolizedBinary> {
+        self.inner.shared.unsymbolized(tenant)
+    }
+
+    /// Puts the names that a source knows into all blocks with nameless addresses of its binary, one
+    /// after the other, newest first. Queries that run meanwhile see the old names or the new ones.
+    /// Blocks; call it from a thread that may.
+    ///
+    /// # Errors
+    /// When the catalog or a manifest cannot be written. Blocks done by then stay done.
+    pub fn resymbolize(
+        &self,
+        symbolizer: &dyn BlockSymbolizer,
+    ) -> Result<Resymbolized, StoreError> {
+        self.inner.shared.resymbolize(symbolizer)
+    }
+
+    /// Finds out what has no name in blocks of versions that did not write it down, and gives how
+    /// many those were. Blocks; call it from a thread that may.
+    ///
+    /// # Errors
+    /// When the catalog or a manifest cannot be written. Blocks done by then stay done.
+    pub fn index_unsymbolized(&self, is_cancelled: &dyn Fn() -> bool) -> Result<u64, StoreError> {
+        self.inner.shared.index_unsymbolized(is_cancelled)
+    }
+
     /// Sizes and counters.
     #[must_use]
     pub fn status(&self) -> StoreStatus {
@@ -297,7 +352,7 @@ fn prepare(
     if encoded.len() > MAX_PAYLOAD_BYTES {
         return Err(too_large(encoded.len()));
     }
-    let key = ticket.as_ref().map_or(0, Ticket::key);
+    let key = ticket.as_ref().map_or(0, |ticket| ticket.received().key);
     let record =
         encode_record(&tenant, received_ns, key, &encoded).map_err(|_| too_large(encoded.len()))?;
     Ok(PendingAppend {

@@ -121,6 +121,17 @@ impl TableCache {
         drop(gone);
     }
 
+    /// Drops what is kept of a block.
+    pub(super) fn forget(&self, block: &str) {
+        let mut state = lock(&self.state);
+        let of_block = state.entries.keys().filter(|(of, _)| **of == *block);
+        let of_block: Vec<Key> = of_block.cloned().collect();
+        let gone: Vec<Option<Entry>> = of_block.iter().map(|key| state.remove(key)).collect();
+        // What goes is dropped when the lock is released: tables are large.
+        drop(state);
+        drop(gone);
+    }
+
     /// Estimated bytes in use.
     pub(crate) fn bytes(&self) -> u64 {
         lock(&self.state).bytes as u64

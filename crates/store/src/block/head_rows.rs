@@ -16,14 +16,12 @@ use candela_model::ProfileType;
 
 use super::layout::BlockLayout;
 use super::level::Level;
-use super::rows;
-use super::sample_rows;
 use super::sample_rows::SampleLabels;
 use super::sample_source::MemoryContent;
 use super::sample_source::MemorySource;
 use super::schema::Table;
-use super::stack_rows;
 use super::writer::BlockIdentity;
+use super::writer::write_rows;
 use crate::head::HeadProfile;
 use crate::head::HeadTables;
 use crate::snapshot::HeadView;
@@ -73,15 +71,14 @@ impl HeadRows {
                 batches.push(batch.map_err(|error| error.to_string())?);
                 Ok(())
             };
-            match table {
-                Table::Samples => {
-                    sample_rows::write(block_id, &layout, &mut source, &mut labels, &mut keep)?;
-                }
-                Table::Profiles => keep(rows::profiles(&identity, &layout))?,
-                Table::LabelSets => keep(rows::label_sets(block_id, &labels.table))?,
-                Table::StackNodes => stack_rows::write(&identity, &layout, &mut keep)?,
-                Table::Locations => keep(rows::locations(block_id, &layout))?,
-            }
+            write_rows(
+                table,
+                &identity,
+                &layout,
+                &mut source,
+                &mut labels,
+                &mut keep,
+            )?;
         }
         Ok(all)
     }

@@ -1,48 +1,62 @@
 //! The content of a block in its final order and numbering, before it is encoded.
 
-use std::collections::BTreeSet;
+use std::sync::Arc;
 
-use candela_model::LabelSetTable;
-use candela_model::LabelValue;
-use candela_model::Link;
-use candela_model::SERVICE_NAME_LABEL;
+use candela_model::Labels;
 use candela_model::SampleLabel;
-use hashbrown::HashMap;
 
 use super::manifest::ServiceMeta;
+use super::manifest::UnsymbolizedMeta;
+use super::profile_list::ProfileFacts;
+use super::profile_list::ProfileList;
 use super::service_tree::NO_STACK;
+use super::service_tree::ServiceTree;
+use super::service_tree::StackEnd;
 use super::service_tree::TreeNode;
 use super::service_tree::TreeScratch;
 use super::tables::LabelTable;
-use crate::head::HeadProfile;
+use super::unsymbolized::UnsymbolizedCounter;
 use crate::head::HeadTables;
 use crate::head::NO_LOCATION;
 
-/// Everything that the five tables say.
+/// What the five tables say, but for the samples, which may be more than fit in memory and come
+/// from a [`SampleSource`](super::sample_source::SampleSource).
 #[derive(Debug)]
 pub(crate) struct BlockLayout<'a> {
     pub(super) tables: &'a HeadTables,
-    pub(super) profiles: Vec<PlacedProfile<'a>>,
+    pub(super) profiles: Vec<PlacedProfile>,
+    /// The types of all services, one after the other.
+    pub(super) type_units: Vec<TypeTexts>,
     pub(super) services: Vec<PlacedService>,
-    pub(super) samples: SampleRows,
+    /// The labels of the series; those of samples follow when they are written.
     pub(super) labels: LabelTable,
-    /// Names of the labels that samples have.
-    pub(super) sample_labels: BTreeSet<String>,
     /// The head's location for each of the block.
     pub(super) locations: Vec<u32>,
     /// The block's location for each of the head; `NO_LOCATION` when not in the block.
     pub(super) location_ids: Vec<u32>,
+    /// What has addresses and no names.
+    pub(super) unsymbolized: Vec<UnsymbolizedMeta>,
+    rows: u64,
 }
 
 /// A row of table `profiles`.
 #[derive(Debug)]
-pub(super) struct PlacedProfile<'a> {
-    pub(super) profile: &'a HeadProfile,
-    pub(super) series_id: u32,
+pub(super) struct PlacedProfile {
+    pub(super) facts: ProfileFacts,
+    /// Its labels in table `label_sets`.
+    pub(super) label_set_id: u32,
     pub(super) service: usize,
-    /// The identifier, spelled out once per block.
-    pub(super) profile_type: usize,
+    /// The identifier, spelled out once per block: position in [`BlockLayout::type_units`].
+    pub(super) type_key: usize,
     pub(super) first_row: u64,
+}
+
+/// What the columns say of a profile type.
+#[derive(Debug)]
+pub(super) struct TypeTexts {
+    pub(super) identifier: String,
+    pub(super) unit: String,
+    pub(super) temporality: &'static str,
 }
 
 /// A service with its stack tree.
@@ -52,106 +66,57 @@ pub(super) struct PlacedService {
     pub(super) first_node: u32,
     pub(super) first_stack: u32,
     pub(super) nodes: Vec<TreeNode>,
+    /// The head's node of each stack, counted from the first.
+    pub(super) stack_ends: Vec<u32>,
     /// Its profile types in order, each with rows, profiles and total.
     pub(super) types: Vec<ServiceMeta>,
 }
 
-/// The columns of table `samples` that differ from row to row.
-#[derive(Debug, Default)]
-pub(super) struct SampleRows {
-    pub(super) stack_ids: Vec<u32>,
-    pub(super) values: Vec<i64>,
-    /// As long as the others, or empty when no sample has any.
-    pub(super) label_set_ids: Vec<u32>,
-    pub(super) times_ns: Vec<i64>,
-    pub(super) links: Vec<Link>,
-}
-
-/// A sample in its place within the profile.
-struct SampleRow {
-    stack_id: u32,
-    value: i64,
-    label_set_id: u32,
-    time_ns: i64,
-    link: Link,
-}
-
 impl<'a> BlockLayout<'a> {
-    /// Orders and numbers the content of one block.
-    pub(crate) fn new(tables: &'a HeadTables, profiles: &[&'a HeadProfile]) -> Self {
-        let mut sorted: Vec<(&str, String, &HeadProfile)> = profiles
-            .iter()
-            .map(|&profile| {
-                let service = profile.labels.get(SERVICE_NAME_LABEL).unwrap_or("");
-                (service, profile.profile_type.to_string(), profile)
-            })
-            .collect();
-        sorted.sort_by(|left, right| {
-            let by_type = (left.0, &left.1).cmp(&(right.0, &right.1));
-            let by_time = left.2.start_ns.cmp(&right.2.start_ns);
-            by_type
-                .then(by_time)
-                .then_with(|| left.2.labels.cmp(&right.2.labels))
-        });
+    /// Numbers the content of one block. `profiles` are in a block's order, and `ends` are the
+    /// stacks of their samples: for each service in that order where they end in the trie of
+    /// `tables`, and how many samples do.
+    pub(crate) fn new(
+        tables: &'a HeadTables,
+        profiles: &ProfileList,
+        ends: &[Vec<StackEnd>],
+    ) -> Self {
         let mut layout = Self {
             tables,
-            profiles: Vec::with_capacity(sorted.len()),
+            profiles: Vec::with_capacity(profiles.rows.len()),
+            type_units: Vec::new(),
             services: Vec::new(),
-            samples: SampleRows::default(),
             labels: LabelTable::default(),
-            sample_labels: BTreeSet::new(),
             locations: Vec::new(),
             location_ids: vec![NO_LOCATION; tables.locations().len()],
+            unsymbolized: Vec::new(),
+            rows: 0,
         };
-        let has_details = profiles.iter().any(|profile| profile.details.is_some());
+        let mut unsymbolized = UnsymbolizedCounter::new(tables.locations());
+        let label_sets: Vec<u32> = profiles
+            .series
+            .iter()
+            .map(|labels| layout.labels.intern_series(labels))
+            .collect();
         let mut scratch = TreeScratch::new(tables.parents().len());
-        let mut sample_sets: HashMap<u32, u32> = HashMap::new();
-        for of_service in sorted.chunk_by(|left, right| left.0 == right.0) {
-            layout.add_service(of_service, &mut scratch, &mut sample_sets, has_details);
+        for (of_service, ends) in profiles.by_service().zip(ends) {
+            let tree = scratch.tree(tables, ends);
+            unsymbolized.add_service(tree.counted_nodes());
+            layout.add_service(profiles, of_service, tree, &label_sets);
         }
-        let names = sample_sets.keys().flat_map(|&set| {
-            let labels = tables.label_sets().get(candela_model::LabelSetId(set));
-            labels
-                .iter()
-                .map(|label| tables.locations().text(label.key))
-        });
-        layout.sample_labels = names.map(str::to_owned).collect();
+        layout.unsymbolized = unsymbolized.finish();
         layout
     }
 
     /// Number of rows of table `samples`.
     pub(crate) fn rows(&self) -> u64 {
-        self.samples.values.len() as u64
+        self.rows
     }
 
-    /// Whether any sample belongs to a trace.
-    pub(super) fn has_traces(&self) -> bool {
-        self.samples
-            .links
-            .iter()
-            .any(|link| *link != Link::default())
-    }
-
-    /// For each row of table `profiles` a key into [`Self::type_names`].
-    pub(super) fn type_keys(&self) -> Vec<i32> {
-        let firsts: Vec<usize> = self
-            .services
-            .iter()
-            .scan(0, |next, service| {
-                let first = *next;
-                *next += service.types.len();
-                Some(first)
-            })
-            .collect();
-        let keys = self.profiles.iter();
-        keys.map(|placed| (firsts[placed.service] + placed.profile_type) as i32)
-            .collect()
-    }
-
-    /// The types of all services, one after the other.
+    /// The identifiers of [`Self::type_units`].
     pub(super) fn type_names(&self) -> Vec<&str> {
-        let types = self.services.iter().flat_map(|service| &service.types);
-        types.map(|summary| summary.profile_type.as_str()).collect()
+        let types = self.type_units.iter();
+        types.map(|texts| texts.identifier.as_str()).collect()
     }
 
     /// The services by their number.
@@ -164,14 +129,15 @@ impl<'a> BlockLayout<'a> {
 
     fn add_service(
         &mut self,
-        sorted: &[(&str, String, &'a HeadProfile)],
-        scratch: &mut TreeScratch,
-        sample_sets: &mut HashMap<u32, u32>,
-        has_details: bool,
+        list: &ProfileList,
+        profiles: &[ProfileFacts],
+        tree: ServiceTree,
+        label_sets: &[u32],
     ) {
-        let profiles: Vec<&HeadProfile> = sorted.iter().map(|&(_, _, profile)| profile).collect();
-        let nodes = scratch.tree(self.tables, &profiles);
-        for node in nodes.iter().filter(|node| node.location != NO_LOCATION) {
+        for node in &tree.nodes {
+            if node.location == NO_LOCATION {
+                continue;
+            }
             let id = &mut self.location_ids[node.location as usize];
             if *id == NO_LOCATION {
                 *id = self.locations.len() as u32;
@@ -186,61 +152,48 @@ impl<'a> BlockLayout<'a> {
             )
         });
         let mut service = PlacedService {
-            name: sorted[0].0.to_owned(),
+            name: list.service(&profiles[0]).to_owned(),
             first_node,
             first_stack,
-            nodes,
+            nodes: tree.nodes,
+            stack_ends: tree.stack_ends,
             types: Vec::new(),
         };
-        for of_type in sorted.chunk_by(|left, right| left.1 == right.1) {
-            let mut summary = ServiceMeta {
-                service: service.name.clone(),
-                profile_type: of_type[0].1.clone(),
-                first_row: self.rows(),
-                rows: 0,
-                profiles: of_type.len() as u64,
-                total: 0,
-            };
-            for &(_, _, profile) in of_type {
-                summary.total = summary.total.saturating_add(profile.total);
-                let placed = PlacedProfile {
-                    profile,
-                    series_id: self.labels.intern_series(&profile.labels),
+        for of_type in profiles.chunk_by(|left, right| left.profile_type == right.profile_type) {
+            let profile_type = &list.types[of_type[0].profile_type as usize];
+            let identifier = profile_type.to_string();
+            let first_row = self.rows;
+            for facts in of_type {
+                self.profiles.push(PlacedProfile {
+                    facts: *facts,
+                    label_set_id: label_sets[facts.series as usize],
                     service: self.services.len(),
-                    profile_type: service.types.len(),
-                    first_row: self.rows(),
-                };
-                self.profiles.push(placed);
-                let rows = sample_rows(profile, first_stack, &scratch.stack, |set| {
-                    *sample_sets
-                        .entry(set)
-                        .or_insert_with(|| self.labels.intern_sample_set(self.tables, set))
+                    type_key: self.type_units.len(),
+                    first_row: self.rows,
                 });
-                self.samples.extend(rows, has_details);
+                self.rows += u64::from(facts.sample_count);
             }
-            summary.rows = self.rows() - summary.first_row;
-            service.types.push(summary);
+            let totals = of_type.iter().map(|facts| facts.total);
+            service.types.push(ServiceMeta {
+                service: service.name.clone(),
+                profile_type: identifier.clone(),
+                first_row,
+                rows: self.rows - first_row,
+                profiles: of_type.len() as u64,
+                total: totals.fold(0, i64::saturating_add),
+            });
+            self.type_units.push(TypeTexts {
+                identifier,
+                unit: profile_type.sample_unit.clone(),
+                temporality: profile_type.temporality().as_str(),
+            });
         }
         self.services.push(service);
     }
 }
 
-impl SampleRows {
-    fn extend(&mut self, rows: Vec<SampleRow>, has_details: bool) {
-        for row in rows {
-            self.stack_ids.push(row.stack_id);
-            self.values.push(row.value);
-            if has_details {
-                self.label_set_ids.push(row.label_set_id);
-                self.times_ns.push(row.time_ns);
-                self.links.push(row.link);
-            }
-        }
-    }
-}
-
 impl LabelTable {
-    fn intern_series(&mut self, labels: &candela_model::Labels) -> u32 {
+    fn intern_series(&mut self, labels: &Arc<Labels>) -> u32 {
         let strings = &mut self.strings;
         let set = labels
             .iter()
@@ -248,60 +201,4 @@ impl LabelTable {
         let set = set.collect();
         self.sets.intern(set).0
     }
-
-    fn intern_sample_set(&mut self, tables: &HeadTables, set: u32) -> u32 {
-        let from = &tables.locations().strings;
-        let strings = &mut self.strings;
-        let sets: &LabelSetTable = tables.label_sets();
-        let labels = sets
-            .get(candela_model::LabelSetId(set))
-            .iter()
-            .map(|label| {
-                let key = strings.intern(from.get(label.key));
-                let value = match label.value {
-                    LabelValue::Text(text) => LabelValue::Text(strings.intern(from.get(text))),
-                    LabelValue::Number { value, unit } => LabelValue::Number {
-                        value,
-                        unit: strings.intern(from.get(unit)),
-                    },
-                };
-                SampleLabel { key, value }
-            });
-        let labels = labels.collect();
-        self.sets.intern(labels).0
-    }
-}
-
-/// The samples of a profile under the block's ids, sorted by stack.
-fn sample_rows(
-    profile: &HeadProfile,
-    first_stack: u32,
-    stack_of_node: &[u32],
-    mut label_set_id: impl FnMut(u32) -> u32,
-) -> Vec<SampleRow> {
-    let mut rows: Vec<SampleRow> = (0..profile.len())
-        .map(|index| {
-            let (label_set, time_ns, link) = match &profile.details {
-                Some(details) => (
-                    details.label_sets[index],
-                    details.times_ns[index],
-                    details.links[index],
-                ),
-                None => (0, 0, Link::default()),
-            };
-            SampleRow {
-                stack_id: first_stack + stack_of_node[profile.nodes[index] as usize],
-                value: profile.values[index],
-                label_set_id: if label_set == 0 {
-                    0
-                } else {
-                    label_set_id(label_set)
-                },
-                time_ns,
-                link,
-            }
-        })
-        .collect();
-    rows.sort_by_key(|row| (row.stack_id, row.label_set_id, row.time_ns));
-    rows
 }

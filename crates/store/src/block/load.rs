@@ -40,7 +40,7 @@ use crate::locations::LocationTable;
 const BATCH_ROWS: usize = 64 << 10;
 
 /// Hands over batches of the named columns.
-fn for_each_batch(
+pub(super) fn for_each_batch(
     table: Table,
     content: Bytes,
     names: &[&str],
@@ -74,7 +74,10 @@ fn for_each_batch(
 }
 
 /// The column of this name and kind.
-fn column<'a, A: Array + 'static>(batch: &'a RecordBatch, name: &str) -> Result<&'a A, String> {
+pub(super) fn column<'a, A: Array + 'static>(
+    batch: &'a RecordBatch,
+    name: &str,
+) -> Result<&'a A, String> {
     let column = batch
         .column_by_name(name)
         .ok_or_else(|| format!("column {name} is missing"))?;
@@ -151,6 +154,7 @@ pub(super) fn profiles(
         "total_value",
         "sample_count",
         "first_row",
+        "merged_profiles",
     ];
     for_each_batch(Table::Profiles, content, &names, |batch| {
         let series: &UInt32Array = column(batch, "series_id")?;
@@ -161,6 +165,12 @@ pub(super) fn profiles(
         let totals: &Int64Array = column(batch, "total_value")?;
         let counts: &UInt32Array = column(batch, "sample_count")?;
         let first_rows: &UInt64Array = column(batch, "first_row")?;
+        // Tables of version 1 have no rollups and not this column.
+        let merged = batch.column_by_name("merged_profiles");
+        let merged: Option<&UInt32Array> = match merged {
+            Some(_) => Some(column(batch, "merged_profiles")?),
+            None => None,
+        };
         for row in 0..batch.num_rows() {
             let set = series.value(row);
             if set as usize >= labels.sets.len() {
@@ -200,6 +210,7 @@ pub(super) fn profiles(
                 total: totals.value(row),
                 first_row,
                 sample_count,
+                merged_profiles: merged.map_or(1, |merged| merged.value(row)),
             });
         }
         Ok(())

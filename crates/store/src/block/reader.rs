@@ -361,7 +361,10 @@ impl Block {
 impl Drop for Block {
     fn drop(&mut self) {
         if let Some(superseded) = self.superseded.take() {
-            self.cache.forget(&self.version);
+            // Where only the description changed the version is still the same.
+            if !superseded.paths.is_empty() {
+                self.cache.forget(&self.version);
+            }
             self.removed.remove_files(&*self.storage, superseded.paths);
         }
         if !self.is_removed.load(Ordering::Acquire) {

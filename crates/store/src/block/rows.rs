@@ -24,10 +24,13 @@ use super::label_rows::TextLabel;
 use super::label_rows::text_labels;
 use super::layout::BlockLayout;
 use super::layout::PlacedProfile;
+use super::layout::TypeTexts;
+use super::profile_list::ProfileFacts;
 use super::schema::Table;
+use super::tables::LabelTable;
 use super::writer::BlockIdentity;
-use crate::head::HeadProfile;
 use crate::locations::LocationRow;
+use crate::locations::LocationTable;
 
 /// Labels that have a column of their own, so that other engines need not look into the map.
 const PROMOTED_LABELS: [&str; 6] = ["namespace", "pod", "container", "node", "host", "version"];
@@ -38,60 +41,39 @@ pub(super) fn profiles(
 ) -> Result<RecordBatch, ArrowError> {
     let placed = &layout.profiles;
     let rows = placed.len();
-    let numbers = |value: fn(&HeadProfile) -> i64| -> ArrayRef {
-        let values = placed.iter().map(|placed| value(placed.profile));
+    let numbers = |value: fn(&ProfileFacts) -> i64| -> ArrayRef {
+        let values = placed.iter().map(|placed| value(&placed.facts));
         Arc::new(Int64Array::from_iter_values(values))
     };
-    let texts = |value: fn(&PlacedProfile<'_>) -> String| -> ArrayRef {
-        Arc::new(StringArray::from_iter_values(placed.iter().map(value)))
+    let counts = |value: fn(&PlacedProfile) -> u32| -> ArrayRef {
+        let values = placed.iter().map(value);
+        Arc::new(UInt32Array::from_iter_values(values))
+    };
+    let type_keys = || placed.iter().map(|placed| placed.type_key as i32).collect();
+    let of_types = |value: fn(&TypeTexts) -> &str| -> Result<ArrayRef, ArrowError> {
+        arrays::repeated(layout.type_units.iter().map(value).collect(), type_keys())
     };
     let services = placed.iter().map(|placed| placed.service as i32).collect();
-    let starts = placed.iter().map(|placed| placed.profile.start_ns);
+    let starts = placed.iter().map(|placed| placed.facts.start_ns);
     let columns: Vec<(ArrayRef, bool)> = vec![
         (arrays::constant(&identity.block_id, rows)?, false),
         (
             Arc::new(UInt32Array::from_iter_values(0..rows as u32)),
             false,
         ),
-        (
-            Arc::new(UInt32Array::from_iter_values(
-                placed.iter().map(|placed| placed.series_id),
-            )),
-            false,
-        ),
+        (counts(|placed| placed.label_set_id), false),
         (arrays::repeated(layout.service_names(), services)?, false),
-        (
-            arrays::repeated(layout.type_names(), layout.type_keys())?,
-            false,
-        ),
-        (
-            texts(|placed| placed.profile.profile_type.sample_unit.clone()),
-            false,
-        ),
+        (of_types(|texts| &texts.identifier)?, false),
+        (of_types(|texts| &texts.unit)?, false),
         (
             arrays::times(TimestampNanosecondArray::from_iter_values(starts)),
             false,
         ),
-        (numbers(|profile| profile.duration_ns), false),
-        (numbers(|profile| profile.period), false),
-        (
-            texts(|placed| {
-                placed
-                    .profile
-                    .profile_type
-                    .temporality()
-                    .as_str()
-                    .to_owned()
-            }),
-            false,
-        ),
-        (numbers(|profile| profile.total), false),
-        (
-            Arc::new(UInt32Array::from_iter_values(
-                placed.iter().map(|placed| placed.profile.len() as u32),
-            )),
-            false,
-        ),
+        (numbers(|facts| facts.duration_ns), false),
+        (numbers(|facts| facts.period), false),
+        (of_types(|texts| texts.temporality)?, false),
+        (numbers(|facts| facts.total), false),
+        (counts(|placed| placed.facts.sample_count), false),
         (
             Arc::new(UInt64Array::from_iter_values(
                 placed.iter().map(|placed| placed.first_row),
@@ -99,15 +81,12 @@ pub(super) fn profiles(
             false,
         ),
         (arrays::constant(&identity.writer_id, rows)?, false),
+        (counts(|placed| placed.facts.merged_profiles), false),
     ];
     arrays::batch(Table::Profiles, columns)
 }
 
-pub(super) fn label_sets(
-    block_id: &str,
-    layout: &BlockLayout<'_>,
-) -> Result<RecordBatch, ArrowError> {
-    let labels = &layout.labels;
+pub(super) fn label_sets(block_id: &str, labels: &LabelTable) -> Result<RecordBatch, ArrowError> {
     let rows: Vec<Vec<TextLabel>> = (0..labels.sets.len())
         .map(|index| text_labels(labels, LabelSetId::from_index(index)))
         .collect();
@@ -158,13 +137,13 @@ fn map_array(
     Ok(Arc::new(builder.finish()))
 }
 
+/// The rows of a table with these numbers, in this order.
 pub(super) fn locations(
     block_id: &str,
-    layout: &BlockLayout<'_>,
+    table: &LocationTable,
+    numbers_in_order: &[u32],
 ) -> Result<RecordBatch, ArrowError> {
-    let table = layout.tables.locations();
-    let rows: Vec<&LocationRow> = layout
-        .locations
+    let rows: Vec<&LocationRow> = numbers_in_order
         .iter()
         .map(|&number| table.get(number))
         .collect();
@@ -180,8 +159,7 @@ pub(super) fn locations(
         let values = rows.iter().map(|row| value(row));
         Arc::new(UInt64Array::from_iter_values(values))
     };
-    let names = layout
-        .locations
+    let names = numbers_in_order
         .iter()
         .map(|&number| table.display_name(number));
     let kinds = rows.iter().map(|row| row.kind.as_str());

@@ -11,7 +11,7 @@ use parquet::file::properties::WriterVersion;
 use parquet::schema::types::ColumnPath;
 
 /// The version of the tables that is written. A reader refuses later ones.
-pub const SCHEMA_VERSION: u32 = 1;
+pub const SCHEMA_VERSION: u32 = 2;
 
 /// Metadata key of the version.
 pub(crate) const VERSION_KEY: &str = "candela.schema_version";
@@ -22,7 +22,10 @@ const ROW_GROUP_ROWS: usize = if cfg!(test) { 50_000 } else { 4 << 20 };
 pub(crate) const PAGE_ROWS: usize = if cfg!(test) { 4096 } else { 64 << 10 };
 /// Values are few and repeat (multiples of a period): a large dictionary still beats none.
 const DICTIONARY_BYTES: usize = 8 << 20;
-const ZSTD_LEVEL: i32 = 3;
+/// Blocks that are soon merged into others.
+const QUICK_ZSTD_LEVEL: i32 = 3;
+/// Blocks that stay: 3 % smaller, and they are written once a day.
+const LASTING_ZSTD_LEVEL: i32 = 9;
 
 /// A table of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -177,6 +180,11 @@ const PROFILES: &[Column] = &[
         "source",
         Packing::Dictionary,
         "the log that accepted the profile",
+    ),
+    column(
+        "merged_profiles",
+        Packing::Dictionary,
+        "how many profiles were added up into this one: 1, or more in a rollup",
     ),
 ];
 
@@ -387,9 +395,15 @@ impl Table {
             .expect("only columns of the tables above are asked for")
     }
 
-    /// How its files are written. `has_traces` asks for a bloom filter that finds a trace id.
-    pub(crate) fn writer_properties(self, has_traces: bool) -> WriterProperties {
-        let zstd = ZstdLevel::try_new(ZSTD_LEVEL).expect("a level that zstd has");
+    /// How its files are written. `has_traces` asks for a bloom filter that finds a trace id,
+    /// `is_lasting` for fewer bytes at more work.
+    pub(crate) fn writer_properties(self, has_traces: bool, is_lasting: bool) -> WriterProperties {
+        let level = if is_lasting {
+            LASTING_ZSTD_LEVEL
+        } else {
+            QUICK_ZSTD_LEVEL
+        };
+        let zstd = ZstdLevel::try_new(level).expect("a level that zstd has");
         let sorting_columns = self.sort_order().iter().map(|name| SortingColumn {
             column_idx: i32::try_from(self.position(name)).expect("few columns"),
             descending: false,

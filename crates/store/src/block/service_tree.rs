@@ -2,10 +2,11 @@
 
 use hashbrown::HashMap;
 
-use crate::head::HeadProfile;
+use super::unsymbolized::CountedNode;
 use crate::head::HeadTables;
 use crate::head::NO_LOCATION;
 use crate::locations::LocationRow;
+use crate::locations::LocationTable;
 
 /// No stack ends at a node.
 pub(super) const NO_STACK: u32 = u32::MAX;
@@ -24,6 +25,25 @@ pub(super) struct TreeNode {
     pub(super) is_recursive: bool,
 }
 
+/// Where stacks end, and how many samples do there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct StackEnd {
+    /// In the trie of the head.
+    pub(crate) node: u32,
+    /// At least 1.
+    pub(crate) samples: u32,
+}
+
+/// The tree of one service.
+#[derive(Debug)]
+pub(super) struct ServiceTree {
+    pub(super) nodes: Vec<TreeNode>,
+    /// The head's node of each stack, the most frequent first.
+    pub(super) stack_ends: Vec<u32>,
+    /// Samples of each.
+    pub(super) stack_samples: Vec<u32>,
+}
+
 /// What the trees of all services of a block share while they are made: arrays over the nodes of
 /// the head, cleaned after each service by what it touched.
 #[derive(Debug)]
@@ -32,16 +52,12 @@ pub(super) struct TreeScratch {
     samples: Vec<u32>,
     /// Position in the service's list of nodes, plus one.
     position: Vec<u32>,
-    /// After a tree was made: stack of each head node, counted from the service's first.
-    pub(super) stack: Vec<u32>,
-    /// The nodes for which `stack` is set.
-    ends: Vec<u32>,
     functions: FunctionNumbers,
 }
 
 /// Numbers for what is one function, by location.
 #[derive(Debug, Default)]
-struct FunctionNumbers {
+pub(super) struct FunctionNumbers {
     by_location: HashMap<u32, u32>,
     by_identity: HashMap<LocationRow, u32>,
 }
@@ -55,34 +71,38 @@ struct Subset {
     weights: Vec<u64>,
 }
 
+impl ServiceTree {
+    /// The nodes with their samples.
+    pub(super) fn counted_nodes(&self) -> impl Iterator<Item = CountedNode> {
+        self.nodes.iter().map(|node| {
+            let samples = self.stack_samples.get(node.stack as usize);
+            CountedNode {
+                parent: node.parent,
+                location: node.location,
+                samples: samples.copied().unwrap_or(0).into(),
+            }
+        })
+    }
+}
+
 impl TreeScratch {
     pub(super) fn new(node_count: usize) -> Self {
         Self {
             samples: vec![0; node_count],
             position: vec![0; node_count],
-            stack: vec![NO_STACK; node_count],
-            ends: Vec::new(),
             functions: FunctionNumbers::default(),
         }
     }
 
-    /// The tree of one service's profiles. `self.stack` then has the stack of each node at which
-    /// a sample ends, until the next tree is made.
-    pub(super) fn tree(&mut self, tables: &HeadTables, profiles: &[&HeadProfile]) -> Vec<TreeNode> {
-        for node in std::mem::take(&mut self.ends) {
-            self.stack[node as usize] = NO_STACK;
+    /// The tree of one service's stacks, each of which is there once.
+    pub(super) fn tree(&mut self, tables: &HeadTables, ends: &[StackEnd]) -> ServiceTree {
+        for end in ends {
+            self.samples[end.node as usize] = end.samples;
         }
-        let mut ends: Vec<u32> = Vec::new();
-        for &node in profiles.iter().flat_map(|profile| profile.nodes.iter()) {
-            let samples = &mut self.samples[node as usize];
-            if *samples == 0 {
-                ends.push(node);
-            }
-            *samples = samples.saturating_add(1);
-        }
+        let mut ends: Vec<u32> = ends.iter().map(|end| end.node).collect();
         let subset = self.subset(tables, &ends);
         let order = pre_order(&subset);
-        let mut tree = self.nodes_in_order(tables, &subset, &order);
+        let mut nodes = self.nodes_in_order(tables, &subset, &order);
         let mut place = vec![0_u32; subset.nodes.len()];
         for (index, &position) in order.iter().enumerate() {
             place[position as usize] = index as u32;
@@ -93,16 +113,20 @@ impl TreeScratch {
             (std::cmp::Reverse(samples), place[position as usize])
         });
         for (stack, &node) in ends.iter().enumerate() {
-            self.stack[node as usize] = stack as u32;
             let position = self.position[node as usize] - 1;
-            tree[place[position as usize] as usize].stack = stack as u32;
+            nodes[place[position as usize] as usize].stack = stack as u32;
         }
+        let samples = ends.iter().map(|&node| self.samples[node as usize]);
+        let stack_samples = samples.collect();
         for &node in &subset.nodes {
             self.samples[node as usize] = 0;
             self.position[node as usize] = 0;
         }
-        self.ends = ends;
-        tree
+        ServiceTree {
+            nodes,
+            stack_ends: ends,
+            stack_samples,
+        }
     }
 
     /// The nodes above and at the ends of the service's stacks.
@@ -161,7 +185,7 @@ impl TreeScratch {
                 *on_path.entry(function).or_default() -= 1;
             }
             let location = tables.node_locations()[subset.nodes[position as usize] as usize];
-            let function = self.functions.number(tables, location);
+            let function = self.functions.number(tables.locations(), location);
             let occurrences = on_path.entry(function).or_default();
             let is_recursive = *occurrences > 0;
             *occurrences += 1;
@@ -183,13 +207,13 @@ impl TreeScratch {
 }
 
 impl FunctionNumbers {
-    fn number(&mut self, tables: &HeadTables, location: u32) -> u32 {
+    pub(super) fn number(&mut self, table: &LocationTable, location: u32) -> u32 {
         if location == NO_LOCATION {
             return NO_LOCATION;
         }
         let by_identity = &mut self.by_identity;
         *self.by_location.entry(location).or_insert_with(|| {
-            let row = tables.locations().get(location);
+            let row = table.get(location);
             let identity = if row.is_symbolized {
                 LocationRow {
                     kind: row.kind,

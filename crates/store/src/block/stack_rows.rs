@@ -14,35 +14,45 @@ use arrow_schema::DataType;
 use arrow_schema::Field;
 
 use super::arrays;
-use super::layout::BlockLayout;
 use super::layout::PlacedService;
 use super::schema::Table;
 use super::service_tree::NO_STACK;
 use super::service_tree::TreeNode;
-use super::writer::BlockIdentity;
 use crate::head::NO_LOCATION;
+use crate::locations::LocationTable;
 
 /// Rows written at once: those with frames are long.
 const BATCH_ROWS: usize = 16 << 10;
 
+/// The stacks of a block.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct StackRows<'a> {
+    pub(super) block_id: &'a str,
+    /// Whether to write the readable column `frames`.
+    pub(super) has_frames: bool,
+    pub(super) services: &'a [PlacedService],
+    /// What the locations of nodes are numbers in.
+    pub(super) locations: &'a LocationTable,
+    /// The block's location for each of these.
+    pub(super) location_ids: &'a [u32],
+}
+
 /// Writes all rows, service by service.
 pub(super) fn write(
-    identity: &BlockIdentity,
-    layout: &BlockLayout<'_>,
+    stacks: &StackRows<'_>,
     write: &mut dyn FnMut(Result<RecordBatch, ArrowError>) -> Result<(), String>,
 ) -> Result<(), String> {
-    for service in &layout.services {
+    for service in stacks.services {
         for (index, nodes) in service.nodes.chunks(BATCH_ROWS).enumerate() {
             let first = index * BATCH_ROWS;
-            write(piece(identity, layout, service, first, nodes))?;
+            write(piece(stacks, service, first, nodes))?;
         }
     }
     Ok(())
 }
 
 fn piece(
-    identity: &BlockIdentity,
-    layout: &BlockLayout<'_>,
+    block: &StackRows<'_>,
     service: &PlacedService,
     first: usize,
     nodes: &[TreeNode],
@@ -57,7 +67,7 @@ fn piece(
         .collect();
     let locations: UInt32Array = nodes
         .iter()
-        .map(|node| has_location(&node).then(|| layout.location_ids[node.location as usize]))
+        .map(|node| has_location(&node).then(|| block.location_ids[node.location as usize]))
         .collect();
     let stacks: UInt32Array = nodes
         .iter()
@@ -65,7 +75,7 @@ fn piece(
         .collect();
     let is_recursive: Vec<bool> = nodes.iter().map(|node| node.is_recursive).collect();
     let columns: Vec<(ArrayRef, bool)> = vec![
-        (arrays::constant(&identity.block_id, rows)?, false),
+        (arrays::constant(block.block_id, rows)?, false),
         (arrays::constant(&service.name, rows)?, false),
         (
             Arc::new(UInt32Array::from_iter_values(number..number + rows as u32)),
@@ -87,23 +97,18 @@ fn piece(
         (Arc::new(locations), true),
         (Arc::new(stacks), true),
         (Arc::new(BooleanArray::from(is_recursive)), false),
-        (frames(identity.has_frames, layout, service, nodes), true),
+        (frames(block, service, nodes), true),
     ];
     arrays::batch(Table::StackNodes, columns)
 }
 
 /// The readable stacks, or nulls.
-fn frames(
-    is_wanted: bool,
-    layout: &BlockLayout<'_>,
-    service: &PlacedService,
-    nodes: &[TreeNode],
-) -> ArrayRef {
+fn frames(block: &StackRows<'_>, service: &PlacedService, nodes: &[TreeNode]) -> ArrayRef {
     let field = Field::new("element", DataType::Utf8, false);
     let mut builder = ListBuilder::new(StringBuilder::new()).with_field(field);
     let mut path = Vec::new();
     for node in nodes {
-        if !is_wanted || node.stack == NO_STACK {
+        if !block.has_frames || node.stack == NO_STACK {
             builder.append_null();
             continue;
         }
@@ -116,7 +121,7 @@ fn frames(
         for &location in path.iter().rev() {
             builder
                 .values()
-                .append_value(layout.tables.locations().display_name(location));
+                .append_value(block.locations.display_name(location));
         }
         builder.append(true);
     }

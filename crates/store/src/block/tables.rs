@@ -46,6 +46,8 @@ pub struct ProfileRow {
     pub first_row: u64,
     /// Its rows there.
     pub sample_count: u32,
+    /// How many profiles were added up into it: 1, or more in a rollup.
+    pub merged_profiles: u32,
 }
 
 /// Table `stack_nodes`: all stacks of a block, parents before their children.

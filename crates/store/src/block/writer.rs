@@ -8,6 +8,7 @@ use parquet::arrow::arrow_writer::ArrowWriterOptions;
 use super::layout::BlockLayout;
 use super::level::Level;
 use super::manifest::BlockMeta;
+use super::manifest_file::encode_manifest;
 use super::manifest::FileMeta;
 use super::manifest::manifest_path;
 use super::manifest::table_path;
@@ -112,7 +113,7 @@ pub(crate) fn write_manifest(
     storage: &dyn BlockStorage,
     meta: &BlockMeta,
 ) -> Result<(), StoreError> {
-    let manifest = serde_json::to_vec_pretty(meta).map_err(|error| StoreError::BlockWrite {
+    let manifest = encode_manifest(meta).map_err(|error| StoreError::BlockWrite {
         block_id: meta.block_id.clone(),
         reason: error.to_string(),
     })?;

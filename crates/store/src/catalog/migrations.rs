@@ -40,6 +40,7 @@ CREATE TABLE wal_checkpoints (
 ) STRICT;
 ",
     "
+ALTER TABLE wal_checkpoints ADD COLUMN checksum TEXT;
 CREATE TABLE received_keys (
   newest_received_at INTEGER NOT NULL,
   keys BLOB NOT NULL

@@ -1,5 +1,6 @@
 //! The catalog: which blocks there are, and up to where the log is in them.
 
+mod checkpoints;
 mod keys;
 mod migrations;
 mod sqlite;

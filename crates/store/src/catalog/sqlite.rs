@@ -5,16 +5,19 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 
 use rusqlite::Connection;
-use rusqlite::OptionalExtension;
 use rusqlite::params;
 
 use super::Catalog;
 use super::Publication;
+use super::checkpoints::move_checkpoint;
+use super::checkpoints::select_checkpoint;
 use super::keys::insert_keys;
 use super::keys::select_keys;
 use super::migrations::CATALOG_VERSION;
 use super::migrations::migrate;
 use crate::block::BlockMeta;
+use crate::block::decode_manifest;
+use crate::block::encode_short_manifest;
 use crate::duplicates::ReceivedKey;
 use crate::error::StoreError;
 use crate::failpoint::failpoint;
@@ -30,10 +33,7 @@ pub(crate) struct SqliteCatalog {
 impl SqliteCatalog {
     /// Opens or creates the database.
     pub(crate) fn open(path: &Path) -> Result<Self, StoreError> {
-        let context = |source| StoreError::Catalog {
-            path: path.to_owned(),
-            source,
-        };
+        let context = |source| StoreError::catalog(path, source);
         let mut connection = Connection::open(path).map_err(context)?;
         let version: u32 = connection
             .query_row("PRAGMA user_version", [], |row| row.get(0))
@@ -54,6 +54,7 @@ impl SqliteCatalog {
             )
             .map_err(context)?;
         migrate(&mut connection, version).map_err(context)?;
+        check_pages(&connection, path)?;
         Ok(Self {
             path: path.to_owned(),
             connection: Mutex::new(connection),
@@ -64,14 +65,11 @@ impl SqliteCatalog {
         &self,
         work: impl FnOnce(&mut Connection) -> rusqlite::Result<T>,
     ) -> Result<T, StoreError> {
-        work(&mut lock(&self.connection)).map_err(|source| StoreError::Catalog {
-            path: self.path.clone(),
-            source,
-        })
+        work(&mut lock(&self.connection)).map_err(|source| StoreError::catalog(&self.path, source))
     }
 
     fn manifests(&self, blocks: &[BlockMeta]) -> Result<Vec<String>, StoreError> {
-        let manifests = blocks.iter().map(serde_json::to_string);
+        let manifests = blocks.iter().map(encode_short_manifest);
         let manifests: Result<_, _> = manifests.collect();
         manifests.map_err(|error| StoreError::Damaged {
             path: self.path.clone(),
@@ -94,11 +92,11 @@ impl SqliteCatalog {
         })?;
         rows.into_iter()
             .map(|(manifest, reason)| {
-                let meta =
-                    serde_json::from_str(&manifest).map_err(|error| StoreError::Damaged {
-                        path: self.path.clone(),
-                        reason: format!("a block's manifest: {error}"),
-                    })?;
+                let meta = decode_manifest(manifest.as_bytes());
+                let meta = meta.map_err(|reason| StoreError::CatalogDamaged {
+                    path: self.path.clone(),
+                    reason: format!("a block's manifest: {reason}"),
+                })?;
                 Ok((meta, reason))
             })
             .collect()
@@ -121,12 +119,10 @@ impl Catalog for SqliteCatalog {
     }
 
     fn checkpoint(&self, writer_id: &str) -> Result<u64, StoreError> {
-        self.with(|connection| {
-            let sql = "SELECT sequence FROM wal_checkpoints WHERE writer_id = ?1";
-            let sequence: Option<i64> = connection
-                .query_row(sql, [writer_id], |row| row.get(0))
-                .optional()?;
-            Ok(sequence.map_or(0, i64::cast_unsigned))
+        let found = self.with(|connection| select_checkpoint(connection, writer_id))?;
+        found.sequence().map_err(|reason| StoreError::CatalogDamaged {
+            path: self.path.clone(),
+            reason,
         })
     }
 
@@ -139,11 +135,7 @@ impl Catalog for SqliteCatalog {
                 insert_block(&transaction, block, manifest)?;
             }
             for (writer_id, sequence) in publication.checkpoints {
-                transaction.execute(
-                    "INSERT INTO wal_checkpoints (writer_id, sequence) VALUES (?1, ?2)
-                     ON CONFLICT (writer_id) DO UPDATE SET sequence = max(sequence, ?2)",
-                    params![writer_id, sequence.cast_signed()],
-                )?;
+                move_checkpoint(&transaction, writer_id, *sequence)?;
             }
             insert_keys(
                 &transaction,
@@ -208,7 +200,7 @@ impl Catalog for SqliteCatalog {
     }
 
     fn revise(&self, block: &BlockMeta) -> Result<bool, StoreError> {
-        let manifest = serde_json::to_string(block).map_err(|error| StoreError::Damaged {
+        let manifest = encode_short_manifest(block).map_err(|error| StoreError::Damaged {
             path: self.path.clone(),
             reason: error.to_string(),
         })?;
@@ -231,6 +223,19 @@ impl Catalog for SqliteCatalog {
             transaction.commit()
         })
     }
+}
+
+/// Whether the database holds together. What it then says is checked where it is read.
+fn check_pages(connection: &Connection, path: &Path) -> Result<(), StoreError> {
+    let answer = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0));
+    let answer: String = answer.map_err(|source| StoreError::catalog(path, source))?;
+    if answer == "ok" {
+        return Ok(());
+    }
+    Err(StoreError::CatalogDamaged {
+        path: path.to_owned(),
+        reason: answer.replace('\n', " "),
+    })
 }
 
 fn insert_block(

@@ -20,6 +20,8 @@ pub struct HeadProfile {
     pub duration_ns: i64,
     /// Distance between samples in the unit of the period; 0 when unknown.
     pub period: i64,
+    /// How many profiles were added up into it: 1, or more in a rollup.
+    pub merged_profiles: u32,
     /// Sum of the values.
     pub total: i64,
     /// The stack of each sample: the node of the head's trie at which it ends.

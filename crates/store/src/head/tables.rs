@@ -13,12 +13,14 @@ use candela_model::ProfileType;
 use candela_model::Sample;
 use candela_model::SampleLabel;
 use candela_model::StringId;
+use candela_model::StringTable;
 use hashbrown::HashMap;
 use hashbrown::HashSet;
 
 use super::profile::HeadProfile;
 use super::profile::SampleDetails;
 use crate::locations::LocationInterner;
+use crate::locations::LocationRow;
 use crate::locations::LocationTable;
 
 /// Location of the root of all stacks, which is no frame.
@@ -86,6 +88,20 @@ impl HeadTables {
         &self.node_locations
     }
 
+    /// What is here now, for who reads for longer than appends can wait. What finds known content is
+    /// left out: it is the most of it.
+    pub(crate) fn copy_to_read(&self) -> Self {
+        Self {
+            locations: LocationInterner::without_index(self.locations.table.clone()),
+            label_sets: self.label_sets.clone(),
+            parents: self.parents.clone(),
+            node_locations: self.node_locations.clone(),
+            children: HashMap::new(),
+            series: HashSet::new(),
+            types: HashSet::new(),
+        }
+    }
+
     /// Estimated bytes in memory.
     pub(crate) fn bytes(&self) -> usize {
         self.locations.bytes() + self.parents.len() * 24 + self.label_sets.len() * 64
@@ -140,7 +156,41 @@ impl HeadTables {
             .collect()
     }
 
-    fn child(&mut self, parent: u32, location: u32) -> u32 {
+    /// The number of a row of another table.
+    pub(crate) fn intern_location(&mut self, from: &LocationTable, number: u32) -> u32 {
+        self.locations.intern_row(from, number)
+    }
+
+    /// The id of a text.
+    pub(crate) fn intern_text(&mut self, text: &str) -> StringId {
+        self.locations.table.strings.intern(text)
+    }
+
+    /// The number of a row whose texts are of this table.
+    pub(crate) fn intern_own_row(&mut self, row: LocationRow) -> u32 {
+        self.locations.number(row)
+    }
+
+    /// The number of a label set of another table.
+    pub(crate) fn intern_label_set(&mut self, strings: &StringTable, set: &[SampleLabel]) -> u32 {
+        let own = &mut self.locations.table.strings;
+        let mut text = |id: StringId| own.intern(strings.get(id));
+        let labels = set.iter().map(|label| SampleLabel {
+            key: text(label.key),
+            value: match label.value {
+                LabelValue::Text(value) => LabelValue::Text(text(value)),
+                LabelValue::Number { value, unit } => LabelValue::Number {
+                    value,
+                    unit: text(unit),
+                },
+            },
+        });
+        let labels = labels.collect();
+        self.label_sets.intern(labels).0
+    }
+
+    /// The node below `parent` with this location.
+    pub(crate) fn child(&mut self, parent: u32, location: u32) -> u32 {
         let (parents, node_locations) = (&mut self.parents, &mut self.node_locations);
         *self.children.entry((parent, location)).or_insert_with(|| {
             let node = u32::try_from(parents.len()).expect("the head's byte limit is far below");
@@ -210,6 +260,7 @@ impl HeadTables {
             start_ns: series.start_ns,
             duration_ns: series.duration_ns,
             period: series.period,
+            merged_profiles: 1,
             total: samples
                 .iter()
                 .fold(0, |sum: i64, sample| sum.saturating_add(sample.value)),

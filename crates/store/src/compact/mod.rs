@@ -1,0 +1,29 @@
+//! Many small blocks to few large ones, and the sums of long times.
+//!
+//! What was flushed of an hour becomes one block, and the hours of a day become one: stacks and
+//! symbols, most of a small block, are then stored once. The hour's job also makes the rollups:
+//! sums over ten minutes and over an hour, which answer questions about weeks and stay when the
+//! profiles themselves are gone.
+//!
+//! A job writes its blocks, checks them against those they were made from, and swaps them in one
+//! transaction of the catalog. Done again after a crash it writes the same files.
+
+mod checksum;
+mod job;
+mod merge;
+mod plan;
+mod rollup;
+mod run;
+mod source;
+mod tail;
+mod throttle;
+mod unfinished;
+
+pub(crate) use merge::Keep;
+pub(crate) use plan::Due;
+pub(crate) use plan::Job;
+pub(crate) use rollup::KEPT_LABELS;
+pub(crate) use run::CompactionCounters;
+pub(crate) use tail::CUT_FRAME;
+pub(crate) use throttle::Throttle;
+pub(crate) use unfinished::settle_merges;
