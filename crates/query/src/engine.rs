@@ -71,6 +71,7 @@ impl Engine {
     pub(crate) fn load(&self, query: &Query, range: TimeRange) -> Result<Loaded, QueryError> {
         check_range(query.range)?;
         let meter = Meter::start(query, self.store.clock());
+        meter.check_cancelled()?;
         let snapshot: Snapshot = self.store.snapshot(&query.tenant, range)?;
         let left_out = snapshot
             .quarantined
