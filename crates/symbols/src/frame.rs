@@ -23,6 +23,21 @@ pub enum FrameLanguage {
     Cpython,
 }
 
+impl FrameLanguage {
+    /// The name that OpenTelemetry has for frames of it (`profile.frame.type`).
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Native => "native",
+            Self::Rust => "rust",
+            Self::Go => "go",
+            Self::Kernel => "kernel",
+            Self::Jvm => "jvm",
+            Self::V8 => "v8js",
+            Self::Cpython => "cpython",
+        }
+    }
+}
+
 /// One function at one source position. A missing number is 0, as in DWARF and pprof.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SourceFrame {
