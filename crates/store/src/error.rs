@@ -12,6 +12,9 @@ use rusqlite::ErrorCode;
 /// A store that cannot be opened, or an operation on the whole store that failed.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
+    /// A block cannot be read.
+    #[error(transparent)]
+    Block(#[from] BlockError),
     /// A file or directory cannot be used.
     #[error("cannot {action} {}: {source}", path.display())]
     Io {

@@ -52,7 +52,11 @@ pub(crate) fn read_unknown_manifests(
         match decode_manifest(&content) {
             Ok(meta) => unknown.blocks.push(meta),
             Err(reason) => {
-                tracing::error!(path, reason, "a manifest is damaged; its block does not answer");
+                tracing::error!(
+                    path,
+                    reason,
+                    "a manifest is damaged; its block does not answer"
+                );
                 if let Role::Manifest(block_id) = role(path) {
                     unknown.unreadable.push(QuarantinedBlock {
                         block_id: block_id.to_owned(),

@@ -2,12 +2,35 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
 
+use candela_model::Labels;
+use candela_model::ProfileType;
+use candela_model::SERVICE_NAME_LABEL;
+use candela_model::Temporality;
+
+use crate::block::Block;
 use crate::block::BlockMeta;
+use crate::block::ProfileRow;
+use crate::block::Tier;
+use crate::compact::KEPT_LABELS;
+use crate::compact::Throttle;
+use crate::compact::job_of;
+use crate::error::StoreError;
+use crate::options::RetentionRule;
 use crate::options::StoreOptions;
+use crate::shared::Shared;
 use crate::shared::TenantState;
+use crate::sync::lock;
+use crate::sync::read;
 
-/// Ids of the blocks beyond the limits, oldest first.
+/// Profiles of this time are the last to go when there are too many bytes: they are what somebody
+/// who is woken at night looks at. Before them go the older ones, which are in the sums too, and
+/// then the sums.
+const RECENT_NS: i64 = 24 * 3600 * 1_000_000_000;
+
+/// Ids of the blocks beyond the limits.
 pub(crate) fn expired_blocks(
     tenants: &BTreeMap<String, TenantState>,
     options: &StoreOptions,
@@ -20,27 +43,150 @@ pub(crate) fn expired_blocks(
     let quarantined = states().flat_map(|state| &state.quarantined);
     let mut blocks: Vec<&BlockMeta> = readable.map(|block| block.meta()).collect();
     blocks.extend(quarantined.map(|(meta, _)| meta));
-    blocks.sort_by_key(|meta| meta.max_time_ns);
     let share = options.max_volume_percent.zip(volume_bytes);
     let share = share.map(|(percent, bytes)| bytes / 100 * u64::from(percent));
     let max_bytes = match (options.max_bytes, share) {
         (Some(bytes), Some(share)) => bytes.min(share),
         (bytes, share) => bytes.or(share).unwrap_or(u64::MAX),
     };
-    let max_age_ns = options.max_age.map_or(i64::MAX, |age| {
-        i64::try_from(age.as_nanos()).unwrap_or(i64::MAX)
+    let age_ns = |meta: &BlockMeta| now_ns.saturating_sub(meta.max_time_ns);
+    let (old, mut rest): (Vec<&BlockMeta>, Vec<&BlockMeta>) = blocks
+        .into_iter()
+        .partition(|meta| age_ns(meta) > longest_keep_ns(meta, options));
+    rest.sort_by_key(|meta| {
+        let is_recent = meta.tier() == Tier::Raw && age_ns(meta) < RECENT_NS;
+        (is_recent, meta.tier(), meta.max_time_ns)
     });
-    let mut bytes: u64 = blocks.iter().map(|meta| meta.bytes).sum();
-    let mut expired = Vec::new();
-    for meta in blocks {
-        let is_old = now_ns.saturating_sub(meta.max_time_ns) > max_age_ns;
-        if !is_old && bytes <= max_bytes {
+    let mut bytes: u64 = rest.iter().map(|meta| meta.bytes).sum();
+    let mut expired: Vec<String> = old.iter().map(|meta| meta.block_id.clone()).collect();
+    for meta in rest {
+        if bytes <= max_bytes {
             break;
         }
         bytes -= meta.bytes;
         expired.push(meta.block_id.clone());
     }
     expired
+}
+
+/// How long anything in a block may be kept, nanoseconds.
+fn longest_keep_ns(meta: &BlockMeta, options: &StoreOptions) -> i64 {
+    let rules = options.retention_rules.iter();
+    let longer = rules.filter(|rule| rule.may_govern(meta));
+    let longer = longer.map(|rule| nanoseconds(rule.keep)).max();
+    let default = default_keep_ns(meta.tier(), options);
+    longer.map_or(default, |longer| longer.max(default))
+}
+
+fn default_keep_ns(tier: Tier, options: &StoreOptions) -> i64 {
+    options.max_age_of(tier).map_or(i64::MAX, nanoseconds)
+}
+
+fn nanoseconds(duration: Duration) -> i64 {
+    i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX)
+}
+
+/// How long a profile of a block is kept, nanoseconds.
+fn keep_ns(
+    meta: &BlockMeta,
+    labels: &Labels,
+    profile_type: &ProfileType,
+    options: &StoreOptions,
+) -> i64 {
+    let mut rules = options.retention_rules.iter();
+    let rule = rules.find(|rule| {
+        let is_sum = meta.tier() != Tier::Raw && profile_type.temporality() == Temporality::Delta;
+        rule.governs(&meta.tenant, labels, profile_type, is_sum)
+    });
+    let default = || default_keep_ns(meta.tier(), options);
+    rule.map_or_else(default, |rule| nanoseconds(rule.keep))
+}
+
+impl RetentionRule {
+    fn is_for(&self, tenant: &str) -> bool {
+        self.tenant.as_deref().is_none_or(|own| own == tenant)
+    }
+
+    /// Whether it can be about anything in a block, as far as the manifest tells.
+    fn may_govern(&self, meta: &BlockMeta) -> bool {
+        let matchers = self.selector.matchers().iter();
+        let of_service: Vec<_> = matchers
+            .filter(|matcher| matcher.name() == SERVICE_NAME_LABEL)
+            .collect();
+        self.is_for(&meta.tenant)
+            && meta.services.iter().any(|service| {
+                let wanted = self.profile_type.as_deref();
+                wanted.is_none_or(|wanted| service.profile_type == wanted)
+                    && of_service
+                        .iter()
+                        .all(|matcher| matcher.matches(&service.service))
+            })
+    }
+
+    fn governs(
+        &self,
+        tenant: &str,
+        labels: &Labels,
+        profile_type: &ProfileType,
+        is_sum: bool,
+    ) -> bool {
+        let wanted = self.profile_type.as_deref();
+        let mut matchers = self.selector.matchers().iter();
+        self.is_for(tenant)
+            && wanted.is_none_or(|wanted| profile_type.to_string() == wanted)
+            && matchers.all(|matcher| {
+                let is_dropped = is_sum && !KEPT_LABELS.contains(&matcher.name());
+                is_dropped || matcher.matches(labels.get(matcher.name()).unwrap_or(""))
+            })
+    }
+}
+
+impl Shared {
+    /// Writes blocks again without the profiles whose rule is shorter than that of others. A block
+    /// is looked at when all of what a rule is about has aged, so once for each length.
+    pub(crate) fn apply_retention_rules(&self, throttle: &Throttle<'_>) -> Result<(), StoreError> {
+        if self.options.retention_rules.is_empty() {
+            return Ok(());
+        }
+        let _only_one = lock(&self.maintenance);
+        let options = &self.options;
+        let now_ns = options.clock.now_ns();
+        let lengths = |meta: &BlockMeta| {
+            let rules = options.retention_rules.iter();
+            let rules = rules.filter(|rule| rule.may_govern(meta));
+            let mut lengths: Vec<i64> = rules.map(|rule| nanoseconds(rule.keep)).collect();
+            lengths.push(default_keep_ns(meta.tier(), options));
+            lengths
+        };
+        let blocks: Vec<Arc<Block>> = {
+            let tenants = read(&self.tenants);
+            let blocks = tenants.values().flat_map(|state| &state.blocks);
+            blocks.map(Arc::clone).collect()
+        };
+        for block in blocks {
+            let meta = block.meta();
+            let age_ns = now_ns.saturating_sub(meta.max_time_ns);
+            let passed = lengths(meta).into_iter().filter(|&length| age_ns > length);
+            let key = (meta.block_id.clone(), passed.count());
+            if key.1 == 0 || !lock(&self.retention_looks).insert(key) {
+                continue;
+            }
+            let keep = |labels: &Labels, profile_type: &ProfileType, _: &ProfileRow| {
+                age_ns <= keep_ns(meta, labels, profile_type, options)
+            };
+            let profiles = block.profiles()?;
+            let is_kept = |row: &ProfileRow| {
+                let profile_type = &profiles.types[row.profile_type as usize];
+                keep(&profiles.series[row.series as usize], profile_type, row)
+            };
+            if profiles.rows.iter().all(is_kept) {
+                continue;
+            }
+            let job = job_of(&meta.tenant, &block);
+            self.run_job(&job, &keep, &|_| Ok(Vec::new()), throttle)?;
+        }
+        Ok(())
+    }
 }
 
 /// Size of the volume that holds a directory; `None` where the system does not say.

@@ -92,6 +92,9 @@ pub(crate) struct Shared {
     /// Held by the one that rewrites blocks: merging, erasing, naming.
     pub(crate) maintenance: Mutex<()>,
     pub(crate) compaction: CompactionCounters,
+    /// Blocks in which profiles beyond a rule's age were looked for, with how many rules' ages they
+    /// were beyond.
+    pub(crate) retention_looks: Mutex<HashSet<(String, usize)>>,
     /// Held while blocks are chosen and deleted, so that each is counted once.
     pub(crate) retention: Mutex<()>,
     pub(crate) is_stopping: Mutex<bool>,

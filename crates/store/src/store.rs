@@ -15,6 +15,8 @@ use twox_hash::XxHash3_128;
 use crate::clock::Clock;
 use crate::codec::encode_profile;
 use crate::compact::Due;
+use crate::compact::Erased;
+use crate::compact::Erasure;
 use crate::compact::Throttle;
 use crate::data_dir::is_valid_tenant;
 use crate::duplicates::Admission;
@@ -264,14 +266,15 @@ impl Store {
         shared.compact(Due::Now, &throttle)
     }
 
-    /// The same for hours and days that are over.
+    /// The same for hours and days that are over, and then what retention rules ask for.
     ///
     /// # Errors
     /// As [`Store::compact`].
     pub fn compact_due(&self) -> Result<(), StoreError> {
         let shared = &self.inner.shared;
         let throttle = Throttle::new(&shared.is_stopping, &shared.stop_requested, 100);
-        shared.compact(Due::At(shared.options.clock.now_ns()), &throttle)
+        shared.compact(Due::At(shared.options.clock.now_ns()), &throttle)?;
+        shared.apply_retention_rules(&throttle)
     }
 
     /// The binaries that blocks of a tenant, or of all, have nameless addresses of, those with most
@@ -301,6 +304,22 @@ impl Store {
     /// When the catalog or a manifest cannot be written. Blocks done by then stay done.
     pub fn index_unsymbolized(&self, is_cancelled: &dyn Fn() -> bool) -> Result<u64, StoreError> {
         self.inner.shared.index_unsymbolized(is_cancelled)
+    }
+
+    /// Erases a tenant's profiles from blocks, sums, log and memory. When this returns `Ok`, no file
+    /// has them, but for those that a query reads at this moment, which go with it.
+    ///
+    /// # Errors
+    /// When a block cannot be read or written. Nothing is lost then but what was to be erased, and
+    /// the same call erases the rest.
+    pub async fn erase(&self, tenant: &str, erasure: Erasure) -> Result<Erased, StoreError> {
+        let shared = Arc::clone(&self.inner.shared);
+        let tenant = tenant.to_owned();
+        let erased = tokio::task::spawn_blocking(move || {
+            shared.flush()?;
+            shared.erase(&tenant, &erasure)
+        });
+        erased.await.map_err(|_| StoreError::Closed)?
     }
 
     /// Sizes and counters.

@@ -5,6 +5,7 @@ mod common;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use candela_model::FrameKind;
 use candela_model::Labels;
@@ -15,8 +16,10 @@ use candela_model::ProfileSeries;
 use candela_model::Sample;
 use candela_model::SampleLabel;
 use candela_store::Block;
+use candela_store::Erasure;
 use candela_store::Level;
 use candela_store::ManualClock;
+use candela_store::RetentionRule;
 use candela_store::SampleColumns;
 use candela_store::Store;
 use candela_store::StoreOptions;
@@ -332,4 +335,148 @@ fn a_damaged_block_is_set_aside_and_the_others_are_merged() {
     let status = store.status();
     assert_eq!(status.quarantined.len(), 1);
     assert_eq!(status.compaction.failed_jobs, 1);
+}
+
+fn service_profile(service: u8, pod: u8, second: i64, value: i64) -> Plain {
+    Plain {
+        service,
+        pod,
+        ..simple(second, value)
+    }
+}
+
+fn erasure(selector: &str) -> Erasure {
+    Erasure {
+        selector: selector.parse().expect("a selector"),
+        profile_type: None,
+        range: TimeRange::ALL,
+    }
+}
+
+fn total(blocks: &[Arc<Block>]) -> i64 {
+    let services = blocks.iter().flat_map(|block| &block.meta().services);
+    services.map(|service| service.total).sum()
+}
+
+#[test]
+fn what_is_erased_is_in_no_file() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let (options, _) = options(directory.path());
+    let store = Store::open(options).expect("opens");
+    for n in 0..6 {
+        let mut profile = profile_of(&service_profile(n % 2, n, 10 * i64::from(n), 1 << n));
+        if n % 2 == 1 {
+            let name = "a_secret_that_nobody_else_has";
+            let function = profile.symbols.intern_function(name, "", "", 0);
+            let place = Location::new(FrameKind::Native, 99);
+            let location = profile.symbols.intern_location(&place, &[(function, 1, 0)]);
+            let stack = profile.stacks.intern(&[location]);
+            profile.series[0].samples.push(Sample::new(stack, 1));
+        }
+        block_on(store.append("t", profile)).expect("is stored");
+        match n {
+            1 => block_on(store.flush()).expect("is flushed"),
+            3 => {
+                block_on(store.flush()).expect("is flushed");
+                store.compact().expect("merges");
+            }
+            _ => {}
+        }
+    }
+    assert!(!files_with(directory.path(), b"service-1").is_empty());
+    let erased = block_on(store.erase("t", erasure(r#"{service_name="service-1"}"#)));
+    let erased = erased.expect("erases");
+    assert_eq!(
+        (erased.profiles, erased.samples, erased.kept_sums),
+        (3, 6, 0)
+    );
+    assert_eq!(common::totals(&store, "t"), [1, 4, 16]);
+    for tier in [Tier::TenMinutes, Tier::Hourly] {
+        assert_eq!(total(&rollups(&store, tier)), 1 + 4);
+    }
+    store.compact().expect("merges");
+    assert_eq!(total(&rollups(&store, Tier::Hourly)), 1 + 4 + 16);
+    for text in [&b"a_secret_that_nobody_else_has"[..], b"service-1"] {
+        assert_eq!(files_with(directory.path(), text), [""; 0]);
+    }
+}
+
+/// Files that have a text, in whatever table and compressed or not: Parquet is read as a whole.
+fn files_with(directory: &Path, text: &[u8]) -> Vec<String> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(directory).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            found.extend(files_with(&path, text));
+            continue;
+        }
+        let mut content = std::fs::read(&path).expect("reads");
+        if path
+            .extension()
+            .is_some_and(|extension| extension == "parquet")
+        {
+            let file = bytes::Bytes::from(content.clone());
+            let rows = parquet::file::reader::SerializedFileReader::new(file).expect("parquet");
+            for row in rows.into_iter() {
+                content.extend(row.expect("a row").to_string().into_bytes());
+            }
+        }
+        if content.windows(text.len()).any(|window| window == text) {
+            found.push(path.display().to_string());
+        }
+    }
+    found
+}
+
+#[test]
+fn erasing_by_a_label_that_sums_do_not_have_leaves_the_sums_of_the_others() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let profiles: Vec<Plain> = (0..4)
+        .map(|pod| service_profile(1, pod, 30 * i64::from(pod), 1 << pod))
+        .collect();
+    let store = store_with(directory.path(), &[profiles], (1000, 1000));
+    store.compact().expect("merges");
+    let erased = block_on(store.erase("t", erasure(r#"{pod="pod-2"}"#))).expect("erases");
+    assert_eq!((erased.profiles, erased.kept_sums), (1, 0));
+    assert_eq!(common::totals(&store, "t"), [1, 2, 8]);
+    for tier in [Tier::TenMinutes, Tier::Hourly] {
+        assert_eq!(total(&rollups(&store, tier)), 11, "{tier:?}");
+    }
+    let nothing = block_on(store.erase("t", erasure(r#"{pod="pod-7"}"#))).expect("erases");
+    assert_eq!((nothing.profiles, nothing.blocks), (0, 0));
+}
+
+#[test]
+fn rules_keep_some_for_less_and_some_for_more_time() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let (mut options, clock) = options(directory.path());
+    let day = Duration::from_secs(24 * 3600);
+    let rule = |selector: &str, keep: Duration| RetentionRule {
+        tenant: None,
+        selector: selector.parse().expect("a selector"),
+        profile_type: None,
+        keep,
+    };
+    options.retention_rules = vec![
+        rule(r#"{service_name="service-0"}"#, day),
+        rule(r#"{service_name="service-2"}"#, 30 * day),
+    ];
+    let store = Store::open(options).expect("opens");
+    for service in 0..3 {
+        let profile = profile_of(&service_profile(service, 0, 5, 1 << service));
+        block_on(store.append("t", profile)).expect("is stored");
+    }
+    block_on(store.flush()).expect("is flushed");
+    let days = |store: &Store, clock: &ManualClock, days: i64| {
+        clock.advance(days * 24 * HOUR_NS);
+        store.compact_due().expect("applies the rules");
+        store.apply_retention().expect("applies the limits");
+        common::totals(store, "t")
+    };
+    assert_eq!(days(&store, &clock, 1), [1, 2, 4]);
+    assert_eq!(days(&store, &clock, 1), [2, 4]);
+    assert_eq!(days(&store, &clock, 13), [4]);
+    assert_eq!(total(&rollups(&store, Tier::Hourly)), 2 + 4);
+    assert_eq!(days(&store, &clock, 16), [0; 0]);
+    assert_eq!(total(&rollups(&store, Tier::Hourly)), 2);
 }

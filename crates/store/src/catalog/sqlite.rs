@@ -120,10 +120,12 @@ impl Catalog for SqliteCatalog {
 
     fn checkpoint(&self, writer_id: &str) -> Result<u64, StoreError> {
         let found = self.with(|connection| select_checkpoint(connection, writer_id))?;
-        found.sequence().map_err(|reason| StoreError::CatalogDamaged {
-            path: self.path.clone(),
-            reason,
-        })
+        found
+            .sequence()
+            .map_err(|reason| StoreError::CatalogDamaged {
+                path: self.path.clone(),
+                reason,
+            })
     }
 
     fn publish(&self, publication: &Publication<'_>) -> Result<(), StoreError> {

@@ -1,5 +1,7 @@
 //! One job: its blocks written and checked, but not yet known to anybody.
 
+use std::sync::Arc;
+
 use twox_hash::XxHash3_128;
 use ulid::Ulid;
 
@@ -14,12 +16,14 @@ use super::rollup::Tap;
 use super::rollup::TierProfiles;
 use super::source::MergeSource;
 use super::throttle::Throttle;
+use crate::block::Block;
 use crate::block::BlockIdentity;
 use crate::block::BlockLayout;
 use crate::block::BlockMeta;
 use crate::block::Level;
 use crate::block::MemoryContent;
 use crate::block::MemorySource;
+use crate::block::SampleSource;
 use crate::block::Tier;
 use crate::block::write_tables;
 use crate::error::StoreError;
@@ -37,6 +41,9 @@ pub(crate) struct JobSettings<'a> {
     pub(crate) throttle: &'a Throttle<'a>,
 }
 
+/// The number of the first part of sums that are made again.
+const SUMS_FROM: usize = 1 << 20;
+
 /// What all blocks of a job have in common.
 struct Writing<'a> {
     job: &'a Job,
@@ -45,8 +52,7 @@ struct Writing<'a> {
     written: Vec<BlockMeta>,
 }
 
-/// Writes the tables of the blocks that take the place of the job's, rollups first, without the
-/// profiles that `keep` does not want. None are written where nothing stays.
+/// Writes the tables of the blocks that take the place of the job's, without the profiles that `keep` does not want. None are written where nothing stays.
 ///
 /// # Errors
 /// When a block cannot be read or written, or what was written is not what was read.
@@ -55,32 +61,61 @@ pub(crate) fn write_job(
     keep: &Keep<'_>,
     settings: &JobSettings<'_>,
 ) -> Result<Vec<BlockMeta>, StoreError> {
-    let mut sources: Vec<String> = job
-        .inputs
-        .iter()
-        .map(|block| block.meta().block_id.clone())
-        .collect();
-    sources.sort_unstable();
-    let mut writing = Writing {
-        job,
-        settings,
-        sources,
-        written: Vec::new(),
-    };
+    let mut writing = Writing::new(job, settings);
     for (number, part) in parts(&job.inputs, settings.limits).iter().enumerate() {
         writing.write_part(number, part, keep)?;
     }
-    let mut written = writing.written;
-    // A block of raw profiles says that its sources are done with, so it comes last.
-    written.sort_by_key(|meta| std::cmp::Reverse(meta.level));
-    let outputs: Vec<String> = written.iter().map(|meta| meta.block_id.clone()).collect();
-    for meta in &mut written {
-        meta.outputs.clone_from(&outputs);
-    }
-    Ok(written)
+    Ok(writing.written)
 }
 
-impl Writing<'_> {
+/// Writes the sums of wanted profiles of other blocks, as a part of a job on blocks of sums.
+///
+/// # Errors
+/// As [`write_job`].
+pub(super) fn write_sums(
+    job: &Job,
+    sources: &[Arc<Block>],
+    tier: Tier,
+    keep: &Keep<'_>,
+    settings: &JobSettings<'_>,
+) -> Result<Vec<BlockMeta>, StoreError> {
+    let mut writing = Writing::new(job, settings);
+    for (number, part) in parts(sources, settings.limits).iter().enumerate() {
+        let merged = Merged::read(sources, part, keep);
+        let mut merged = merged.map_err(|error| writing.failed(&error.to_string()))?;
+        let rollups = {
+            let source = MergeSource::new(&merged, settings.throttle);
+            let source = source.map_err(|reason| writing.failed(&reason))?;
+            let mut tap = Tap::new(source, &merged.list, &merged.tables, &[tier]);
+            let mut samples = Vec::new();
+            for _ in &merged.list.rows {
+                samples.clear();
+                let read = tap.next_profile(&mut samples);
+                read.map_err(|reason| writing.failed(&reason))?;
+            }
+            tap.finish()
+        };
+        for rollup in rollups {
+            // The numbers of parts are those of a job's own blocks as well.
+            writing.write_rollup(SUMS_FROM + number, rollup, &mut merged.tables)?;
+        }
+    }
+    Ok(writing.written)
+}
+
+impl<'a> Writing<'a> {
+    fn new(job: &'a Job, settings: &'a JobSettings<'a>) -> Self {
+        let blocks = job.inputs.iter();
+        let mut sources: Vec<String> = blocks.map(|block| block.meta().block_id.clone()).collect();
+        sources.sort_unstable();
+        Self {
+            job,
+            settings,
+            sources,
+            written: Vec::new(),
+        }
+    }
+
     fn write_part(
         &mut self,
         number: usize,
@@ -92,7 +127,9 @@ impl Writing<'_> {
         if merged.list.rows.is_empty() {
             return Ok(());
         }
-        let is_first_merge = self.job.level == Level::Hour;
+        let mut inputs = self.job.inputs.iter();
+        let is_first_merge = self.job.level == Level::Hour
+            && inputs.all(|block| block.meta().level == Level::Flushed.number());
         let tiers = if is_first_merge {
             self.settings.rollups
         } else {
@@ -145,6 +182,9 @@ impl Writing<'_> {
             Tier::Hourly => Level::Hourly,
         };
         let profiles = rollup.into_head(tables);
+        if profiles.is_empty() {
+            return Ok(());
+        }
         let start_ns = profiles.iter().map(|profile| profile.start_ns).min();
         let content = MemoryContent::new(profiles.iter().collect(), tables.parents().len());
         let layout = BlockLayout::new(tables, &content.list, &content.ends);

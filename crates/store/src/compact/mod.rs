@@ -9,6 +9,7 @@
 //! transaction of the catalog. Done again after a crash it writes the same files.
 
 mod checksum;
+mod erase;
 mod job;
 mod merge;
 mod plan;
@@ -19,11 +20,12 @@ mod tail;
 mod throttle;
 mod unfinished;
 
-pub(crate) use merge::Keep;
+pub use erase::Erased;
+pub use erase::Erasure;
+pub(crate) use erase::job_of;
 pub(crate) use plan::Due;
-pub(crate) use plan::Job;
-pub(crate) use rollup::KEPT_LABELS;
+pub use rollup::KEPT_LABELS;
 pub(crate) use run::CompactionCounters;
-pub(crate) use tail::CUT_FRAME;
+pub use tail::CUT_FRAME;
 pub(crate) use throttle::Throttle;
 pub(crate) use unfinished::settle_merges;

@@ -22,8 +22,8 @@ use crate::block::Tier;
 use crate::head::HeadProfile;
 use crate::head::HeadTables;
 
-/// The labels of a rollup.
-pub(crate) const KEPT_LABELS: [&str; 3] = ["service_name", "namespace", "version"];
+/// The labels that rollups keep of series whose values can be summed; of gauges they keep all.
+pub const KEPT_LABELS: [&str; 3] = ["service_name", "namespace", "version"];
 
 /// A sample source that adds up what it hands on.
 #[derive(Debug)]
@@ -246,7 +246,7 @@ pub(crate) fn kept_labels(labels: &Labels) -> Labels {
     Labels::from_pairs(kept)
 }
 
-fn bucket_start(time_ns: i64, bucket_ns: i64) -> i64 {
+pub(super) fn bucket_start(time_ns: i64, bucket_ns: i64) -> i64 {
     // The very first bucket of 64-bit time begins before it.
     time_ns
         .checked_sub(time_ns.rem_euclid(bucket_ns))

@@ -38,6 +38,10 @@ const INTERVAL_NS: i64 = 30_000_000_000;
 /// How long after a failure, nanoseconds.
 const RETRY_NS: i64 = 300_000_000_000;
 
+/// Further blocks that a job makes true together with its own.
+pub(super) type MoreBlocks<'a> =
+    dyn Fn(&JobSettings<'_>) -> Result<Vec<BlockMeta>, StoreError> + 'a;
+
 /// What background merging did since the store was opened.
 #[derive(Debug, Default)]
 pub(crate) struct CompactionCounters {
@@ -76,7 +80,7 @@ impl Shared {
             let Some(job) = jobs.into_iter().find(is_new) else {
                 break;
             };
-            let result = self.run_job(&job, &|_, _, _| true, throttle);
+            let result = self.run_job(&job, &|_, _, _| true, &|_| Ok(Vec::new()), throttle);
             if let Err(error) = result {
                 self.note_failed_job(&error);
                 failed.insert(name_of(&job));
@@ -105,8 +109,9 @@ impl Shared {
         &self,
         job: &Job,
         keep: &Keep<'_>,
+        more: &MoreBlocks<'_>,
         throttle: &Throttle<'_>,
-    ) -> Result<(), StoreError> {
+    ) -> Result<Vec<BlockMeta>, StoreError> {
         let settings = JobSettings {
             storage: &*self.storage,
             limits: PartLimits {
@@ -119,7 +124,14 @@ impl Shared {
         };
         failpoint!("compact.before");
         let written = write_job(job, keep, &settings);
-        let written = written.map_err(|error| self.quarantine_damaged(job, error))?;
+        let mut written = written.map_err(|error| self.quarantine_damaged(job, error))?;
+        written.extend(more(&settings)?);
+        // A block of raw profiles says that its sources are done with, so it comes last.
+        written.sort_by_key(|meta| std::cmp::Reverse(meta.level));
+        let outputs: Vec<String> = written.iter().map(|meta| meta.block_id.clone()).collect();
+        for meta in &mut written {
+            meta.outputs.clone_from(&outputs);
+        }
         failpoint!("compact.tables.after");
         for meta in &written {
             write_manifest(&*self.storage, meta)?;
@@ -130,7 +142,10 @@ impl Shared {
             for meta in &written {
                 remove_files(&*self.storage, meta);
             }
-            return Ok(());
+            return Err(StoreError::BlockWrite {
+                block_id: name_of(job),
+                reason: "it was deleted while it was merged".to_owned(),
+            });
         }
         failpoint!("compact.swap.after");
         let counters = &self.compaction;
@@ -142,7 +157,7 @@ impl Shared {
             &counters.samples,
             written.iter().map(|meta| meta.rows).sum(),
         );
-        Ok(())
+        Ok(written)
     }
 
     /// Makes the written blocks those that answer; false when not all of the job's do any more.
@@ -236,7 +251,10 @@ impl Shared {
             let percent = self.options.compaction_cpu_percent;
             let throttle = Throttle::new(&self.is_stopping, &self.stop_requested, percent);
             let due = Due::At(clock.now_ns());
-            let done = self.survive("compaction", || self.compact(due, &throttle));
+            let done = self.survive("compaction", || {
+                self.compact(due, &throttle)?;
+                self.apply_retention_rules(&throttle)
+            });
             let wait_ns = match done {
                 Some(Ok(())) => INTERVAL_NS,
                 _ => RETRY_NS,

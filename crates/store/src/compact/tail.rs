@@ -12,7 +12,7 @@ use crate::locations::LocationRow;
 const PARTS: u128 = 10_000;
 
 /// The name of the frame that has what was cut below the one above it.
-pub(crate) const CUT_FRAME: &str = "[small stacks]";
+pub const CUT_FRAME: &str = "[small stacks]";
 
 /// The value of a stack, or of all that were cut below it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
