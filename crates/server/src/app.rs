@@ -4,11 +4,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use candela_query::Engine;
+#[cfg(feature = "sql")]
+use candela_sql::SqlEngine;
+#[cfg(feature = "sql")]
+use candela_sql::SqlOptions;
 use candela_store::Clock;
 use candela_store::Store;
 use tokio::sync::Semaphore;
 
 use crate::agents::Agents;
+use crate::api::CANCELLED;
 use crate::api_error::ApiError;
 use crate::ingest::room::BodyRoom;
 use crate::metrics::Metrics;
@@ -16,6 +21,7 @@ use crate::options::Limits;
 use crate::options::ServerOptions;
 use crate::sources::SelfProfiler;
 use crate::sources::StatusSource;
+use crate::symbolization::Symbolization;
 use crate::tenants::Tenants;
 
 /// The tenant of everything until multi-tenancy is on.
@@ -25,10 +31,13 @@ pub(crate) const DEFAULT_TENANT: &str = "anonymous";
 pub(crate) struct App {
     pub(crate) store: Store,
     pub(crate) engine: Engine,
+    #[cfg(feature = "sql")]
+    pub(crate) sql: SqlEngine,
     pub(crate) limits: Limits,
     pub(crate) tenants: Tenants,
     pub(crate) metrics: Metrics,
     pub(crate) agents: Agents,
+    pub(crate) symbolization: Option<Symbolization>,
     pub(crate) status_source: Option<Arc<dyn StatusSource>>,
     pub(crate) self_profiler: Option<Arc<dyn SelfProfiler>>,
     /// One profile of this process at a time: two would measure each other.
@@ -45,12 +54,15 @@ pub(crate) type SharedApp = Arc<App>;
 impl App {
     pub(crate) fn new(options: &ServerOptions, store: Store, engine: Engine) -> SharedApp {
         Arc::new(Self {
+            #[cfg(feature = "sql")]
+            sql: sql_engine(options, &store),
             store,
             engine,
             limits: options.limits,
             tenants: Tenants::new(options),
             metrics: Metrics::default(),
             agents: Agents::default(),
+            symbolization: options.symbols.clone().map(Symbolization::new),
             status_source: options.status_source.clone(),
             self_profiler: options.self_profiler.clone(),
             self_profile_slot: Arc::new(Semaphore::new(1)),
@@ -66,6 +78,19 @@ impl App {
         let elapsed = self.clock.now_ns().saturating_sub(self.started_ns);
         Duration::from_nanos(u64::try_from(elapsed).unwrap_or(0))
     }
+}
+
+#[cfg(feature = "sql")]
+fn sql_engine(options: &ServerOptions, store: &Store) -> SqlEngine {
+    let limits = options.sql;
+    let sql_options = SqlOptions {
+        memory_bytes: limits.memory,
+        time: limits.timeout,
+        rows: limits.rows,
+        wait: options.limits.query_wait,
+        ..SqlOptions::default()
+    };
+    SqlEngine::new(store.clone(), sql_options)
 }
 
 /// Runs CPU-bound or blocking work where it holds up no other connection. Only as many queries as
@@ -91,7 +116,11 @@ where
     off_the_reactor(move || {
         // Held until the work is done, even if the client has gone away meanwhile.
         let _slot = slot;
-        work(&app)
+        let result = work(&app);
+        if matches!(&result, Err(error) if error.code == CANCELLED) {
+            app.metrics.count_cancelled();
+        }
+        result
     })
     .await
 }

@@ -41,6 +41,8 @@ const ERRORS: [(&str, &str); 14] = [
 
 /// Bodies whose format their own bytes tell.
 const ANY_BYTES: &[&str] = &["application/octet-stream"];
+/// SQL, alone or as `query` of an object.
+const SQL: &[&str] = &["text/plain", "application/json"];
 
 /// OpenAPI 3.1.
 pub(crate) async fn openapi() -> Reply {
@@ -50,7 +52,10 @@ pub(crate) async fn openapi() -> Reply {
 
 fn document() -> Value {
     let mut paths = serde_json::Map::new();
-    let own = ROUTES.iter().map(|route| (route, ANY_BYTES));
+    let own = ROUTES.iter().map(|route| match route.path {
+        "/api/v1/sql" => (route, SQL),
+        _ => (route, ANY_BYTES),
+    });
     // What comes in OTLP is answered in its own encoding.
     let otlp = OTLP_ROUTES.iter().map(|route| (route, route.content_types));
     for (route, body_types) in own.chain(otlp) {
@@ -97,7 +102,9 @@ fn operation(route: &Route, body_types: &[&str]) -> Value {
     let mut operation = json!({
         "operationId": operation_id(route),
         "summary": route.summary,
-        "parameters": route.parameters.iter().map(parameter).collect::<Vec<Value>>(),
+        "parameters": path_parameters(route.path)
+            .chain(route.parameters.iter().map(parameter))
+            .collect::<Vec<Value>>(),
         "responses": responses,
     });
     if route.method == "POST" {
@@ -105,6 +112,22 @@ fn operation(route: &Route, body_types: &[&str]) -> Value {
         operation["requestBody"] = json!({"required": true, "content": content});
     }
     operation
+}
+
+/// The parts of a path that stand in braces.
+fn path_parameters(path: &str) -> impl Iterator<Item = Value> {
+    let names = path.split('/').filter_map(|part| {
+        let name = part.strip_prefix('{')?;
+        name.strip_suffix('}')
+    });
+    names.map(|name| {
+        json!({
+            "name": name,
+            "in": "path",
+            "required": true,
+            "schema": {"type": "string"},
+        })
+    })
 }
 
 fn parameter(parameter: &Parameter) -> Value {

@@ -11,6 +11,8 @@ use candela_store::SystemClock;
 
 use crate::sources::SelfProfiler;
 use crate::sources::StatusSource;
+use crate::sql_limits::SqlLimits;
+use crate::symbolization::SymbolSources;
 use crate::tenant_limits::TenantLimits;
 
 /// The port of everything.
@@ -39,6 +41,10 @@ pub struct ServerOptions {
     pub tenant_limits: TenantLimits,
     /// Tenants that may send something else, all of whose limits these are.
     pub tenant_overrides: BTreeMap<String, TenantLimits>,
+    /// What one SQL query may take.
+    pub sql: SqlLimits,
+    /// Where names of stored addresses come from; without it what came without names stays so.
+    pub symbols: Option<SymbolSources>,
     /// What the agent in this process has to say, if one runs here.
     pub status_source: Option<Arc<dyn StatusSource>>,
     /// How this process profiles itself, if it can.
@@ -114,8 +120,10 @@ impl ServerOptions {
             http_prefixes: Vec::new(),
             host_names: Vec::new(),
             limits: Limits::default(),
+            sql: SqlLimits::default(),
             tenant_limits: TenantLimits::default(),
             tenant_overrides: BTreeMap::new(),
+            symbols: None,
             status_source: None,
             self_profiler: None,
             clock: Arc::new(SystemClock),
@@ -133,6 +141,7 @@ impl fmt::Debug for ServerOptions {
             .field("http_prefixes", &self.http_prefixes)
             .field("host_names", &self.host_names)
             .field("limits", &self.limits)
+            .field("sql", &self.sql)
             .field("tenant_limits", &self.tenant_limits)
             .field("tenant_overrides", &self.tenant_overrides)
             .finish_non_exhaustive()

@@ -71,7 +71,7 @@ const TO: Parameter = optional("to", "end, exclusive, in the forms of from; defa
 
 const FOCUS: Parameter = repeatable(
     "focus",
-    "only stacks with a frame that matches; filters are regular expressions, applied in their order, after fn: file: pkg: bin: or kind: of that only",
+    "only stacks with a frame that matches; filters are regular expressions, applied in their order, after fn: file: line: pkg: bin: or kind: of that only",
 );
 const IGNORE: Parameter = repeatable("ignore", "only stacks without a frame that matches");
 const HIDE: Parameter = repeatable("hide", "takes frames that match out of the stacks");
@@ -79,6 +79,19 @@ const SHOW: Parameter = repeatable("show", "takes all other frames out of the st
 const SHOW_FROM: Parameter = repeatable(
     "show_from",
     "stacks begin at their first frame that matches; those without one do not count",
+);
+const TAGFOCUS: Parameter = repeatable(
+    "tagfocus",
+    "only samples with a label, their own or their series', that matches: a regular expression for any value, KEY=REGEX, or numbers as KEY=1kb:1mb",
+);
+const TAGIGNORE: Parameter = repeatable("tagignore", "only samples without a label that matches");
+const PATH: Parameter = repeatable(
+    "path",
+    "only stacks that begin with these functions, from the root, by their exact names; behind a tab file and binary may follow",
+);
+const AGGREGATION: Parameter = optional(
+    "aggregation",
+    "how the profiles of a series combine: sum, avg or last; by default events are summed and gauges averaged",
 );
 const MAX_NODES: &str = "the heaviest nodes kept, the rest becomes `other`; 0 is all";
 
@@ -101,6 +114,10 @@ pub(crate) const ROUTES: &[Route] = &[
             HIDE,
             SHOW,
             SHOW_FROM,
+            TAGFOCUS,
+            TAGIGNORE,
+            PATH,
+            AGGREGATION,
             optional("format", "columns (default), json, folded or svg"),
             optional(
                 "max_nodes",
@@ -129,6 +146,10 @@ pub(crate) const ROUTES: &[Route] = &[
             HIDE,
             SHOW,
             SHOW_FROM,
+            TAGFOCUS,
+            TAGIGNORE,
+            PATH,
+            AGGREGATION,
             optional("limit", "rows; default 100, 0 is all"),
             optional("sort", "self (default) or total"),
         ],
@@ -149,6 +170,10 @@ pub(crate) const ROUTES: &[Route] = &[
             HIDE,
             SHOW,
             SHOW_FROM,
+            TAGFOCUS,
+            TAGIGNORE,
+            PATH,
+            AGGREGATION,
             optional("max_nodes", MAX_NODES),
         ],
         content_types: JSON,
@@ -172,6 +197,10 @@ pub(crate) const ROUTES: &[Route] = &[
             HIDE,
             SHOW,
             SHOW_FROM,
+            TAGFOCUS,
+            TAGIGNORE,
+            PATH,
+            AGGREGATION,
             optional("max_nodes", MAX_NODES),
         ],
         content_types: JSON,
@@ -197,6 +226,10 @@ pub(crate) const ROUTES: &[Route] = &[
             HIDE,
             SHOW,
             SHOW_FROM,
+            TAGFOCUS,
+            TAGIGNORE,
+            PATH,
+            AGGREGATION,
             optional("max_nodes", MAX_NODES),
             optional("limit", "rows of the table; default 100, 0 is all"),
         ],
@@ -212,6 +245,14 @@ pub(crate) const ROUTES: &[Route] = &[
             TYPE,
             FROM,
             TO,
+            FOCUS,
+            IGNORE,
+            HIDE,
+            SHOW,
+            SHOW_FROM,
+            TAGFOCUS,
+            TAGIGNORE,
+            PATH,
             optional(
                 "step",
                 "seconds per point; by default a round one that fits the range",
@@ -222,7 +263,7 @@ pub(crate) const ROUTES: &[Route] = &[
             ),
             optional(
                 "aggregation",
-                "sum or average over the profiles of a step; by default events are summed and gauges averaged",
+                "how the profiles of a series combine in a step: sum, avg, min, max, last or rate (by second); by default events are summed and gauges averaged",
             ),
         ],
         content_types: JSON,
@@ -237,6 +278,14 @@ pub(crate) const ROUTES: &[Route] = &[
             TYPE,
             FROM,
             TO,
+            FOCUS,
+            IGNORE,
+            HIDE,
+            SHOW,
+            SHOW_FROM,
+            TAGFOCUS,
+            TAGIGNORE,
+            PATH,
             optional(
                 "step",
                 "seconds per column; by default a round one that fits the range",
@@ -250,7 +299,7 @@ pub(crate) const ROUTES: &[Route] = &[
         method: "GET",
         path: "/api/v1/labels",
         summary: "names of labels",
-        parameters: &[QUERY, FROM, TO],
+        parameters: &[QUERY, FROM, TO, TAGFOCUS, TAGIGNORE],
         content_types: JSON,
         handler: || get(api::labels::labels),
     },
@@ -258,7 +307,14 @@ pub(crate) const ROUTES: &[Route] = &[
         method: "GET",
         path: "/api/v1/label-values",
         summary: "values of a label",
-        parameters: &[required("label", "name of the label"), QUERY, FROM, TO],
+        parameters: &[
+            required("label", "name of the label"),
+            QUERY,
+            FROM,
+            TO,
+            TAGFOCUS,
+            TAGIGNORE,
+        ],
         content_types: JSON,
         handler: || get(api::labels::label_values),
     },
@@ -266,7 +322,7 @@ pub(crate) const ROUTES: &[Route] = &[
         method: "GET",
         path: "/api/v1/types",
         summary: "profile types",
-        parameters: &[QUERY, FROM, TO],
+        parameters: &[QUERY, FROM, TO, TAGFOCUS, TAGIGNORE],
         content_types: JSON,
         handler: || get(api::labels::types),
     },
@@ -274,7 +330,9 @@ pub(crate) const ROUTES: &[Route] = &[
         method: "GET",
         path: "/api/v1/services",
         summary: "services with their cost, the cost of the range before, and a sparkline",
-        parameters: &[QUERY, TYPE, FROM, TO],
+        parameters: &[
+            QUERY, TYPE, FROM, TO, FOCUS, IGNORE, HIDE, SHOW, SHOW_FROM, TAGFOCUS, TAGIGNORE, PATH,
+        ],
         content_types: JSON,
         handler: || get(api::services::services),
     },
@@ -292,6 +350,10 @@ pub(crate) const ROUTES: &[Route] = &[
             HIDE,
             SHOW,
             SHOW_FROM,
+            TAGFOCUS,
+            TAGIGNORE,
+            PATH,
+            AGGREGATION,
             optional(
                 "seconds",
                 "instead of from: the last seconds, as go tool pprof -seconds asks",
@@ -302,11 +364,47 @@ pub(crate) const ROUTES: &[Route] = &[
     },
     Route {
         method: "POST",
+        path: "/api/v1/sql",
+        summary: "the answer to the SELECT, EXPLAIN, SHOW or DESCRIBE in the body; 501 in builds without SQL",
+        parameters: &[optional("format", "json (default), csv or arrow; else by Accept")],
+        content_types: &[
+            "application/json",
+            "text/csv",
+            "application/vnd.apache.arrow.stream",
+        ],
+        handler: || post(api::sql::sql),
+    },
+    Route {
+        method: "POST",
         path: "/api/v1/symbolz",
         summary: "what go tool pprof asks for more names; there are none",
         parameters: &[],
         content_types: TEXT,
         handler: || post(debug::no_more_symbols),
+    },
+    Route {
+        method: "POST",
+        path: "/api/v1/symbols",
+        summary: "keeps the program, library or debug file in the body, and puts its names into stored profiles",
+        parameters: &[optional("name", "what the file is called, for lists")],
+        content_types: JSON,
+        handler: || post(api::symbols::upload),
+    },
+    Route {
+        method: "GET",
+        path: "/api/v1/symbols",
+        summary: "symbol files that are kept, and the build ids that have addresses without names",
+        parameters: &[],
+        content_types: JSON,
+        handler: || get(api::symbols::list),
+    },
+    Route {
+        method: "GET",
+        path: "/api/v1/symbols/{build_id}",
+        summary: "what is known of a build id",
+        parameters: &[],
+        content_types: JSON,
+        handler: || get(api::symbols::one),
     },
     Route {
         method: "GET",

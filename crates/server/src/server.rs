@@ -6,6 +6,8 @@ use std::future::Future;
 use std::net::SocketAddr;
 use std::net::TcpListener;
 use std::sync::Arc;
+use std::thread::Builder;
+use std::thread::JoinHandle;
 
 use axum::Router;
 use candela_query::Engine;
@@ -139,14 +141,38 @@ impl Server {
                 .map_err(|source| ServerError::listen(address, source))?;
             surfaces.spawn(serve(listener, surface.router, self.limits, ending.clone()));
         }
+        let naming = start_naming(&self.app);
         shutdown.await;
+        if let Some(symbolization) = &self.app.symbolization {
+            symbolization.stop();
+        }
         if let Some(profiler) = &self.self_profiler {
             profiler.stop();
         }
         end.send_replace(true);
         while surfaces.join_next().await.is_some() {}
+        if let Some(naming) = naming {
+            // It stops between two addresses; the store is whoever's opened it once it has.
+            let _ = tokio::task::spawn_blocking(move || naming.join()).await;
+        }
         Ok(())
     }
+}
+
+/// Starts the thread that names what was stored as addresses. Without it everything else goes on.
+fn start_naming(app: &SharedApp) -> Option<JoinHandle<()>> {
+    app.symbolization.as_ref()?;
+    let app = SharedApp::clone(app);
+    let started = Builder::new()
+        .name("candela-symbols".to_owned())
+        .spawn(move || {
+            if let Some(symbolization) = &app.symbolization {
+                symbolization.run(&app.store);
+            }
+        });
+    started
+        .inspect_err(|error| tracing::error!("no thread for symbols: {error}"))
+        .ok()
 }
 
 impl Surface {

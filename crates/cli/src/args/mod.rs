@@ -5,6 +5,8 @@ pub(crate) mod query;
 #[cfg(feature = "agent")]
 pub(crate) mod record;
 pub(crate) mod serve;
+#[cfg(feature = "server")]
+pub(crate) mod symbols;
 
 use std::path::PathBuf;
 
@@ -92,6 +94,10 @@ pub(crate) enum Command {
     /// Ask a server, or profile files
     #[command(subcommand)]
     Query(query::QueryCommand),
+    /// Name what was stored as addresses: symbol files by build id
+    #[cfg(feature = "server")]
+    #[command(subcommand)]
+    Symbols(symbols::SymbolsCommand),
     /// Say what works on this host, what does not, and how to fix it
     Doctor {
         /// Print JSON

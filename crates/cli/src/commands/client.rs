@@ -51,17 +51,59 @@ impl Client {
 
     /// The body of a GET request.
     pub(crate) fn get(&self, path: &str, parameters: &[(&str, &str)]) -> Result<Vec<u8>, CliError> {
-        let mut request = self
-            .agent
-            .get(format!("{}{path}", self.base))
-            .query_pairs(parameters.iter().copied());
+        let request = self.agent.get(format!("{}{path}", self.base));
+        let request = self.identified(request.query_pairs(parameters.iter().copied()));
+        self.body(request.call())
+    }
+
+    /// The body of the answer to a POST request.
+    pub(crate) fn post(
+        &self,
+        path: &str,
+        content_type: &str,
+        body: &[u8],
+    ) -> Result<Vec<u8>, CliError> {
+        let request = self.agent.post(format!("{}{path}", self.base));
+        let request = request.header("Content-Type", content_type);
+        self.body(self.identified(request).send(body))
+    }
+
+    /// The body of the answer to a POST request with a file as its body, however long that takes.
+    pub(crate) fn post_file(
+        &self,
+        path: &str,
+        parameters: &[(&str, &str)],
+        bytes: u64,
+        file: &mut dyn std::io::Read,
+    ) -> Result<Vec<u8>, CliError> {
+        let request = self.agent.post(format!("{}{path}", self.base));
+        let request = request
+            .query_pairs(parameters.iter().copied())
+            .header("Content-Type", "application/octet-stream")
+            .header("Content-Length", bytes)
+            .config()
+            .timeout_global(None)
+            .build();
+        let body = ureq::SendBody::from_reader(file);
+        self.body(self.identified(request).send(body))
+    }
+
+    /// The request of this token and tenant.
+    fn identified<B>(&self, mut request: ureq::RequestBuilder<B>) -> ureq::RequestBuilder<B> {
         if let Some(token) = &self.token {
             request = request.header("Authorization", format!("Bearer {token}"));
         }
         if let Some(tenant) = &self.tenant {
             request = request.header("X-Scope-OrgID", tenant);
         }
-        let mut response = request.call().map_err(|error| self.unreachable(&error))?;
+        request
+    }
+
+    fn body(
+        &self,
+        response: Result<ureq::http::Response<ureq::Body>, ureq::Error>,
+    ) -> Result<Vec<u8>, CliError> {
+        let mut response = response.map_err(|error| self.unreachable(&error))?;
         let status = response.status();
         let body = response
             .body_mut()

@@ -3,6 +3,8 @@
 pub(crate) mod about;
 #[cfg(feature = "agent")]
 pub(crate) mod agent;
+#[cfg(feature = "server")]
+pub(crate) mod backend;
 pub(crate) mod client;
 pub(crate) mod config;
 pub(crate) mod doctor;
@@ -17,6 +19,8 @@ pub(crate) mod self_profile;
 #[cfg(feature = "server")]
 pub(crate) mod server;
 pub(crate) mod signals;
+#[cfg(feature = "server")]
+pub(crate) mod symbols;
 #[cfg(feature = "server")]
 mod tenant_limits;
 #[cfg(all(feature = "agent", feature = "server"))]
@@ -34,6 +38,18 @@ pub(crate) fn environment() -> BTreeMap<String, String> {
     std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
         .collect()
+}
+
+/// The debuginfod servers of the configuration, else of the environment.
+pub(crate) fn debuginfod_urls(settings: &Settings) -> Vec<String> {
+    let configured = settings.list("symbols.debuginfod_urls");
+    if !configured.is_empty() {
+        return configured;
+    }
+    let environment = environment();
+    let urls = environment.get("DEBUGINFOD_URLS").map(String::as_str);
+    let urls = urls.unwrap_or_default().split_whitespace();
+    urls.map(str::to_owned).collect()
 }
 
 /// The configuration with the keys that a command's flags set.

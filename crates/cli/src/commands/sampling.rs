@@ -16,14 +16,6 @@ use crate::errors::ExitStatus;
 /// The options of the configuration, without a spool.
 pub(crate) fn options(settings: &Settings) -> Result<AgentOptions, CliError> {
     let environment = super::environment();
-    let mut debuginfod_urls = settings.list("symbols.debuginfod_urls");
-    if debuginfod_urls.is_empty() {
-        let urls = environment
-            .get("DEBUGINFOD_URLS")
-            .map(String::as_str)
-            .unwrap_or_default();
-        debuginfod_urls = urls.split_whitespace().map(str::to_owned).collect();
-    }
     let service_rules = settings
         .map("agent.service_rules")
         .iter()
@@ -43,7 +35,7 @@ pub(crate) fn options(settings: &Settings) -> Result<AgentOptions, CliError> {
             .unwrap_or(usize::MAX),
         extra_labels: Labels::from_pairs(settings.map("agent.labels")),
         service_rules,
-        debuginfod_urls,
+        debuginfod_urls: super::debuginfod_urls(settings),
         debuginfod_cache: Some(settings.data_dir(&environment).join("symbols")),
         ..AgentOptions::default()
     };

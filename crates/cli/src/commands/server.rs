@@ -10,11 +10,13 @@ use candela_server::OtlpListen;
 use candela_server::SelfProfiler;
 use candela_server::Server;
 use candela_server::ServerOptions;
+use candela_server::SqlLimits;
 use candela_server::StatusSource;
 use candela_store::Store;
 use candela_store::StoreOptions;
 use candela_store::SyncMode;
 
+use super::symbols::symbol_sources;
 use super::tenant_limits::tenant_limits;
 use super::tenant_limits::tenant_overrides;
 use crate::args::GlobalArgs;
@@ -78,6 +80,8 @@ pub(crate) fn open_store(settings: &Settings) -> Result<Store, CliError> {
         },
         flush_interval: settings.duration("store.flush_interval"),
         flush_bytes: settings.bytes("store.flush_size"),
+        backend: super::backend::backend(settings)?,
+        remote_cache_bytes: settings.bytes("store.cache_size"),
         max_age: Some(settings.duration("store.retention")),
         max_bytes: Some(settings.bytes("store.max_size")),
         max_volume_percent: Some(
@@ -116,8 +120,18 @@ pub(crate) fn server_options(
         },
         tenant_limits: tenant_limits(settings),
         tenant_overrides: tenant_overrides(settings)?,
+        sql: sql_limits(settings),
         ..ServerOptions::new(settings.address("server.listen"))
     })
+}
+
+fn sql_limits(settings: &Settings) -> SqlLimits {
+    let whole = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+    SqlLimits {
+        memory: whole(settings.bytes("server.sql_memory")),
+        timeout: settings.duration("server.sql_timeout"),
+        rows: whole(settings.integer("server.sql_rows").unsigned_abs()),
+    }
 }
 
 pub(crate) async fn bind(
@@ -125,7 +139,10 @@ pub(crate) async fn bind(
     store: &Store,
     companions: Companions,
 ) -> Result<Server, CliError> {
-    let options = server_options(settings, companions)?;
+    let options = ServerOptions {
+        symbols: Some(symbol_sources(settings)?),
+        ..server_options(settings, companions)?
+    };
     Server::bind(options, store.clone(), Engine::new(store.clone()))
         .await
         .map_err(|error| CliError::failed(error.to_string()))

@@ -13,6 +13,10 @@ const COUNT: Kind = Kind::Integer(0, i64::MAX);
 /// What a value of a key may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
+    /// Any text.
+    Text,
+    /// A text that nobody is shown.
+    Secret,
     /// A path; a relative one is relative to the working directory.
     Path,
     /// `host:port`.
@@ -164,8 +168,26 @@ pub(crate) const KEYS: &[Key] = &[
         "limits of single tenants: names as under server.limits below the name of the tenant",
     ),
     key(
+        "server.sql_memory",
+        Kind::Size,
+        "256MiB",
+        "most memory of one SQL query",
+    ),
+    key(
+        "server.sql_timeout",
+        Kind::Duration(SECOND, HOUR),
+        "30s",
+        "longest time of one SQL query",
+    ),
+    key(
+        "server.sql_rows",
+        Kind::Integer(1, 100_000_000),
+        "100000",
+        "most rows of an answer to SQL",
+    ),
+    key(
         "store.backend",
-        Kind::Choice(&["filesystem"]),
+        Kind::Choice(&["filesystem", "s3", "gcs"]),
         "filesystem",
         "where blocks are kept",
     ),
@@ -210,6 +232,96 @@ pub(crate) const KEYS: &[Key] = &[
         Kind::Integer(1, 100),
         "20",
         "share of the volume, in percent, that all blocks may take; the smaller of this and max_size counts",
+    ),
+    key(
+        "store.cache_size",
+        Kind::Size,
+        "1GiB",
+        "most disk space in the data directory for copies of blocks that are in a bucket",
+    ),
+    key(
+        "store.s3.bucket_name",
+        Kind::Text,
+        "",
+        "bucket of blocks, with backend s3",
+    ),
+    key(
+        "store.s3.region",
+        Kind::Text,
+        "",
+        "its region; default $AWS_REGION, else that of the endpoint",
+    ),
+    key(
+        "store.s3.endpoint",
+        Kind::Text,
+        "",
+        "host:port or URL of the service; default AWS in the region",
+    ),
+    key(
+        "store.s3.access_key_id",
+        Kind::Text,
+        "",
+        "key; default what AWS programs use: environment, web identity, container, machine",
+    ),
+    key(
+        "store.s3.access_key_id_file",
+        Kind::Path,
+        "",
+        "file that holds it",
+    ),
+    key(
+        "store.s3.secret_access_key",
+        Kind::Secret,
+        "",
+        "secret of the key",
+    ),
+    key(
+        "store.s3.secret_access_key_file",
+        Kind::Path,
+        "",
+        "file that holds it",
+    ),
+    key(
+        "store.s3.insecure",
+        Kind::Boolean,
+        "false",
+        "plain HTTP",
+    ),
+    key(
+        "store.s3.force_path_style",
+        Kind::Boolean,
+        "false",
+        "host/bucket instead of bucket.host at AWS; elsewhere it is always so",
+    ),
+    key(
+        "store.s3.prefix",
+        Kind::Text,
+        "",
+        "folder of the bucket; each server needs its own",
+    ),
+    key(
+        "store.gcs.bucket_name",
+        Kind::Text,
+        "",
+        "bucket of blocks, with backend gcs",
+    ),
+    key(
+        "store.gcs.service_account",
+        Kind::Secret,
+        "",
+        "JSON of a service account's key, or its file; default Google's usual places",
+    ),
+    key(
+        "store.gcs.service_account_file",
+        Kind::Path,
+        "",
+        "file that holds the JSON",
+    ),
+    key(
+        "store.gcs.prefix",
+        Kind::Text,
+        "",
+        "folder of the bucket; each server needs its own",
     ),
     key(
         "agent.server",
@@ -270,6 +382,18 @@ pub(crate) const KEYS: &[Key] = &[
         Kind::List,
         "",
         "debuginfod servers; default $DEBUGINFOD_URLS",
+    ),
+    key(
+        "symbols.max_file_size",
+        Kind::Size,
+        "2GiB",
+        "largest symbol file that is taken by upload",
+    ),
+    key(
+        "symbols.max_size",
+        Kind::Size,
+        "10GB",
+        "most disk space of uploaded symbol files",
     ),
 ];
 

@@ -11,6 +11,14 @@ pub(crate) mod pprof;
 mod selection;
 pub(crate) mod series;
 pub(crate) mod services;
+#[cfg(feature = "sql")]
+pub(crate) mod sql;
+#[cfg(not(feature = "sql"))]
+#[path = "no_sql.rs"]
+pub(crate) mod sql;
 pub(crate) mod status;
+pub(crate) mod symbols;
 pub(crate) mod top;
 pub(crate) mod tree;
+
+pub(crate) use self::errors::CANCELLED;

@@ -57,6 +57,9 @@ fn status_value(app: &App) -> Value {
         "storage": storage_json(&store),
         "tenants": tenants_json(&app.tenants, &app.metrics.refused()),
     });
+    if let Some(symbolization) = &app.symbolization {
+        value["symbolization"] = symbolization.status_json(&app.store);
+    }
     let local = local.unwrap_or_default();
     let drops = drops(app, &store, &reported, &local);
     value["drop_reasons"] = drop_reasons(drops.keys().map(String::as_str));

@@ -25,9 +25,12 @@ use candela_query::Engine;
 use candela_server::LocalIngest;
 use candela_server::Server;
 use candela_server::ServerOptions;
+use candela_server::SymbolSources;
 use candela_store::ManualClock;
 use candela_store::Store;
 use candela_store::StoreOptions;
+use candela_symbols::ArchiveLimits;
+use candela_symbols::SymbolArchive;
 use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
 
@@ -85,6 +88,16 @@ impl TestServer {
     pub(crate) fn start_with(options: ServerOptions) -> Self {
         let runtime = Runtime::new().expect("a runtime");
         let data_dir = tempfile::tempdir().expect("a temporary directory");
+        let archive =
+            SymbolArchive::open(&data_dir.path().join("symbols"), ArchiveLimits::default());
+        let symbols = SymbolSources {
+            archive: Arc::new(archive.expect("a folder for symbols")),
+            debuginfod: None,
+        };
+        let options = ServerOptions {
+            symbols: options.symbols.clone().or(Some(symbols)),
+            ..options
+        };
         let (stop, stopped) = oneshot::channel();
         let (server, store) = runtime.block_on(async {
             let store = open_store(data_dir.path());

@@ -1,23 +1,37 @@
 //! What is stored: types, labels, values over time.
 
+use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
+use candela_model::ProfileType;
+use candela_model::short_name;
 use serde_json::Value;
+use serde_json::json;
 
 use super::remarks::nothing_found;
 use super::remarks::tell_partial;
+use super::selection::read_files;
 use crate::args::GlobalArgs;
 use crate::args::query::LabelsArgs;
 use crate::args::query::OutputFormat;
 use crate::args::query::RangeArgs;
 use crate::args::query::SeriesArgs;
+use crate::args::query::TagArgs;
+use crate::args::query::TypesArgs;
 use crate::commands::client::Client;
 use crate::errors::CliError;
 use crate::output;
 use crate::table::Table;
 
-pub(crate) fn types(global: &GlobalArgs, range: &RangeArgs) -> Result<ExitCode, CliError> {
-    let answer = Client::new(global)?.get_json("/api/v1/types", &parameters(range))?;
+pub(crate) fn types(global: &GlobalArgs, arguments: &TypesArgs) -> Result<ExitCode, CliError> {
+    let range = &arguments.range;
+    let answer = if arguments.files.is_empty() {
+        let pairs = parameters(range, &arguments.tags);
+        Client::new(global)?.get_json("/api/v1/types", &pairs)?
+    } else {
+        types_of_files(global, &arguments.files)?
+    };
     let mut table = Table::new(&["type", "short", "unit"]);
     for entry in list(&answer, "types") {
         table.push(vec![
@@ -29,9 +43,32 @@ pub(crate) fn types(global: &GlobalArgs, range: &RangeArgs) -> Result<ExitCode, 
     finish(global, range.format, &answer, table)
 }
 
+/// The answer of a server that has these files.
+fn types_of_files(global: &GlobalArgs, files: &[PathBuf]) -> Result<Value, CliError> {
+    let profile = read_files(global, files)?;
+    let types: BTreeSet<&ProfileType> = profile
+        .series
+        .iter()
+        .map(|series| &series.profile_type)
+        .collect();
+    let types = types.into_iter().map(|profile_type| {
+        json!({
+            "id": profile_type.to_string(),
+            "name": profile_type.name,
+            "sample_type": profile_type.sample_type,
+            "sample_unit": profile_type.sample_unit,
+            "period_type": profile_type.period_type,
+            "period_unit": profile_type.period_unit,
+            "short": short_name(profile_type),
+        })
+    });
+    let types: Vec<Value> = types.collect();
+    Ok(json!({"schema": "candela/types/v1", "types": types}))
+}
+
 pub(crate) fn labels(global: &GlobalArgs, arguments: &LabelsArgs) -> Result<ExitCode, CliError> {
     let client = Client::new(global)?;
-    let mut pairs = parameters(&arguments.range);
+    let mut pairs = parameters(&arguments.range, &arguments.tags);
     let (answer, heading, field) = match &arguments.label {
         None => (
             client.get_json("/api/v1/labels", &pairs)?,
@@ -56,7 +93,10 @@ pub(crate) fn labels(global: &GlobalArgs, arguments: &LabelsArgs) -> Result<Exit
 
 pub(crate) fn series(global: &GlobalArgs, arguments: &SeriesArgs) -> Result<ExitCode, CliError> {
     let step = arguments.step.map(|step| step.to_string());
-    let mut pairs = parameters(&arguments.range);
+    let mut pairs = selection(&arguments.range);
+    pairs.extend(arguments.filters.parameters());
+    let aggregation = arguments.aggregation.as_deref();
+    pairs.extend(aggregation.map(|how| ("aggregation", how)));
     pairs.push(("type", &arguments.profile_type));
     pairs.extend(step.iter().map(|step| ("step", step.as_str())));
     pairs.extend(
@@ -77,7 +117,15 @@ pub(crate) fn series(global: &GlobalArgs, arguments: &SeriesArgs) -> Result<Exit
     finish(global, arguments.range.format, &answer, table)
 }
 
-fn parameters(range: &RangeArgs) -> Vec<(&str, &str)> {
+fn parameters<'a>(range: &'a RangeArgs, tags: &'a TagArgs) -> Vec<(&'a str, &'a str)> {
+    let mut pairs = selection(range);
+    let (focus, ignore) = (tags.tagfocus.iter(), tags.tagignore.iter());
+    pairs.extend(focus.map(|text| ("tagfocus", text.as_str())));
+    pairs.extend(ignore.map(|text| ("tagignore", text.as_str())));
+    pairs
+}
+
+fn selection(range: &RangeArgs) -> Vec<(&str, &str)> {
     vec![
         ("query", &range.query),
         ("from", &range.from),
@@ -133,7 +181,8 @@ fn text(value: &Value) -> String {
     }
 }
 
-fn rfc3339(milliseconds: i64) -> String {
+/// A time as people and programs read it.
+pub(crate) fn rfc3339(milliseconds: i64) -> String {
     let since_epoch = std::time::Duration::from_millis(milliseconds.max(0).unsigned_abs());
     let time = std::time::UNIX_EPOCH + since_epoch;
     humantime::format_rfc3339_seconds(time).to_string()

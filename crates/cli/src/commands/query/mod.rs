@@ -1,10 +1,15 @@
 //! `candela query`: a server, or profile files, asked the same questions.
 
+mod callers;
 mod listing;
 mod remarks;
 mod selection;
+mod sql;
 
 use std::process::ExitCode;
+
+#[cfg(feature = "server")]
+pub(crate) use self::listing::rfc3339;
 
 use crate::args::GlobalArgs;
 use crate::args::query::QueryCommand;
@@ -15,8 +20,10 @@ pub(crate) fn run(global: &GlobalArgs, command: &QueryCommand) -> Result<ExitCod
         QueryCommand::Top(selection) => selection::top(global, selection),
         QueryCommand::Tree(selection) => selection::tree(global, selection),
         QueryCommand::Profile(selection) => selection::profile(global, selection),
+        QueryCommand::Callers(arguments) => callers::callers(global, arguments),
         QueryCommand::Series(arguments) => listing::series(global, arguments),
         QueryCommand::Labels(arguments) => listing::labels(global, arguments),
-        QueryCommand::Types(range) => listing::types(global, range),
+        QueryCommand::Types(arguments) => listing::types(global, arguments),
+        QueryCommand::Sql(arguments) => sql::sql(global, arguments),
     }
 }
