@@ -6,6 +6,7 @@ use std::fmt::Write;
 use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::IntoResponse;
+use candela_query::CacheStatus;
 
 use crate::agents::Count;
 use crate::app::SharedApp;
@@ -45,6 +46,7 @@ pub(crate) async fn metrics(State(app): State<SharedApp>) -> impl IntoResponse {
     app.metrics.write(&mut out);
     write_tenant_metrics(&app.tenants, &mut out);
     write_store_metrics(&app.store.status(), &mut out);
+    write_cache_metrics(&app.engine.cache_status(), &mut out);
     write_reported(&app.agents.totals(None), &mut out);
     if let Some(source) = &app.status_source {
         source.metrics(&mut out);
@@ -56,6 +58,33 @@ pub(crate) async fn metrics(State(app): State<SharedApp>) -> impl IntoResponse {
 }
 
 /// What agents that send here count; the one of this process has families of its own.
+fn write_cache_metrics(status: &CacheStatus, out: &mut String) {
+    let rows = [
+        (
+            "candela_query_cache_bytes",
+            "gauge",
+            "Memory of sums of blocks that are kept for later queries.",
+            status.bytes,
+        ),
+        (
+            "candela_query_cache_hits_total",
+            "counter",
+            "Sums of blocks that were there.",
+            status.hits,
+        ),
+        (
+            "candela_query_cache_misses_total",
+            "counter",
+            "Sums of blocks that had to be computed.",
+            status.misses,
+        ),
+    ];
+    for (name, kind, help, value) in rows {
+        head(out, name, kind, help);
+        let _ = writeln!(out, "{name} {value}");
+    }
+}
+
 fn write_reported(totals: &BTreeMap<Count, u64>, out: &mut String) {
     let results = "candela_reported_samples_total";
     head(

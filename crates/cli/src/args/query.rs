@@ -16,12 +16,16 @@ pub(crate) enum QueryCommand {
     Tree(SelectionArgs),
     /// The merged profile
     Profile(SelectionArgs),
+    /// What calls a function, and what it calls
+    Callers(CallersArgs),
     /// Values over time
     Series(SeriesArgs),
     /// Label names, or the values of one label
     Labels(LabelsArgs),
     /// Profile types
-    Types(RangeArgs),
+    Types(TypesArgs),
+    /// SQL over the tables of docs/storage.md; needs a server that was built with it
+    Sql(SqlArgs),
 }
 
 /// Which profiles.
@@ -35,11 +39,23 @@ pub(crate) struct SelectionArgs {
     /// Write to a file instead of standard output
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+    /// How the profiles of a series combine [default: events are summed, states averaged]
+    #[arg(long, value_name = "HOW", value_parser = ["sum", "avg", "last"], conflicts_with = "files")]
+    pub(crate) aggregation: Option<String>,
     #[command(flatten)]
     pub(crate) filters: FilterArgs,
     /// Profile files to ask instead of a server
     #[arg(value_name = "FILE", conflicts_with = "query")]
     pub(crate) files: Vec<PathBuf>,
+}
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct CallersArgs {
+    /// The function: a regular expression, with the prefixes of filters
+    #[arg(value_name = "FUNCTION")]
+    pub(crate) function: String,
+    #[command(flatten)]
+    pub(crate) selection: SelectionArgs,
 }
 
 /// When, of whom, and in which form.
@@ -69,18 +85,65 @@ pub(crate) struct SeriesArgs {
     /// Width of a step, seconds
     #[arg(long, value_name = "SECONDS")]
     pub(crate) step: Option<u64>,
-    /// One series for each value of this label
+    /// One series for each value of this label; may be repeated
     #[arg(long, value_name = "LABEL")]
     pub(crate) group_by: Vec<String>,
+    /// How the profiles of a series combine in a step [default: events are summed, states averaged]
+    #[arg(long, value_name = "HOW", value_parser = ["sum", "avg", "min", "max", "last", "rate"])]
+    pub(crate) aggregation: Option<String>,
+    #[command(flatten)]
+    pub(crate) filters: FilterArgs,
+}
+
+/// Filters of labels, for lists of names.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct TagArgs {
+    /// Only samples with a label, their own or their series', that matches
+    #[arg(long, value_name = "[KEY=]REGEX")]
+    pub(crate) tagfocus: Vec<String>,
+    /// Only samples without a label that matches
+    #[arg(long, value_name = "[KEY=]REGEX")]
+    pub(crate) tagignore: Vec<String>,
+}
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct TypesArgs {
+    #[command(flatten)]
+    pub(crate) range: RangeArgs,
+    #[command(flatten)]
+    pub(crate) tags: TagArgs,
+    /// Profile files to ask instead of a server
+    #[arg(value_name = "FILE", conflicts_with = "query")]
+    pub(crate) files: Vec<PathBuf>,
 }
 
 #[derive(Args, Clone, Debug)]
 pub(crate) struct LabelsArgs {
     #[command(flatten)]
     pub(crate) range: RangeArgs,
+    #[command(flatten)]
+    pub(crate) tags: TagArgs,
     /// Label whose values to list
     #[arg(value_name = "LABEL")]
     pub(crate) label: Option<String>,
+}
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct SqlArgs {
+    /// A SELECT, EXPLAIN, SHOW or DESCRIBE; - reads it from standard input
+    #[arg(value_name = "STATEMENT")]
+    pub(crate) statement: String,
+    /// Form of the output
+    #[arg(long, value_enum, default_value_t = SqlFormat::Text)]
+    pub(crate) format: SqlFormat,
+}
+
+/// Form of an answer to SQL.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SqlFormat {
+    Text,
+    Json,
+    Csv,
 }
 
 /// Form of the output.

@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::BufRead;
 use std::io::BufReader;
 use std::path::Path;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use candela_formats::Format;
@@ -147,21 +148,27 @@ fn read_file(global: &GlobalArgs, path: &Path) -> Result<Profile, CliError> {
     Ok(profile)
 }
 
-fn load(global: &GlobalArgs, selection: &SelectionArgs) -> Result<Profile, CliError> {
-    if selection.files.is_empty() {
-        return ask_server(global, selection);
-    }
-    let filters = selection.filters.filters()?;
+/// What is in the files, together.
+pub(super) fn read_files(global: &GlobalArgs, files: &[PathBuf]) -> Result<Profile, CliError> {
     let mut merged = Profile::default();
-    for path in &selection.files {
+    for path in files {
         merged.absorb(&read_file(global, path)?);
     }
     if merged.sample_count() == 0 {
         return Err(CliError::no_data("no data: the files have no samples"));
     }
+    Ok(merged)
+}
+
+pub(super) fn load(global: &GlobalArgs, selection: &SelectionArgs) -> Result<Profile, CliError> {
+    if selection.files.is_empty() {
+        return ask_server(global, selection);
+    }
+    let filters = selection.filters.filters()?;
+    let mut merged = read_files(global, &selection.files)?;
     filters.apply_to_profile(&mut merged);
     if merged.sample_count() == 0 {
-        return Err(CliError::no_data("no data: no stack passes the filters"));
+        return Err(CliError::no_data("no data: nothing passes the filters"));
     }
     Ok(merged)
 }
@@ -175,6 +182,8 @@ fn ask_server(global: &GlobalArgs, selection: &SelectionArgs) -> Result<Profile,
         ("from", range.from.as_str()),
         ("to", range.to.as_str()),
     ];
+    let aggregation = selection.aggregation.as_deref();
+    parameters.extend(aggregation.map(|how| ("aggregation", how)));
     // A wrong pattern is an error of the command line, whoever would find it.
     selection.filters.filters()?;
     parameters.extend(selection.filters.parameters());
@@ -194,7 +203,7 @@ fn ask_server(global: &GlobalArgs, selection: &SelectionArgs) -> Result<Profile,
     Err(nothing_found(&table))
 }
 
-fn emit(selection: &SelectionArgs, bytes: &[u8]) -> Result<(), CliError> {
+pub(super) fn emit(selection: &SelectionArgs, bytes: &[u8]) -> Result<(), CliError> {
     match &selection.output {
         Some(path) => output::write_file(path, bytes),
         None => output::print(bytes),

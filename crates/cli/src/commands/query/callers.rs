@@ -1,0 +1,89 @@
+//! What calls a function, and what it calls.
+
+use std::process::ExitCode;
+
+use candela_formats::TreeOptions;
+use candela_model::Filter;
+use candela_model::FilterKind;
+use candela_model::Filters;
+use candela_model::FlameTree;
+use candela_model::ProfileType;
+use serde_json::json;
+
+use super::selection::emit;
+use super::selection::load;
+use crate::args::GlobalArgs;
+use crate::args::query::CallersArgs;
+use crate::args::query::OutputFormat;
+use crate::commands::profiles::tree_of;
+use crate::errors::CliError;
+use crate::errors::Context;
+use crate::errors::ExitStatus;
+
+pub(crate) fn callers(global: &GlobalArgs, arguments: &CallersArgs) -> Result<ExitCode, CliError> {
+    let selection = &arguments.selection;
+    let is_json = match selection.range.format {
+        OutputFormat::Text => false,
+        OutputFormat::Json => true,
+        _ => return Err(CliError::usage("callers have the formats text, json")),
+    };
+    let function = Filter::new(FilterKind::Focus, &arguments.function)
+        .map_err(|error| CliError::usage(format!("FUNCTION: {error}")))?;
+    let profile = load(global, selection)?;
+    let (profile_type, tree) = tree_of(&profile, &selection.profile_type)?;
+    let is_wanted = Filters::matching_frames(&function, &tree.frames);
+    let callers = tree.callers(|frame| is_wanted[frame.index()]);
+    let callees = tree.callees(|frame| is_wanted[frame.index()]);
+    if callers.is_empty() {
+        return Err(CliError::no_data(format!(
+            "no data: no function here matches {:?}; `candela query top` lists them",
+            arguments.function
+        )));
+    }
+    let text = if is_json {
+        json_of(&profile_type, &tree, &callers, &callees).into_bytes()
+    } else {
+        text_of(&profile_type, &callers, &callees)?
+    };
+    emit(selection, &text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn text_of(
+    profile_type: &ProfileType,
+    callers: &FlameTree,
+    callees: &FlameTree,
+) -> Result<Vec<u8>, CliError> {
+    let mut text = b"Callers, upwards\n".to_vec();
+    let options = TreeOptions::default();
+    candela_formats::write_tree(callers, profile_type, &options, &mut text)
+        .or_exit(ExitStatus::Failed, "callers")?;
+    text.extend_from_slice(b"\nCallees, downwards\n");
+    candela_formats::write_tree(callees, profile_type, &options, &mut text)
+        .or_exit(ExitStatus::Failed, "callees")?;
+    Ok(text)
+}
+
+/// As the server writes it. The nested parts are spliced in as text: values of them would recurse as
+/// deep as the stacks are.
+fn json_of(
+    profile_type: &ProfileType,
+    tree: &FlameTree,
+    callers: &FlameTree,
+    callees: &FlameTree,
+) -> String {
+    let head = json!({
+        "schema": "candela/callers/v1",
+        "type": profile_type.to_string(),
+        "unit": profile_type.sample_unit,
+        "total": tree.root_total(),
+        "function_total": callers.root_total(),
+    });
+    let mut text = head.to_string();
+    text.pop();
+    for (name, side) in [("callers", callers), ("callees", callees)] {
+        text.push_str(&format!(",\"{name}\":{}", candela_formats::tree_json(side)));
+    }
+    text.push_str("}\n");
+    text
+}

@@ -1,0 +1,255 @@
+//! Which samples an answer is about, how they combine, and clients that do not wait for it.
+
+mod support;
+
+use std::io::Read;
+use std::io::Write;
+use std::net::TcpStream;
+use std::sync::Arc;
+use std::sync::Condvar;
+use std::sync::Mutex;
+use std::time::Duration;
+use std::time::Instant;
+
+use candela_model::Labels;
+use candela_model::Profile;
+use candela_model::SampleLabel;
+use candela_query::Engine;
+use candela_server::Server;
+use candela_store::Clock;
+use candela_store::Store;
+use candela_store::StoreOptions;
+use serde_json::json;
+use support::NOW_NS;
+use support::TestServer;
+use support::demo_profile;
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// `main` → `burn` of thread `worker`, the rest without a label of its own.
+fn threaded() -> Profile {
+    let mut profile = demo_profile();
+    let key = profile.symbols.strings.intern("thread_name");
+    let worker = profile.symbols.strings.intern("worker");
+    let set = vec![SampleLabel::text(key, worker)];
+    profile.series[0].samples[0].label_set = profile.label_sets.intern(set);
+    profile
+}
+
+fn server_with(profiles: Vec<Profile>) -> TestServer {
+    let server = TestServer::start();
+    server.runtime.block_on(async {
+        for profile in profiles {
+            let appended = server.store.append("anonymous", profile).await;
+            appended.expect("appends");
+        }
+    });
+    server
+}
+
+#[test]
+fn tag_filters_choose_samples_in_every_answer() {
+    let server = server_with(vec![threaded()]);
+    let total = |route: &str| server.json(route)["total"].as_i64().expect("a number");
+    for route in ["top", "tree", "flamegraph?format=json"] {
+        let separator = if route.contains('?') { '&' } else { '?' };
+        let with = |filters: &str| total(&format!("/api/v1/{route}{separator}{filters}"));
+        assert_eq!(with("tagfocus=thread_name%3Dwork"), 40, "{route}");
+        assert_eq!(with("tagignore=worker"), 60, "{route}");
+        assert_eq!(with("tagignore=worker&focus=fn:%5Eburn%24"), 30, "{route}");
+    }
+    let lines = server.json("/api/v1/series?tagfocus=worker");
+    assert_eq!(lines["series"][0]["points"][0][1], 40);
+    let lines = server.json("/api/v1/series?focus=sleep");
+    assert_eq!(lines["series"][0]["points"][0][1], 30);
+    let services = server.json("/api/v1/services?tagignore=worker&ignore=sleep");
+    assert_eq!(services["services"][0]["total"], 30);
+    let names = server.json("/api/v1/labels?tagignore=worker");
+    assert_eq!(names["labels"], json!([]));
+    let nothing = server.json("/api/v1/top?tagfocus=nobody");
+    let hint = nothing["hint"].as_str().expect("a hint");
+    assert!(hint.contains("tagfocus"), "{hint}");
+    let nothing = server.json("/api/v1/top?focus=nobody");
+    let hint = nothing["hint"].as_str().expect("a hint");
+    assert!(hint.contains("none passes the filters"), "{hint}");
+}
+
+#[test]
+fn every_subtree_can_be_asked_for_at_full_depth() {
+    let server = TestServer::with_demo_profile();
+    let path = "/api/v1/flamegraph?format=json&max_nodes=3";
+    let top = server.json(path);
+    assert_eq!(top["tree"]["children"][0]["children"][0]["name"], "burn");
+    assert!(!top.to_string().contains("sleep"), "it is pruned away");
+    let below = server.json(
+        &format!("{path}&path=main&path=rest%09burn.c&max_nodes=4").replacen("&max_nodes=3", "", 1),
+    );
+    assert_eq!(below["total"], 30);
+    let rest = &below["tree"]["children"][0]["children"][0];
+    assert_eq!(rest["name"], "rest");
+    assert_eq!(rest["children"][0]["name"], "sleep");
+    assert_eq!(rest["children"][0]["self"], 30);
+    assert_eq!(below["pruned"], 0);
+}
+
+#[test]
+fn gauges_are_averaged_unless_something_else_is_asked_for() {
+    let gauge = |start_s: i64, factor: i64| {
+        let mut profile = demo_profile();
+        let series = &mut profile.series[0];
+        series.labels = Labels::from_pairs([("service_name", "checkout")]);
+        series.profile_type = "memory:inuse_space:bytes:space:bytes"
+            .parse()
+            .expect("a type");
+        series.start_ns += start_s * 1_000_000_000;
+        for sample in &mut series.samples {
+            sample.value *= factor;
+        }
+        profile
+    };
+    let server = server_with(vec![gauge(0, 1), gauge(1, 4), gauge(2, 1)]);
+    let expected = [
+        ("", 200),
+        ("&aggregation=avg", 200),
+        ("&aggregation=sum", 600),
+        ("&aggregation=last", 100),
+    ];
+    for (parameter, total) in expected {
+        for route in ["top", "tree", "flamegraph", "callers"] {
+            let extra = match route {
+                "flamegraph" => "&format=json",
+                "callers" => "&function=main",
+                _ => "",
+            };
+            let answer = server.json(&format!("/api/v1/{route}?type=inuse{parameter}{extra}"));
+            assert_eq!(answer["total"], total, "{route} {parameter}");
+        }
+        let diff = server.json(&format!(
+            "/api/v1/diff?type=inuse&base_query=%7B%7D{parameter}"
+        ));
+        assert_eq!(diff["before"]["total"], total, "{parameter}");
+        let pprof = server.get(&format!("/api/v1/pprof?type=inuse{parameter}"));
+        let options = candela_formats::ReadOptions::default();
+        let read = candela_formats::read_pprof(pprof.body.as_slice(), &options);
+        assert_eq!(read.expect("a pprof").0.series[0].total(), total);
+        let lines = server.json(&format!("/api/v1/series?type=inuse&step=3600{parameter}"));
+        assert_eq!(lines["series"][0]["points"][0][1], total, "{parameter}");
+    }
+    let lines = |how: &str| {
+        let answer = server.json(&format!(
+            "/api/v1/series?type=inuse&step=3600&aggregation={how}"
+        ));
+        answer["series"][0]["points"][0][1].clone()
+    };
+    assert_eq!((lines("min"), lines("max")), (json!(100), json!(400)));
+    assert_eq!(lines("rate"), json!(600.0 / 3600.0));
+    let refused = server.get("/api/v1/top?type=inuse&aggregation=max");
+    assert_eq!(refused.status, 400, "{}", refused.text());
+    let unknown = server.get("/api/v1/top?aggregation=median").json();
+    assert_eq!(unknown["code"], "bad_aggregation");
+}
+
+/// A clock that stops whoever looks at it while it is closed.
+#[derive(Debug, Default)]
+struct Gate {
+    state: Mutex<GateState>,
+    changed: Condvar,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct GateState {
+    is_closed: bool,
+    waiting: usize,
+}
+
+impl Gate {
+    fn set_closed(&self, is_closed: bool) {
+        self.state.lock().expect("whole").is_closed = is_closed;
+        self.changed.notify_all();
+    }
+
+    fn wait_for_somebody(&self) {
+        let state = self.state.lock().expect("whole");
+        let waited = self
+            .changed
+            .wait_timeout_while(state, PATIENCE, |state| state.waiting == 0);
+        assert!(waited.expect("whole").0.waiting > 0, "nobody looks");
+    }
+}
+
+impl Clock for Gate {
+    fn now_ns(&self) -> i64 {
+        NOW_NS
+    }
+
+    fn monotonic_ns(&self) -> i64 {
+        let mut state = self.state.lock().expect("whole");
+        state.waiting += 1;
+        self.changed.notify_all();
+        let waited = self
+            .changed
+            .wait_timeout_while(state, PATIENCE, |state| state.is_closed);
+        state = waited.expect("whole").0;
+        state.waiting -= 1;
+        0
+    }
+}
+
+#[test]
+fn a_query_ends_when_its_client_goes_away() {
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let gate = Arc::new(Gate::default());
+    let store = Store::open(StoreOptions {
+        clock: Arc::<Gate>::clone(&gate),
+        ..StoreOptions::new(directory.path())
+    });
+    let store = store.expect("opens");
+    let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+    let server = runtime.block_on(async {
+        let profile = demo_profile();
+        store.append("anonymous", profile).await.expect("appends");
+        let engine = Engine::new(store.clone());
+        Server::bind(support::options(), store.clone(), engine).await
+    });
+    let server = server.expect("the server binds");
+    let address = server.local_address();
+    let running = runtime.spawn(server.run(async {
+        let _ = stopped.await;
+    }));
+
+    gate.set_closed(true);
+    let mut client = TcpStream::connect(address).expect("the server accepts");
+    let request = format!("GET /api/v1/top HTTP/1.1\r\nHost: {address}\r\n\r\n");
+    client.write_all(request.as_bytes()).expect("it is sent");
+    gate.wait_for_somebody();
+    client
+        .shutdown(std::net::Shutdown::Write)
+        .expect("the client goes");
+    client
+        .set_read_timeout(Some(PATIENCE))
+        .expect("a timeout can be set");
+    let mut answer = Vec::new();
+    // The end of the connection says that the server has seen it; a reset does as well.
+    let _ = client.read_to_end(&mut answer);
+    assert_eq!(answer, b"", "nothing is answered");
+    gate.set_closed(false);
+
+    let started = Instant::now();
+    loop {
+        let metrics = support::request(address, "GET", "/metrics", &[], b"").text();
+        if metrics.contains("\ncandela_queries_cancelled_total 1\n") {
+            break;
+        }
+        assert!(started.elapsed() < PATIENCE, "{metrics}");
+        std::thread::yield_now();
+    }
+    let after = support::request(address, "GET", "/api/v1/top", &[], b"").json();
+    assert_eq!(after["total"], 100, "others are answered");
+    drop(stop);
+    let ended = runtime.block_on(async { tokio::time::timeout(PATIENCE, running).await });
+    ended
+        .expect("the server ends in time")
+        .expect("without a panic")
+        .expect("without an error");
+}
