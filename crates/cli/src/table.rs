@@ -6,14 +6,26 @@ use candela_formats::printable;
 /// Rows under headings. Columns of numbers are aligned right in text.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Table {
-    headings: Vec<&'static str>,
+    headings: Vec<String>,
+    /// As they stand over a text.
+    text_headings: Vec<String>,
     rows: Vec<Vec<String>>,
 }
 
 impl Table {
     pub(crate) fn new(headings: &[&'static str]) -> Self {
         Self {
-            headings: headings.to_vec(),
+            headings: headings.iter().map(ToString::to_string).collect(),
+            text_headings: headings.iter().map(|name| name.to_uppercase()).collect(),
+            rows: Vec::new(),
+        }
+    }
+
+    /// Under names that somebody else chose, which stay as they are.
+    pub(crate) fn with_names(names: Vec<String>) -> Self {
+        Self {
+            text_headings: names.iter().map(|name| printable(name)).collect(),
+            headings: names,
             rows: Vec::new(),
         }
     }
@@ -41,7 +53,7 @@ impl Table {
         let width = |column: usize| {
             let cells = rows.iter().map(|row| row[column].chars().count());
             cells
-                .chain([self.headings[column].chars().count()])
+                .chain([self.text_headings[column].chars().count()])
                 .max()
                 .unwrap_or(0)
         };
@@ -54,12 +66,7 @@ impl Table {
                 .collect();
             format!("{}\n", padded.join("  ").trim_end())
         };
-        let headings: Vec<String> = self
-            .headings
-            .iter()
-            .map(|heading| heading.to_uppercase())
-            .collect();
-        let mut text = line(&headings);
+        let mut text = line(&self.text_headings);
         for row in &rows {
             text.push_str(&line(row));
         }
@@ -68,7 +75,8 @@ impl Table {
 
     /// RFC 4180, with the line ends that the rest of the output has. Cells are as they are stored.
     pub(crate) fn to_csv(&self) -> String {
-        let mut text = format!("{}\n", self.headings.join(","));
+        let headings: Vec<String> = self.headings.iter().map(|name| csv_field(name)).collect();
+        let mut text = format!("{}\n", headings.join(","));
         for row in &self.rows {
             let cells: Vec<String> = row.iter().map(|cell| csv_field(cell)).collect();
             text.push_str(&cells.join(","));

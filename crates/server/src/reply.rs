@@ -73,7 +73,7 @@ impl Reply {
         self
     }
 
-    fn compressed(mut self, accepts: AcceptsGzip) -> Self {
+    pub(crate) fn compressed(mut self, accepts: AcceptsGzip) -> Self {
         self.headers
             .push((VARY, HeaderValue::from_static("accept-encoding")));
         if !accepts.0 || self.body.len() < MIN_COMPRESSED_BYTES {

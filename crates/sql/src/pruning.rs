@@ -18,7 +18,7 @@ use datafusion::common::ScalarValue;
 use datafusion::common::pruning::PruningStatistics;
 use datafusion::logical_expr::Expr;
 use datafusion::logical_expr::utils::conjunction;
-use datafusion::physical_optimizer::pruning::PruningPredicate;
+use datafusion::physical_optimizer::pruning::PruningPredicateBuilder;
 
 /// Blocks by what their metadata says.
 struct BlockFacts<'a> {
@@ -40,7 +40,9 @@ pub(crate) fn blocks_that_may_match<'a>(
     };
     let columns = DFSchema::try_from(Arc::clone(schema))?;
     let filter = session.create_physical_expr(filter, &columns)?;
-    let predicate = PruningPredicate::try_new(filter, Arc::clone(schema))?;
+    let predicate = PruningPredicateBuilder::new()
+        .with_file_schema(Arc::clone(schema))
+        .try_build(filter)?;
     let metas: Vec<&BlockMeta> = blocks.iter().map(|block| block.meta()).collect();
     let may_match = predicate.prune(&BlockFacts { blocks: &metas })?;
     let kept = blocks.into_iter().zip(may_match);

@@ -66,6 +66,7 @@ async fn json_has_types_and_rows() {
         true,
         "a,\"b\""
     ]);
+    assert_eq!(common::rows(&answer).len(), 2);
     assert_eq!(
         json["rows"],
         json!([row, row]),

@@ -13,11 +13,13 @@ use candela_sql::SqlEngine;
 use candela_sql::SqlOptions;
 use candela_store::Store;
 use candela_store::TimeRange;
+use common::PODS;
 use common::Plain;
 use common::SERVICES;
 use common::START_NS;
 use common::STEP_NS;
 use common::TENANT;
+use common::THREADS;
 use common::TYPES;
 use proptest::prelude::*;
 
@@ -29,9 +31,31 @@ enum Step {
     Reopen,
 }
 
+fn plain_profile() -> impl Strategy<Value = Plain> {
+    let sample = (
+        prop::collection::vec(0_usize..6, 1..6),
+        prop::option::weighted(0.3, 0..THREADS.len()),
+        1_i64..1000,
+    );
+    let series = (
+        0..SERVICES.len(),
+        0..TYPES.len(),
+        0..PODS.len(),
+        0_i64..60,
+        prop::collection::vec(sample, 0..12),
+    );
+    series.prop_map(|(service, profile_type, pod, step, samples)| Plain {
+        service,
+        profile_type,
+        pod,
+        step,
+        samples,
+    })
+}
+
 fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
-        8 => common::plain_profile().prop_map(Step::Append),
+        8 => plain_profile().prop_map(Step::Append),
         2 => Just(Step::Flush),
         1 => Just(Step::Reopen),
     ]

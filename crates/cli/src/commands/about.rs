@@ -15,10 +15,11 @@ use crate::output;
 use crate::table::Table;
 
 /// Parts that a build may lack.
-const FEATURES: [(&str, bool); 3] = [
+const FEATURES: [(&str, bool); 4] = [
     ("agent", cfg!(feature = "agent")),
     ("server", cfg!(feature = "server")),
     ("ui", cfg!(feature = "ui")),
+    ("sql", cfg!(feature = "sql")),
 ];
 
 pub(crate) fn version(json: bool) -> Result<ExitCode, CliError> {

@@ -17,7 +17,6 @@ use candela_store::ManualClock;
 use candela_store::Store;
 use candela_store::StoreOptions;
 use candela_store::SyncMode;
-use proptest::prelude::*;
 
 pub(crate) const TENANT: &str = "tenant";
 /// An hour before a midnight, so that some profiles are of the next day.
@@ -26,8 +25,8 @@ pub(crate) const STEP_NS: i64 = 100_000_000_000;
 pub(crate) const CPU: &str = "process_cpu:cpu:nanoseconds:cpu:nanoseconds";
 pub(crate) const SERVICES: [&str; 3] = ["api", "db", "web"];
 pub(crate) const TYPES: [&str; 2] = [CPU, "process_cpu:samples:count:cpu:nanoseconds"];
-const PODS: [&str; 2] = ["p-1", "p-2"];
-const THREADS: [&str; 2] = ["worker", "main"];
+pub(crate) const PODS: [&str; 2] = ["p-1", "p-2"];
+pub(crate) const THREADS: [&str; 2] = ["worker", "main"];
 
 /// One series' profile.
 #[derive(Clone, Debug)]
@@ -38,28 +37,6 @@ pub(crate) struct Plain {
     pub(crate) step: i64,
     /// Functions from the leaf up, thread, value.
     pub(crate) samples: Vec<(Vec<usize>, Option<usize>, i64)>,
-}
-
-pub(crate) fn plain_profile() -> impl Strategy<Value = Plain> {
-    let sample = (
-        prop::collection::vec(0_usize..6, 1..6),
-        prop::option::weighted(0.3, 0..THREADS.len()),
-        1_i64..1000,
-    );
-    let series = (
-        0..SERVICES.len(),
-        0..TYPES.len(),
-        0..PODS.len(),
-        0_i64..60,
-        prop::collection::vec(sample, 0..12),
-    );
-    series.prop_map(|(service, profile_type, pod, step, samples)| Plain {
-        service,
-        profile_type,
-        pod,
-        step,
-        samples,
-    })
 }
 
 impl Plain {
