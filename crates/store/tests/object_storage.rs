@@ -10,10 +10,10 @@ use std::sync::Arc;
 use std::time::Duration;
 use std::time::Instant;
 
-use buckets::BUCKET;
 use buckets::gcs;
 use buckets::moto::Moto;
 use buckets::s3;
+use buckets::serve::BUCKET;
 use candela_store::Backend;
 use candela_store::GcsOptions;
 use candela_store::ManualClock;
@@ -55,7 +55,7 @@ fn samples(store: &Store) -> Vec<(String, i64)> {
             for (&stack, &value) in chunk.stack_ids.iter().zip(chunk.values) {
                 let node = stacks.node_of_stack[stack as usize];
                 let location = stacks.locations[node as usize];
-                let name = locations.row(location).function_name;
+                let name = locations.get(location).function_name;
                 found.push((locations.text(name).to_owned(), value));
             }
             ControlFlow::Continue(())
@@ -126,6 +126,8 @@ fn whole_life(backend: &Backend) {
     }
     let store = open(directory.path(), backend, &clock);
     assert_eq!(totals(&store, "t"), [1, 2, 3, 4, 5]);
+    // The log had all of the last block, so it is in memory again.
+    block_on(store.flush()).expect("flushes");
     drop(store);
 
     // The machine is gone.

@@ -198,6 +198,18 @@ pub(crate) const KEYS: &[Key] = &[
         "folder of blocks, log, symbols, spool and catalog",
     ),
     key(
+        "store.log",
+        Kind::Choice(&["local", "object"]),
+        "local",
+        "where the log is kept: the data directory, or the bucket of the blocks",
+    ),
+    key(
+        "store.min_free_space",
+        Kind::Size,
+        "256MiB",
+        "free space of the data directory's volume below which nothing more is taken; on small volumes a twentieth of the volume",
+    ),
+    key(
         "store.sync",
         Kind::Choice(&["fsync", "os"]),
         "fsync",

@@ -57,6 +57,15 @@ impl Settings {
         }
     }
 
+    /// The text of a secret.
+    #[cfg(feature = "server")]
+    pub(crate) fn secret(&self, path: &str) -> Option<&str> {
+        match &self.get(path).value {
+            Value::Secret(hidden) => Some(hidden.expose()),
+            _ => None,
+        }
+    }
+
     pub(crate) fn address(&self, path: &str) -> SocketAddr {
         match self.get(path).value {
             Value::Address(address) => address,

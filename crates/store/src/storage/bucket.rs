@@ -23,6 +23,8 @@ use crate::error::StoreError;
 const REQUEST_LIMIT: Duration = Duration::from_secs(120);
 /// Threads that move bytes; the work on them is done elsewhere.
 const IO_THREADS: usize = 2;
+/// Where what [`Bucket::probe`] writes is.
+const PROBES: &str = "_probe";
 const PROBE_CONTENT: &[u8] = b"candela writes, reads and removes this object when it starts\n";
 
 /// A folder of a bucket, and threads of its own that talk to it: the store's threads are plain
@@ -119,32 +121,26 @@ impl Bucket {
 
     /// Does once what the store will do, so that what is wrong shows at the start.
     pub(crate) fn probe(&self) -> Result<(), StoreError> {
-        let name = format!("_probe/{}", std::process::id());
+        let name = format!("{PROBES}/{}", std::process::id());
         let failed = |action| {
             let name = &name;
             move |error| self.error(action, name, &error)
         };
+        // First of all: some services take objects for buckets that they do not have.
+        let client = self.client();
+        let folder = self.path(PROBES).map_err(failed("use"))?;
+        let listed = self.run(async move { client.list_with_delimiter(Some(&folder)).await });
+        listed.map_err(failed("list"))?;
         let content = Bytes::from_static(PROBE_CONTENT);
-        self.put(&name, content, PutMode::Overwrite)
-            .map_err(failed("write"))?;
+        let written = self.put(&name, content, PutMode::Overwrite);
+        written.map_err(failed("write"))?;
         let path = self.path(&name).map_err(failed("use"))?;
         let (client, key) = (self.client(), path.clone());
         let read = self.run(async move { client.get(&key).await?.bytes().await });
         read.map_err(failed("read"))?;
-        let (client, prefix) = (self.client(), self.path("_probe").map_err(failed("use"))?);
-        let listed = self.run(async move { client.list_with_delimiter(Some(&prefix)).await });
-        listed.map_err(failed("list"))?;
         let client = self.client();
         let removed = self.run(async move { client.delete(&path).await });
         removed.map_err(failed("remove"))
-    }
-
-    /// An object or folder as people find it.
-    pub(crate) fn place(&self, relative: &str) -> String {
-        match relative {
-            "" => self.name.to_string(),
-            _ => format!("{}/{relative}", self.name),
-        }
     }
 
     /// What went wrong with an object or folder, for people.

@@ -158,6 +158,19 @@ pub(crate) fn local_storage(directory: &Path) -> Arc<dyn BlockStorage> {
     Arc::new(LocalStorage::new(directory))
 }
 
+/// The same for who reads everything once, beside a server whose copies are none of its business.
+pub(crate) fn block_storage_without_copies(
+    bucket: Option<&Bucket>,
+    data_dir: &DataDir,
+) -> Result<Arc<dyn BlockStorage>, StoreError> {
+    let Some(bucket) = bucket else {
+        return Ok(Arc::new(LocalStorage::new(&data_dir.blocks())));
+    };
+    let cache = ChunkCache::open(&data_dir.remote_cache().join("none"), 0)?;
+    let blocks = bucket.folder(BLOCKS_FOLDER)?;
+    Ok(Arc::new(RemoteStorage::new(blocks, Arc::new(cache))))
+}
+
 /// Where the files of blocks are, for those who read them by themselves.
 pub(crate) fn block_location(
     bucket: Option<&Bucket>,

@@ -22,6 +22,7 @@ use object_store::ListResult;
 use object_store::MultipartUpload;
 use object_store::ObjectMeta;
 use object_store::ObjectStore;
+use object_store::PutMode;
 use object_store::PutMultipartOptions;
 use object_store::PutOptions;
 use object_store::PutPayload;
@@ -40,6 +41,8 @@ pub(crate) struct Faults {
     /// So many of the next writes are done, and answered with a time-out.
     pub(crate) lost_answers: AtomicUsize,
     pub(crate) listing: AtomicUsize,
+    /// Conditions on writes are not heeded.
+    pub(crate) overwrites: AtomicBool,
     /// Writes wait for a permit each.
     pub(crate) is_slow: AtomicBool,
     pub(crate) permits: Semaphore,
@@ -65,6 +68,7 @@ impl Faults {
             is_away: AtomicBool::new(false),
             lost_answers: AtomicUsize::new(0),
             listing: AtomicUsize::new(Listing::Whole as usize),
+            overwrites: AtomicBool::new(false),
             is_slow: AtomicBool::new(false),
             permits: Semaphore::new(0),
             writes: AtomicUsize::new(0),
@@ -115,9 +119,12 @@ impl ObjectStore for Faults {
         &self,
         location: &Path,
         payload: PutPayload,
-        options: PutOptions,
+        mut options: PutOptions,
     ) -> Result<PutResult> {
         self.writes.fetch_add(1, Ordering::SeqCst);
+        if self.overwrites.load(Ordering::SeqCst) {
+            options.mode = PutMode::Overwrite;
+        }
         if self.is_slow.load(Ordering::SeqCst) {
             self.permits.acquire().await.expect("is open").forget();
         }

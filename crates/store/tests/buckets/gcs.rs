@@ -21,8 +21,8 @@ use candela_store::Backend;
 use candela_store::GcsOptions;
 use candela_store::Secret;
 
-use super::BUCKET;
-use super::serve;
+use super::serve::BUCKET;
+use super::serve::serve;
 
 /// A page of a listing, so that clients have to ask for the next.
 const PAGE: usize = 5;

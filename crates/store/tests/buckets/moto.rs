@@ -15,7 +15,7 @@ use candela_store::Backend;
 use candela_store::S3Options;
 use candela_store::Secret;
 
-use super::BUCKET;
+use super::serve::BUCKET;
 
 const START_LIMIT: Duration = Duration::from_secs(60);
 

@@ -13,11 +13,11 @@ use s3s::auth::SimpleAuth;
 use s3s::service::S3ServiceBuilder;
 use s3s_fs::FileSystem;
 
-use super::BUCKET;
-use super::serve;
+use super::serve::BUCKET;
+use super::serve::serve;
 
-const KEY_ID: &str = "AKIDTEST";
-const SECRET: &str = "a secret of tests";
+pub(crate) const KEY_ID: &str = "AKIDTEST";
+pub(crate) const SECRET: &str = "a secret of tests";
 
 /// A server whose bucket is a folder of `root`.
 pub(crate) fn start(root: &Path) -> S3Options {

@@ -1,0 +1,156 @@
+//! Where the configuration wants blocks.
+
+use std::fs;
+
+use candela_store::Backend;
+use candela_store::GcsOptions;
+use candela_store::S3Options;
+use candela_store::Secret;
+
+use crate::config::Settings;
+use crate::errors::CliError;
+
+/// The backend of the configuration, with secrets read from their files.
+///
+/// # Errors
+/// When a file cannot be read, or a value is given both itself and by a file.
+pub(crate) fn backend(settings: &Settings) -> Result<Backend, CliError> {
+    let text = |path: &str| settings.text(path).map(str::to_owned);
+    let prefix = |path: &str| text(path).unwrap_or_default().trim_matches('/').to_owned();
+    match settings.text("store.backend") {
+        Some("s3") => Ok(Backend::S3(S3Options {
+            bucket_name: text("store.s3.bucket_name").unwrap_or_default(),
+            region: text("store.s3.region"),
+            endpoint: text("store.s3.endpoint"),
+            access_key_id: itself_or_file(settings, "store.s3.access_key_id")?,
+            secret_access_key: secret(settings, "store.s3.secret_access_key")?,
+            insecure: settings.boolean("store.s3.insecure"),
+            force_path_style: settings.boolean("store.s3.force_path_style"),
+            prefix: prefix("store.s3.prefix"),
+        })),
+        Some("gcs") => Ok(Backend::Gcs(GcsOptions {
+            bucket_name: text("store.gcs.bucket_name").unwrap_or_default(),
+            service_account: secret(settings, "store.gcs.service_account")?,
+            prefix: prefix("store.gcs.prefix"),
+        })),
+        _ => Ok(Backend::Filesystem),
+    }
+}
+
+fn secret(settings: &Settings, path: &str) -> Result<Option<Secret>, CliError> {
+    let text = itself_or_file(settings, path)?;
+    Ok(text.as_deref().map(Secret::new))
+}
+
+/// The value of a key, or the content of the file that the key with `_file` names.
+fn itself_or_file(settings: &Settings, path: &str) -> Result<Option<String>, CliError> {
+    let itself = settings.secret(path).or_else(|| settings.text(path));
+    let file_key = format!("{path}_file");
+    let Some(file) = settings.text(&file_key) else {
+        return Ok(itself.map(str::to_owned));
+    };
+    if itself.is_some() {
+        let origin = |key: &str| settings.get(key).origin.to_string();
+        return Err(CliError::usage(format!(
+            "{path} ({}) and {file_key} ({}) are both set; drop one",
+            origin(path),
+            origin(&file_key)
+        )));
+    }
+    let content = fs::read_to_string(file)
+        .map_err(|error| CliError::usage(format!("{file_key} {file}: {error}")))?;
+    let content = content.trim();
+    if content.is_empty() {
+        return Err(CliError::usage(format!(
+            "{file_key} {file}: the file is empty"
+        )));
+    }
+    Ok(Some(content.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::io::Write;
+
+    use super::*;
+    use crate::config::Inputs;
+
+    fn settings(pairs: &[(&str, &str)]) -> Settings {
+        let pairs = pairs.iter();
+        let environment: BTreeMap<String, String> = pairs
+            .map(|(name, value)| (format!("CANDELA_STORE__{name}"), (*value).to_owned()))
+            .collect();
+        let inputs = Inputs {
+            environment,
+            ..Inputs::default()
+        };
+        crate::config::load(&inputs).expect("valid")
+    }
+
+    #[test]
+    fn keys_of_s3_become_options() {
+        let mut file = tempfile::NamedTempFile::new().expect("a temporary file");
+        file.write_all(b"hunter2\n").expect("writes");
+        let file = file.path().to_str().expect("a path");
+        let found = backend(&settings(&[
+            ("BACKEND", "s3"),
+            ("S3__BUCKET_NAME", "profiles"),
+            ("S3__REGION", "eu-central-1"),
+            ("S3__ENDPOINT", "minio:9000"),
+            ("S3__ACCESS_KEY_ID", "AKID"),
+            ("S3__SECRET_ACCESS_KEY_FILE", file),
+            ("S3__INSECURE", "true"),
+            ("S3__FORCE_PATH_STYLE", "true"),
+            ("S3__PREFIX", "/prod/"),
+        ]));
+        let Backend::S3(found) = found.expect("valid") else {
+            panic!("not S3");
+        };
+        let expected = S3Options {
+            bucket_name: "profiles".to_owned(),
+            region: Some("eu-central-1".to_owned()),
+            endpoint: Some("minio:9000".to_owned()),
+            access_key_id: Some("AKID".to_owned()),
+            secret_access_key: Some(Secret::new("hunter2")),
+            insecure: true,
+            force_path_style: true,
+            prefix: "prod".to_owned(),
+        };
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn without_keys_the_usual_places_are_asked() {
+        let found = backend(&settings(&[
+            ("BACKEND", "gcs"),
+            ("GCS__BUCKET_NAME", "profiles"),
+        ]));
+        let Backend::Gcs(found) = found.expect("valid") else {
+            panic!("not GCS");
+        };
+        assert_eq!(found.service_account, None);
+        assert!(matches!(backend(&settings(&[])), Ok(Backend::Filesystem)));
+    }
+
+    #[test]
+    fn a_secret_given_twice_or_not_at_all_is_refused() {
+        let twice = settings(&[
+            ("BACKEND", "gcs"),
+            ("GCS__SERVICE_ACCOUNT", "{\"private_key\": \"hunter2\"}"),
+            ("GCS__SERVICE_ACCOUNT_FILE", "/etc/key.json"),
+        ]);
+        let error = backend(&twice).expect_err("twice").to_string();
+        assert!(error.contains("are both set; drop one"), "{error}");
+        assert!(!error.contains("hunter2"), "{error}");
+        let missing = settings(&[
+            ("BACKEND", "s3"),
+            ("S3__SECRET_ACCESS_KEY_FILE", "/nonexistent"),
+        ]);
+        let error = backend(&missing).expect_err("no file").to_string();
+        assert!(
+            error.contains("secret_access_key_file /nonexistent"),
+            "{error}"
+        );
+    }
+}
