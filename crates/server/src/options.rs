@@ -43,6 +43,8 @@ pub struct ServerOptions {
     pub tenant_overrides: BTreeMap<String, TenantLimits>,
     /// What one SQL query may take.
     pub sql: SqlLimits,
+    /// Bytes of sums of blocks that an engine for this server may keep for later queries.
+    pub query_cache_bytes: u64,
     /// Where names of stored addresses come from; without it what came without names stays so.
     pub symbols: Option<SymbolSources>,
     /// What the agent in this process has to say, if one runs here.
@@ -121,6 +123,7 @@ impl ServerOptions {
             host_names: Vec::new(),
             limits: Limits::default(),
             sql: SqlLimits::default(),
+            query_cache_bytes: 32 << 20,
             tenant_limits: TenantLimits::default(),
             tenant_overrides: BTreeMap::new(),
             symbols: None,
@@ -142,6 +145,7 @@ impl fmt::Debug for ServerOptions {
             .field("host_names", &self.host_names)
             .field("limits", &self.limits)
             .field("sql", &self.sql)
+            .field("query_cache_bytes", &self.query_cache_bytes)
             .field("tenant_limits", &self.tenant_limits)
             .field("tenant_overrides", &self.tenant_overrides)
             .finish_non_exhaustive()
