@@ -32,6 +32,8 @@ use candela_store::TimeRange;
 use common::NOON_NS;
 use common::block_on;
 use common::options;
+use common::profile;
+use common::totals;
 use parquet::file::reader::FileReader;
 use parquet::file::reader::SerializedFileReader;
 use parquet::record::Field;
@@ -109,7 +111,7 @@ const STACKS: [(&[(&str, u64)], i64); 7] = [
     (&[("", 0x1000), ("main", 0)], 7_000_000),
 ];
 
-fn profile(service: &str, start_ns: i64) -> Profile {
+fn nameless(service: &str, start_ns: i64) -> Profile {
     let mut profile = Profile::default();
     let profile_type = "process_cpu:cpu:nanoseconds:cpu:nanoseconds";
     let labels = Labels::from_pairs([("service_name", service)]);
@@ -156,7 +158,7 @@ fn filled_with(options: StoreOptions) -> Store {
     let store = Store::open(options).unwrap();
     block_on(async {
         for service in ["api", "web"] {
-            store.append("t", profile(service, NOON_NS)).await.unwrap();
+            store.append("t", nameless(service, NOON_NS)).await.unwrap();
         }
         store.flush().await.unwrap();
     });
@@ -245,7 +247,13 @@ fn count_named(files: &BTreeMap<PathBuf, Vec<u8>>, part: &str) -> usize {
 fn names_appear_and_only_two_tables_change() {
     let directory = tempfile::tempdir().unwrap();
     let store = filled(directory.path());
+    block_on(async {
+        store.append("u", profile(5)).await.unwrap();
+        store.flush().await.unwrap();
+    });
+    let all_named = store.snapshot("u", TimeRange::ALL).unwrap();
     let before = files(directory.path());
+    let totals_before = totals(&store, "t");
     let block = only_block(&store);
     let (nameless, stacks) = (by_name(&block), block.stacks().unwrap());
     let rows = block.locations().unwrap().len();
@@ -291,6 +299,10 @@ fn names_appear_and_only_two_tables_change() {
     assert_eq!(locations.text(row.system_name), "mangled");
     assert_eq!(locations.text(row.build_id), OURS);
     assert_eq!(locations.text(row.mapping_file), program);
+
+    assert_eq!(totals(&store, "t"), totals_before);
+    let untouched = store.snapshot("u", TimeRange::ALL).unwrap();
+    assert!(Arc::ptr_eq(&untouched.blocks[0], &all_named.blocks[0]));
 
     // Who held the block before still reads it as it was.
     assert_eq!(by_name(&block), nameless);
@@ -529,6 +541,8 @@ fn blocks_of_versions_without_an_index_get_one() {
     for (name, _) in catalog(directory.path()) {
         fs::remove_file(directory.path().join(name)).unwrap();
     }
+    // With the log at hand the block would be made again from it.
+    fs::remove_dir_all(directory.path().join("wal")).unwrap();
     let store = Store::open(options(directory.path())).unwrap();
     assert_eq!(store.unsymbolized(None), []);
     assert_eq!(store.index_unsymbolized(&|| false).unwrap(), 1);
