@@ -81,6 +81,8 @@ impl Client {
             .query_pairs(parameters.iter().copied())
             .header("Content-Type", "application/octet-stream")
             .header("Content-Length", bytes)
+            // A file that is too large is refused before it is sent, and with a reason.
+            .header("Expect", "100-continue")
             .config()
             .timeout_global(None)
             .build();

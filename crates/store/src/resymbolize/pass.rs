@@ -3,6 +3,10 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use std::sync::MutexGuard;
+use std::sync::TryLockError;
+use std::thread;
+use std::time::Duration;
 
 use hashbrown::HashSet;
 
@@ -21,8 +25,10 @@ use crate::error::BlockError;
 use crate::error::StoreError;
 use crate::locations::LocationTable;
 use crate::shared::Shared;
-use crate::sync::lock;
 use crate::sync::read;
+
+/// How soon a lock that is held is tried again.
+const LOCK_RETRY: Duration = Duration::from_millis(50);
 
 impl Shared {
     /// The binaries that a tenant's blocks have nameless addresses of, or all tenants', those with
@@ -58,10 +64,12 @@ impl Shared {
     ) -> Result<Resymbolized, StoreError> {
         let mut done = Resymbolized::default();
         let mut failed: HashSet<String> = HashSet::new();
-        while !symbolizer.is_cancelled() {
-            // Compaction and retention keep off the block that is written anew, and come in between
-            // two.
-            let _maintenance = lock(&self.maintenance);
+        let is_cancelled = || symbolizer.is_cancelled();
+        while self.next_block(symbolizer, &failed).is_some() {
+            let Some(_maintenance) = self.lock_maintenance(&is_cancelled) else {
+                break;
+            };
+            // It may be part of a larger one by now.
             let Some(block) = self.next_block(symbolizer, &failed) else {
                 break;
             };
@@ -89,12 +97,11 @@ impl Shared {
     ) -> Result<u64, StoreError> {
         let mut failed: HashSet<String> = HashSet::new();
         let mut indexed = 0;
-        while !is_cancelled() {
-            let _maintenance = lock(&self.maintenance);
-            let is_unknown = |block: &Arc<Block>| {
-                block.meta().unsymbolized.is_none() && !failed.contains(block.version())
+        while self.next_unknown(&failed).is_some() {
+            let Some(_maintenance) = self.lock_maintenance(is_cancelled) else {
+                break;
             };
-            let Some(block) = self.find_block(is_unknown) else {
+            let Some(block) = self.next_unknown(&failed) else {
                 break;
             };
             let read = block.locations().and_then(|table| {
@@ -116,6 +123,25 @@ impl Shared {
             }
         }
         Ok(indexed)
+    }
+
+    /// Compaction and retention keep off a block while it is written anew, and come in between two.
+    /// They may take minutes; `None` when it was cancelled before they were done.
+    fn lock_maintenance(&self, is_cancelled: &dyn Fn() -> bool) -> Option<MutexGuard<'_, ()>> {
+        while !is_cancelled() {
+            match self.maintenance.try_lock() {
+                Ok(guard) => return Some(guard),
+                Err(TryLockError::Poisoned(guard)) => return Some(guard.into_inner()),
+                Err(TryLockError::WouldBlock) => thread::park_timeout(LOCK_RETRY),
+            }
+        }
+        None
+    }
+
+    fn next_unknown(&self, failed: &HashSet<String>) -> Option<Arc<Block>> {
+        self.find_block(|block| {
+            block.meta().unsymbolized.is_none() && !failed.contains(block.version())
+        })
     }
 
     fn next_block(
