@@ -275,7 +275,9 @@ impl From<&str> for ReadFault {
 impl From<io::Error> for ReadFault {
     fn from(error: io::Error) -> Self {
         let kind = match error.kind() {
-            io::ErrorKind::NotFound | io::ErrorKind::UnexpectedEof => BlockErrorKind::Damaged,
+            io::ErrorKind::NotFound
+            | io::ErrorKind::UnexpectedEof
+            | io::ErrorKind::InvalidData => BlockErrorKind::Damaged,
             _ => BlockErrorKind::Unreadable,
         };
         Self {

@@ -130,7 +130,7 @@ impl Bucket {
         let client = self.client();
         let folder = self.path(PROBES).map_err(failed("use"))?;
         let listed = self.run(async move { client.list_with_delimiter(Some(&folder)).await });
-        listed.map_err(failed("list"))?;
+        listed.map_err(|error| self.error("list", "", &error))?;
         let content = Bytes::from_static(PROBE_CONTENT);
         let written = self.put(&name, content, PutMode::Overwrite);
         written.map_err(failed("write"))?;
@@ -141,6 +141,14 @@ impl Bucket {
         let client = self.client();
         let removed = self.run(async move { client.delete(&path).await });
         removed.map_err(failed("remove"))
+    }
+
+    /// An object or folder as messages name it.
+    pub(crate) fn place(&self, relative: &str) -> String {
+        match relative {
+            "" => self.name.to_string(),
+            _ => format!("{}/{relative}", self.name),
+        }
     }
 
     /// What went wrong with an object or folder, for people.
@@ -174,6 +182,9 @@ fn failure(reason: &str) -> object_store::Error {
     }
 }
 
+/// How refusals show in errors that have no kind of their own, those of listings.
+const REFUSALS: [&str; 3] = ["401 Unauthorized", "403 Forbidden", "InvalidAccessKeyId"];
+
 /// Whether an answer "not found" is about the bucket, and says nothing about the object.
 pub(crate) fn is_bucket_missing(error: &object_store::Error) -> bool {
     let text = error.to_string();
@@ -187,10 +198,10 @@ pub(crate) fn explain(error: &object_store::Error) -> String {
     let is_refused = matches!(
         error,
         object_store::Error::PermissionDenied { .. } | object_store::Error::Unauthenticated { .. }
-    );
+    ) || REFUSALS.iter().any(|refusal| details.contains(refusal));
     let advice = if is_bucket_missing(error) {
         "the bucket does not exist; create it or correct its name"
-    } else if is_refused || details.contains("InvalidAccessKeyId") {
+    } else if is_refused {
         "the credentials are wrong or lack the right to do this; check them"
     } else if details.contains("error sending request") {
         "it cannot be reached; check the endpoint and the network"

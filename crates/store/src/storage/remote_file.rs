@@ -73,9 +73,8 @@ impl RemoteFile {
     pub(super) fn bytes_at(&self, start: u64, length: usize) -> Result<Bytes> {
         let end = start.checked_add(length as u64);
         let Some(end) = end.filter(|&end| end <= self.length()) else {
-            return Err(self
-                .inner
-                .damage(ErrorKind::UnexpectedEof, "a read goes behind its end"));
+            let what = "a read goes behind its end";
+            return Err(Error::new(ErrorKind::UnexpectedEof, what));
         };
         if length == 0 {
             return Ok(Bytes::new());
@@ -181,13 +180,13 @@ impl Inner {
         for (chunks, (size, content)) in requests.into_iter().zip(answers) {
             if size != bytes {
                 let what = format!("it has {size} bytes, was written with {bytes}");
-                return Err(self.damage(ErrorKind::InvalidData, &what));
+                return Err(Error::new(ErrorKind::InvalidData, what));
             }
             for index in chunks.clone() {
                 let start = (index - chunks.start) * CHUNK_BYTES;
                 let end = content.len().min(start + CHUNK_BYTES);
                 if start >= end {
-                    return Err(self.damage(ErrorKind::InvalidData, "an answer is too short"));
+                    return Err(Error::new(ErrorKind::InvalidData, "an answer is too short"));
                 }
                 let piece = content.slice(start..end);
                 self.keep(index, &piece)?;
@@ -202,7 +201,7 @@ impl Inner {
             Some(false) => {
                 let what =
                     format!("MiB {index} of it does not have the checksum of what was written");
-                return Err(self.damage(ErrorKind::InvalidData, &what));
+                return Err(Error::new(ErrorKind::InvalidData, what));
             }
             Some(true) => self.cache.insert(&self.meta.path, index, piece),
             None => {}
@@ -217,10 +216,6 @@ impl Inner {
         if recent.len() > RECENT_CHUNKS {
             recent.pop_front();
         }
-    }
-
-    fn damage(&self, kind: ErrorKind, what: &str) -> Error {
-        Error::new(kind, format!("{}: {what}", self.meta.path))
     }
 }
 
