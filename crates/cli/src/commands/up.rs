@@ -97,7 +97,8 @@ fn store_exporter(ingest: LocalIngest, runtime: Handle) -> InProcess {
             match error {
                 AppendError::DiskFull { .. }
                 | AppendError::Overloaded { .. }
-                | AppendError::Log { .. } => ExportError::Unavailable { reason },
+                | AppendError::Log { .. }
+                | AppendError::Fenced { .. } => ExportError::Unavailable { reason },
                 _ => ExportError::Rejected { reason },
             }
         })

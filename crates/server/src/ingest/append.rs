@@ -69,6 +69,7 @@ fn append_error(error: &AppendError) -> ApiError {
         AppendError::Overloaded { .. } => (StatusCode::TOO_MANY_REQUESTS, "overloaded"),
         AppendError::DiskFull { .. } => (StatusCode::SERVICE_UNAVAILABLE, "disk_full"),
         AppendError::Log { .. } => (StatusCode::SERVICE_UNAVAILABLE, "log_failed"),
+        AppendError::Fenced { .. } => (StatusCode::SERVICE_UNAVAILABLE, "fenced"),
         AppendError::Closed => (StatusCode::SERVICE_UNAVAILABLE, "ending"),
     };
     if status.is_server_error() {
