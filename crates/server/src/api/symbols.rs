@@ -1,5 +1,7 @@
 //! `/api/v1/symbols`: files that name what was stored as addresses.
 
+use std::sync::Arc;
+
 use axum::body::Body;
 use axum::extract::Path;
 use axum::extract::State;
@@ -115,7 +117,7 @@ async fn receive(
     body: Body,
     name: String,
 ) -> Result<Accepted, ApiError> {
-    let archive = symbolization(app)?.sources.archive.clone();
+    let archive = Arc::clone(&symbolization(app)?.sources.archive);
     check_headers(headers, archive.max_file_bytes())?;
     let now_ms = milliseconds(app.clock.now_ns());
     let (pieces, mut received) = mpsc::channel::<Option<Bytes>>(WAITING_PIECES);

@@ -1,6 +1,5 @@
 //! Where a server finds the names of stored addresses, from the configuration.
 
-use std::path::Path;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -56,7 +55,7 @@ fn debuginfod(settings: &Settings) -> Option<Arc<Debuginfod>> {
         Err(error) => {
             output::note(&format!(
                 "going on without debuginfod: {}: {error}",
-                Path::new(&folder).display()
+                folder.display()
             ));
             None
         }
