@@ -2,6 +2,7 @@
 
 use crate::process::run;
 use crate::process::run_with;
+use crate::test::FULL_BUILD;
 use crate::tidy;
 
 /// `cargo fmt`, with whatever flags are given.
@@ -13,7 +14,8 @@ pub(crate) fn format(flags: &[String]) -> Result<(), String> {
     run(".", "cargo", &arguments)
 }
 
-/// Clippy and rustdoc with warnings as errors, the window's lints, and tidy.
+/// Clippy and rustdoc with warnings as errors, of the default build and of what only the full build
+/// has, the window's lints, and tidy.
 pub(crate) fn lint(_: &[String]) -> Result<(), String> {
     run(
         ".",
@@ -21,6 +23,10 @@ pub(crate) fn lint(_: &[String]) -> Result<(), String> {
         &[
             "clippy",
             "--workspace",
+            "--exclude",
+            "candela-sql",
+            "--features",
+            "candela/failpoints",
             "--all-targets",
             "--quiet",
             "--",
@@ -28,12 +34,19 @@ pub(crate) fn lint(_: &[String]) -> Result<(), String> {
             "warnings",
         ],
     )?;
+    let full = FULL_BUILD.iter().copied();
+    let clippy = ["clippy", "--all-targets", "--quiet"].into_iter();
+    let strict = ["--", "-D", "warnings"].into_iter();
+    let clippy: Vec<&str> = clippy.chain(full).chain(strict).collect();
+    run(".", "cargo", &clippy)?;
     run_with(
         ".",
         "cargo",
         &[
             "doc",
             "--workspace",
+            "--exclude",
+            "candela-sql",
             "--no-deps",
             "--quiet",
             "--document-private-items",

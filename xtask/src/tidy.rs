@@ -24,12 +24,13 @@ const IMPURE_WORDS: [&str; 5] = [
 ];
 
 /// Crates whose root must forbid unsafe code (invariant 9 names the others).
-const SAFE_CRATES: [&str; 8] = [
-    "model", "formats", "unwind", "agent", "store", "query", "server", "cli",
+const SAFE_CRATES: [&str; 9] = [
+    "model", "formats", "unwind", "agent", "store", "query", "sql", "server", "cli",
 ];
 
 /// The arrow family must have one version each (invariant 11).
-const SINGLE_VERSION: [&str; 5] = [
+const SINGLE_VERSION: [&str; 6] = [
+    "arrow",
     "arrow-array",
     "arrow-schema",
     "parquet",
