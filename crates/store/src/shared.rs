@@ -355,13 +355,17 @@ impl Shared {
     pub(crate) fn apply_retention(&self) -> Result<(), StoreError> {
         let _only_one = lock(&self.retention);
         let now_ns = self.options.clock.now_ns();
+        // A bucket has no volume that could be full.
+        let is_here = !self.storage.is_remote();
+        let volume_bytes = is_here.then(|| volume_bytes(&self.data_dir.blocks()));
         let expired = expired_blocks(
             &read(&self.tenants),
             &self.options,
-            volume_bytes(&self.data_dir.blocks()),
+            volume_bytes.flatten(),
             now_ns,
         );
         if !expired.is_empty() {
+            self.log.check_owner()?;
             self.catalog.mark_deleted(&expired, now_ns)?;
             let count = expired.len() as u64;
             self.delete_blocks(expired);

@@ -37,6 +37,14 @@ pub(crate) fn backend(settings: &Settings) -> Result<Backend, CliError> {
     }
 }
 
+/// The most that all blocks may take, bytes. The default is for disks: what is in a bucket goes by
+/// its age, unless somebody says how large it may be.
+pub(crate) fn max_bytes(settings: &Settings) -> Option<u64> {
+    let is_here = settings.text("store.backend") == Some("filesystem");
+    let is_wanted = is_here || settings.is_explicit("store.max_size");
+    is_wanted.then(|| settings.bytes("store.max_size"))
+}
+
 fn secret(settings: &Settings, path: &str) -> Result<Option<Secret>, CliError> {
     let text = itself_or_file(settings, path)?;
     Ok(text.as_deref().map(Secret::new))
@@ -131,6 +139,14 @@ mod tests {
         };
         assert_eq!(found.service_account, None);
         assert!(matches!(backend(&settings(&[])), Ok(Backend::Filesystem)));
+    }
+
+    #[test]
+    fn buckets_are_as_large_as_somebody_says() {
+        assert_eq!(max_bytes(&settings(&[])), Some(50_000_000_000));
+        assert_eq!(max_bytes(&settings(&[("BACKEND", "s3")])), None);
+        let said = settings(&[("BACKEND", "s3"), ("MAX_SIZE", "1TB")]);
+        assert_eq!(max_bytes(&said), Some(1_000_000_000_000));
     }
 
     #[test]

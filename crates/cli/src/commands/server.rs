@@ -12,11 +12,13 @@ use candela_server::Server;
 use candela_server::ServerOptions;
 use candela_server::SqlLimits;
 use candela_server::StatusSource;
+use candela_store::LogPlace;
 use candela_store::Store;
 use candela_store::StoreOptions;
 use candela_store::SyncMode;
 
 use super::symbols::symbol_sources;
+use super::retention_rules::retention_rules;
 use super::tenant_limits::tenant_limits;
 use super::tenant_limits::tenant_overrides;
 use crate::args::GlobalArgs;
@@ -72,8 +74,16 @@ pub(crate) fn block_on<T>(work: impl Future<Output = Result<T, CliError>>) -> Re
 }
 
 pub(crate) fn open_store(settings: &Settings) -> Result<Store, CliError> {
+    let options = store_options(settings)?;
+    Store::open(options).map_err(|error| CliError::failed(error.to_string()))
+}
+
+/// The options of the configuration.
+pub(crate) fn store_options(settings: &Settings) -> Result<StoreOptions, CliError> {
     let data_dir = settings.data_dir(&super::environment());
-    let options = StoreOptions {
+    Ok(StoreOptions {
+        log: log_place(settings)?,
+        min_free_bytes: settings.bytes("store.min_free_space"),
         sync: match settings.text("store.sync") {
             Some("os") => SyncMode::Os,
             _ => SyncMode::Fsync,
@@ -83,14 +93,30 @@ pub(crate) fn open_store(settings: &Settings) -> Result<Store, CliError> {
         backend: super::backend::backend(settings)?,
         remote_cache_bytes: settings.bytes("store.cache_size"),
         max_age: Some(settings.duration("store.retention")),
-        max_bytes: Some(settings.bytes("store.max_size")),
+        ten_minutes_max_age: Some(settings.duration("store.retention_ten_minutes")),
+        hourly_max_age: Some(settings.duration("store.retention_hourly")),
+        retention_rules: retention_rules(settings)?,
+        compaction_cpu_percent: u32::try_from(settings.integer("store.compaction_cpu"))
+            .expect("the key's range is 0 to 100"),
+        max_bytes: super::backend::max_bytes(settings),
         max_volume_percent: Some(
             u8::try_from(settings.integer("store.max_volume_percent"))
                 .expect("the key's range is 1 to 100"),
         ),
         ..StoreOptions::new(data_dir)
-    };
-    Store::open(options).map_err(|error| CliError::failed(error.to_string()))
+    })
+}
+
+fn log_place(settings: &Settings) -> Result<LogPlace, CliError> {
+    let backend = settings.text("store.backend").unwrap_or_default();
+    match settings.text("store.log") {
+        Some("object") if backend == "filesystem" => Err(CliError::usage(
+            "store.log is object and store.backend is filesystem; the log goes to the bucket of \
+             the blocks, so set store.backend to s3 or gcs, or store.log to local",
+        )),
+        Some("object") => Ok(LogPlace::Object),
+        _ => Ok(LogPlace::Local),
+    }
 }
 
 /// The options of the configuration.
@@ -121,6 +147,7 @@ pub(crate) fn server_options(
         tenant_limits: tenant_limits(settings),
         tenant_overrides: tenant_overrides(settings)?,
         sql: sql_limits(settings),
+        query_cache_bytes: settings.bytes("server.query_cache"),
         ..ServerOptions::new(settings.address("server.listen"))
     })
 }
@@ -143,7 +170,8 @@ pub(crate) async fn bind(
         symbols: Some(symbol_sources(settings)?),
         ..server_options(settings, companions)?
     };
-    Server::bind(options, store.clone(), Engine::new(store.clone()))
+    let engine = Engine::with_cache(store.clone(), options.query_cache_bytes);
+    Server::bind(options, store.clone(), engine)
         .await
         .map_err(|error| CliError::failed(error.to_string()))
 }

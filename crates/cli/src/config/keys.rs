@@ -186,6 +186,12 @@ pub(crate) const KEYS: &[Key] = &[
         "most rows of an answer to SQL",
     ),
     key(
+        "server.query_cache",
+        Kind::Size,
+        "32MiB",
+        "most memory of sums of blocks that are kept for later queries; 0 keeps none",
+    ),
+    key(
         "store.backend",
         Kind::Choice(&["filesystem", "s3", "gcs"]),
         "filesystem",
@@ -234,16 +240,40 @@ pub(crate) const KEYS: &[Key] = &[
         "age at which profiles are deleted",
     ),
     key(
+        "store.retention_ten_minutes",
+        Kind::Duration(HOUR, CENTURY),
+        "90d",
+        "age at which sums over ten minutes are deleted",
+    ),
+    key(
+        "store.retention_hourly",
+        Kind::Duration(HOUR, CENTURY),
+        "400d",
+        "age at which sums over an hour are deleted",
+    ),
+    key(
+        "store.retention_rules",
+        Kind::Tables,
+        "",
+        "another age for some: below a name `keep`, and of `selector`, `profile_type`, `tenant` what it is for; the first name that fits counts",
+    ),
+    key(
+        "store.compaction_cpu",
+        Kind::Integer(0, 100),
+        "50",
+        "most of a core, in percent, that merging blocks takes; 0 merges only by `candela store compact`",
+    ),
+    key(
         "store.max_size",
         Kind::Size,
         "50GB",
-        "size of all blocks above which the oldest are deleted",
+        "size of all blocks above which the oldest are deleted; in a bucket only when it is set",
     ),
     key(
         "store.max_volume_percent",
         Kind::Integer(1, 100),
         "20",
-        "share of the volume, in percent, that all blocks may take; the smaller of this and max_size counts",
+        "share of the volume, in percent, that all blocks may take unless they are in a bucket; the smaller of this and max_size counts",
     ),
     key(
         "store.cache_size",
