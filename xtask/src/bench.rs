@@ -4,6 +4,11 @@ use crate::process::run;
 
 /// Runs the benchmark driver, which prints one row a target and writes `bench/results.json`.
 pub(crate) fn bench(arguments: &[String]) -> Result<(), String> {
+    build_and_run(arguments)
+}
+
+/// Builds what is measured and the driver, and runs the driver.
+pub(crate) fn build_and_run(arguments: &[String]) -> Result<(), String> {
     run(
         ".",
         "cargo",
@@ -14,6 +19,8 @@ pub(crate) fn bench(arguments: &[String]) -> Result<(), String> {
             "candela",
             "--package",
             "candela-bench",
+            "--package",
+            "candela-bench-store",
         ],
     )?;
     let mut command = vec![

@@ -1,8 +1,11 @@
 //! Everything CI does, as `cargo xtask` commands.
 
 mod bench;
+mod crash;
+mod fuzz;
 mod lint;
 mod process;
+mod soak;
 mod test;
 mod tidy;
 mod ui;
@@ -16,7 +19,7 @@ type Command = (
     fn(&[String]) -> Result<(), String>,
 );
 
-const COMMANDS: [Command; 6] = [
+const COMMANDS: [Command; 9] = [
     (
         "fmt",
         "format Rust code; --check only reports",
@@ -46,6 +49,21 @@ const COMMANDS: [Command; 6] = [
         "bench",
         "measure design targets; names select rows, --peer PATH runs a peer",
         bench::bench,
+    ),
+    (
+        "crash",
+        "kill -9 under load and at failpoints; --rounds N (200), --seed N",
+        crash::crash,
+    ),
+    (
+        "fuzz",
+        "fuzz led by coverage; names select targets, --seconds N each (60)",
+        fuzz::fuzz,
+    ),
+    (
+        "soak",
+        "the server under load, its memory and latencies; --minutes N (20)",
+        soak::soak,
     ),
 ];
 

@@ -1,4 +1,5 @@
-//! Measures the design targets: `cargo xtask bench [ROW…] [--peer PATH]`.
+//! Measures the design targets: `cargo xtask bench [ROW…] [--peer PATH]`; and
+//! `cargo xtask soak [--minutes N]`.
 //!
 //! Prints a table and writes `bench/results.json`. A row that cannot run here says why; a target
 //! that is missed is printed with its figure, never hidden.
@@ -6,14 +7,18 @@
 #![expect(clippy::print_stdout, reason = "the table is this program's result")]
 
 mod host;
+mod latency;
+mod load;
 mod process;
 mod rows;
+mod soak;
 
 use std::process::ExitCode;
 
 use serde_json::json;
 
 use crate::host::Bench;
+use crate::soak::Soak;
 
 /// One target.
 struct Row {
@@ -41,10 +46,46 @@ const ROWS: &[Row] = &[
         measure: rows::store::size,
     },
     Row {
+        id: "S2",
+        what: "the same for small profiles, after compaction",
+        target: "≤ 3",
+        measure: rows::store::small_profiles,
+    },
+    Row {
         id: "S3",
         what: "merge of 5 M samples to a flame tree",
         target: "≤ 10 ns/sample of one core",
         measure: rows::store::merge,
+    },
+    Row {
+        id: "S4",
+        what: "one service of twenty, same block",
+        target: "≤ 5 ms",
+        measure: rows::store::one_service,
+    },
+    Row {
+        id: "S5",
+        what: "7 days of one service, through rollups",
+        target: "≤ 100 ms",
+        measure: rows::store::week,
+    },
+    Row {
+        id: "S6",
+        what: "the same with ten times the samples",
+        target: "≤ 1.5 times the time",
+        measure: rows::store::ten_times,
+    },
+    Row {
+        id: "I1",
+        what: "push acknowledged, p99 at 200 profiles/s",
+        target: "≤ raw fdatasync p99 + 3 ms",
+        measure: rows::ingest::push,
+    },
+    Row {
+        id: "I3",
+        what: "server memory, 1 000 series, 100 profiles/s, 10 min",
+        target: "≤ 300 MiB, flat",
+        measure: rows::ingest::memory,
     },
     Row {
         id: "A1",
@@ -96,10 +137,16 @@ const ROWS: &[Row] = &[
     },
 ];
 
+/// N2 builds everything anew and takes as long as it says; I3 takes its ten minutes.
+const ONLY_WHEN_ASKED: [&str; 2] = ["N2", "I3"];
+
 fn main() -> ExitCode {
     let mut wanted: Vec<String> = Vec::new();
     let mut peer = None;
-    let mut arguments = std::env::args().skip(1);
+    let mut arguments = std::env::args().skip(1).peekable();
+    if arguments.next_if_eq("soak").is_some() {
+        return soak(&arguments.collect::<Vec<String>>());
+    }
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
             "--peer" => peer = arguments.next(),
@@ -124,9 +171,8 @@ fn main() -> ExitCode {
     let mut results = Vec::new();
     println!("| id | what | target | figure |\n|---|---|---|---|");
     for row in ROWS {
-        // N2 builds everything anew and takes as long as it says: only when asked for.
-        let is_wanted =
-            wanted.iter().any(|id| id == row.id) || (wanted.is_empty() && row.id != "N2");
+        let is_wanted = wanted.iter().any(|id| id == row.id)
+            || (wanted.is_empty() && !ONLY_WHEN_ASKED.contains(&row.id));
         if !is_wanted {
             continue;
         }
@@ -157,4 +203,35 @@ fn main() -> ExitCode {
         return ExitCode::FAILURE;
     }
     ExitCode::SUCCESS
+}
+
+/// `soak [--minutes N]`.
+fn soak(arguments: &[String]) -> ExitCode {
+    let minutes = match arguments {
+        [] => Some(20),
+        [flag, minutes] if flag == "--minutes" => minutes.parse().ok().filter(|&it| it >= 3),
+        _ => None,
+    };
+    let Some(minutes) = minutes else {
+        println!("soak takes --minutes and a number from 3 on");
+        return ExitCode::from(2);
+    };
+    println!("{}", Soak::HEAD);
+    let mut number = 0;
+    let soak = Bench::new(None).and_then(|bench| {
+        Soak::run(&bench, minutes, &mut |minute| {
+            number += 1;
+            println!("{}", minute.line(number));
+        })
+    });
+    match soak {
+        Ok(soak) => {
+            println!("{}", soak.summary());
+            ExitCode::from(u8::from(!soak.is_flat()))
+        }
+        Err(error) => {
+            println!("soak: {error}");
+            ExitCode::FAILURE
+        }
+    }
 }

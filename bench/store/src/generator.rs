@@ -1,6 +1,5 @@
-//! Synthetic profiles with the shape of real ones: twenty services of five pods, a cpu profile
-//! every 15 s, ten thousand stacks a service drawn by Zipf's law, mean depth 21, stacks that share
-//! most of their frames.
+//! Synthetic profiles with the shape of real ones: ten thousand stacks a service drawn by Zipf's
+//! law, mean depth 21, stacks that share most of their frames.
 
 use candela_model::FrameKind;
 use candela_model::FunctionId;
@@ -12,13 +11,21 @@ use candela_model::Profile;
 use candela_model::ProfileSeries;
 use candela_model::Sample;
 
-const SERVICES: usize = 20;
-const PODS: usize = 5;
 const STACKS: usize = 10_000;
 const LOCATIONS: usize = 2_550;
-const DRAWS: usize = 700;
-const INTERVAL_NS: i64 = 15_000_000_000;
 const PERIOD_NS: i64 = 10_000_000;
+
+/// Who is profiled, and how.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shape {
+    pub(crate) services: usize,
+    /// Of each service.
+    pub(crate) pods: usize,
+    /// From one cpu profile of a pod to its next.
+    pub(crate) interval_ns: i64,
+    /// Stacks that are drawn for a profile, those that come twice included.
+    pub(crate) draws: usize,
+}
 
 /// Numbers that are the same in each run (SplitMix64).
 #[derive(Debug)]
@@ -39,10 +46,21 @@ struct Service {
 /// Profiles in the order of their time.
 #[derive(Debug)]
 pub(crate) struct Generator {
+    shape: Shape,
     random: Random,
     services: Vec<Service>,
     start_ns: i64,
     next: usize,
+}
+
+impl Shape {
+    /// That of S1: a profile every 15 s.
+    pub(crate) const FLEET: Self = Self {
+        services: 20,
+        pods: 5,
+        interval_ns: 15_000_000_000,
+        draws: 700,
+    };
 }
 
 impl Random {
@@ -64,12 +82,13 @@ impl Random {
 }
 
 impl Generator {
-    pub(crate) fn new(start_ns: i64) -> Self {
+    pub(crate) fn new(shape: Shape, start_ns: i64) -> Self {
         let mut random = Random(42);
-        let services = (0..SERVICES)
+        let services = (0..shape.services)
             .map(|number| Service::new(number, &mut random))
             .collect();
         Self {
+            shape,
             random,
             services,
             start_ns,
@@ -79,13 +98,19 @@ impl Generator {
 
     /// The next profile: of the next pod, after all pods of the next interval.
     pub(crate) fn profile(&mut self) -> Profile {
-        let round = self.next / (SERVICES * PODS);
-        let place = self.next % (SERVICES * PODS);
+        let Shape {
+            services,
+            pods,
+            interval_ns,
+            draws,
+        } = self.shape;
+        let round = self.next / (services * pods);
+        let place = self.next % (services * pods);
         self.next += 1;
-        let service = &self.services[place / PODS];
-        let pod = format!("{}-7d9c5b6f4-{}", service.name, place % PODS);
+        let service = &self.services[place / pods];
+        let pod = format!("{}-7d9c5b6f4-{}", service.name, place % pods);
         let mut counts = vec![0_i64; STACKS];
-        for _ in 0..DRAWS {
+        for _ in 0..draws {
             let at = self.random.unit();
             let stack = service.cumulated.partition_point(|&upto| upto < at);
             counts[stack.min(STACKS - 1)] += 1;
@@ -101,9 +126,9 @@ impl Generator {
             .expect("five parts");
         let mut series = ProfileSeries::new(labels, profile_type);
         // Pods do not sample in step.
-        let lag_ns = place as i64 * INTERVAL_NS / (SERVICES * PODS) as i64;
-        series.start_ns = self.start_ns + round as i64 * INTERVAL_NS + lag_ns;
-        series.duration_ns = INTERVAL_NS;
+        let lag_ns = place as i64 * interval_ns / (services * pods) as i64;
+        series.start_ns = self.start_ns + round as i64 * interval_ns + lag_ns;
+        series.duration_ns = interval_ns;
         series.period = PERIOD_NS;
         let mapping = mapping(&mut profile, &service.name);
         for (stack, &count) in counts.iter().enumerate().filter(|&(_, &count)| count > 0) {

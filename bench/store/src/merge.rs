@@ -4,7 +4,6 @@ use std::error::Error;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::process::Command;
-use std::time::Duration;
 
 use candela_query::Engine;
 use candela_query::Query;
@@ -13,16 +12,19 @@ use candela_store::Store;
 use candela_store::TimeRange;
 
 use crate::Row;
-use crate::options;
+use crate::fill::options;
+use crate::timing::Cost;
+use crate::timing::best;
 
 const TARGET_NS: f64 = 10.0;
-const REPEATS: usize = 9;
 
 /// Figures of a child, nanoseconds a sample.
 struct Figures {
     sums: f64,
     tree: f64,
     nodes: f64,
+    /// Of one tree.
+    allocations: f64,
 }
 
 pub(crate) fn measure(directory: &Path) -> Result<Row, Box<dyn Error>> {
@@ -49,7 +51,10 @@ pub(crate) fn measure(directory: &Path) -> Result<Row, Box<dyn Error>> {
                 "all cores: sums {:.2} ns, tree {:.2} ns a sample",
                 all.sums, all.tree
             ),
-            format!("{} nodes in the tree", one.nodes),
+            format!(
+                "{} nodes in the tree, {} allocations",
+                one.nodes, one.allocations
+            ),
         ],
     })
 }
@@ -58,14 +63,19 @@ fn run(command: &mut Command, directory: &Path) -> Result<Figures, Box<dyn Error
     let output = command.arg("merge").arg(directory).output()?;
     let text = String::from_utf8(output.stdout)?;
     let numbers: Vec<f64> = text.split_whitespace().flat_map(str::parse).collect();
-    let [sums, tree, nodes] = numbers[..] else {
+    let [sums, tree, nodes, allocations] = numbers[..] else {
         return Err(format!(
             "the child failed: {}",
             String::from_utf8_lossy(&output.stderr)
         )
         .into());
     };
-    Ok(Figures { sums, tree, nodes })
+    Ok(Figures {
+        sums,
+        tree,
+        nodes,
+        allocations,
+    })
 }
 
 /// Prints the best of several runs: other work on the machine only ever adds.
@@ -101,17 +111,8 @@ pub(crate) fn child(directory: &Path) -> Result<(), Box<dyn Error>> {
             Err::<(), Box<dyn Error>>("the tree's total is not that of the samples".into())
         }
     })?;
-    let per_sample = |time: Duration| time.as_nanos() as f64 / rows as f64;
-    println!("{} {} {nodes}", per_sample(scan), per_sample(tree));
+    let per_sample = |cost: Cost| cost.time.as_nanos() as f64 / rows as f64;
+    let (scan_ns, tree_ns) = (per_sample(scan), per_sample(tree));
+    println!("{scan_ns} {tree_ns} {nodes} {}", tree.allocations);
     Ok(())
-}
-
-fn best<E>(mut work: impl FnMut() -> Result<(), E>) -> Result<Duration, E> {
-    let mut best = Duration::MAX;
-    for _ in 0..REPEATS {
-        let start = std::time::Instant::now();
-        work()?;
-        best = best.min(start.elapsed());
-    }
-    Ok(best)
 }

@@ -11,7 +11,7 @@ use parquet::file::reader::FileReader;
 use parquet::file::reader::SerializedFileReader;
 
 use crate::Row;
-use crate::options;
+use crate::fill::options;
 
 /// Targets: samples table, block without and with the readable stacks.
 const TARGETS: [f64; 3] = [1.2, 2.3, 3.2];
@@ -68,7 +68,7 @@ pub(crate) fn measure(directory: &Path) -> Result<Row, Box<dyn Error>> {
 }
 
 /// Compressed bytes by column.
-fn columns(path: &Path) -> Result<BTreeMap<String, u64>, Box<dyn Error>> {
+pub(crate) fn columns(path: &Path) -> Result<BTreeMap<String, u64>, Box<dyn Error>> {
     let reader = SerializedFileReader::new(File::open(path)?)?;
     let mut columns = BTreeMap::new();
     for group in reader.metadata().row_groups() {

@@ -11,12 +11,32 @@ pub(crate) fn size(bench: &Bench) -> Result<Figure, String> {
     run(bench, "S1")
 }
 
+/// S2.
+pub(crate) fn small_profiles(bench: &Bench) -> Result<Figure, String> {
+    run(bench, "S2")
+}
+
 /// S3.
 pub(crate) fn merge(bench: &Bench) -> Result<Figure, String> {
     run(bench, "S3")
 }
 
-/// The program prints one JSON line a row: `{"row", "figure", "met"}`.
+/// S4.
+pub(crate) fn one_service(bench: &Bench) -> Result<Figure, String> {
+    run(bench, "S4")
+}
+
+/// S5.
+pub(crate) fn week(bench: &Bench) -> Result<Figure, String> {
+    run(bench, "S5")
+}
+
+/// S6.
+pub(crate) fn ten_times(bench: &Bench) -> Result<Figure, String> {
+    run(bench, "S6")
+}
+
+/// The program prints one JSON line a row: `{"row", "figure", "met", "details"}`.
 fn run(bench: &Bench, row: &str) -> Result<Figure, String> {
     let program = bench.binary("candela-bench-store")?;
     let folder = bench.folder("store")?;

@@ -21,6 +21,7 @@ use std::time::Instant;
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A `candela` that runs until the value is dropped.
+#[derive(Debug)]
 pub(crate) struct Running {
     child: Child,
     url: String,
@@ -121,6 +122,19 @@ pub(crate) fn get(url: &str) -> (u16, Vec<u8>) {
     )
 }
 
+/// The same; none when the server is gone.
+pub(crate) fn try_get(url: &str) -> Option<(u16, Vec<u8>)> {
+    let agent: ureq::Agent = ureq::Agent::config_builder()
+        .http_status_as_error(false)
+        .timeout_global(Some(PATIENCE))
+        .build()
+        .into();
+    let mut response = agent.get(url).call().ok()?;
+    let status = response.status().as_u16();
+    let body = response.body_mut().read_to_vec().ok()?;
+    Some((status, body))
+}
+
 /// The JSON answer of a GET request that must succeed.
 pub(crate) fn get_json(url: &str) -> serde_json::Value {
     let (status, body) = get(url);
@@ -166,8 +180,18 @@ pub(crate) fn free_port() -> u16 {
 impl Running {
     /// Starts `candela` with these arguments and waits until it says where it is.
     pub(crate) fn start(arguments: &[&str]) -> Self {
+        Self::try_start(arguments, &[])
+            .unwrap_or_else(|messages| panic!("candela {arguments:?} ended: {messages}"))
+    }
+
+    /// The same with environment variables; what it wrote to standard error when it ends before.
+    pub(crate) fn try_start(
+        arguments: &[&str],
+        environment: &[(&str, &str)],
+    ) -> Result<Self, String> {
         let mut child = candela()
             .args(arguments)
+            .envs(environment.iter().copied())
             .env("CANDELA_SERVER__OTLP_GRPC_LISTEN", "127.0.0.1:0")
             .env("CANDELA_SERVER__OTLP_HTTP_LISTEN", "127.0.0.1:0")
             .stderr(Stdio::piped())
@@ -185,18 +209,23 @@ impl Running {
         });
         let url = eventually("candela says where it is", || {
             let text = messages.lock().expect("no panic while locked").clone();
-            let position = text.find("candela is at http://");
-            if position.is_none() && child.try_wait().expect("a child").is_some() {
-                panic!("candela {arguments:?} ended: {text}");
-            }
-            let rest = &text[position? + "candela is at ".len()..];
-            Some(rest.split_whitespace().next()?.to_owned())
-        });
-        Self {
+            let Some(position) = text.find("candela is at http://") else {
+                let has_ended = child.try_wait().expect("a child").is_some();
+                return has_ended.then_some(Err(text));
+            };
+            let rest = &text[position + "candela is at ".len()..];
+            Some(Ok(rest.split_whitespace().next()?.to_owned()))
+        })?;
+        Ok(Self {
             child,
             url,
             messages,
-        }
+        })
+    }
+
+    /// Whether it has ended by itself.
+    pub(crate) fn has_ended(&mut self) -> bool {
+        self.child.try_wait().expect("a child").is_some()
     }
 
     /// `http://127.0.0.1:PORT` and a path.
@@ -263,6 +292,14 @@ impl Drop for Program {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
+}
+
+/// Whether a child of ours has ended and was not waited for yet.
+pub(crate) fn is_zombie(pid: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit(") ")
+        .next()
+        .is_some_and(|rest| rest.starts_with('Z'))
 }
 
 /// Sends a signal by name.

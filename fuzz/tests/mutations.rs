@@ -1,0 +1,87 @@
+//! The short form of fuzzing: so many mutations of the seeds, and every input that ever failed.
+
+use std::fs;
+use std::panic;
+use std::path::Path;
+
+use candela_fuzz::TARGETS;
+use candela_fuzz::Target;
+use candela_fuzz::mutate::Random;
+use candela_fuzz::mutate::mutated;
+
+/// Inputs a target when `CANDELA_FUZZ_INPUTS` does not say otherwise.
+const DEFAULT_INPUTS: u64 = 20_000;
+
+/// Writes an input that fails where it can be looked at, and says how to keep it.
+fn run(target: &Target, input: &[u8], origin: &str) {
+    let result = panic::catch_unwind(|| (target.run)(input));
+    if result.is_err() {
+        let path = std::env::temp_dir().join(format!("candela-fuzz-{}-failure", target.name));
+        fs::write(&path, input).expect("writes");
+        panic!(
+            "target {}, {origin}: the input is in {}; mend the reader and keep the input in \
+             fuzz/regressions/{}",
+            target.name,
+            path.display(),
+            target.name
+        );
+    }
+}
+
+fn survive_mutations(name: &str) {
+    let target = candela_fuzz::target(name).expect("a target");
+    let inputs = std::env::var("CANDELA_FUZZ_INPUTS");
+    let inputs = inputs.map_or(DEFAULT_INPUTS, |text| text.parse().expect("a number"));
+    let seeds = (target.seeds)();
+    for (number, seed) in seeds.iter().enumerate() {
+        run(target, seed, &format!("seed {number}"));
+    }
+    for number in 0..inputs {
+        let input = mutated(&seeds, &mut Random::new(number));
+        run(target, &input, &format!("mutation {number}"));
+    }
+}
+
+/// A test each, so that they run side by side.
+macro_rules! survives_mutations {
+    ($($test:ident $name:literal)*) => {
+        $(
+            #[test]
+            fn $test() {
+                survive_mutations($name);
+            }
+        )*
+
+        #[test]
+        fn every_target_has_its_test() {
+            let tested = [$($name),*];
+            assert!(TARGETS.iter().map(|target| target.name).eq(tested));
+        }
+    };
+}
+
+survives_mutations! {
+    the_log_reader_survives_mutations "log"
+    the_payload_reader_survives_mutations "payload"
+    the_block_reader_survives_mutations "block"
+    the_selector_parser_survives_mutations "selector"
+    the_filter_parser_survives_mutations "filter"
+    the_pprof_reader_survives_mutations "pprof"
+    the_otlp_reader_survives_mutations "otlp"
+    the_folded_reader_survives_mutations "folded"
+}
+
+#[test]
+fn what_failed_once_never_fails_again() {
+    let regressions = Path::new(env!("CARGO_MANIFEST_DIR")).join("regressions");
+    for target in TARGETS {
+        let Ok(entries) = fs::read_dir(regressions.join(target.name)) else {
+            continue;
+        };
+        for entry in entries {
+            let path = entry.expect("an entry").path();
+            let input = fs::read(&path).expect("reads");
+            run(target, &input, &path.display().to_string());
+        }
+    }
+}
