@@ -5,6 +5,7 @@ use std::sync::Arc;
 use candela_store::BlockError;
 use candela_store::Snapshot;
 use candela_store::Store;
+use candela_store::Tier;
 use candela_store::TimeRange;
 
 use crate::budget::Meter;
@@ -67,8 +68,14 @@ impl Engine {
         self.kept.status()
     }
 
-    /// The sources of a range, and a meter that has started to run.
-    pub(crate) fn load(&self, query: &Query, range: TimeRange) -> Result<Loaded, QueryError> {
+    /// The sources of a range, and a meter that has started to run. No sums coarser than `coarsest`
+    /// answer where something finer can.
+    pub(crate) fn load(
+        &self,
+        query: &Query,
+        range: TimeRange,
+        coarsest: Tier,
+    ) -> Result<Loaded, QueryError> {
         check_range(query.range)?;
         let meter = Meter::start(query, self.store.clock());
         meter.check_cancelled()?;
@@ -78,7 +85,12 @@ impl Engine {
             .iter()
             .map(|block| format!("block {}: {}", block.block_id, block.reason))
             .collect();
-        let (sources, failed) = sources(snapshot, &meter)?;
+        let coarsest = if selects_by_sample(query, &snapshot) {
+            Tier::Raw
+        } else {
+            coarsest
+        };
+        let (sources, failed) = sources(snapshot, range, coarsest, &meter)?;
         let mut loaded = Loaded {
             sources,
             meter,
@@ -248,6 +260,18 @@ pub(crate) fn hint_if(
         return Ok(None);
     }
     hint(query, &loaded.sources, &loaded.meter).map(Some)
+}
+
+/// Whether a label that sums keep of series is also one of samples, of which they keep none.
+fn selects_by_sample(query: &Query, snapshot: &Snapshot) -> bool {
+    let mut matchers = query.selector.matchers().iter();
+    matchers.any(|matcher| {
+        let mut blocks = snapshot.blocks.iter();
+        blocks.any(|block| {
+            let mut names = block.meta().sample_labels.iter();
+            names.any(|name| name == matcher.name())
+        })
+    })
 }
 
 fn check_range(range: TimeRange) -> Result<(), QueryError> {

@@ -23,6 +23,7 @@ use crate::sources::SourceData;
 use crate::sums::Amount;
 use crate::sums::StackSums;
 use crate::taken::Taken;
+use crate::tiers::coarsest_tier;
 use crate::trie::Trie;
 
 /// What to say when there are stacks and all are filtered out.
@@ -93,7 +94,7 @@ impl Engine {
     /// # Errors
     /// When the type is ambiguous or unknown, the range is none, or the budget is spent.
     pub fn flame_tree(&self, query: &Query) -> Result<Answer<FlameTree>, QueryError> {
-        let mut loaded = self.load(query, query.range)?;
+        let mut loaded = self.load(query, query.range, coarsest_tier(query, &[]))?;
         let plan = self.plan_of_stacks(query, &mut loaded)?;
         let weights = weights(&plan, plan.aggregation(query));
         let (tree, taken) = match &weights {

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use candela_store::Tier;
+
 use crate::engine::Engine;
 use crate::error::QueryError;
 use crate::plan::Run;
@@ -67,7 +69,7 @@ impl Engine {
                 "{buckets} buckets; ask for 1 to {MAX_BUCKETS}"
             )));
         }
-        let mut loaded = self.load(query, query.range)?;
+        let mut loaded = self.load(query, query.range, Tier::Raw)?;
         let plan = self.plan_of_values(query, &mut loaded)?;
         let steps = SeriesOptions {
             step_ns: options.step_ns,

@@ -66,6 +66,7 @@ mod stack_filter;
 mod step_values;
 mod sums;
 mod taken;
+mod tiers;
 mod trie;
 
 pub use crate::cancellation::CancelOnDrop;

@@ -14,6 +14,7 @@ use candela_model::SampleLabel;
 use candela_model::StackId;
 use candela_model::StackTable;
 use candela_store::LocationTable;
+use candela_store::Tier;
 use hashbrown::HashMap;
 
 use crate::budget::Meter;
@@ -71,7 +72,8 @@ impl Engine {
     /// # Errors
     /// As [`Engine::flame_tree`].
     pub fn profile(&self, query: &Query) -> Result<Answer<Profile>, QueryError> {
-        let mut loaded = self.load(query, query.range)?;
+        // Sums have lost the labels of samples, which belong to a merged profile.
+        let mut loaded = self.load(query, query.range, Tier::Raw)?;
         let plan = self.plan_of_stacks(query, &mut loaded)?;
         let weights = weights(&plan, plan.aggregation(query));
         let mut merge = Merge::default();

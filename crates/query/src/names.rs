@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use candela_model::LabelSetId;
 use candela_model::Labels;
 use candela_model::ProfileType;
+use candela_store::Tier;
 use hashbrown::HashSet;
 
 use crate::budget::Meter;
@@ -31,7 +32,7 @@ impl Engine {
     /// # Errors
     /// When the range is none.
     pub fn types(&self, query: &Query) -> Result<Answer<Vec<ProfileType>>, QueryError> {
-        let loaded = self.load(query, query.range)?;
+        let loaded = self.load(query, query.range, Tier::Raw)?;
         let (sources, meter) = (&loaded.sources, &loaded.meter);
         let types = available_types(sources, query, query.range, meter)?;
         Ok(Answer {
@@ -68,7 +69,7 @@ impl Engine {
         query: &Query,
         label: Option<&str>,
     ) -> Result<Answer<Vec<String>>, QueryError> {
-        let mut loaded = self.load(query, query.range)?;
+        let mut loaded = self.load(query, query.range, Tier::Raw)?;
         let mut names = Names {
             label,
             found: BTreeSet::new(),

@@ -364,6 +364,13 @@ fn event_value(profile_type: &ProfileType, period: i64) -> Option<NonZero<i64>> 
     NonZero::new(period).filter(|period| is_cpu_time && period.get() > 0)
 }
 
+/// Whether a pattern asks for the count that may be derived: it is rounded sample by sample.
+pub(crate) fn is_derived_count(pattern: &str) -> bool {
+    let cpu_time = CPU_TIME.parse().expect("five parts");
+    let found = resolve_profile_type(pattern, &[cpu_time, cpu_samples()]).cloned();
+    found.is_ok_and(|found| found == cpu_samples())
+}
+
 fn cpu_samples() -> ProfileType {
     CPU_SAMPLES.parse().expect("five parts")
 }

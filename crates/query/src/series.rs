@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use candela_model::Labels;
+use candela_store::Tier;
 use hashbrown::HashMap;
 
 use crate::budget::Meter;
@@ -17,6 +18,8 @@ use crate::query::Query;
 use crate::sources::Source;
 use crate::step_values::StepValues;
 use crate::taken::Taken;
+use crate::tiers::coarsest_tier;
+use crate::tiers::tier_of_step;
 
 /// Steps that read well, seconds.
 const NICE_STEPS_S: [i64; 14] = [
@@ -80,7 +83,12 @@ impl Engine {
         query: &Query,
         options: &SeriesOptions,
     ) -> Result<Answer<SeriesTable>, QueryError> {
-        let mut loaded = self.load(query, query.range)?;
+        let names: Vec<&str> = options.group_by.iter().map(String::as_str).collect();
+        let coarsest = match options.step_ns {
+            Some(step_ns) => tier_of_step(coarsest_tier(query, &names), step_ns),
+            None => Tier::Raw,
+        };
+        let mut loaded = self.load(query, query.range, coarsest)?;
         let plan = self.plan_of_values(query, &mut loaded)?;
         let step_ns = step_of(options, &plan)?;
         let mut groups = Groups::default();

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use candela_model::ProfileType;
 use candela_model::SERVICE_NAME_LABEL;
+use candela_store::Tier;
 use candela_store::TimeRange;
 use hashbrown::HashMap;
 use hashbrown::HashSet;
@@ -74,7 +75,7 @@ impl Engine {
             from_ns: previous.from_ns,
             to_ns: query.range.to_ns,
         };
-        let mut loaded = self.load(query, both)?;
+        let mut loaded = self.load(query, both, Tier::Raw)?;
         let (sources, meter) = (&loaded.sources, &loaded.meter);
         let available = available_types(sources, query, both, meter)?;
         let profile_type = resolve_type(&query.profile_type, &available)?;

@@ -12,10 +12,13 @@ use candela_store::HeadView;
 use candela_store::ProfileRow;
 use candela_store::ProfileTable;
 use candela_store::Snapshot;
+use candela_store::Tier;
+use candela_store::TimeRange;
 use hashbrown::HashMap;
 
 use crate::budget::Meter;
 use crate::error::QueryError;
+use crate::tiers::Division;
 
 /// A block or a head with its profiles.
 #[derive(Debug)]
@@ -33,17 +36,25 @@ pub(crate) enum SourceData {
     Head(HeadView),
 }
 
-/// The sources of a snapshot, and the blocks that could not be read.
+/// The sources of a snapshot, and the blocks that could not be read. No sums coarser than
+/// `coarsest` answer where something finer can.
 pub(crate) fn sources(
     snapshot: Snapshot,
+    range: TimeRange,
+    coarsest: Tier,
     meter: &Meter,
 ) -> Result<(Vec<Source>, Vec<BlockError>), QueryError> {
     let mut sources = Vec::new();
     let mut failed = Vec::new();
-    for block in snapshot.blocks {
+    let mut blocks = snapshot.blocks;
+    blocks.extend(snapshot.rollups);
+    let division = Division::new(range, coarsest, &blocks);
+    blocks.retain(|block| division.may_take(block.meta()));
+    for block in blocks {
         meter.check_time()?;
         match block.profiles() {
             Ok(profiles) => {
+                let profiles = division.rows_taken(block.meta(), profiles);
                 meter.allocate(profiles.bytes())?;
                 sources.push(Source {
                     profiles,

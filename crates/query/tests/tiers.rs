@@ -1,0 +1,272 @@
+//! Sums answer in the place of profiles, and nobody sees a difference where they are exact.
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use candela_model::FlameTree;
+use candela_model::FrameKind;
+use candela_model::Labels;
+use candela_model::Location;
+use candela_model::Profile;
+use candela_model::ProfileSeries;
+use candela_model::Sample;
+use candela_query::Engine;
+use candela_query::PointValue;
+use candela_query::Query;
+use candela_query::SeriesOptions;
+use candela_query::SeriesTable;
+use candela_store::ManualClock;
+use candela_store::Store;
+use candela_store::StoreOptions;
+use candela_store::Tier;
+use candela_store::TimeRange;
+use common::CPU;
+use common::NOON_NS;
+use common::block_on;
+
+const MINUTE_NS: i64 = 60_000_000_000;
+const HOUR_NS: i64 = 60 * MINUTE_NS;
+const DAY_NS: i64 = 24 * HOUR_NS;
+const INUSE: &str = "memory:inuse_space:bytes:space:bytes";
+/// Two days and a bit, in steps that no bucket is a multiple of.
+const STEP_NS: i64 = 7 * MINUTE_NS;
+const STEPS: i64 = 450;
+
+fn profile(service: &str, pod: &str, profile_type: &str, step: i64) -> Profile {
+    let mut profile = Profile::default();
+    let mut stack_of = |names: &[&str]| {
+        let symbols = &mut profile.symbols;
+        let locations = names.iter().rev().map(|name| {
+            let function = symbols.intern_function(name, "", "main.c", 1);
+            let place = Location::new(FrameKind::Native, 16);
+            symbols.intern_location(&place, &[(function, 1, 0)])
+        });
+        let locations: Vec<_> = locations.collect();
+        profile.stacks.intern(&locations)
+    };
+    let samples = vec![
+        Sample::new(stack_of(&["main", "work"]), 1000 + step),
+        Sample::new(stack_of(&["main", "work", "deep"]), 1 + step % 3),
+        Sample::new(stack_of(&["main", "idle"]), 500),
+    ];
+    let labels = Labels::from_pairs([("service_name", service), ("pod", pod)]);
+    let mut series = ProfileSeries::new(labels, profile_type.parse().expect("a type"));
+    series.start_ns = NOON_NS + step * STEP_NS;
+    series.duration_ns = 10_000_000_000;
+    series.period = 1;
+    series.samples = samples;
+    profile.series.push(series);
+    profile
+}
+
+/// A store of two days, flushed eight times a day, and nothing merged yet.
+fn store(options: StoreOptions) -> Store {
+    let store = Store::open(options).expect("opens");
+    block_on(async {
+        for step in 0..STEPS {
+            for (service, pod) in [("api", "a"), ("api", "b"), ("web", "a")] {
+                for profile_type in [CPU, INUSE] {
+                    let profile = profile(service, pod, profile_type, step);
+                    store.append("t", profile).await.expect("is stored");
+                }
+            }
+            if step % 25 == 24 {
+                store.flush().await.expect("is flushed");
+            }
+        }
+    });
+    store
+}
+
+fn options(directory: &std::path::Path, clock: &Arc<ManualClock>) -> StoreOptions {
+    StoreOptions {
+        clock: Arc::<ManualClock>::clone(clock),
+        compaction_cpu_percent: 0,
+        ..common::options(directory)
+    }
+}
+
+fn query(selector: &str, profile_type: &str, range: TimeRange) -> Query {
+    Query {
+        range,
+        ..common::query(selector, profile_type)
+    }
+}
+
+/// By path its value.
+fn values(tree: &FlameTree) -> BTreeMap<String, i64> {
+    let mut values = BTreeMap::new();
+    tree.for_each_stack(|frames, value| {
+        let names: Vec<&str> = frames.iter().map(|&id| tree.frames.name(id)).collect();
+        *values.entry(names.join(";")).or_default() += value;
+    });
+    values
+}
+
+/// The values of a tree, the samples that it is made of, and lines.
+type Answers = (BTreeMap<String, i64>, Option<u64>, SeriesTable);
+
+/// Means of states may be rounded the other way: they are added up in another order.
+fn assert_same(after: &[Answers], before: &[Answers]) {
+    assert_eq!(after.len(), before.len());
+    for (after, before) in after.iter().zip(before) {
+        assert_eq!(after.1, before.1);
+        let limit = if before.1.is_none() { 1 } else { 0 };
+        let (keys, wanted) = (after.0.keys(), before.0.keys());
+        assert_eq!(keys.collect::<Vec<_>>(), wanted.collect::<Vec<_>>());
+        for (name, value) in &after.0 {
+            let wanted = before.0[name];
+            assert!((value - wanted).abs() <= limit, "{name}: {value}, {wanted}");
+        }
+        assert_eq!(after.2.series.len(), before.2.series.len());
+        for (line, wanted) in after.2.series.iter().zip(&before.2.series) {
+            assert_eq!(line.labels, wanted.labels);
+            assert_eq!(line.points.len(), wanted.points.len());
+            for (point, wanted) in line.points.iter().zip(&wanted.points) {
+                let is_same = match (point.1, wanted.1) {
+                    (PointValue::Whole(value), PointValue::Whole(wanted)) => {
+                        (value - wanted).abs() <= limit
+                    }
+                    _ => false,
+                };
+                assert!(point.0 == wanted.0 && is_same, "{point:?}, {wanted:?}");
+            }
+        }
+    }
+}
+
+fn ranges() -> Vec<TimeRange> {
+    let end_ns = NOON_NS + STEPS * STEP_NS;
+    let range = |from_ns: i64, to_ns: i64| TimeRange { from_ns, to_ns };
+    vec![
+        TimeRange::ALL,
+        range(NOON_NS, end_ns),
+        range(NOON_NS + 3 * MINUTE_NS + 1, end_ns - 13 * MINUTE_NS),
+        range(NOON_NS + 5 * HOUR_NS, NOON_NS + 29 * HOUR_NS),
+        range(NOON_NS + 5 * HOUR_NS, NOON_NS + 6 * HOUR_NS),
+    ]
+}
+
+#[test]
+fn sums_over_ten_minutes_are_what_profiles_are() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let clock = Arc::new(ManualClock::at(NOON_NS));
+    let store = store(options(directory.path(), &clock));
+    let engine = Engine::new(store.clone());
+    let answers = || {
+        let mut answers = Vec::new();
+        for range in ranges() {
+            for selector in ["{}", r#"{service_name="api"}"#, r#"{pod="a"}"#] {
+                for profile_type in ["cpu", "inuse"] {
+                    let query = query(selector, profile_type, range);
+                    let tree = engine.flame_tree(&query).expect("a tree");
+                    let options = SeriesOptions {
+                        step_ns: Some(HOUR_NS),
+                        group_by: vec!["service_name".to_owned()],
+                    };
+                    let lines = engine.series(&query, &options).expect("lines");
+                    answers.push((values(&tree.value), tree.samples, lines.value));
+                }
+            }
+        }
+        answers
+    };
+    let before = answers();
+    store.compact().expect("merges");
+    assert_same(&answers(), &before);
+    // What came since is not in any sum yet.
+    let late = profile("api", "c", CPU, 3);
+    block_on(store.append("t", late)).expect("is stored");
+    let query = query("{}", "cpu", TimeRange::ALL);
+    let total = |engine: &Engine| {
+        engine
+            .flame_tree(&query)
+            .expect("a tree")
+            .value
+            .root_total()
+    };
+    let grown = total(&engine);
+    let first: i64 = before[0].0.values().sum();
+    assert_eq!(grown, first + 1003 + 1 + 500);
+    block_on(store.flush()).expect("is flushed");
+    assert_eq!(total(&engine), grown);
+    store.compact().expect("merges");
+    assert_eq!(total(&engine), grown);
+}
+
+#[test]
+fn a_long_range_reads_sums_and_few_bytes() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let clock = Arc::new(ManualClock::at(NOON_NS));
+    let store = store(options(directory.path(), &clock));
+    store.compact().expect("merges");
+    let mut query = query(r#"{service_name="api"}"#, "cpu", TimeRange::ALL);
+    let engine = Engine::new(store);
+    let cost = |query: &Query| {
+        let mut least = query.clone();
+        let mut max_bytes = 1 << 10;
+        loop {
+            least.budget.max_bytes = max_bytes;
+            match engine.flame_tree(&least) {
+                Ok(_) => return max_bytes,
+                Err(_) => max_bytes *= 2,
+            }
+        }
+    };
+    let of_sums = cost(&query);
+    query.selector = r#"{service_name="api", pod=~".+"}"#.parse().expect("a selector");
+    let of_profiles = cost(&query);
+    assert!(of_sums < of_profiles, "{of_sums} against {of_profiles}");
+}
+
+#[test]
+fn sums_stay_when_the_profiles_are_gone() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let clock = Arc::new(ManualClock::at(NOON_NS));
+    let day = Duration::from_secs(24 * 3600);
+    let store = store(StoreOptions {
+        max_age: Some(14 * day),
+        ten_minutes_max_age: Some(90 * day),
+        hourly_max_age: Some(400 * day),
+        max_volume_percent: None,
+        ..options(directory.path(), &clock)
+    });
+    store.compact().expect("merges");
+    let engine = Engine::new(store.clone());
+    let short = TimeRange {
+        from_ns: NOON_NS + 20 * HOUR_NS,
+        to_ns: NOON_NS + 22 * HOUR_NS,
+    };
+    let ask = |selector: &str, range: TimeRange| {
+        let answer = engine.flame_tree(&query(selector, "cpu", range));
+        values(&answer.expect("a tree").value)
+    };
+    let all = ask("{}", TimeRange::ALL);
+    let two_hours = ask(r#"{service_name="web"}"#, short);
+    clock.advance(20 * DAY_NS);
+    store.apply_retention().expect("deletes");
+    assert_eq!(store.status().tiers[0].blocks, 0);
+    assert_eq!(ask("{}", TimeRange::ALL), all);
+    assert_eq!(ask(r#"{service_name="web"}"#, short), two_hours);
+    assert_eq!(ask(r#"{pod="a"}"#, short), BTreeMap::new());
+    clock.advance(80 * DAY_NS);
+    store.apply_retention().expect("deletes");
+    let tiers: Vec<(Tier, bool)> = (store.status().tiers.iter())
+        .map(|status| (status.tier, status.blocks > 0))
+        .collect();
+    let expected = [
+        (Tier::Raw, false),
+        (Tier::TenMinutes, false),
+        (Tier::Hourly, true),
+    ];
+    assert_eq!(tiers, expected);
+    let hourly = ask(r#"{service_name="web"}"#, short);
+    assert_eq!(
+        hourly.values().sum::<i64>(),
+        two_hours.values().sum::<i64>(),
+        "{hourly:?}"
+    );
+}
