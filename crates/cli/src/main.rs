@@ -43,6 +43,8 @@ fn run(command_line: &CommandLine) -> Result<ExitCode, CliError> {
         Command::Query(command) => commands::query::run(global, command),
         #[cfg(feature = "server")]
         Command::Symbols(command) => commands::symbols::run(global, command),
+        #[cfg(feature = "server")]
+        Command::Store(command) => commands::store::run(global, command),
         Command::Doctor { json } => commands::doctor::run(global, *json),
         Command::Config(command) => commands::config::run(global, *command),
         Command::Formats { json } => commands::about::formats(*json),

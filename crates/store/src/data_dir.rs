@@ -16,11 +16,11 @@ use crate::failpoint::failpoint;
 /// The longest tenant name, bytes, as in Pyroscope.
 const MAX_TENANT_BYTES: usize = 150;
 
-/// A directory that this process alone uses.
+/// A directory that this process alone uses, or looks at without a lock.
 #[derive(Debug)]
 pub(crate) struct DataDir {
     root: PathBuf,
-    lock: File,
+    lock: Option<File>,
 }
 
 impl DataDir {
@@ -54,8 +54,16 @@ impl DataDir {
             .map_err(StoreError::io("write", &path))?;
         Ok(Self {
             root: root.to_owned(),
-            lock,
+            lock: Some(lock),
         })
+    }
+
+    /// To read what another process may be writing.
+    pub(crate) fn without_lock(root: &Path) -> Self {
+        Self {
+            root: root.to_owned(),
+            lock: None,
+        }
     }
 
     pub(crate) fn log(&self) -> PathBuf {
@@ -80,7 +88,8 @@ impl Drop for DataDir {
     fn drop(&mut self) {
         // Closing would do, were it not for a child that is being started just now: it shares the
         // lock until it runs its program.
-        if let Err(error) = self.lock.unlock() {
+        let unlocked = self.lock.as_ref().map(File::unlock);
+        if let Some(Err(error)) = unlocked {
             tracing::warn!(directory = %self.root.display(), %error, "cannot unlock");
         }
     }

@@ -37,6 +37,7 @@
 
 mod block;
 mod catalog;
+mod check;
 mod clock;
 mod codec;
 mod compact;
@@ -81,6 +82,10 @@ pub use crate::block::StackTree;
 pub use crate::block::Table;
 pub use crate::block::Tier;
 pub use crate::block::UnsymbolizedMeta;
+pub use crate::check::BlockCheck;
+pub use crate::check::RebuiltCatalog;
+pub use crate::check::rebuild_catalog;
+pub use crate::check::verify_blocks;
 pub use crate::clock::Clock;
 pub use crate::clock::ManualClock;
 pub use crate::clock::SystemClock;

@@ -288,7 +288,9 @@ fn newer_blocks_and_catalogs_are_refused() {
     drop(with_two_blocks(directory.path()));
     let catalog = directory.path().join("catalog.sqlite");
     let connection = rusqlite::Connection::open(&catalog).expect("opens");
-    let change = "UPDATE blocks SET manifest = replace(manifest, '\"schema_version\":1', '\"schema_version\":7')";
+    // Its own checksum it would have right.
+    let change = r#"UPDATE blocks SET manifest = replace(replace(manifest, '"checksum"', '"was"'),
+        '"schema_version":1', '"schema_version":7')"#;
     assert_eq!(connection.execute(change, []).expect("changes"), 2);
     let error = Store::open(options(directory.path())).expect_err("a newer block");
     assert!(
@@ -367,14 +369,17 @@ fn a_full_disk_refuses_and_queries_go_on() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let volume = directory.path();
     let mounted = Command::new("mount")
-        .args(["-t", "tmpfs", "-o", "size=4m", "tmpfs"])
+        .args(["-t", "tmpfs", "-o", "size=100m", "tmpfs"])
         .arg(volume)
         .status();
     if !mounted.is_ok_and(|status| status.success()) {
         eprintln_skip("mounting a small tmpfs needs root");
         return;
     }
-    let result = std::panic::catch_unwind(|| full_disk(volume));
+    let result = std::panic::catch_unwind(|| {
+        early_refusal(volume);
+        full_disk(volume);
+    });
     let unmounted = Command::new("umount").arg("-l").arg(volume).status();
     assert!(unmounted.is_ok_and(|status| status.success()));
     if let Err(panic) = result {
@@ -387,14 +392,63 @@ fn eprintln_skip(reason: &str) {
     eprintln!("skipped: {reason}");
 }
 
+/// Fills the volume up to so many bytes.
+fn leave_free(volume: &Path, bytes: u64) {
+    let found = rustix::fs::statvfs(volume).expect("a volume");
+    let free = found.f_bavail * found.f_frsize;
+    let ballast = fs::File::create(volume.join("ballast")).expect("makes");
+    let room = free.saturating_sub(bytes);
+    rustix::fs::fallocate(&ballast, rustix::fs::FallocateFlags::empty(), 0, room).expect("fills");
+}
+
+/// While there is room for what was taken, nothing more is taken.
+fn early_refusal(volume: &Path) {
+    let store = Store::open(options(volume)).expect("opens");
+    block_on(async {
+        store.append("t", profile(1)).await.expect("there is room");
+        leave_free(volume, 3 << 20);
+        let error = store.append("t", profile(2)).await.expect_err("a reserve");
+        let AppendError::DiskFull {
+            free_bytes,
+            needed_bytes,
+            ..
+        } = error
+        else {
+            panic!("{error}");
+        };
+        assert!(free_bytes <= 3 << 20, "{free_bytes}");
+        // A twentieth of the volume: less than the 256 MiB of larger ones.
+        assert_eq!(needed_bytes, 5 << 20);
+        let message = error.to_string();
+        assert!(message.contains("store.min_free_space"), "{message}");
+        store.flush().await.expect("the reserve is for this");
+        assert_eq!(totals(&store, "t"), [1], "queries go on");
+        fs::remove_file(volume.join("ballast")).expect("removes");
+        store
+            .append("t", profile(3))
+            .await
+            .expect("there is room again");
+        assert_eq!(totals(&store, "t"), [1, 3]);
+    });
+    drop(store);
+    fs::remove_dir_all(volume.join("blocks")).expect("removes");
+    fs::remove_dir_all(volume.join("wal")).expect("removes");
+    fs::remove_file(volume.join("catalog.sqlite")).expect("removes");
+}
+
+/// A volume that fills up in between.
 fn full_disk(volume: &Path) {
+    let options = |volume: &Path| StoreOptions {
+        min_free_bytes: 0,
+        ..options(volume)
+    };
     let store = Store::open(options(volume)).expect("opens");
     block_on(async {
         store.append("t", profile(1)).await.expect("there is room");
         store.flush().await.expect("there is room");
         store.append("t", profile(2)).await.expect("there is room");
         let ballast = volume.join("ballast");
-        let _ = fs::write(&ballast, vec![1_u8; 8 << 20]);
+        leave_free(volume, 0);
         store.flush().await.expect_err("no room for a block");
         let status = store.status();
         assert_eq!(status.failed_flushes, 1);

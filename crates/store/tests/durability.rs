@@ -249,6 +249,8 @@ fn a_newer_log_is_refused() {
     let path = segments(directory.path()).remove(0);
     let mut content = fs::read(&path).expect("the segment");
     content[8] = 9;
+    let checksum = crc32c::crc32c(&content[..28]);
+    content[28..32].copy_from_slice(&checksum.to_le_bytes());
     fs::write(&path, content).expect("writes");
     let error = Store::open(options(directory.path())).expect_err("a newer log");
     assert!(

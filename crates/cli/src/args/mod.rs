@@ -6,6 +6,8 @@ pub(crate) mod query;
 pub(crate) mod record;
 pub(crate) mod serve;
 #[cfg(feature = "server")]
+pub(crate) mod store;
+#[cfg(feature = "server")]
 pub(crate) mod symbols;
 
 use std::path::PathBuf;
@@ -98,6 +100,10 @@ pub(crate) enum Command {
     #[cfg(feature = "server")]
     #[command(subcommand)]
     Symbols(symbols::SymbolsCommand),
+    /// Check and repair what a server keeps
+    #[cfg(feature = "server")]
+    #[command(subcommand)]
+    Store(store::StoreCommand),
     /// Say what works on this host, what does not, and how to fix it
     Doctor {
         /// Print JSON

@@ -20,8 +20,11 @@ pub(crate) mod self_profile;
 pub(crate) mod server;
 pub(crate) mod signals;
 #[cfg(feature = "server")]
+pub(crate) mod store;
+#[cfg(feature = "server")]
 pub(crate) mod symbols;
 #[cfg(feature = "server")]
+mod retention_rules;
 mod tenant_limits;
 #[cfg(all(feature = "agent", feature = "server"))]
 pub(crate) mod up;

@@ -58,6 +58,7 @@ pub(crate) use sample_source::SampleSource;
 pub(crate) use sample_source::SourceSample;
 pub use samples::SampleChunk;
 pub use samples::SampleColumns;
+pub(crate) use samples::verify_file;
 pub use schema::SCHEMA_VERSION;
 pub use schema::Table;
 pub(crate) use service_tree::StackEnd;

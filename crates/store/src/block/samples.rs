@@ -24,7 +24,9 @@ use super::decode::decode_dictionary;
 use super::decode::decode_page;
 use super::manifest::FileMeta;
 use super::schema::Table;
+use crate::error::BlockErrorKind;
 use crate::error::ReadFault;
+use crate::storage::BlockStorage;
 use crate::storage::StoredFile;
 
 /// Rows of a batch that has all columns.
@@ -327,6 +329,22 @@ fn column_positions(columns: SampleColumns) -> Vec<usize> {
     }
     let positions = names.into_iter().map(|name| Table::Samples.position(name));
     positions.collect()
+}
+
+/// Reads a file as it is stored and compares it with what its block says of it.
+pub(crate) fn verify_file(storage: &dyn BlockStorage, meta: &FileMeta) -> Result<(), ReadFault> {
+    if !storage.is_remote() {
+        return verify(&mut storage.open(meta)?.reader(), meta);
+    }
+    // What was kept of an earlier read says nothing about the bucket.
+    storage.size(&meta.path)?;
+    let contents = storage.read_all(&[&meta.path]);
+    let contents = contents.map_err(|error| ReadFault {
+        kind: BlockErrorKind::Unreadable,
+        reason: error.to_string(),
+    })?;
+    let content = contents.first().map_or(&[][..], |content| content);
+    verify(&mut &*content, meta)
 }
 
 /// Compares a file with what its block says of it.

@@ -67,6 +67,9 @@ pub(crate) trait Catalog: Debug + Send + Sync {
     /// there any more.
     fn revise(&self, block: &BlockMeta) -> Result<bool, StoreError>;
 
+    /// Leaves nothing of what was forgotten in files.
+    fn scrub(&self) -> Result<(), StoreError>;
+
     /// Forgets blocks whose files are gone.
     fn forget(&self, block_ids: &[String]) -> Result<(), StoreError>;
 }

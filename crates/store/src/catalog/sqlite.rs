@@ -50,7 +50,7 @@ impl SqliteCatalog {
         // it), but a deleted log without its checkpoint would: every commit is synced.
         connection
             .execute_batch(
-                "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;",
+                "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA secure_delete = ON;",
             )
             .map_err(context)?;
         migrate(&mut connection, version).map_err(context)?;
@@ -59,6 +59,14 @@ impl SqliteCatalog {
             path: path.to_owned(),
             connection: Mutex::new(connection),
         })
+    }
+
+    /// Has everything in the one file.
+    pub(crate) fn close(self) -> Result<(), StoreError> {
+        let connection = self.connection.into_inner();
+        let connection = connection.unwrap_or_else(std::sync::PoisonError::into_inner);
+        let closed = connection.close();
+        closed.map_err(|(_, source)| StoreError::catalog(&self.path, source))
     }
 
     fn with<T>(
@@ -213,6 +221,13 @@ impl Catalog for SqliteCatalog {
                 params![block.block_id, manifest, block.bytes.cast_signed()],
             )?;
             Ok(rows == 1)
+        })
+    }
+
+    fn scrub(&self) -> Result<(), StoreError> {
+        // What is deleted is overwritten (`secure_delete`); the write-ahead log still has it.
+        self.with(|connection| {
+            connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
         })
     }
 

@@ -29,6 +29,8 @@ use crate::space::SpaceReserve;
 pub(crate) struct LocalLog {
     directory: PathBuf,
     writer_id: u64,
+    /// Whether any segment says that it is of this log.
+    is_id_of_segments: bool,
     settings: LocalSettings,
     counters: Arc<LogCounters>,
 }
@@ -49,10 +51,11 @@ impl LocalLog {
         settings: LocalSettings,
         new_id: impl FnOnce() -> u64,
     ) -> Result<Self, StoreError> {
-        let writer_id = writer_id_of_log(directory)?.unwrap_or_else(new_id);
+        let found = writer_id_of_log(directory)?;
         Ok(Self {
             directory: directory.to_owned(),
-            writer_id,
+            writer_id: found.unwrap_or_else(new_id),
+            is_id_of_segments: found.is_some(),
             settings,
             counters: Arc::default(),
         })
@@ -106,6 +109,10 @@ impl SegmentPlace for LocalLog {
     fn read(&self, name: &SegmentName) -> Result<Bytes, StoreError> {
         let content = std::fs::read(&name.path).map_err(StoreError::io("read", &name.path))?;
         Ok(content.into())
+    }
+
+    fn is_id_known(&self) -> bool {
+        self.is_id_of_segments
     }
 
     fn has_whole_segments_only(&self) -> bool {

@@ -25,6 +25,7 @@ use super::object_tail::Tail;
 use super::replay::SegmentName;
 use super::replay::SegmentPlace;
 use super::replay::replay_segments;
+use super::segment::HEADER_BYTES;
 use super::segment::ParsedHeader;
 use crate::clock::Clock;
 use crate::error::StoreError;
@@ -36,9 +37,9 @@ use crate::sync::lock;
 #[derive(Debug)]
 pub(crate) struct ObjectLog {
     writer_id: u64,
-    segments: ObjectSegments,
+    pub(super) segments: ObjectSegments,
     settings: ObjectSettings,
-    tail: Arc<Mutex<Tail>>,
+    pub(super) tail: Arc<Mutex<Tail>>,
     counters: Arc<LogCounters>,
 }
 
@@ -88,7 +89,10 @@ impl DurableLog for ObjectLog {
     }
 
     fn first_sequence(&self) -> Result<Option<Sequence>, StoreError> {
-        for FoundSegment { name, .. } in self.segments.list()? {
+        for FoundSegment { name, bytes } in self.segments.list()? {
+            if bytes < HEADER_BYTES as u64 {
+                continue;
+            }
             if let ParsedHeader::Sound(header) = self.segments.read_header(&name)? {
                 return Ok(Some(header.first_sequence));
             }
@@ -156,6 +160,11 @@ impl SegmentPlace for ReplayedSegments<'_> {
 
     fn read(&self, name: &SegmentName) -> Result<Bytes, StoreError> {
         self.segments.read(name)
+    }
+
+    /// Their folder has its name.
+    fn is_id_known(&self) -> bool {
+        true
     }
 
     fn has_whole_segments_only(&self) -> bool {

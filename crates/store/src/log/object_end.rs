@@ -124,3 +124,112 @@ impl LogEnd for ObjectEnd {
 
     fn close(&mut self) {}
 }
+
+#[cfg(test)]
+mod tests {
+    use object_store::memory::InMemory;
+    use object_store::path::Path;
+
+    use super::*;
+    use crate::clock::ManualClock;
+    use crate::log::DurableLog;
+    use crate::log::ObjectLog;
+    use crate::log::encode_record;
+    use crate::storage::Bucket;
+    use crate::storage::ObjectLocation;
+
+    const SECOND_NS: i64 = 1_000_000_000;
+
+    fn settings(clock: &Arc<ManualClock>, process_id: u64) -> ObjectSettings {
+        ObjectSettings {
+            segment_interval: Duration::from_secs(1),
+            retry_pause: Duration::ZERO,
+            clock: Arc::<ManualClock>::clone(clock),
+            process_id,
+        }
+    }
+
+    fn bucket() -> Bucket {
+        let location = ObjectLocation {
+            store: Arc::new(InMemory::new()),
+            prefix: Path::from("prod"),
+        };
+        Bucket::new(location, "memory").expect("threads")
+    }
+
+    fn end_of(log: &ObjectLog, settings: ObjectSettings) -> ObjectEnd {
+        let replayed = log.replay(1, &mut |_, _| Ok(())).expect("reads");
+        lock(&log.tail).next_sequence = replayed.next_sequence;
+        let (segments, tail) = (log.segments.clone(), Arc::clone(&log.tail));
+        ObjectEnd::new(log.writer_id(), segments, settings, tail, Arc::default())
+    }
+
+    fn record(value: u8) -> Vec<u8> {
+        encode_record("t", 0, value.into(), &[value]).expect("compresses")
+    }
+
+    #[test]
+    fn a_refused_segment_that_arrives_late_is_stepped_over() {
+        let clock = Arc::new(ManualClock::at(0));
+        let (bucket, settings) = (bucket(), settings(&clock, 1));
+        let log = ObjectLog::open(&bucket, 7, 0, settings.clone()).expect("claims");
+        let mut end = end_of(&log, settings);
+        assert_eq!(end.append(&[&record(1)]), Ok(2), "behind the claim");
+        // Two records that the bucket took after we had given up on it.
+        let late = end.segment(3, &[&record(2), &record(3)]);
+        lock(&log.tail).refused(&late, 2);
+        let name = ObjectSegments::name(3);
+        log.segments.put_new(&name, late).expect("writes");
+        log.check_owner().expect("it is ours");
+        assert_eq!(end.append(&[&record(4)]), Ok(5));
+        let mut found = Vec::new();
+        let replayed = log.replay(2, &mut |sequence, record| {
+            found.push((sequence, record.key));
+            Ok(())
+        });
+        assert_eq!(replayed.expect("reads").damaged_records, 0);
+        assert_eq!(found, [(2, 1), (3, 2), (4, 3), (5, 4)]);
+    }
+
+    #[test]
+    fn who_claims_later_fences_who_claimed_before() {
+        let clock = Arc::new(ManualClock::at(0));
+        let bucket = bucket();
+        let open = |process_id| {
+            let settings = settings(&clock, process_id);
+            let log = ObjectLog::open(&bucket, 7, 0, settings.clone()).expect("claims");
+            let end = end_of(&log, settings);
+            (log, end)
+        };
+        let (first, mut first_end) = open(1);
+        let (second, mut second_end) = open(2);
+        first.check_owner().expect_err("the second one has it");
+        let fenced = first_end.append(&[&record(1)]);
+        assert!(
+            matches!(fenced, Err(LogFailure::Fenced { .. })),
+            "{fenced:?}"
+        );
+        assert_eq!(
+            second_end.append(&[&record(2)]),
+            Ok(3),
+            "behind both claims"
+        );
+        first.remove_before(u64::MAX).expect_err("it is not ours");
+        second.remove_before(3).expect("it is ours");
+        assert_eq!(first.first_sequence().expect("reads"), Some(3));
+    }
+
+    #[test]
+    fn under_load_a_segment_begins_each_second() {
+        let clock = Arc::new(ManualClock::at(0));
+        let settings = settings(&clock, 1);
+        let log = ObjectLog::open(&bucket(), 7, 0, settings.clone()).expect("claims");
+        let mut end = end_of(&log, settings);
+        assert_eq!(end.patience(0).linger, Duration::ZERO, "the first one");
+        end.append(&[&record(1)]).expect("writes");
+        clock.advance(SECOND_NS / 4);
+        assert_eq!(end.patience(1).linger, Duration::from_millis(750));
+        clock.advance(SECOND_NS);
+        assert_eq!(end.patience(1).linger, Duration::ZERO);
+    }
+}

@@ -61,6 +61,10 @@ pub(super) trait SegmentPlace {
 
     fn read(&self, name: &SegmentName) -> Result<Bytes, StoreError>;
 
+    /// Whether it is known which log this is although a segment's header cannot be read. If not,
+    /// it is not known either what of it is in blocks.
+    fn is_id_known(&self) -> bool;
+
     /// Whether a crash leaves a segment as a whole or not at all.
     fn has_whole_segments_only(&self) -> bool;
 
@@ -90,19 +94,24 @@ pub(super) fn replay_segments(
         let path = &segment.path;
         let successor = segments.get(position + 1).map(|next| next.first_sequence);
         let bytes = place.read(segment)?;
-        let header = match SegmentHeader::parse(&bytes) {
-            ParsedHeader::Sound(header) => header,
-            ParsedHeader::Newer(version) => {
-                return Err(newer(path, version));
-            }
-            ParsedHeader::Broken => {
-                set_aside(place, segment, &bytes, &mut found)?;
-                continue;
-            }
-        };
+        let header = SegmentHeader::parse(&bytes);
+        if let ParsedHeader::Newer(version) = header {
+            return Err(newer(path, version));
+        }
         let scan = Scan::of(&bytes).map_err(|version| newer(path, version))?;
-        let mut expected = header.first_sequence.max(from);
-        for (sequence, record) in scan.numbered(header.first_sequence, successor) {
+        let is_usable = place.is_id_known() && !scan.records.is_empty();
+        if header == ParsedHeader::Broken && !is_usable {
+            set_aside(place, segment, &bytes, &mut found)?;
+            continue;
+        }
+        // What a damaged header said, the name says too.
+        let first_sequence = match header {
+            ParsedHeader::Sound(header) => header.first_sequence,
+            _ => segment.first_sequence,
+        };
+        let damaged_before = found.damaged_records;
+        let mut expected = first_sequence.max(from);
+        for (sequence, record) in scan.numbered(first_sequence, successor) {
             // A batch that could neither be synced nor cut back was refused: the next segment
             // starts with its sequence, and what is left of it does not count.
             if successor.is_some_and(|end| sequence >= end) {
@@ -139,6 +148,11 @@ pub(super) fn replay_segments(
         };
         found.bytes += length as u64;
         found.next_sequence = found.next_sequence.max(expected);
+        let records = found.damaged_records - damaged_before;
+        if records > 0 {
+            let path = path.display();
+            tracing::error!(%path, records, "records of the log are damaged; the others are read");
+        }
     }
     Ok(found)
 }
@@ -174,6 +188,11 @@ impl<'a> Scan<'a> {
             end: HEADER_BYTES,
             ..Scan::default()
         };
+        if bytes.len() < HEADER_BYTES {
+            scan.end = bytes.len();
+            scan.is_torn = !bytes.is_empty();
+            return Ok(scan);
+        }
         let last = bytes.iter().rposition(|&byte| byte != 0);
         let written = last.map_or(0, |last| last + 1);
         let mut number = 0;

@@ -59,14 +59,15 @@ impl SegmentHeader {
             value.copy_from_slice(&header[from..from + 8]);
             u64::from_le_bytes(value)
         };
-        let version = number(8) as u32;
-        // The magic alone decides before the version: a later version may have another header.
-        if header[..8] == MAGIC && version > LOG_VERSION {
-            return ParsedHeader::Newer(version);
-        }
+        // Later versions keep their checksum here too, or a flipped bit would make any segment one of
+        // a later version.
         let checksum = crc32c::crc32c(&header[..HEADER_BYTES - 4]);
         if header[..8] != MAGIC || header[HEADER_BYTES - 4..] != checksum.to_le_bytes() {
             return ParsedHeader::Broken;
+        }
+        let version = number(8) as u32;
+        if version > LOG_VERSION {
+            return ParsedHeader::Newer(version);
         }
         ParsedHeader::Sound(Self {
             writer_id: number(12),

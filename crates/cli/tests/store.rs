@@ -1,0 +1,201 @@
+//! `candela store`: damaged files are named, a catalog is made again.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+
+mod support;
+
+use std::fs;
+use std::path::Path;
+use std::path::PathBuf;
+use std::process::Command;
+
+use serde_json::Value;
+use support::Running;
+
+fn start(data_dir: &str) -> Running {
+    Running::start(&["server", "--listen", "127.0.0.1:0", "--data-dir", data_dir])
+}
+
+/// A directory with two blocks.
+fn fill(data_dir: &str) {
+    for (service, stacks) in [("a", "main;read 3\n"), ("b", "main;write 70\n")] {
+        let running = start(data_dir);
+        let url = running.url(&format!("/api/v1/ingest?service={service}"));
+        assert_eq!(support::try_post(&url, stacks.as_bytes()).unwrap().0, 200);
+        assert_eq!(running.terminate(), Some(0), "writes a block");
+    }
+}
+
+fn total_of(running: &Running) -> i64 {
+    let top = support::get_json(&running.url("/api/v1/top?type=samples"));
+    top["total"].as_i64().unwrap()
+}
+
+fn total(data_dir: &str) -> i64 {
+    let running = start(data_dir);
+    let total = total_of(&running);
+    assert_eq!(running.terminate(), Some(0));
+    total
+}
+
+fn files_below(folder: &Path, extension: &str) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(files_below(&path, extension));
+        } else if path.extension().is_some_and(|it| it == extension) {
+            found.push(path);
+        }
+    }
+    found.sort();
+    found
+}
+
+#[test]
+fn verify_names_the_damaged_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let data_dir = folder.path().to_str().unwrap();
+    fill(data_dir);
+    let verify = ["store", "verify", "--data-dir", data_dir];
+    let output = support::run(&verify);
+    assert_eq!(output.status.code(), Some(0), "{}", support::stderr(&output));
+    let text = support::stdout(&output);
+    assert!(text.starts_with("2 blocks, 10 files, "), "{text}");
+    assert!(text.trim_end().ends_with(": 0 damaged"), "{text}");
+
+    let tables = folder.path().join("blocks/v1");
+    let damaged = files_below(&tables.join("locations"), "parquet").remove(0);
+    let mut content = fs::read(&damaged).unwrap();
+    let middle = content.len() / 2;
+    content[middle] ^= 1;
+    fs::write(&damaged, content).unwrap();
+    // A server that runs is no reason not to look.
+    let running = start(data_dir);
+    let output = support::run(&verify);
+    assert_eq!(output.status.code(), Some(1));
+    let name = damaged.strip_prefix(&tables).unwrap().to_str().unwrap();
+    assert!(support::stdout(&output).contains(name), "{}", support::stdout(&output));
+    assert!(support::stderr(&output).contains("1 of 2 blocks"), "{}", support::stderr(&output));
+    assert_eq!(running.terminate(), Some(0));
+
+    fs::remove_file(&damaged).unwrap();
+    let output = support::run(&[&verify[..], &["--json"]].concat());
+    assert_eq!(output.status.code(), Some(1));
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(report["schema"], "candela/store-verify/v1");
+    assert_eq!(report["blocks"], 2);
+    let fault = report["damaged"][0]["faults"][0].as_str().unwrap();
+    assert!(fault.contains(name), "{fault}");
+}
+
+#[test]
+fn a_catalog_is_made_again_from_the_blocks() {
+    let folder = tempfile::tempdir().unwrap();
+    let data_dir = folder.path().to_str().unwrap();
+    fill(data_dir);
+    assert_eq!(total(data_dir), 73);
+    let catalog = folder.path().join("catalog.sqlite");
+    fs::write(&catalog, "no database at all, and more than a hundred bytes of it ".repeat(9)).unwrap();
+    let arguments = ["server", "--listen", "127.0.0.1:0", "--data-dir", data_dir];
+    let output = support::run(&arguments);
+    assert_eq!(output.status.code(), Some(1));
+    let message = support::stderr(&output);
+    assert!(message.contains("catalog.sqlite is damaged"), "{message}");
+    assert!(message.contains("candela store rebuild-catalog"), "{message}");
+
+    let rebuild = ["store", "rebuild-catalog", "--data-dir", data_dir];
+    let output = support::run(&rebuild);
+    assert_eq!(output.status.code(), Some(0), "{}", support::stderr(&output));
+    let text = support::stdout(&output);
+    assert!(text.starts_with("2 blocks of 1 tenants, 2 samples, "), "{text}");
+    assert!(folder.path().join("catalog.sqlite.old").is_file());
+    assert_eq!(total(data_dir), 73);
+
+    let running = start(data_dir);
+    let output = support::run(&rebuild);
+    assert_eq!(output.status.code(), Some(1));
+    let message = support::stderr(&output);
+    assert!(message.contains("in use by another server"), "{message}");
+    assert_eq!(running.terminate(), Some(0));
+
+    let manifest = files_below(&folder.path().join("blocks/v1/_blocks"), "json").remove(0);
+    let content = fs::read_to_string(&manifest).unwrap();
+    fs::write(&manifest, content.replacen("\"rows\": 1", "\"rows\": 7", 1)).unwrap();
+    let output = support::run(&[&rebuild[..], &["--json"]].concat());
+    assert_eq!(output.status.code(), Some(1));
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(report["blocks"], 1);
+    let reason = report["damaged"][0]["reason"].as_str().unwrap();
+    assert!(reason.contains("checksum"), "{reason}");
+    let message = support::stderr(&output);
+    assert!(message.contains("restore the manifests"), "{message}");
+}
+
+/// A volume of its own, until it is dropped.
+struct Volume(PathBuf);
+
+impl Volume {
+    /// `None` where only root may mount.
+    fn mount(path: &Path) -> Option<Self> {
+        let mut mount = Command::new("mount");
+        let mounted = mount.args(["-t", "tmpfs", "-o", "size=200m", "tmpfs"]).arg(path).status();
+        if !mounted.is_ok_and(|status| status.success()) {
+            println!("SKIP: mounting a small tmpfs needs root");
+            return None;
+        }
+        Some(Self(path.to_owned()))
+    }
+}
+
+impl Drop for Volume {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(&self.0).status();
+    }
+}
+
+#[test]
+fn a_full_volume_answers_503_and_goes_on_by_itself() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(volume) = Volume::mount(folder.path()) else {
+        return;
+    };
+    let running = start(volume.0.to_str().unwrap());
+    let push = |stacks: &str| {
+        let agent: ureq::Agent = ureq::Agent::config_builder()
+            .http_status_as_error(false)
+            .build()
+            .into();
+        let mut response = agent
+            .post(running.url("/api/v1/ingest?service=a"))
+            .send(stacks.as_bytes())
+            .unwrap();
+        let retry_after = response.headers().get("retry-after").cloned();
+        let body = response.body_mut().read_to_string().unwrap();
+        (response.status().as_u16(), retry_after, body)
+    };
+    assert_eq!(push("main;read 3\n").0, 200);
+    let ballast = volume.0.join("ballast");
+    let free = Command::new("stat")
+        .args(["--file-system", "--format", "%a %S"])
+        .arg(&volume.0)
+        .output()
+        .unwrap();
+    let text = support::stdout(&free);
+    let (blocks, size) = text.trim().split_once(' ').unwrap();
+    let free: u64 = blocks.parse::<u64>().unwrap() * size.parse::<u64>().unwrap();
+    // Room enough for the profile, less than the twentieth that is kept.
+    fs::write(&ballast, vec![1; (free - (6 << 20)) as usize]).unwrap();
+    let (status, retry_after, body) = push("main;write 70\n");
+    assert_eq!(status, 503, "{body}");
+    assert!(retry_after.is_some());
+    let body: Value = serde_json::from_str(&body).unwrap();
+    assert_eq!(body["code"], "disk_full");
+    let message = body["message"].as_str().unwrap();
+    assert!(message.contains("bytes free"), "{message}");
+    assert!(message.contains("store.min_free_space"), "{message}");
+    assert_eq!(total_of(&running), 3, "queries go on");
+    fs::remove_file(&ballast).unwrap();
+    assert_eq!(push("main;write 70\n").0, 200);
+    assert_eq!(total_of(&running), 73);
+    assert_eq!(running.terminate(), Some(0));
+}
