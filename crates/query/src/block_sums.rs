@@ -71,7 +71,11 @@ impl Engine {
         let mut sum = || -> Result<((StackSums<A>, Taken), usize), Failure> {
             let summed = sum_by_stack::<A>(source, runs, by_labels, weights, meter)?;
             memory = Some(summed.memory);
-            let sums = summed.sums.compact();
+            let sums = if self.kept.is_on() {
+                summed.sums.compact()
+            } else {
+                summed.sums
+            };
             let bytes = sums.bytes();
             Ok(((sums, summed.taken), bytes))
         };

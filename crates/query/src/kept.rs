@@ -51,6 +51,8 @@ struct State {
     /// What was used when, the least recent first.
     by_use: BTreeMap<u64, Key>,
     uses: u64,
+    /// How many entries came since those of blocks that are gone were looked for.
+    unswept: usize,
     status: CacheStatus,
 }
 
@@ -74,6 +76,11 @@ impl Kept {
         }
     }
 
+    /// Whether anything is kept.
+    pub(crate) fn is_on(&self) -> bool {
+        self.max_bytes > 0
+    }
+
     /// What is kept of the answer to a question, or what `make` makes, with its size in bytes. It
     /// is made without a lock: two queries may do so at the same time.
     pub(crate) fn get_or_make<T: Any + Send + Sync, E>(
@@ -82,7 +89,7 @@ impl Kept {
         question: impl FnOnce() -> Question,
         make: impl FnOnce() -> Result<(T, usize), E>,
     ) -> Result<Arc<T>, E> {
-        if self.max_bytes == 0 {
+        if !self.is_on() {
             return Ok(Arc::new(make()?.0));
         }
         let key = (Arc::as_ptr(block) as usize, question());
@@ -120,6 +127,7 @@ impl Kept {
             by_use,
             uses,
             status,
+            ..
         } = &mut *state;
         let entry = entries.get_mut(key);
         let value = entry.as_ref().and_then(|entry| {
@@ -144,7 +152,12 @@ impl Kept {
         }
         let mut state = self.lock();
         // What goes is dropped when the lock is released: sums are large.
-        let mut gone = state.remove_gone();
+        let mut gone = Vec::new();
+        // A look at all entries for as many new ones: each costs a few looks, however many there are.
+        state.unswept += 1;
+        if state.unswept > state.entries.len() / 2 {
+            gone = state.remove_gone();
+        }
         gone.extend(state.remove(&key));
         state.uses += 1;
         entry.last_use = state.uses;
@@ -177,6 +190,7 @@ impl State {
     }
 
     fn remove_gone(&mut self) -> Vec<Entry> {
+        self.unswept = 0;
         let entries = self.entries.iter();
         let gone = entries.filter(|(_, entry)| entry.block.strong_count() == 0);
         let gone: Vec<Key> = gone.map(|(key, _)| *key).collect();
