@@ -89,7 +89,7 @@ fn profiles_outlive_the_machine() {
     let running = server(&configuration, &data_dir).expect("starts");
     assert_eq!(total(&running), 7);
     let status = support::get_json(&running.url("/api/v1/status"));
-    assert_eq!(status["store"]["blocks"], 1, "{status}");
+    assert_eq!(status["storage"]["blocks"], 1, "{status}");
 }
 
 #[test]

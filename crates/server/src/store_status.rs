@@ -30,6 +30,11 @@ pub(crate) fn write_store_metrics(status: &StoreStatus, out: &mut String) {
             "Bytes of decoded block tables.",
             status.cache_bytes,
         ),
+        (
+            "copied_bytes",
+            "Bytes on disk that are copies of blocks in a bucket.",
+            status.copied_bytes,
+        ),
         ("wal_bytes", "Bytes of the log.", status.wal_bytes),
         (
             "quarantined_blocks",

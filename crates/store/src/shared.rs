@@ -490,6 +490,7 @@ impl Shared {
             head_samples: heads().map(|head| head.samples()).sum(),
             head_bytes: heads().map(|head| head.bytes()).sum(),
             cache_bytes: self.cache.bytes(),
+            copied_bytes: self.storage.copied_bytes(),
             wal_bytes: load(&self.log.counters().bytes),
             wal_batches: load(&self.log.counters().batches),
             appended: load(&counters.appended),

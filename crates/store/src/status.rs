@@ -56,6 +56,8 @@ pub struct StoreStatus {
     pub head_bytes: u64,
     /// Bytes of decoded block tables in memory.
     pub cache_bytes: u64,
+    /// Bytes in the data directory that are copies of blocks in a bucket.
+    pub copied_bytes: u64,
     /// Bytes of the log.
     pub wal_bytes: u64,
     /// How often the log was written and synced.

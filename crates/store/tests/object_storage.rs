@@ -14,6 +14,9 @@ use buckets::gcs;
 use buckets::moto::Moto;
 use buckets::s3;
 use buckets::serve::BUCKET;
+use candela_model::FrameKind;
+use candela_model::Location;
+use candela_model::Sample;
 use candela_store::Backend;
 use candela_store::GcsOptions;
 use candela_store::ManualClock;
@@ -155,15 +158,62 @@ fn whole_life(backend: &Backend) {
     assert_eq!(store.status().quarantined, []);
 }
 
+/// A table of more than one part of an upload and many pieces of a read.
+fn large_tables(backend: &Backend) {
+    const FUNCTIONS: u64 = 12_000;
+    let mut profile = profile(1);
+    let mut state = 1_u64;
+    for _ in 0..FUNCTIONS {
+        // Names that do not compress to nothing.
+        let words = (0..100).map(|_| {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            format!("{state:016x}")
+        });
+        let name: String = words.collect();
+        let symbols = &mut profile.symbols;
+        let function = symbols.intern_function(&name, "", "main.c", 1);
+        let place = Location::new(FrameKind::Native, 16);
+        let leaf = symbols.intern_location(&place, &[(function, 1, 0)]);
+        let stack = profile.stacks.intern(&[leaf]);
+        profile.series[0].samples.push(Sample::new(stack, 1));
+    }
+    let clock = Arc::new(ManualClock::at(NOON_NS));
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let store = open(directory.path(), backend, &clock);
+    block_on(async {
+        store.append("t", profile).await.expect("appends");
+        store.flush().await.expect("flushes");
+    });
+    let snapshot = store.snapshot("t", TimeRange::ALL).expect("a snapshot");
+    let files = &snapshot.blocks[0].meta().files;
+    let largest = files.iter().map(|file| file.bytes).max();
+    assert!(largest > Some(8 << 20), "{largest:?} bytes go in one part");
+    let here = samples(&store);
+    assert_eq!(here.len() as u64, FUNCTIONS + 1);
+    drop(snapshot);
+    drop(store);
+    let elsewhere = tempfile::tempdir().expect("a temporary directory");
+    let store = open(elsewhere.path(), backend, &clock);
+    assert_eq!(store.status().copied_bytes, 0);
+    assert!(samples(&store) == here, "other names");
+    assert!(store.status().copied_bytes > 8 << 20);
+}
+
 #[test]
 fn a_whole_life_in_s3() {
     let root = tempfile::tempdir().expect("a temporary directory");
-    whole_life(&s3::backend(root.path()));
+    let backend = s3::backend(root.path());
+    whole_life(&backend);
+    large_tables(&backend);
 }
 
 #[test]
 fn a_whole_life_in_gcs() {
-    whole_life(&gcs::backend());
+    let backend = gcs::backend();
+    whole_life(&backend);
+    large_tables(&backend);
 }
 
 #[test]
@@ -173,6 +223,7 @@ fn a_whole_life_in_the_s3_of_moto() {
         return;
     };
     whole_life(&moto.backend());
+    large_tables(&moto.backend());
 }
 
 #[expect(clippy::print_stderr, reason = "a skipped test says why")]

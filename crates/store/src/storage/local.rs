@@ -15,7 +15,6 @@ use super::BlockStorage;
 use super::FoundFile;
 use super::file::StoredFile;
 use crate::block::FileMeta;
-use crate::data_dir::create_directories;
 use crate::data_dir::sync_directory;
 use crate::data_dir::write_atomically;
 use crate::error::ReadFault;
@@ -75,17 +74,6 @@ impl BlockStorage for LocalStorage {
         write_atomically(&self.directory.join(path), &content)
     }
 
-    fn publish_file(&self, path: &str, temporary: &Path) -> Result<(), StoreError> {
-        let target = self.directory.join(path);
-        let directory = target.parent().unwrap_or(&self.directory);
-        create_directories(directory)?;
-        File::open(temporary)
-            .and_then(|file| file.sync_all())
-            .map_err(StoreError::io("sync", temporary))?;
-        fs::rename(temporary, &target).map_err(StoreError::io("rename", temporary))?;
-        sync_directory(directory)
-    }
-
     fn open(&self, file: &FileMeta) -> Result<StoredFile, ReadFault> {
         let file = File::open(self.directory.join(&file.path))?;
         let length = file.metadata()?.len();
@@ -142,6 +130,10 @@ impl BlockStorage for LocalStorage {
 
     fn is_remote(&self) -> bool {
         false
+    }
+
+    fn copied_bytes(&self) -> u64 {
+        0
     }
 }
 

@@ -48,9 +48,6 @@ pub(crate) trait BlockStorage: Debug + Send + Sync {
     /// replaced.
     fn put(&self, path: &str, content: Bytes) -> Result<(), StoreError>;
 
-    /// The same for a finished file of this machine, which is gone afterwards.
-    fn publish_file(&self, path: &str, temporary: &Path) -> Result<(), StoreError>;
-
     /// A file to read at positions. That it is missing may show only when it is read.
     fn open(&self, file: &FileMeta) -> Result<StoredFile, ReadFault>;
 
@@ -74,6 +71,9 @@ pub(crate) trait BlockStorage: Debug + Send + Sync {
 
     /// Whether a removal may take long, so that who removes should not wait for it.
     fn is_remote(&self) -> bool;
+
+    /// Bytes of copies on this machine of files that are elsewhere.
+    fn copied_bytes(&self) -> u64;
 }
 
 /// A file as a listing has it.

@@ -1,9 +1,6 @@
 //! Files of blocks in a bucket.
 
-use std::fs::File;
 use std::io::ErrorKind;
-use std::io::Read;
-use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -32,7 +29,7 @@ use crate::error::ReadFault;
 use crate::error::StoreError;
 
 /// Files larger than this are uploaded in parts of this size, bytes.
-const PART_BYTES: u64 = 8 << 20;
+const PART_BYTES: usize = 8 << 20;
 /// Manifests that are read at once.
 const REQUESTS_AT_ONCE: usize = 32;
 
@@ -49,7 +46,7 @@ impl RemoteStorage {
     }
 
     /// Uploads a large file, a part at a time: the limit on one request is not one on the file.
-    fn put_parts(&self, path: &str, content: &mut dyn Read, bytes: u64) -> Result<(), StoreError> {
+    fn put_parts(&self, path: &str, content: &Bytes) -> Result<(), StoreError> {
         let failed = |error| self.bucket.error("write", path, &error);
         let key = self.bucket.path(path).map_err(failed)?;
         let client = self.bucket.client();
@@ -57,21 +54,8 @@ impl RemoteStorage {
             .bucket
             .run(async move { client.put_multipart(&key).await });
         let mut upload = started.map_err(failed)?;
-        let mut left = bytes;
-        while left > 0 {
-            let length = left.min(PART_BYTES);
-            let read = read_part(content, length).map_err(|source| StoreError::Bucket {
-                action: "write",
-                place: path.to_owned(),
-                reason: format!("what is to be written cannot be read: {source}"),
-            });
-            let part = match read {
-                Ok(part) => part,
-                Err(error) => {
-                    self.abort(upload);
-                    return Err(error);
-                }
-            };
+        for start in (0..content.len()).step_by(PART_BYTES) {
+            let part = content.slice(start..content.len().min(start + PART_BYTES));
             let sent = self.bucket.run(async move {
                 let sent = upload.put_part(PutPayload::from_bytes(part)).await;
                 Ok((upload, sent))
@@ -82,7 +66,6 @@ impl RemoteStorage {
                 self.abort(upload);
                 return Err(failed(error));
             }
-            left -= length;
         }
         let done = self.bucket.run(async move {
             let done = upload.complete().await;
@@ -107,30 +90,17 @@ impl RemoteStorage {
 
 impl BlockStorage for RemoteStorage {
     fn put(&self, path: &str, content: Bytes) -> Result<(), StoreError> {
-        let bytes = content.len() as u64;
-        if bytes > PART_BYTES {
-            return self.put_parts(path, &mut &*content, bytes);
+        if content.len() > PART_BYTES {
+            self.put_parts(path, &content)?;
+        } else {
+            let written = self.bucket.put(path, content.clone(), PutMode::Overwrite);
+            written.map_err(|error| self.bucket.error("write", path, &error))?;
         }
-        let written = self.bucket.put(path, content.clone(), PutMode::Overwrite);
-        written.map_err(|error| self.bucket.error("write", path, &error))?;
         // What was just written is what the next queries read.
         for (index, chunk) in content.chunks(CHUNK_BYTES).enumerate() {
             self.cache.insert(path, index, chunk);
         }
         Ok(())
-    }
-
-    fn publish_file(&self, path: &str, temporary: &Path) -> Result<(), StoreError> {
-        let mut file = File::open(temporary).map_err(StoreError::io("open", temporary))?;
-        let metadata = file.metadata().map_err(StoreError::io("read", temporary))?;
-        let bytes = metadata.len();
-        if bytes <= PART_BYTES {
-            let content = read_part(&mut file, bytes).map_err(StoreError::io("read", temporary))?;
-            self.put(path, content)?;
-        } else {
-            self.put_parts(path, &mut file, bytes)?;
-        }
-        std::fs::remove_file(temporary).map_err(StoreError::io("remove", temporary))
     }
 
     fn open(&self, file: &FileMeta) -> Result<StoredFile, ReadFault> {
@@ -209,15 +179,10 @@ impl BlockStorage for RemoteStorage {
     fn is_remote(&self) -> bool {
         true
     }
-}
 
-fn read_part(content: &mut dyn Read, bytes: u64) -> std::io::Result<Bytes> {
-    let mut part = Vec::with_capacity(usize::try_from(bytes).unwrap_or(0));
-    content.take(bytes).read_to_end(&mut part)?;
-    if (part.len() as u64) < bytes {
-        return Err(ErrorKind::UnexpectedEof.into());
+    fn copied_bytes(&self) -> u64 {
+        self.cache.bytes()
     }
-    Ok(part.into())
 }
 
 /// Whether the bucket answered that there is no such object.

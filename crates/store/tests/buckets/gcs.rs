@@ -6,6 +6,7 @@ use std::sync::Mutex;
 
 use axum::Router;
 use axum::body::Bytes;
+use axum::extract::DefaultBodyLimit;
 use axum::extract::Path;
 use axum::extract::Query;
 use axum::extract::State;
@@ -51,6 +52,7 @@ pub(crate) fn start() -> GcsOptions {
     let router = Router::new()
         .route("/{bucket}", get(list))
         .route("/{bucket}/{*key}", any(object))
+        .layer(DefaultBodyLimit::disable())
         .with_state(objects);
     let address = serve(async move |listener| {
         axum::serve(listener, router).await.expect("serves");
