@@ -11,6 +11,7 @@ use candela_query::CacheStatus;
 use crate::agents::Count;
 use crate::app::SharedApp;
 use crate::metrics::head;
+use crate::retention_status::write_retention_metrics;
 use crate::store_status::write_store_metrics;
 use crate::tenants::write_tenant_metrics;
 
@@ -45,7 +46,9 @@ pub(crate) async fn metrics(State(app): State<SharedApp>) -> impl IntoResponse {
     let _ = writeln!(out, "candela_uptime_seconds {}", app.uptime().as_secs_f64());
     app.metrics.write(&mut out);
     write_tenant_metrics(&app.tenants, &mut out);
-    write_store_metrics(&app.store.status(), &mut out);
+    let store = app.store.status();
+    write_store_metrics(&store, &mut out);
+    write_retention_metrics(&store, &mut out);
     write_cache_metrics(&app.engine.cache_status(), &mut out);
     write_reported(&app.agents.totals(None), &mut out);
     if let Some(source) = &app.status_source {

@@ -45,6 +45,7 @@ mod origin;
 mod parameters;
 mod port_holder;
 mod reply;
+mod retention_status;
 mod router;
 mod routes;
 mod serve;

@@ -2,6 +2,7 @@
 //! and the OpenAPI document are made.
 
 use axum::routing::MethodRouter;
+use axum::routing::delete;
 use axum::routing::get;
 use axum::routing::post;
 
@@ -15,7 +16,7 @@ use crate::openapi;
 /// A route.
 #[derive(Clone, Copy)]
 pub(crate) struct Route {
-    /// `GET` or `POST`, as in the OpenAPI document.
+    /// `GET`, `POST` or `DELETE`, as in the OpenAPI document.
     pub(crate) method: &'static str,
     pub(crate) path: &'static str,
     /// What it answers, one line.
@@ -435,6 +436,25 @@ pub(crate) const ROUTES: &[Route] = &[
         ],
         content_types: JSON,
         handler: || post(ingest::upload::upload),
+    },
+    Route {
+        method: "DELETE",
+        path: "/api/v1/data",
+        summary: "erases profiles; answers once no file has them",
+        parameters: &[
+            required(
+                "query",
+                "label selector over the labels of series, with a label that must be there",
+            ),
+            optional(
+                "type",
+                "profile type id, short name or prefix; default all types",
+            ),
+            optional("from", "start, in the forms of all times; default the beginning"),
+            optional("to", "end, exclusive; default everything"),
+        ],
+        content_types: JSON,
+        handler: || delete(api::data::erase),
     },
     Route {
         method: "GET",

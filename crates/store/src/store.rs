@@ -335,6 +335,12 @@ impl Store {
         &self.inner.shared.block_location
     }
 
+    /// What the store was opened with.
+    #[must_use]
+    pub fn options(&self) -> &StoreOptions {
+        &self.inner.shared.options
+    }
+
     /// The clock that the store was opened with.
     #[must_use]
     pub fn clock(&self) -> Arc<dyn Clock> {

@@ -33,6 +33,12 @@ export interface StatusAnswer extends QualitySource {
     wal_bytes?: number;
     /** Why the newest data could not be written to a block, while it cannot. */
     last_flush_error?: string | null;
+    retention?: {
+      max_bytes?: number | null;
+      /** Profiles as they came are `raw`, the others sums. */
+      tiers?: { tier: string; max_age_seconds: number | null }[];
+      deleted_blocks?: number;
+    };
   };
   agents?: AgentEntry[];
 }

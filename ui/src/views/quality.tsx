@@ -10,6 +10,8 @@ import { status } from "./store.ts";
 /** Below this the picture misleads: callers are missing from more than a few stacks. */
 const WORRYING_SHARE = 0.95;
 
+const SECONDS_PER_DAY = 86_400;
+
 export function Quality() {
   const answer = status.value.data;
   if (!answer) return null;
@@ -101,11 +103,26 @@ function Details({ answer, quality }: QualityProps) {
         rows={[
           ["blocks", `${formatCount(storage?.blocks ?? 0)} · ${formatBytes(storage?.bytes ?? 0)}`],
           ["not yet in a block", `${formatCount(storage?.head_samples ?? 0)} samples`],
+          ...(storage?.retention ? retentionRows(storage.retention) : []),
         ]}
       />
       {storage?.last_flush_error && <p class="quality-error">{storage.last_flush_error}</p>}
     </div>
   );
+}
+
+type Retention = NonNullable<NonNullable<StatusAnswer["storage"]>["retention"]>;
+
+/** How long data is kept, and what went because of it. */
+function retentionRows(retention: Retention): [string, string][] {
+  const { max_bytes: maxBytes, tiers = [], deleted_blocks: deleted = 0 } = retention;
+  const rows = tiers.map(({ tier, max_age_seconds: seconds }): [string, string] => [
+    tier === "raw" ? "profiles kept for" : `${tier.replaceAll("_", " ")} sums kept for`,
+    seconds === null ? "ever" : `${formatCount(seconds / SECONDS_PER_DAY)} days`,
+  ]);
+  if (typeof maxBytes === "number") rows.push(["at most", formatBytes(maxBytes)]);
+  if (deleted > 0) rows.push(["deleted by age or size", `${formatCount(deleted)} blocks`]);
+  return rows;
 }
 
 function dropRow({ reason, count, unit }: QualityFigures["drops"][number]): [string, string] {

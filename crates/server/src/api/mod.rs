@@ -1,6 +1,7 @@
 //! `/api/v1`: what is asked.
 
 mod columns;
+pub(crate) mod data;
 pub(crate) mod diff;
 mod errors;
 pub(crate) mod flamegraph;
@@ -22,3 +23,4 @@ pub(crate) mod top;
 pub(crate) mod tree;
 
 pub(crate) use self::errors::CANCELLED;
+pub(crate) use self::head::milliseconds;

@@ -123,7 +123,10 @@ fn aggregation_of(parameters: &Parameters) -> Result<Option<Aggregation>, ApiErr
 }
 
 /// The `query` parameter; absent is every series.
-fn selector_of(parameters: &Parameters) -> Result<Selector, ApiError> {
+///
+/// # Errors
+/// 400 with what is wrong with it.
+pub(crate) fn selector_of(parameters: &Parameters) -> Result<Selector, ApiError> {
     parse_selector("query", parameters.one("query").unwrap_or("{}"))
 }
 
@@ -134,19 +137,29 @@ fn parse_selector(name: &str, text: &str) -> Result<Selector, ApiError> {
     })
 }
 
+/// The time in a parameter, when it is given.
+///
+/// # Errors
+/// 400 with the parameter and what is wrong with it.
+pub(crate) fn boundary_of(
+    parameters: &Parameters,
+    name: &str,
+    now_ns: i64,
+) -> Result<Option<i64>, ApiError> {
+    let Some(text) = parameters.one(name) else {
+        return Ok(None);
+    };
+    let time = parse_time(text, now_ns);
+    let time =
+        time.map_err(|error| ApiError::bad_request("bad_time", format!("{name}: {error}")))?;
+    Ok(Some(time))
+}
+
 /// The range of two parameters, `from` and `to` by default.
 fn range_of(parameters: &Parameters, now_ns: i64, names: Names) -> Result<TimeRange, ApiError> {
-    let time = |name: &str| -> Result<Option<i64>, ApiError> {
-        let Some(text) = parameters.one(name) else {
-            return Ok(None);
-        };
-        let time = parse_time(text, now_ns);
-        let time =
-            time.map_err(|error| ApiError::bad_request("bad_time", format!("{name}: {error}")))?;
-        Ok(Some(time))
-    };
-    let to_ns = time(names.to)?.unwrap_or(now_ns);
-    let from_ns = match (time(names.from)?, parameters.number::<u32>("seconds")?) {
+    let to_ns = boundary_of(parameters, names.to, now_ns)?.unwrap_or(now_ns);
+    let from_ns = boundary_of(parameters, names.from, now_ns)?;
+    let from_ns = match (from_ns, parameters.number::<u32>("seconds")?) {
         (Some(from_ns), None) => from_ns,
         // `go tool pprof -seconds 30 URL` asks for the last 30 seconds.
         (None, Some(seconds)) => to_ns.saturating_sub(i64::from(seconds) * NANOSECONDS_PER_SECOND),

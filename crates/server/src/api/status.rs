@@ -20,6 +20,8 @@ use crate::parameters::Parameters;
 use crate::reply::AcceptsGzip;
 use crate::reply::Reply;
 use crate::reply::answer;
+use crate::retention_status::compaction_json;
+use crate::retention_status::retention_json;
 use crate::store_status::storage_json;
 use crate::store_status::store_drops;
 use crate::tenants::tenants_json;
@@ -57,6 +59,8 @@ fn status_value(app: &App) -> Value {
         "storage": storage_json(&store),
         "tenants": tenants_json(&app.tenants, &app.metrics.refused()),
     });
+    value["storage"]["retention"] = retention_json(app.store.options(), &store);
+    value["storage"]["compaction"] = compaction_json(&store);
     if let Some(symbolization) = &app.symbolization {
         value["symbolization"] = symbolization.status_json(&app.store);
     }

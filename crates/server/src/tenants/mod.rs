@@ -12,6 +12,7 @@ use std::sync::PoisonError;
 use std::time::Duration;
 
 use candela_store::Clock;
+use candela_store::Erased;
 
 pub(crate) use self::report::tenants_json;
 pub(crate) use self::report::write_tenant_metrics;
@@ -38,6 +39,7 @@ struct Usage {
     bucket: TokenBucket,
     series: ActiveSeries,
     accepted: Accepted,
+    erased: ErasedSums,
 }
 
 /// What was taken of a tenant since the start.
@@ -50,11 +52,20 @@ pub(crate) struct Accepted {
     pub(crate) bytes: u64,
 }
 
+/// What was erased of a tenant since the start, by request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ErasedSums {
+    pub(crate) requests: u64,
+    pub(crate) profiles: u64,
+    pub(crate) samples: u64,
+}
+
 /// What a tenant uses now.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct TenantUsage {
     pub(crate) series: usize,
     pub(crate) accepted: Accepted,
+    pub(crate) erased: ErasedSums,
 }
 
 /// Something that time cures.
@@ -152,6 +163,16 @@ impl Tenants {
         });
     }
 
+    /// Counts what was erased at somebody's request.
+    pub(crate) fn count_erased(&self, tenant: &str, erased: &Erased) {
+        let now_ns = self.clock.monotonic_ns();
+        self.with_usage(tenant, now_ns, |usage| {
+            usage.erased.requests += 1;
+            usage.erased.profiles += erased.profiles;
+            usage.erased.samples += erased.samples;
+        });
+    }
+
     /// The tenants that have sent something or have limits of their own.
     fn names(&self) -> Vec<String> {
         let mut names: Vec<String> = self.overrides.keys().cloned().collect();
@@ -168,6 +189,7 @@ impl Tenants {
         usage.map_or_else(TenantUsage::default, |usage| TenantUsage {
             series: usage.series.count(now_ns),
             accepted: usage.accepted,
+            erased: usage.erased,
         })
     }
 
@@ -180,6 +202,7 @@ impl Tenants {
             bucket: TokenBucket::new(pace(&self.limits(tenant)), now_ns),
             series: ActiveSeries::default(),
             accepted: Accepted::default(),
+            erased: ErasedSums::default(),
         });
         work(usage)
     }

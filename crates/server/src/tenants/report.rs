@@ -18,7 +18,11 @@ use crate::metrics::head;
 pub(crate) fn tenants_json(tenants: &Tenants, refused: &[Refused]) -> Value {
     let mut answer = Map::new();
     for name in shown(tenants) {
-        let TenantUsage { series, accepted } = tenants.usage_of(&name);
+        let TenantUsage {
+            series,
+            accepted,
+            erased,
+        } = tenants.usage_of(&name);
         let limits = tenants.limits(&name).entries();
         let limits = limits.map(|(name, bound)| (name, bound.get()));
         let refused = refused.iter().filter(|refused| refused.tenant == name);
@@ -28,6 +32,11 @@ pub(crate) fn tenants_json(tenants: &Tenants, refused: &[Refused]) -> Value {
             "profiles": accepted.profiles,
             "samples": accepted.samples,
             "bytes": accepted.bytes,
+            "erased": {
+                "requests": erased.requests,
+                "profiles": erased.profiles,
+                "samples": erased.samples,
+            },
             "refused": refused.collect::<BTreeMap<&str, u64>>(),
             "limits": limits.into_iter().collect::<BTreeMap<&str, u64>>(),
         });
@@ -47,7 +56,7 @@ type Family = (
 /// Families of the tenants in the Prometheus text format.
 pub(crate) fn write_tenant_metrics(tenants: &Tenants, out: &mut String) {
     let names = shown(tenants);
-    let families: [Family; 4] = [
+    let families: [Family; 5] = [
         (
             "candela_tenant_series",
             "gauge",
@@ -71,6 +80,12 @@ pub(crate) fn write_tenant_metrics(tenants: &Tenants, out: &mut String) {
             "counter",
             "Bytes of accepted profiles, decompressed and with labels.",
             |usage| usage.accepted.bytes,
+        ),
+        (
+            "candela_tenant_erased_profiles_total",
+            "counter",
+            "Profiles erased by request.",
+            |usage| usage.erased.profiles,
         ),
     ];
     for (family, kind, help, value) in families {

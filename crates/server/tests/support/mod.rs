@@ -168,6 +168,10 @@ impl TestServer {
         request(self.address, "POST", path, &[], body)
     }
 
+    pub(crate) fn delete(&self, path: &str) -> Answer {
+        request(self.address, "DELETE", path, &[], b"")
+    }
+
     /// The JSON of a GET that must succeed.
     pub(crate) fn json(&self, path: &str) -> serde_json::Value {
         let answer = self.get(path);

@@ -1,0 +1,154 @@
+//! `DELETE /api/v1/data`: profiles erased by selector.
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use candela_model::LabelMatcher;
+use candela_model::Selector;
+use candela_model::TypeResolutionError;
+use candela_model::resolve_profile_type;
+use candela_query::Query;
+use candela_store::Erased;
+use candela_store::Erasure;
+use candela_store::StoreError;
+use candela_store::TimeRange;
+use serde_json::Value;
+use serde_json::json;
+
+use crate::api::errors::query_error;
+use crate::api::head::milliseconds;
+use crate::api::selection::boundary_of;
+use crate::api::selection::selector_of;
+use crate::api_error::ApiError;
+use crate::app::DEFAULT_TENANT;
+use crate::app::SharedApp;
+use crate::app::compute;
+use crate::parameters::Parameters;
+use crate::reply::Reply;
+
+/// Erases profiles, and answers when no file has them any more. A client that goes away does not
+/// end it.
+pub(crate) async fn erase(
+    State(app): State<SharedApp>,
+    parameters: Parameters,
+) -> Result<Reply, ApiError> {
+    let tenant = DEFAULT_TENANT;
+    let selector = selector_of(&parameters)?;
+    check_selector(&parameters, &selector)?;
+    let range = range_of(&app, &parameters)?;
+    let wanted_type = parameters.one("type");
+    let profile_type = match wanted_type {
+        None => None,
+        Some(pattern) => stored_type(&app, &selector, range, pattern).await?,
+    };
+    let mut answer = json!({
+        "query": selector.to_string(),
+        "type": profile_type.as_deref().or(wanted_type),
+        "from": (range.from_ns != i64::MIN).then(|| milliseconds(range.from_ns)),
+        "to": (range.to_ns != i64::MAX).then(|| milliseconds(range.to_ns)),
+    });
+    // A type that nothing has is no reason to erase all types.
+    let erased = if wanted_type.is_some() && profile_type.is_none() {
+        Erased::default()
+    } else {
+        let erasure = Erasure {
+            selector,
+            profile_type,
+            range,
+        };
+        let erased = app.store.erase(tenant, erasure).await;
+        erased.map_err(|error| store_error(&error))?
+    };
+    app.tenants.count_erased(tenant, &erased);
+    add_counts(&mut answer, &erased);
+    if erased.profiles == 0 {
+        answer["hint"] = json!(hint(&answer));
+    }
+    Ok(Reply::json("erased", answer))
+}
+
+/// Refuses a selector that every profile fits: one without matchers, and one whose matchers all take
+/// series that lack the label.
+fn check_selector(parameters: &Parameters, selector: &Selector) -> Result<(), ApiError> {
+    if parameters.one("query").is_none() {
+        let message = "query is missing: which profiles are to be erased?";
+        return Err(ApiError::bad_request("missing_parameter", message)
+            .hint(r#"query={service_name="checkout"}"#));
+    }
+    let is_needed = |matcher: &LabelMatcher| !matcher.matches("");
+    if selector.matchers().iter().any(is_needed) {
+        return Ok(());
+    }
+    let message = format!("query: {selector} fits series without any label: it would erase all");
+    Err(
+        ApiError::bad_request("selector_too_wide", message).hint(
+            r#"name a label that must be there, such as {service_name="checkout"}; {service_name=~".+"} is everything"#,
+        ),
+    )
+}
+
+/// All of time, unless the parameters say otherwise: what is erased should not come back because
+/// nobody said since when.
+fn range_of(app: &SharedApp, parameters: &Parameters) -> Result<TimeRange, ApiError> {
+    let now_ns = app.clock.now_ns();
+    let from_ns = boundary_of(parameters, "from", now_ns)?.unwrap_or(i64::MIN);
+    let to_ns = boundary_of(parameters, "to", now_ns)?.unwrap_or(i64::MAX);
+    if from_ns > to_ns {
+        let message = "from is after to";
+        return Err(ApiError::bad_request("bad_range", message).hint("exchange the two"));
+    }
+    Ok(TimeRange { from_ns, to_ns })
+}
+
+/// The stored type that an identifier, a short name or a prefix means; `None` when there is none.
+async fn stored_type(
+    app: &SharedApp,
+    selector: &Selector,
+    range: TimeRange,
+    pattern: &str,
+) -> Result<Option<String>, ApiError> {
+    let query = Query {
+        selector: selector.clone(),
+        range,
+        ..Query::new(DEFAULT_TENANT)
+    };
+    let types = compute(app, move |app| {
+        let answer = app.engine.types(&query).map_err(query_error)?;
+        Ok(answer.value)
+    })
+    .await?;
+    match resolve_profile_type(pattern, &types) {
+        Ok(profile_type) => Ok(Some(profile_type.to_string())),
+        Err(TypeResolutionError::NoMatch { .. }) => Ok(None),
+        Err(error @ TypeResolutionError::Ambiguous { .. }) => {
+            let error = ApiError::bad_request("bad_type", format!("type: {error}"));
+            Err(error.hint("erase one after the other, by their identifiers"))
+        }
+    }
+}
+
+fn add_counts(answer: &mut Value, erased: &Erased) {
+    answer["profiles"] = json!(erased.profiles);
+    answer["samples"] = json!(erased.samples);
+    answer["blocks"] = json!(erased.blocks);
+    answer["bytes_before"] = json!(erased.bytes_before);
+    answer["bytes_after"] = json!(erased.bytes_after);
+    answer["kept_sums"] = json!(erased.kept_sums);
+}
+
+fn hint(answer: &Value) -> String {
+    let of_type = match answer["type"].as_str() {
+        Some(wanted) => format!(" of type {wanted}"),
+        None => String::new(),
+    };
+    format!(
+        "no profile{of_type} fits: here a selector sees the labels of series, not those of single \
+         samples"
+    )
+}
+
+fn store_error(error: &StoreError) -> ApiError {
+    tracing::error!("profiles were not erased, or not all: {error}");
+    let status = StatusCode::SERVICE_UNAVAILABLE;
+    ApiError::new(status, "not_erased", error.to_string())
+        .hint("send the same again: it erases what is left")
+}
