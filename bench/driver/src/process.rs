@@ -34,6 +34,8 @@ impl Program {
         let mut child = command
             .env("CANDELA_SERVER__OTLP_GRPC_LISTEN", "127.0.0.1:0")
             .env("CANDELA_SERVER__OTLP_HTTP_LISTEN", "127.0.0.1:0")
+            // What is measured is what a server can do, not what a tenant may by default.
+            .env("CANDELA_SERVER__LIMITS__INGEST_RATE", "0")
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
