@@ -58,7 +58,12 @@ fn verify_names_the_damaged_file() {
     fill(data_dir);
     let verify = ["store", "verify", "--data-dir", data_dir];
     let output = support::run(&verify);
-    assert_eq!(output.status.code(), Some(0), "{}", support::stderr(&output));
+    assert_eq!(
+        output.status.code(),
+        Some(0),
+        "{}",
+        support::stderr(&output)
+    );
     let text = support::stdout(&output);
     assert!(text.starts_with("2 blocks, 10 files, "), "{text}");
     assert!(text.trim_end().ends_with(": 0 damaged"), "{text}");
@@ -74,8 +79,16 @@ fn verify_names_the_damaged_file() {
     let output = support::run(&verify);
     assert_eq!(output.status.code(), Some(1));
     let name = damaged.strip_prefix(&tables).unwrap().to_str().unwrap();
-    assert!(support::stdout(&output).contains(name), "{}", support::stdout(&output));
-    assert!(support::stderr(&output).contains("1 of 2 blocks"), "{}", support::stderr(&output));
+    assert!(
+        support::stdout(&output).contains(name),
+        "{}",
+        support::stdout(&output)
+    );
+    assert!(
+        support::stderr(&output).contains("1 of 2 blocks"),
+        "{}",
+        support::stderr(&output)
+    );
     assert_eq!(running.terminate(), Some(0));
 
     fs::remove_file(&damaged).unwrap();
@@ -95,19 +108,34 @@ fn a_catalog_is_made_again_from_the_blocks() {
     fill(data_dir);
     assert_eq!(total(data_dir), 73);
     let catalog = folder.path().join("catalog.sqlite");
-    fs::write(&catalog, "no database at all, and more than a hundred bytes of it ".repeat(9)).unwrap();
+    fs::write(
+        &catalog,
+        "no database at all, and more than a hundred bytes of it ".repeat(9),
+    )
+    .unwrap();
     let arguments = ["server", "--listen", "127.0.0.1:0", "--data-dir", data_dir];
     let output = support::run(&arguments);
     assert_eq!(output.status.code(), Some(1));
     let message = support::stderr(&output);
     assert!(message.contains("catalog.sqlite is damaged"), "{message}");
-    assert!(message.contains("candela store rebuild-catalog"), "{message}");
+    assert!(
+        message.contains("candela store rebuild-catalog"),
+        "{message}"
+    );
 
     let rebuild = ["store", "rebuild-catalog", "--data-dir", data_dir];
     let output = support::run(&rebuild);
-    assert_eq!(output.status.code(), Some(0), "{}", support::stderr(&output));
+    assert_eq!(
+        output.status.code(),
+        Some(0),
+        "{}",
+        support::stderr(&output)
+    );
     let text = support::stdout(&output);
-    assert!(text.starts_with("2 blocks of 1 tenants, 2 samples, "), "{text}");
+    assert!(
+        text.starts_with("2 blocks of 1 tenants, 2 samples, "),
+        "{text}"
+    );
     assert!(folder.path().join("catalog.sqlite.old").is_file());
     assert_eq!(total(data_dir), 73);
 
@@ -138,7 +166,10 @@ impl Volume {
     /// `None` where only root may mount.
     fn mount(path: &Path) -> Option<Self> {
         let mut mount = Command::new("mount");
-        let mounted = mount.args(["-t", "tmpfs", "-o", "size=200m", "tmpfs"]).arg(path).status();
+        let mounted = mount
+            .args(["-t", "tmpfs", "-o", "size=200m", "tmpfs"])
+            .arg(path)
+            .status();
         if !mounted.is_ok_and(|status| status.success()) {
             println!("SKIP: mounting a small tmpfs needs root");
             return None;

@@ -13,6 +13,7 @@ use candela_store::AppendError;
 use candela_store::BlockError;
 use candela_store::BlockErrorKind;
 use candela_store::ManualClock;
+use candela_store::SCHEMA_VERSION;
 use candela_store::Store;
 use candela_store::StoreError;
 use candela_store::StoreOptions;
@@ -288,10 +289,11 @@ fn newer_blocks_and_catalogs_are_refused() {
     drop(with_two_blocks(directory.path()));
     let catalog = directory.path().join("catalog.sqlite");
     let connection = rusqlite::Connection::open(&catalog).expect("opens");
-    // Its own checksum it would have right.
-    let change = r#"UPDATE blocks SET manifest = replace(replace(manifest, '"checksum"', '"was"'),
-        '"schema_version":1', '"schema_version":7')"#;
-    assert_eq!(connection.execute(change, []).expect("changes"), 2);
+    let ours = format!("\"schema_version\":{SCHEMA_VERSION}");
+    // The checksum of a newer one would be right.
+    let change = "UPDATE blocks SET manifest =
+        replace(replace(manifest, '\"checksum\"', '\"was\"'), ?1, '\"schema_version\":7')";
+    assert_eq!(connection.execute(change, [ours]).expect("changes"), 2);
     let error = Store::open(options(directory.path())).expect_err("a newer block");
     assert!(
         matches!(

@@ -129,7 +129,7 @@ fn values(block: &Block) -> Result<Vec<i64>, BlockError> {
             for (&stack, &value) in chunk.stack_ids.iter().zip(chunk.values) {
                 let node = stacks.node_of_stack[stack as usize];
                 let location = stacks.locations[node as usize];
-                let name = locations.text(locations.row(location).function_name);
+                let name = locations.text(locations.get(location).function_name);
                 assert_eq!(name, format!("function_{value}"));
                 assert_eq!(value, total);
                 found.push(value);

@@ -103,7 +103,7 @@ fn after_ten_minutes_nothing_is_remembered() {
         let count = "SELECT count(*) FROM received_keys";
         let rows = catalog
             .expect("opens")
-            .query_row(count, [], |row| row.get(0));
+            .query_row(count, [], |row| row.get::<_, i64>(0));
         rows.expect("counts")
     };
     let store = open();

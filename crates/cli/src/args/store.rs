@@ -29,7 +29,8 @@ impl StoreArgs {
     /// The configuration keys that these flags set.
     pub(crate) fn overrides(&self) -> Vec<(&'static str, &'static str, String)> {
         let data_dir = self.data_dir.iter();
-        let keys = data_dir.map(|path| ("store.data_dir", "--data-dir", path.display().to_string()));
+        let keys =
+            data_dir.map(|path| ("store.data_dir", "--data-dir", path.display().to_string()));
         keys.collect()
     }
 }

@@ -72,9 +72,9 @@ fn verify(global: &GlobalArgs, arguments: &StoreArgs) -> Result<ExitCode, CliErr
 }
 
 fn verify_json(sums: Sums, damaged: &[BlockCheck]) -> Value {
-    let damaged = damaged.iter().map(|check| {
-        json!({"block": check.block_id, "tenant": check.tenant, "faults": check.faults})
-    });
+    let damaged = damaged.iter().map(
+        |check| json!({"block": check.block_id, "tenant": check.tenant, "faults": check.faults}),
+    );
     json!({
         "schema": "candela/store-verify/v1",
         "blocks": sums.blocks,
