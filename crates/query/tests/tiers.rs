@@ -1,5 +1,6 @@
 //! Sums answer in the place of profiles, and nobody sees a difference where they are exact.
 
+#[expect(dead_code, reason = "other tests use more of it")]
 mod common;
 
 use std::collections::BTreeMap;

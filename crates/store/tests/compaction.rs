@@ -23,10 +23,13 @@ use candela_store::RetentionRule;
 use candela_store::SampleColumns;
 use candela_store::Store;
 use candela_store::StoreOptions;
+use candela_store::SyncMode;
 use candela_store::Tier;
 use candela_store::TimeRange;
 use common::NOON_NS;
 use common::block_on;
+use parquet::file::reader::FileReader;
+use parquet::file::reader::SerializedFileReader;
 use proptest::prelude::*;
 
 const SECOND_NS: i64 = 1_000_000_000;
@@ -160,6 +163,7 @@ fn options(directory: &Path) -> (StoreOptions, Arc<ManualClock>) {
     let options = StoreOptions {
         clock: Arc::<ManualClock>::clone(&clock),
         compaction_cpu_percent: 0,
+        sync: SyncMode::Os,
         ..common::options(directory)
     };
     (options, clock)
@@ -195,7 +199,7 @@ fn rollups(store: &Store, tier: Tier) -> Vec<Arc<Block>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 16, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn merging_changes_nothing_and_rollups_are_sums(
@@ -416,8 +420,8 @@ fn files_with(directory: &Path, text: &[u8]) -> Vec<String> {
             .is_some_and(|extension| extension == "parquet")
         {
             let file = bytes::Bytes::from(content.clone());
-            let rows = parquet::file::reader::SerializedFileReader::new(file).expect("parquet");
-            for row in rows.into_iter() {
+            let reader = SerializedFileReader::new(file).expect("parquet");
+            for row in reader.get_row_iter(None).expect("rows") {
                 content.extend(row.expect("a row").to_string().into_bytes());
             }
         }

@@ -62,6 +62,7 @@ impl HeadRows {
             first_sequence: 0,
             last_sequence: 0,
             sources: Vec::new(),
+            rolled_up: Vec::new(),
             has_frames,
         };
         let mut all = Self::default();

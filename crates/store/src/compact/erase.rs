@@ -146,11 +146,12 @@ impl Shared {
             };
             let job = job_of(tenant, &block);
             let written = self.run_job(&job, &keep, &|_| Ok(Vec::new()), &throttle)?;
-            erased.count(block.meta(), &written);
+            erased.count(block.meta(), &written.unwrap_or_default());
         }
         // The catalog forgets, and files that a query still reads go with it.
         drop(sums);
         self.apply_retention()?;
+        self.catalog.scrub()?;
         Ok(erased)
     }
 
@@ -261,7 +262,7 @@ impl Shared {
             let job = job_of(tenant, block);
             let more = |settings: &super::job::JobSettings<'_>| repair.write(&job, settings);
             let written = self.run_job(&job, &keep, &more, throttle)?;
-            erased.count(block.meta(), &written);
+            erased.count(block.meta(), &written.unwrap_or_default());
         }
         Ok(())
     }

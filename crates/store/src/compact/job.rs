@@ -127,10 +127,7 @@ impl<'a> Writing<'a> {
         if merged.list.rows.is_empty() {
             return Ok(());
         }
-        let mut inputs = self.job.inputs.iter();
-        let is_first_merge = self.job.level == Level::Hour
-            && inputs.all(|block| block.meta().level == Level::Flushed.number());
-        let tiers = if is_first_merge {
+        let tiers = if self.is_first_merge() {
             self.settings.rollups
         } else {
             &[]
@@ -233,8 +230,32 @@ impl<'a> Writing<'a> {
             first_sequence: sequences.min().unwrap_or(0),
             last_sequence: last_sequences.max().unwrap_or(0),
             sources: self.sources.clone(),
+            rolled_up: self.rolled_up(level),
             has_frames: true,
         }
+    }
+
+    fn is_first_merge(&self) -> bool {
+        let mut inputs = self.job.inputs.iter();
+        self.job.level == Level::Hour
+            && inputs.all(|block| block.meta().level == Level::Flushed.number())
+    }
+
+    /// The tiers that have what a block of this level is made from.
+    fn rolled_up(&self, level: Level) -> Vec<String> {
+        if level.tier() != Tier::Raw {
+            return Vec::new();
+        }
+        if self.is_first_merge() {
+            let tiers = self.settings.rollups.iter();
+            return tiers.map(|tier| tier.name().to_owned()).collect();
+        }
+        let mut inputs = self.job.inputs.iter().map(|block| &block.meta().rolled_up);
+        let mut common = inputs.next().cloned().unwrap_or_default();
+        for other in inputs {
+            common.retain(|tier| other.contains(tier));
+        }
+        common
     }
 
     fn failed(&self, reason: &str) -> StoreError {

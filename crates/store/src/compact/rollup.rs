@@ -46,7 +46,8 @@ struct Rollup<'a> {
     numbers: HashMap<Arc<Labels>, u32>,
     /// The bucket that is being filled: service as one of its series, type, start.
     bucket: Option<(u32, i64)>,
-    sums: BTreeMap<u32, Sums>,
+    /// By labels and period: a count that is derived from a time needs the period.
+    sums: BTreeMap<(u32, i64), Sums>,
     done: Vec<RolledUp>,
 }
 
@@ -55,8 +56,6 @@ struct Rollup<'a> {
 struct Sums {
     by_node: HashMap<u32, i64>,
     profiles: u32,
-    /// `None` when profiles differ.
-    period: Option<i64>,
 }
 
 /// A profile of a rollup.
@@ -145,12 +144,7 @@ impl Rollup<'_> {
             self.bucket = Some(bucket);
         }
         let group = self.group(facts, labels);
-        let sums = self.sums.entry(group).or_default();
-        if sums.profiles == 0 {
-            sums.period = Some(facts.period);
-        } else if sums.period != Some(facts.period) {
-            sums.period = None;
-        }
+        let sums = self.sums.entry((group, facts.period)).or_default();
         sums.profiles = sums.profiles.saturating_add(facts.merged_profiles);
         for sample in samples {
             let sum = sums.by_node.entry(sample.node).or_default();
@@ -182,7 +176,7 @@ impl Rollup<'_> {
         let Some((profile_type, start_ns)) = self.bucket.take() else {
             return;
         };
-        for (group, sums) in std::mem::take(&mut self.sums) {
+        for ((group, period), sums) in std::mem::take(&mut self.sums) {
             let nonzero = sums.by_node.into_iter().filter(|(_, value)| *value != 0);
             let mut samples: Vec<(u32, i64)> = nonzero.collect();
             samples.sort_unstable_by_key(|(node, _)| *node);
@@ -194,7 +188,7 @@ impl Rollup<'_> {
                 labels: Arc::clone(&self.labels[group as usize]),
                 profile_type: Arc::clone(&self.types[profile_type as usize]),
                 start_ns,
-                period: sums.period.unwrap_or(0),
+                period,
                 profiles: sums.profiles,
                 samples,
             });

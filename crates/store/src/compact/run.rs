@@ -104,14 +104,15 @@ impl Shared {
         jobs.collect()
     }
 
-    /// Puts new blocks in the place of a job's, without the profiles that `keep` does not want.
+    /// Puts new blocks in the place of a job's, without the profiles that `keep` does not want;
+    /// `None` when retention deleted one of the job's meanwhile, so that it is that job no more.
     pub(crate) fn run_job(
         &self,
         job: &Job,
         keep: &Keep<'_>,
         more: &MoreBlocks<'_>,
         throttle: &Throttle<'_>,
-    ) -> Result<Vec<BlockMeta>, StoreError> {
+    ) -> Result<Option<Vec<BlockMeta>>, StoreError> {
         let settings = JobSettings {
             storage: &*self.storage,
             limits: PartLimits {
@@ -138,14 +139,10 @@ impl Shared {
             failpoint!("compact.manifest.after");
         }
         if !self.swap(job, &written)? {
-            // Another has deleted or set aside one of them, so the job is not that job any more.
             for meta in &written {
                 remove_files(&*self.storage, meta);
             }
-            return Err(StoreError::BlockWrite {
-                block_id: name_of(job),
-                reason: "it was deleted while it was merged".to_owned(),
-            });
+            return Ok(None);
         }
         failpoint!("compact.swap.after");
         let counters = &self.compaction;
@@ -157,7 +154,7 @@ impl Shared {
             &counters.samples,
             written.iter().map(|meta| meta.rows).sum(),
         );
-        Ok(written)
+        Ok(Some(written))
     }
 
     /// Makes the written blocks those that answer; false when not all of the job's do any more.
@@ -182,6 +179,7 @@ impl Shared {
         }
         let now_ns = self.options.clock.now_ns();
         failpoint!("compact.catalog.before");
+        self.log.check_owner()?;
         self.catalog.replace(&replaced, written, now_ns)?;
         failpoint!("compact.catalog.after");
         let new: Vec<Arc<Block>> = written
