@@ -1,6 +1,7 @@
 //! Queries whose clients have gone away end.
 #![expect(clippy::expect_used, reason = "a test says what went wrong by failing")]
 
+#[expect(dead_code, reason = "other tests use more of it")]
 mod common;
 
 use std::sync::Arc;
