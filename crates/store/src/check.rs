@@ -10,7 +10,6 @@ use hashbrown::HashSet;
 use crate::block::BlockMeta;
 use crate::block::MANIFESTS;
 use crate::block::decode_manifest;
-use crate::block::manifest_path;
 use crate::block::verify_file;
 use crate::catalog::Catalog;
 use crate::catalog::SqliteCatalog;
