@@ -22,6 +22,8 @@ pub struct Target {
     pub run: fn(&[u8]),
     /// Sound inputs to begin with.
     pub seeds: fn() -> Vec<Vec<u8>>,
+    /// Inputs of the short form, so many that each target takes a few seconds.
+    pub inputs: u64,
 }
 
 /// All of them.
@@ -30,41 +32,49 @@ pub const TARGETS: &[Target] = &[
         name: "log",
         run: store::log,
         seeds: store::log_seeds,
+        inputs: 8_000,
     },
     Target {
         name: "payload",
         run: store::payload,
         seeds: store::payload_seeds,
+        inputs: 50_000,
     },
     Target {
         name: "block",
         run: store::block,
         seeds: store::block_seeds,
+        inputs: 2_000,
     },
     Target {
         name: "selector",
         run: queries::selector,
         seeds: queries::selector_seeds,
+        inputs: 100_000,
     },
     Target {
         name: "filter",
         run: queries::filter,
         seeds: queries::filter_seeds,
+        inputs: 10_000,
     },
     Target {
         name: "pprof",
         run: formats::pprof,
         seeds: formats::pprof_seeds,
+        inputs: 100_000,
     },
     Target {
         name: "otlp",
         run: formats::otlp,
         seeds: formats::otlp_seeds,
+        inputs: 30_000,
     },
     Target {
         name: "folded",
         run: formats::folded,
         seeds: formats::folded_seeds,
+        inputs: 100_000,
     },
 ];
 

@@ -9,9 +9,6 @@ use candela_fuzz::Target;
 use candela_fuzz::mutate::Random;
 use candela_fuzz::mutate::mutated;
 
-/// Inputs a target when `CANDELA_FUZZ_INPUTS` does not say otherwise.
-const DEFAULT_INPUTS: u64 = 20_000;
-
 /// Writes an input that fails where it can be looked at, and says how to keep it.
 fn run(target: &Target, input: &[u8], origin: &str) {
     let result = panic::catch_unwind(|| (target.run)(input));
@@ -30,8 +27,9 @@ fn run(target: &Target, input: &[u8], origin: &str) {
 
 fn survive_mutations(name: &str) {
     let target = candela_fuzz::target(name).expect("a target");
+    // More of them, by hand.
     let inputs = std::env::var("CANDELA_FUZZ_INPUTS");
-    let inputs = inputs.map_or(DEFAULT_INPUTS, |text| text.parse().expect("a number"));
+    let inputs = inputs.map_or(target.inputs, |text| text.parse().expect("a number"));
     let seeds = (target.seeds)();
     for (number, seed) in seeds.iter().enumerate() {
         run(target, seed, &format!("seed {number}"));

@@ -5,7 +5,8 @@ use crate::process::say;
 
 const DEFAULT_ROUNDS: &str = "200";
 
-/// `crash [--rounds N] [--seed N]`: rounds of `kill -9` under load, half of them at failpoints.
+/// `crash [--rounds N] [--seed N]`: a death at every failpoint of the store, then rounds of `kill -9`
+/// of a server under load, half of them at failpoints.
 /// A run without `--seed` is another one each time; the seed is printed.
 pub(crate) fn crash(arguments: &[String]) -> Result<(), String> {
     let mut rounds = DEFAULT_ROUNDS.to_owned();
@@ -33,7 +34,11 @@ pub(crate) fn crash(arguments: &[String]) -> Result<(), String> {
             "--quiet",
             "--package",
             "candela",
+            "--package",
+            "candela-store",
             "--features",
+            "candela/failpoints",
+            "--test",
             "failpoints",
             "--test",
             "kills",

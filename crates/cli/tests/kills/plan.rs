@@ -66,7 +66,9 @@ pub(crate) fn rounds(count: usize, random: &mut Random) -> Vec<Round> {
             continue;
         }
         if places.is_empty() {
-            places.extend(FAILPOINTS);
+            // Merging comes too seldom to wait for it; the tests of the store call it.
+            let often = |name: &&&str| !name.starts_with("compact.");
+            places.extend(FAILPOINTS.iter().filter(often));
         }
         let name = places.swap_remove(random.from_to(0, places.len() as u64) as usize);
         rounds.push(round_at(name, random));
