@@ -97,9 +97,13 @@ mod with_sql {
         let server = TestServer::with_demo_profile();
         let path = support::root().join("docs/api.md");
         let text = std::fs::read_to_string(path).expect("the document");
-        let (_, section) = text.split_once("\n## POST /api/v1/sql\n").expect("its section");
+        let (_, section) = text
+            .split_once("\n## POST /api/v1/sql\n")
+            .expect("its section");
         let block = |language: &str| {
-            let (_, rest) = section.split_once(&format!("\n```{language}\n")).expect("a block");
+            let (_, rest) = section
+                .split_once(&format!("\n```{language}\n"))
+                .expect("a block");
             rest.split_once("\n```").expect("its end").0.to_owned()
         };
         let answer = server.post("/api/v1/sql", block("sql").as_bytes());
@@ -161,14 +165,18 @@ mod with_sql {
         let cases = [
             ("SELECT * FROM samples".to_owned(), "server.sql_rows"),
             (
-                format!("WITH m AS (SELECT a.value FROM {many}) SELECT sum(m.value + n.value + o.value + p.value) FROM m, m AS n, m AS o, m AS p"),
+                format!(
+                    "WITH m AS (SELECT a.value FROM {many}) SELECT sum(m.value + n.value + o.value + p.value) FROM m, m AS n, m AS o, m AS p"
+                ),
                 "server.sql_timeout",
             ),
             (
-                "SELECT array_agg(n.frames) FROM stack_nodes AS n CROSS JOIN stack_nodes AS b CROSS JOIN \
-                 stack_nodes AS c CROSS JOIN stack_nodes AS d CROSS JOIN stack_nodes AS e CROSS JOIN \
-                 stack_nodes AS f CROSS JOIN stack_nodes AS g CROSS JOIN stack_nodes AS h"
-                    .to_owned(),
+                format!(
+                    "SELECT count(DISTINCT concat('{}', n)) FROM (SELECT row_number() OVER () AS n \
+                     FROM {many} CROSS JOIN samples AS g CROSS JOIN samples AS h CROSS JOIN \
+                     samples AS i CROSS JOIN samples AS j)",
+                    "x".repeat(4000)
+                ),
                 "server.sql_memory",
             ),
         ];

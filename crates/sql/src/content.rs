@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use candela_store::Block;
 use candela_store::HeadRows;
-use candela_store::Level;
 use candela_store::ObjectLocation;
 use candela_store::Snapshot;
 use candela_store::Table;
@@ -63,11 +62,8 @@ impl Content {
 
     /// The blocks of a tier. Each profile of it is in one of them or in a head.
     pub(crate) fn blocks(&self, tier: Tier) -> Vec<&Arc<Block>> {
-        let is_of_tier = |block: &&Arc<Block>| {
-            let level = Level::from_number(block.meta().level);
-            level.is_some_and(|level| level.tier() == tier)
-        };
-        self.snapshot.blocks.iter().filter(is_of_tier).collect()
+        let blocks = self.snapshot.blocks.iter().chain(&self.snapshot.rollups);
+        blocks.filter(|block| block.tier() == tier).collect()
     }
 
     /// Why an answer is only a part; `None` when it is not.

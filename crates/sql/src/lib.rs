@@ -38,6 +38,7 @@ mod session;
 mod statement;
 mod table;
 mod threads;
+mod yielding;
 
 pub use crate::answer::SqlAnswer;
 pub use crate::engine::SqlEngine;

@@ -24,6 +24,7 @@ use crate::functions::with_functions;
 use crate::options::SqlOptions;
 use crate::registry::BlocksOnly;
 use crate::table::BlockTable;
+use crate::yielding::Yielding;
 
 /// The catalog and the schema that the tables are in; they show in messages.
 const CATALOG: &str = "candela";
@@ -50,7 +51,8 @@ pub(crate) fn session(content: &Arc<Content>, options: &SqlOptions) -> Result<Se
         .build_arc()?;
     let builder = SessionStateBuilder::new()
         .with_config(config)
-        .with_runtime_env(runtime);
+        .with_runtime_env(runtime)
+        .with_physical_optimizer_rule(Arc::new(Yielding));
     let context = SessionContext::new_with_state(with_functions(builder).build());
     context.register_catalog(CATALOG, catalog(content)?);
     Ok(context)
