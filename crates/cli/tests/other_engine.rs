@@ -2,6 +2,7 @@
 //!
 //! DuckDB runs the very SQL that docs/storage.md shows.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+#![expect(clippy::print_stdout, reason = "a test that skips says why")]
 
 mod support;
 

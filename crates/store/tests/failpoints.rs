@@ -23,6 +23,7 @@ use candela_store::TimeRange;
 use common::NOON_NS;
 use common::block_on;
 use common::options;
+use common::profile;
 use common::profile_of;
 use common::totals;
 
@@ -91,10 +92,12 @@ fn child_that_works() {
     block_on(async {
         for number in 0..APPENDS {
             let value = first + number;
-            // Two services, two hours of one day and one of another.
+            // Three services, two hours of one day and one of another.
             let service = ["api", "web"][(value % 2) as usize];
-            let start_ns = NOON_NS - [0, 2, 20][(value % 3) as usize] * HOUR_NS;
-            let profile = profile_of(service, start_ns + value, value);
+            let profile = match value % 3 {
+                0 => profile(value),
+                hours => profile_of(service, NOON_NS - hours * 9 * HOUR_NS, value),
+            };
             store.append(TENANT, profile).await.expect("appends");
             println!("ack {value}");
             if number % FLUSH_EVERY == FLUSH_EVERY - 1 {

@@ -129,9 +129,9 @@ impl Ledger {
         }
     }
 
-    fn acknowledge(&self, push: Push) {
-        let body = Vec::new();
+    fn acknowledge(&self, mut push: Push) {
+        push.body = Vec::new();
         let mut acknowledged = self.acknowledged.lock().unwrap();
-        acknowledged.insert(push.number, Push { body, ..push });
+        acknowledged.insert(push.number, push);
     }
 }

@@ -4,7 +4,6 @@
 //! `CANDELA_CRASH_ROUNDS` and `CANDELA_CRASH_SEED` choose how many rounds and which;
 //! `cargo xtask crash` sets them.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
-#![expect(clippy::print_stdout, reason = "rounds are told as they end")]
 
 mod check;
 mod load;
@@ -109,7 +108,9 @@ fn live_and_die(data_dir: &Path, ledger: &Ledger, round: &Round, context: &str) 
                     support::signal(running.pid(), "KILL");
                 }
                 Death::At(_) => {
-                    support::eventually(context, || support::is_zombie(running.pid()).then_some(()))
+                    support::eventually(context, || {
+                        support::is_zombie(running.pid()).then_some(())
+                    });
                 }
             }
             is_over.store(true, Ordering::SeqCst);

@@ -47,7 +47,7 @@ impl Random {
         mixed ^ mixed >> 31
     }
 
-    fn from_to(&mut self, from: u64, to: u64) -> u64 {
+    fn between(&mut self, from: u64, to: u64) -> u64 {
         from + self.next() % (to - from)
     }
 }
@@ -60,7 +60,7 @@ pub(crate) fn rounds(count: usize, random: &mut Random) -> Vec<Round> {
     for number in 0..count {
         if number % 2 == 0 || FAILPOINTS.is_empty() {
             rounds.push(Round {
-                death: Death::After(Duration::from_millis(random.from_to(5, 700))),
+                death: Death::After(Duration::from_millis(random.between(5, 700))),
                 death_at_start: None,
             });
             continue;
@@ -70,7 +70,7 @@ pub(crate) fn rounds(count: usize, random: &mut Random) -> Vec<Round> {
             let often = |name: &&&str| !name.starts_with("compact.");
             places.extend(FAILPOINTS.iter().filter(often));
         }
-        let name = places.swap_remove(random.from_to(0, places.len() as u64) as usize);
+        let name = places.swap_remove(random.between(0, places.len() as u64) as usize);
         rounds.push(round_at(name, random));
     }
     rounds
@@ -84,11 +84,11 @@ fn round_at(name: &'static str, random: &mut Random) -> Round {
         "replay.each" => at("log.apply.after", 50),
         "replay.cut.after" => at("log.write.torn", 20),
         "recover.before" | "recover.settle.after" | "recover.after" => {
-            Death::After(Duration::from_millis(random.from_to(5, 300)))
+            Death::After(Duration::from_millis(random.between(5, 300)))
         }
         _ => {
             return Round {
-                death: at(name, random.from_to(1, 4)),
+                death: at(name, random.between(1, 4)),
                 death_at_start: None,
             };
         }
