@@ -18,6 +18,8 @@ use crate::failpoint::failpoint;
 const MAGIC: [u8; 8] = *b"CANDELAW";
 /// The version written. Later ones are refused.
 pub(super) const LOG_VERSION: u32 = 1;
+/// No log gets so far, and what is counted up from here does not overflow.
+const MOST_SEQUENCE: Sequence = 1 << 62;
 /// Magic, version, writer id, first sequence, checksum of these.
 pub(super) const HEADER_BYTES: usize = 8 + 4 + 8 + 8 + 4;
 
@@ -69,9 +71,13 @@ impl SegmentHeader {
         if version > LOG_VERSION {
             return ParsedHeader::Newer(version);
         }
+        let first_sequence = number(20);
+        if first_sequence > MOST_SEQUENCE {
+            return ParsedHeader::Broken;
+        }
         ParsedHeader::Sound(Self {
             writer_id: number(12),
-            first_sequence: number(20),
+            first_sequence,
         })
     }
 }
