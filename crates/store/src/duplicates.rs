@@ -95,6 +95,12 @@ impl DuplicateWindow {
         })
     }
 
+    /// Forgets all keys but those on their way.
+    pub(crate) fn forget_all(&self) {
+        let mut state = lock(&self.state);
+        state.forget_before(i64::MAX);
+    }
+
     /// Notes a key that log or catalog have from before a restart; `false` when it was known then,
     /// by the rule of [`DuplicateWindow::admit`]: what that took must not be taken for a duplicate.
     pub(crate) fn remember(&self, received: ReceivedKey) -> bool {

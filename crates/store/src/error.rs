@@ -127,6 +127,15 @@ pub enum StoreError {
         /// Its segment, where ours should have been.
         segment: PathBuf,
     },
+    /// The log could not begin a new segment.
+    #[error(
+        "what was erased from blocks is still in the last segment of the log: {reason}; erase it \
+         again when that is mended"
+    )]
+    ErasedInLog {
+        /// Why the log could not be written.
+        reason: String,
+    },
     /// A background thread is gone.
     #[error("the store is shut down")]
     Closed,
@@ -275,9 +284,9 @@ impl From<&str> for ReadFault {
 impl From<io::Error> for ReadFault {
     fn from(error: io::Error) -> Self {
         let kind = match error.kind() {
-            io::ErrorKind::NotFound
-            | io::ErrorKind::UnexpectedEof
-            | io::ErrorKind::InvalidData => BlockErrorKind::Damaged,
+            io::ErrorKind::NotFound | io::ErrorKind::UnexpectedEof | io::ErrorKind::InvalidData => {
+                BlockErrorKind::Damaged
+            }
             _ => BlockErrorKind::Unreadable,
         };
         Self {

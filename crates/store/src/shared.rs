@@ -149,11 +149,20 @@ impl Shared {
     /// Makes a durable profile visible.
     pub(crate) fn apply(&self, durable: Durable<'_>) {
         let mut applied = lock(&self.applied);
-        self.active_head(durable.tenant).insert(durable.profile);
+        // A record without profiles says something about the log alone.
+        if !durable.profile.series.is_empty() {
+            self.active_head(durable.tenant).insert(durable.profile);
+        }
         applied.last_sequence = durable.sequence;
         applied.keys.extend(durable.key);
         let now_ns = self.options.clock.monotonic_ns();
         applied.oldest_since_ns.get_or_insert(now_ns);
+    }
+
+    /// Has what was erased be taken for new when it comes again.
+    pub(crate) fn forget_keys(&self) -> Result<(), StoreError> {
+        self.duplicates.forget_all();
+        self.catalog.forget_keys()
     }
 
     fn active_head(&self, tenant: &str) -> Arc<Head> {

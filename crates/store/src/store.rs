@@ -28,6 +28,7 @@ use crate::error::StoreError;
 use crate::log::MAX_PAYLOAD_BYTES;
 use crate::log::PendingAppend;
 use crate::log::PushError;
+use crate::log::encode_mark;
 use crate::log::encode_record;
 use crate::open::open_shared;
 use crate::options::StoreOptions;
@@ -317,9 +318,40 @@ impl Store {
         let tenant = tenant.to_owned();
         let erased = tokio::task::spawn_blocking(move || {
             shared.flush()?;
-            shared.erase(&tenant, &erasure)
+            let erased = shared.erase(&tenant, &erasure)?;
+            shared.forget_keys()?;
+            Ok::<Erased, StoreError>(erased)
         });
-        erased.await.map_err(|_| StoreError::Closed)?
+        let erased = erased.await.map_err(|_| StoreError::Closed)??;
+        self.renew_log().await?;
+        Ok(erased)
+    }
+
+    /// Leaves nothing in the log that is in blocks, or was. The log never goes without a last
+    /// segment, so it gets a new one, which the flush before this had it ask for.
+    async fn renew_log(&self) -> Result<(), StoreError> {
+        let (done, durable) = oneshot::channel();
+        let record = encode_mark();
+        let bytes = record.len() as u64;
+        let mark = PendingAppend {
+            tenant: String::new(),
+            profile: Profile::default(),
+            record,
+            ticket: None,
+            done,
+        };
+        let queue = &self.inner.shared.queue;
+        queue.push(mark, bytes).map_err(|error| match error {
+            PushError::Full(bytes) => StoreError::ErasedInLog {
+                reason: format!("{bytes} bytes wait for it"),
+            },
+            PushError::Closed => StoreError::Closed,
+        })?;
+        let written = durable.await.map_err(|_| StoreError::Closed)?;
+        written.map_err(|error| StoreError::ErasedInLog {
+            reason: error.to_string(),
+        })?;
+        self.flush().await
     }
 
     /// Sizes and counters.

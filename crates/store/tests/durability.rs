@@ -12,11 +12,14 @@ use std::process::Command;
 use std::process::Stdio;
 use std::sync::Arc;
 
+use candela_store::Appended;
+use candela_store::Erasure;
 use candela_store::ManualClock;
 use candela_store::Store;
 use candela_store::StoreError;
 use candela_store::StoreOptions;
 use candela_store::SyncMode;
+use candela_store::TimeRange;
 use common::NOON_NS;
 use common::block_on;
 use common::options;
@@ -189,6 +192,35 @@ fn flush_and_reopen_keep_each_profile_once() {
     );
     assert_eq!(store.status().head_samples, 0);
     assert_eq!(totals(&store, "t"), [1, 2, 3, 4, 5]);
+}
+
+#[test]
+fn what_is_erased_leaves_the_log_and_may_come_again() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let store = Store::open(options(directory.path())).expect("opens");
+    let push = || block_on(store.append_once("t", 42, profile(1))).expect("appends");
+    assert_eq!(push(), Appended::Stored);
+    let segment = fs::read(segments(directory.path()).remove(0)).expect("the segment");
+    let record = &segment[record_offsets(&segment)[0]..][..100];
+    let erasure = || Erasure {
+        selector: "{}".parse().expect("a selector"),
+        profile_type: None,
+        range: TimeRange::ALL,
+    };
+    let erased = block_on(store.erase("t", erasure())).expect("erases");
+    assert_eq!(erased.profiles, 1);
+    for path in segments(directory.path()) {
+        let content = fs::read(&path).expect("a segment");
+        let is_there = content.windows(record.len()).any(|part| part == record);
+        assert!(!is_there, "{}", path.display());
+    }
+    assert_eq!(totals(&store, "t"), [0; 0]);
+    assert_eq!(push(), Appended::Stored, "it is there no more");
+    assert_eq!(totals(&store, "t"), [1]);
+    drop(store);
+    let store = Store::open(options(directory.path())).expect("opens");
+    assert_eq!(totals(&store, "t"), [1]);
+    assert_eq!(store.status().damaged_records, 0);
 }
 
 #[test]

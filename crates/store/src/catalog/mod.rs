@@ -46,6 +46,9 @@ pub(crate) trait Catalog: Debug + Send + Sync {
     /// the log; some earlier ones may be among them.
     fn keys(&self, since_ns: i64) -> Result<Vec<ReceivedKey>, StoreError>;
 
+    /// Forgets all keys.
+    fn forget_keys(&self) -> Result<(), StoreError>;
+
     /// Takes a block out of answers, with the reason.
     fn quarantine(&self, block_id: &str, reason: &str) -> Result<(), StoreError>;
 

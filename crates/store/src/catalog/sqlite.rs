@@ -163,6 +163,10 @@ impl Catalog for SqliteCatalog {
         self.with(|connection| select_keys(connection, since_ns))
     }
 
+    fn forget_keys(&self) -> Result<(), StoreError> {
+        self.with(|connection| connection.execute("DELETE FROM received_keys", []).map(drop))
+    }
+
     fn quarantine(&self, block_id: &str, reason: &str) -> Result<(), StoreError> {
         self.with(|connection| {
             connection.execute(

@@ -34,6 +34,7 @@ pub(crate) use queue::Queue;
 pub(crate) use record::MAX_PAYLOAD_BYTES;
 pub(crate) use record::RecordKind;
 pub(crate) use record::RecordRef;
+pub(crate) use record::encode_mark;
 pub(crate) use record::encode_record;
 pub(crate) use replay::Replay;
 pub(crate) use writer::Durable;

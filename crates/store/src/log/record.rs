@@ -13,7 +13,7 @@ pub(crate) const MAX_PAYLOAD_BYTES: usize = 256 << 20;
 
 /// The payload is an encoded profile.
 const KIND_PROFILE: u8 = 1;
-/// Who writes the log from here on; the key is the process's.
+/// Who writes the log from here on; the key is the process's. 0 is who wrote it before.
 const KIND_CLAIM: u8 = 2;
 /// The payload is compressed with zstd.
 const CODEC_ZSTD: u8 = 1;
@@ -66,6 +66,12 @@ pub(crate) fn encode_record(
 /// A complete record which says that this process writes the log from here on.
 pub(super) fn encode_claim(process_id: u64) -> Vec<u8> {
     frame(KIND_CLAIM, "claim", 0, process_id.into(), &[])
+}
+
+/// A complete record that says nothing, and has what comes before it lie in earlier segments when
+/// a new one was asked for.
+pub(crate) fn encode_mark() -> Vec<u8> {
+    frame(KIND_CLAIM, "mark", 0, 0, &[])
 }
 
 fn frame(kind: u8, tenant: &str, received_ns: i64, key: Key, payload: &[u8]) -> Vec<u8> {
