@@ -1,6 +1,7 @@
 //! A server whose blocks are in a bucket, from the configuration to the loss of the machine.
 #![cfg(feature = "server")]
 
+#[expect(dead_code, reason = "the tests of the store use all of it")]
 #[path = "../../store/tests/buckets/s3.rs"]
 mod s3;
 #[path = "../../store/tests/buckets/serve.rs"]

@@ -185,6 +185,13 @@ fn failure(reason: &str) -> object_store::Error {
 /// How refusals show in errors that have no kind of their own, those of listings.
 const REFUSALS: [&str; 3] = ["401 Unauthorized", "403 Forbidden", "InvalidAccessKeyId"];
 
+/// Who is asked for keys when nobody else has any.
+const METADATA_HOSTS: [&str; 3] = [
+    "169.254.169.254",
+    "169.254.170.2",
+    "metadata.google.internal",
+];
+
 /// Whether an answer "not found" is about the bucket, and says nothing about the object.
 pub(crate) fn is_bucket_missing(error: &object_store::Error) -> bool {
     let text = error.to_string();
@@ -199,7 +206,10 @@ pub(crate) fn explain(error: &object_store::Error) -> String {
         error,
         object_store::Error::PermissionDenied { .. } | object_store::Error::Unauthenticated { .. }
     ) || REFUSALS.iter().any(|refusal| details.contains(refusal));
-    let advice = if is_bucket_missing(error) {
+    let is_keyless = METADATA_HOSTS.iter().any(|host| details.contains(host));
+    let advice = if is_keyless {
+        "no keys were found in the configuration, the environment or on this machine; set them"
+    } else if is_bucket_missing(error) {
         "the bucket does not exist; create it or correct its name"
     } else if is_refused {
         "the credentials are wrong or lack the right to do this; check them"
@@ -209,4 +219,60 @@ pub(crate) fn explain(error: &object_store::Error) -> String {
         return details;
     };
     format!("{advice} ({details})")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_goes_wrong_comes_with_what_to_do() {
+        let cases = [
+            (
+                "Error performing PUT http://169.254.169.254/latest/api/token in 5s - HTTP error: error sending request",
+                "no keys were found",
+            ),
+            (
+                "Error performing GET http://minio:9000/profiles in 5s - HTTP error: error sending request",
+                "it cannot be reached",
+            ),
+            (
+                "Server returned non-2xx status code: 403 Forbidden:\n<Error>\n</Error>",
+                "the credentials are wrong",
+            ),
+            (
+                "Server returned non-2xx status code: 404 Not Found: <Code>NoSuchBucket</Code>",
+                "the bucket does not exist",
+            ),
+        ];
+        for (reason, advice) in cases {
+            let explained = explain(&failure(reason));
+            assert!(explained.starts_with(advice), "{explained}");
+            assert!(!explained.contains('\n'), "{explained}");
+        }
+        assert_eq!(
+            explain(&failure("500 Internal Server Error")),
+            "Generic bucket error: 500 Internal Server Error"
+        );
+    }
+
+    #[test]
+    fn work_may_be_waited_for_on_a_thread_of_another_runtime() {
+        let location = ObjectLocation {
+            store: Arc::new(object_store::memory::InMemory::new()),
+            prefix: Path::default(),
+        };
+        let other = tokio::runtime::Builder::new_current_thread()
+            .build()
+            .expect("a runtime");
+        other.block_on(async {
+            let bucket = Bucket::new(location, "memory").expect("threads");
+            bucket.probe().expect("it can be used");
+            let none: Option<object_store::Result<()>> = None;
+            let panicked = bucket.run(async { none.expect("a panic for the test") });
+            let error = panicked.expect_err("it panicked").to_string();
+            assert!(error.contains("ended in a panic"), "{error}");
+            bucket.probe().expect("it goes on");
+        });
+    }
 }
