@@ -170,19 +170,24 @@ fn profile(built: &Built) -> (Vec<u8>, BTreeMap<String, i64>) {
 
 /// A server that makes blocks every second.
 fn start(data_dir: &Path, debuginfod: &str) -> Running {
+    start_as("server", data_dir, debuginfod, &[])
+}
+
+fn start_as(command: &str, data_dir: &Path, debuginfod: &str, more: &[&str]) -> Running {
     let config = data_dir.with_extension("yaml");
     let text =
         format!("store:\n  flush_interval: 1s\nsymbols:\n  debuginfod_urls: [{debuginfod}]\n");
     std::fs::write(&config, text).unwrap();
-    Running::start(&[
-        "server",
+    let arguments = [
+        command,
         "--listen",
         "127.0.0.1:0",
         "--data-dir",
         data_dir.to_str().unwrap(),
         "--config",
         config.to_str().unwrap(),
-    ])
+    ];
+    Running::start(&[&arguments, more].concat())
 }
 
 fn send(candela: &Running, body: &[u8]) {
@@ -363,15 +368,7 @@ fn stacks_of_the_agent_get_names_too() {
     tool(folder.path(), "strip", &["shares"]);
     let data_dir = folder.path().join("data");
     let burner = Program::start(Command::new(&program).arg("100000"));
-    let candela = Running::start(&[
-        "up",
-        "--listen",
-        "127.0.0.1:0",
-        "--data-dir",
-        data_dir.to_str().unwrap(),
-        "--rate",
-        "99",
-    ]);
+    let candela = start_as("up", &data_dir, "", &["--rate", "99"]);
     let top = |filter: &str| {
         let query = "query=%7Bservice_name%3D%22shares%22%7D&from=now-10m";
         let top = support::get_json(&candela.url(&format!("/api/v1/top?{query}&limit=0")));
@@ -394,8 +391,7 @@ fn stacks_of_the_agent_get_names_too() {
         "{}",
         support::stderr(&uploaded)
     );
-    // The memory part becomes a block within a minute.
-    let (own, total) = support::within(2 * support::PATIENCE, "the names", || {
+    let (own, total) = support::eventually("the names", || {
         let (own, total) = top("burn_");
         let (nameless, _) = top("shares+0x");
         (own > 0 && nameless == 0).then_some((own, total))
