@@ -133,9 +133,12 @@ fn a_catalog_is_made_again_from_the_blocks() {
     );
     let text = support::stdout(&output);
     assert!(
-        text.starts_with("2 blocks of 1 tenants, 2 samples, "),
+        text.starts_with("1 blocks of 1 tenants, 1 samples, "),
         "{text}"
     );
+    // The log keeps its last segment.
+    let notes = support::stderr(&output);
+    assert!(notes.contains("1 more are in the log"), "{notes}");
     assert!(folder.path().join("catalog.sqlite.old").is_file());
     assert_eq!(total(data_dir), 73);
 
@@ -146,13 +149,17 @@ fn a_catalog_is_made_again_from_the_blocks() {
     assert!(message.contains("in use by another server"), "{message}");
     assert_eq!(running.terminate(), Some(0));
 
-    let manifest = files_below(&folder.path().join("blocks/v1/_blocks"), "json").remove(0);
-    let content = fs::read_to_string(&manifest).unwrap();
+    // That of the block which the log has not any more.
+    let manifests = files_below(&folder.path().join("blocks/v1/_blocks"), "json").into_iter();
+    let mut manifests = manifests.map(|path| (fs::read_to_string(&path).unwrap(), path));
+    let (content, manifest) = manifests
+        .find(|(content, _)| content.contains(r#""service": "a""#))
+        .unwrap();
     fs::write(&manifest, content.replacen("\"rows\": 1", "\"rows\": 7", 1)).unwrap();
     let output = support::run(&[&rebuild[..], &["--json"]].concat());
     assert_eq!(output.status.code(), Some(1));
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(report["blocks"], 1);
+    assert_eq!((&report["blocks"], &report["in_log"]), (&0.into(), &1.into()));
     let reason = report["damaged"][0]["reason"].as_str().unwrap();
     assert!(reason.contains("checksum"), "{reason}");
     let message = support::stderr(&output);
@@ -229,4 +236,28 @@ fn a_full_volume_answers_503_and_goes_on_by_itself() {
     assert_eq!(push("main;write 70\n").0, 200);
     assert_eq!(total_of(&running), 73);
     assert_eq!(running.terminate(), Some(0));
+}
+
+#[test]
+fn compact_merges_what_there_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let data_dir = folder.path().to_str().unwrap();
+    fill(data_dir);
+    let compact = ["store", "compact", "--all", "--data-dir", data_dir];
+    let running = start(data_dir);
+    let output = support::run(&compact);
+    assert_eq!(output.status.code(), Some(1), "a server runs");
+    let error = support::stderr(&output);
+    assert!(error.contains("in use by another server"), "{error}");
+    assert_eq!(running.terminate(), Some(0));
+
+    let output = support::run(&compact);
+    let text = support::stdout(&output);
+    let error = support::stderr(&output);
+    assert_eq!(output.status.code(), Some(0), "{error}");
+    assert!(
+        text.starts_with("2 blocks were merged into 3; 2 blocks of"),
+        "{text}"
+    );
+    assert_eq!(total(data_dir), 73);
 }

@@ -51,6 +51,9 @@ pub struct RebuiltCatalog {
     pub samples: u64,
     /// Bytes of their files.
     pub bytes: u64,
+    /// Blocks that are not in it because the log still has all of their profiles, which the next
+    /// start reads from there.
+    pub in_log: u64,
     /// Blocks whose manifests are damaged, with the reason; they are not in it.
     pub damaged: Vec<(String, String)>,
     /// Where the catalog is that was there before.
@@ -153,12 +156,13 @@ pub fn rebuild_catalog(options: &StoreOptions) -> Result<RebuiltCatalog, StoreEr
     catalog.close()?;
     let previous = replace_database(&new_path, &path)?;
     let tenants: HashSet<&str> = blocks.iter().map(|meta| meta.tenant.as_str()).collect();
-    let damaged = recovered.damaged.into_iter();
+    let (in_log, damaged) = (recovered.in_log, recovered.damaged.into_iter());
     Ok(RebuiltCatalog {
         blocks: blocks.len() as u64,
         tenants: tenants.len() as u64,
         samples: blocks.iter().map(|meta| meta.rows).sum(),
         bytes: blocks.iter().map(|meta| meta.bytes).sum(),
+        in_log,
         damaged: damaged
             .map(|block| (block.block_id, block.reason))
             .collect(),

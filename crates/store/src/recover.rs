@@ -34,6 +34,8 @@ pub(crate) struct Recovered {
     pub(crate) sizes: HashMap<String, u64>,
     /// Blocks that the catalog does not know, and whose manifests cannot be read.
     pub(crate) damaged: Vec<QuarantinedBlock>,
+    /// Blocks that went because a log has all of their records.
+    pub(crate) in_log: u64,
 }
 
 /// Makes catalog and files agree.
@@ -65,7 +67,9 @@ pub(crate) fn recover_blocks(
         tracing::info!(block_id, "a block goes whose profiles are in others");
         take_back(storage, meta)?;
     }
+    let unknown_count = verdict.kept.len();
     let found = settle(storage, catalog, verdict.kept, logs)?;
+    let in_log = (unknown_count - found.len()) as u64;
     failpoint!("recover.settle.after");
     known.extend(found);
     sweep(storage, &files, &known, now_ns)?;
@@ -74,6 +78,7 @@ pub(crate) fn recover_blocks(
     Ok(Recovered {
         sizes: sizes.collect(),
         damaged,
+        in_log,
     })
 }
 

@@ -12,6 +12,18 @@ pub(crate) enum StoreCommand {
     Verify(StoreArgs),
     /// Make the catalog again from the blocks; the server must not run
     RebuildCatalog(StoreArgs),
+    /// Merge the blocks of hours and days that are over; the server must not run
+    Compact(CompactArgs),
+}
+
+/// `candela store compact`
+#[derive(Args, Clone, Debug)]
+pub(crate) struct CompactArgs {
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+    /// Also the present hour and day
+    #[arg(long)]
+    pub(crate) all: bool,
 }
 
 /// Which store, and how to print.

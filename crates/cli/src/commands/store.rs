@@ -4,11 +4,13 @@ use std::process::ExitCode;
 
 use bytesize::ByteSize;
 use candela_store::BlockCheck;
+use candela_store::Store;
 use candela_store::StoreOptions;
 use serde_json::Value;
 use serde_json::json;
 
 use crate::args::GlobalArgs;
+use crate::args::store::CompactArgs;
 use crate::args::store::StoreArgs;
 use crate::args::store::StoreCommand;
 use crate::errors::CliError;
@@ -29,6 +31,7 @@ pub(crate) fn run(global: &GlobalArgs, command: &StoreCommand) -> Result<ExitCod
     match command {
         StoreCommand::Verify(arguments) => verify(global, arguments),
         StoreCommand::RebuildCatalog(arguments) => rebuild_catalog(global, arguments),
+        StoreCommand::Compact(arguments) => compact(global, arguments),
     }
 }
 
@@ -98,6 +101,7 @@ fn rebuild_catalog(global: &GlobalArgs, arguments: &StoreArgs) -> Result<ExitCod
             "tenants": rebuilt.tenants,
             "samples": rebuilt.samples,
             "bytes": rebuilt.bytes,
+            "in_log": rebuilt.in_log,
             "damaged": damaged.collect::<Vec<Value>>(),
             "previous": previous.map(|path| path.to_string()),
         }))?;
@@ -109,6 +113,12 @@ fn rebuild_catalog(global: &GlobalArgs, arguments: &StoreArgs) -> Result<ExitCod
             rebuilt.samples,
             ByteSize::b(rebuilt.bytes)
         ))?;
+        if rebuilt.in_log > 0 {
+            output::note(&format!(
+                "{} more are in the log as a whole: the next start reads them from there",
+                rebuilt.in_log
+            ));
+        }
         if let Some(previous) = previous {
             output::note(&format!("the catalog that was there is {previous}"));
         }
@@ -124,6 +134,45 @@ fn rebuild_catalog(global: &GlobalArgs, arguments: &StoreArgs) -> Result<ExitCod
         "not in the catalog: {}; restore the manifests from a backup and run this again",
         reasons.join("; ")
     )))
+}
+
+fn compact(global: &GlobalArgs, arguments: &CompactArgs) -> Result<ExitCode, CliError> {
+    let mut options = options(global, &arguments.store)?;
+    // Nothing is to be merged beside what is asked for.
+    options.compaction_cpu_percent = 0;
+    let store = Store::open(options).map_err(|error| CliError::failed(error.to_string()))?;
+    let before = store.status();
+    let merged = if arguments.all {
+        store.compact()
+    } else {
+        store.compact_due()
+    };
+    let after = store.status();
+    super::server::block_on(super::server::close(store))?;
+    if arguments.store.json {
+        output::print_json(&json!({
+            "schema": "candela/store-compact/v1",
+            "blocks_before": before.blocks,
+            "bytes_before": before.block_bytes,
+            "blocks": after.blocks,
+            "bytes": after.block_bytes,
+            "merged": after.compaction.blocks_read,
+            "made": after.compaction.blocks_written,
+            "failed_jobs": after.compaction.failed_jobs,
+        }))?;
+    } else {
+        output::print_text(&format!(
+            "{} blocks were merged into {}; {} blocks of {} are {} blocks of {}",
+            after.compaction.blocks_read,
+            after.compaction.blocks_written,
+            before.blocks,
+            ByteSize::b(before.block_bytes),
+            after.blocks,
+            ByteSize::b(after.block_bytes)
+        ))?;
+    }
+    merged.or_exit(ExitStatus::Failed, "compact")?;
+    Ok(ExitCode::SUCCESS)
 }
 
 fn options(global: &GlobalArgs, arguments: &StoreArgs) -> Result<StoreOptions, CliError> {

@@ -164,7 +164,11 @@ impl Catalog for SqliteCatalog {
     }
 
     fn forget_keys(&self) -> Result<(), StoreError> {
-        self.with(|connection| connection.execute("DELETE FROM received_keys", []).map(drop))
+        self.with(|connection| {
+            connection
+                .execute("DELETE FROM received_keys", [])
+                .map(drop)
+        })
     }
 
     fn quarantine(&self, block_id: &str, reason: &str) -> Result<(), StoreError> {
