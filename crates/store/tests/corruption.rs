@@ -20,6 +20,7 @@ use candela_store::verify_blocks;
 use common::block_on;
 use common::options;
 use common::profile;
+use common::totals;
 
 const TABLES: [&str; 5] = [
     "samples",
@@ -296,4 +297,5 @@ fn what_the_lock_file_says_does_not_matter() {
     drop(store);
     let store = Store::open(options(pristine.path())).expect("opens");
     assert_eq!(answer(&store), ALL);
+    assert_eq!(totals(&store, "t"), ALL);
 }

@@ -70,7 +70,7 @@ fn whole_life(backend: &Backend) {
         !directory
             .path()
             .join("wal/00000000000000000001.wal")
-            .exists()
+            .is_file()
     );
 
     let store = open(directory.path()).expect("opens again");
