@@ -4,6 +4,7 @@ use std::error::Error;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
 use candela_query::Engine;
 use candela_query::Query;
@@ -13,15 +14,18 @@ use candela_store::TimeRange;
 
 use crate::Row;
 use crate::fill::options;
-use crate::timing::Cost;
 use crate::timing::best;
 
 const TARGET_NS: f64 = 10.0;
 
 /// Figures of a child, nanoseconds a sample.
 struct Figures {
+    /// Of cores, for the sums by stack.
     sums: f64,
-    tree: f64,
+    /// Of cores, for the whole tree.
+    core: f64,
+    /// By the clock, for the whole tree.
+    time: f64,
     nodes: f64,
     /// Of one tree.
     allocations: f64,
@@ -38,18 +42,18 @@ pub(crate) fn measure(directory: &Path) -> Result<Row, Box<dyn Error>> {
     Ok(Row {
         name: "S3",
         figure: format!(
-            "{:.1} ns a sample to a flame tree on one core ({:.1} of it sums by stack); {:.1} on all",
-            one.tree, one.sums, all.tree
+            "{:.1} ns of a core for a sample to a flame tree ({:.1} of it sums by stack); by the clock {:.1} on one core, {:.1} on all",
+            one.core, one.sums, one.time, all.time
         ),
-        is_met: one.tree <= TARGET_NS,
+        is_met: one.core <= TARGET_NS,
         details: vec![
             format!(
-                "one core:  sums {:.2} ns, tree {:.2} ns a sample",
-                one.sums, one.tree
+                "one core:  sums {:.2} ns, tree {:.2} ns of a core a sample",
+                one.sums, one.core
             ),
             format!(
-                "all cores: sums {:.2} ns, tree {:.2} ns a sample",
-                all.sums, all.tree
+                "all cores: sums {:.2} ns, tree {:.2} ns of a core a sample",
+                all.sums, all.core
             ),
             format!(
                 "{} nodes in the tree, {} allocations",
@@ -63,7 +67,7 @@ fn run(command: &mut Command, directory: &Path) -> Result<Figures, Box<dyn Error
     let output = command.arg("merge").arg(directory).output()?;
     let text = String::from_utf8(output.stdout)?;
     let numbers: Vec<f64> = text.split_whitespace().flat_map(str::parse).collect();
-    let [sums, tree, nodes, allocations] = numbers[..] else {
+    let [sums, core, time, nodes, allocations] = numbers[..] else {
         return Err(format!(
             "the child failed: {}",
             String::from_utf8_lossy(&output.stderr)
@@ -72,7 +76,8 @@ fn run(command: &mut Command, directory: &Path) -> Result<Figures, Box<dyn Error
     };
     Ok(Figures {
         sums,
-        tree,
+        core,
+        time,
         nodes,
         allocations,
     })
@@ -111,8 +116,9 @@ pub(crate) fn child(directory: &Path) -> Result<(), Box<dyn Error>> {
             Err::<(), Box<dyn Error>>("the tree's total is not that of the samples".into())
         }
     })?;
-    let per_sample = |cost: Cost| cost.time.as_nanos() as f64 / rows as f64;
-    let (scan_ns, tree_ns) = (per_sample(scan), per_sample(tree));
-    println!("{scan_ns} {tree_ns} {nodes} {}", tree.allocations);
+    let per_sample = |time: Duration| time.as_nanos() as f64 / rows as f64;
+    let times = [scan.core_time, tree.core_time, tree.time].map(per_sample);
+    let [sums, core, time] = times;
+    println!("{sums} {core} {time} {nodes} {}", tree.allocations);
     Ok(())
 }

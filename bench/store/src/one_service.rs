@@ -41,7 +41,8 @@ pub(crate) fn measure(directory: &Path) -> Result<Row, Box<dyn Error>> {
     Ok(Row {
         name: "S4",
         figure: format!(
-            "{milliseconds:.1} ms: {rows} of {} rows read, {} allocations",
+            "{milliseconds:.1} ms ({:.1} ms of cores): {rows} of {} rows read, {} allocations",
+            cost.core_milliseconds(),
             block.meta().rows,
             cost.allocations
         ),

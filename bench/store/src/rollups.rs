@@ -39,13 +39,16 @@ pub(crate) fn measure() -> Result<[Row; 2], Box<dyn Error>> {
     let sparse = week(300)?;
     let dense = week(30)?;
     let milliseconds = dense.cost.milliseconds();
-    let ratio = milliseconds / sparse.cost.milliseconds();
+    // Of cores: what others do on the machine in one of the two would decide the ratio.
+    let ratio = dense.cost.core_milliseconds() / sparse.cost.core_milliseconds();
     let times = dense.samples as f64 / sparse.samples as f64;
     let five = Row {
         name: "S5",
         figure: format!(
-            "{milliseconds:.1} ms for 7 days of one service of four, {} samples in all; {} allocations",
-            dense.samples, dense.cost.allocations
+            "{milliseconds:.1} ms ({:.1} ms of cores) for 7 days of one service of four, {} samples in all; {} allocations",
+            dense.cost.core_milliseconds(),
+            dense.samples,
+            dense.cost.allocations
         ),
         is_met: milliseconds <= TARGET_MS,
         details: dense.levels,
@@ -53,8 +56,9 @@ pub(crate) fn measure() -> Result<[Row; 2], Box<dyn Error>> {
     let six = Row {
         name: "S6",
         figure: format!(
-            "{ratio:.2} times the time for {times:.1} times the samples ({milliseconds:.1} ms against {:.1} ms)",
-            sparse.cost.milliseconds()
+            "{ratio:.2} times the time of cores for {times:.1} times the samples ({:.1} ms against {:.1} ms)",
+            dense.cost.core_milliseconds(),
+            sparse.cost.core_milliseconds()
         ),
         is_met: ratio <= TARGET_RATIO,
         details: sparse.levels,
