@@ -70,7 +70,10 @@ fn files_with(folder: &Path, text: &str) -> Vec<String> {
             found.extend(files_with(&path, text));
             continue;
         }
-        let bytes = fs::read(&path).expect("a file");
+        let mut bytes = fs::read(&path).expect("a file");
+        // Segments of the log are allocated in advance, and empty at their end.
+        let end = bytes.iter().rposition(|byte| *byte != 0);
+        bytes.truncate(end.map_or(0, |last| last + 1));
         if has(&bytes, text) || has(&without_zstd(&bytes), text) {
             found.push(path.display().to_string());
         }
