@@ -227,7 +227,7 @@ fn soak(arguments: &[String]) -> ExitCode {
     match soak {
         Ok(soak) => {
             println!("{}", soak.summary());
-            ExitCode::from(u8::from(!soak.is_flat()))
+            ExitCode::from(u8::from(!soak.is_well()))
         }
         Err(error) => {
             println!("soak: {error}");

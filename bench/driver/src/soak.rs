@@ -19,6 +19,8 @@ const BETWEEN_QUERIES: Duration = Duration::from_millis(500);
 const BETWEEN_LOOKS: Duration = Duration::from_secs(1);
 /// More growth from the second third of the time to the last is not flat.
 const MOST_GROWTH: f64 = 1.05;
+/// Of the pushes of a minute: with fewer the machine did not keep up, and the figures say little.
+const LEAST_SHARE: f64 = 0.95;
 /// What a person with a window open asks, and a dashboard.
 const QUESTIONS: [&str; 8] = [
     "/api/v1/flamegraph?type=cpu&from=now-15m&format=columns",
@@ -130,8 +132,14 @@ impl Soak {
         mean(last) / mean(middle)
     }
 
-    pub(crate) fn is_flat(&self) -> bool {
-        self.growth() <= MOST_GROWTH && self.refused == 0 && self.failed_queries == 0
+    /// Whether memory was flat, nothing failed, and it was the load that was meant.
+    pub(crate) fn is_well(&self) -> bool {
+        let wanted = LEAST_SHARE * (PER_SECOND * 60) as f64;
+        let kept_up = |minute: &Minute| minute.pushes.count as f64 >= wanted;
+        self.growth() <= MOST_GROWTH
+            && self.refused == 0
+            && self.failed_queries == 0
+            && self.minutes.iter().all(kept_up)
     }
 
     pub(crate) fn summary(&self) -> String {
@@ -150,9 +158,13 @@ impl Soak {
             )
         };
         format!(
-            "most {:.0} MiB, last third {:+.1} % over the middle one, {} min of {PER_SECOND} profiles/s of {SERIES} series; \
+            "most {:.0} MiB, {} pushes, last third {:+.1} % over the middle one, {} min of {PER_SECOND} profiles/s of {SERIES} series; \
              p50 and worst minute's p99: push {:.1} and {:.1} ms, query {:.0} and {:.0} ms; {} refused, {} queries failed",
             self.most_mib(),
+            self.minutes
+                .iter()
+                .map(|minute| minute.pushes.count)
+                .sum::<usize>(),
             (self.growth() - 1.0) * 100.0,
             self.minutes.len(),
             median(|it| it.pushes),

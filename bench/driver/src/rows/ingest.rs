@@ -101,6 +101,6 @@ pub(crate) fn memory(bench: &Bench) -> Result<Figure, String> {
     let soak = Soak::run(bench, MINUTES, &mut |_| {})?;
     Ok(Figure {
         text: soak.summary(),
-        is_met: Some(soak.most_mib() <= MAX_MIB && soak.is_flat()),
+        is_met: Some(soak.most_mib() <= MAX_MIB && soak.is_well()),
     })
 }
