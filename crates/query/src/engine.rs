@@ -1,5 +1,6 @@
 //! The engine: one handle for all questions.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use candela_store::BlockError;
@@ -26,6 +27,8 @@ use crate::sources::Source;
 use crate::sources::sources;
 use crate::stack_filter::counting_stacks;
 use crate::taken::Taken;
+use crate::tiers::days_with_profiles;
+use crate::tiers::whole_days;
 
 /// Answers queries over a store. Calls block for as long as they compute, so an async caller puts
 /// them on a thread for blocking work.
@@ -90,7 +93,13 @@ impl Engine {
         } else {
             coarsest
         };
-        let (sources, failed) = sources(snapshot, range, coarsest, &meter)?;
+        let days = if snapshot.rollups.is_empty() {
+            BTreeSet::new()
+        } else {
+            let around = self.store.snapshot(&query.tenant, whole_days(range))?;
+            days_with_profiles(&around.blocks)
+        };
+        let (sources, failed) = sources(snapshot, range, coarsest, &days, &meter)?;
         let mut loaded = Loaded {
             sources,
             meter,

@@ -42,13 +42,14 @@ pub(crate) fn sources(
     snapshot: Snapshot,
     range: TimeRange,
     coarsest: Tier,
+    days_with_profiles: &BTreeSet<i64>,
     meter: &Meter,
 ) -> Result<(Vec<Source>, Vec<BlockError>), QueryError> {
     let mut sources = Vec::new();
     let mut failed = Vec::new();
     let mut blocks = snapshot.blocks;
     blocks.extend(snapshot.rollups);
-    let division = Division::new(range, coarsest, &blocks);
+    let division = Division::new(range, coarsest, &blocks, days_with_profiles);
     blocks.retain(|block| division.may_take(block.meta()));
     for block in blocks {
         meter.check_time()?;

@@ -6,6 +6,7 @@
 //! which the profiles are gone is read from the finest sums that are left.
 
 use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use candela_store::Block;
@@ -84,7 +85,14 @@ pub(crate) fn tier_of_step(coarsest: Tier, step_ns: i64) -> Tier {
 impl Division {
     /// What is read of these blocks for a range. No sums coarser than `coarsest` stand for
     /// profiles that are there.
-    pub(crate) fn new(range: TimeRange, coarsest: Tier, blocks: &[Arc<Block>]) -> Self {
+    /// `days_with_profiles` are those of which any are left, in the range or not: a bucket may start
+    /// in a range in which its profiles do not.
+    pub(crate) fn new(
+        range: TimeRange,
+        coarsest: Tier,
+        blocks: &[Arc<Block>],
+        days_with_profiles: &BTreeSet<i64>,
+    ) -> Self {
         let length_ns = length_with_data(range, blocks);
         let is_fine_enough = |tier: &Tier| {
             *tier <= coarsest && tier.bucket_ns().saturating_mul(BUCKETS_PER_RANGE) <= length_ns
@@ -99,7 +107,11 @@ impl Division {
         let days = days.into_iter();
         Self {
             days: days
-                .map(|(number, day)| (number, day.choice(wanted, of_day(range, number))))
+                .map(|(number, day)| {
+                    let has_profiles = days_with_profiles.contains(&number);
+                    let choice = day.choice(wanted, of_day(range, number), has_profiles);
+                    (number, choice)
+                })
                 .collect(),
         }
     }
@@ -168,8 +180,8 @@ impl<'a> Day<'a> {
         }
     }
 
-    fn choice(&self, wanted: Tier, range: TimeRange) -> Choice {
-        if !self.totals.contains_key(&Tier::Raw) {
+    fn choice(&self, wanted: Tier, range: TimeRange, has_profiles: bool) -> Choice {
+        if !has_profiles {
             let finest = self.totals.keys().next();
             return Choice::Whole(finest.copied().unwrap_or(Tier::Raw));
         }
@@ -192,6 +204,22 @@ impl<'a> Day<'a> {
             sum.is_some_and(|sum| sum == total || (total >= 0 && sum > total))
         })
     }
+}
+
+/// The days of a range as a whole.
+pub(crate) fn whole_days(range: TimeRange) -> TimeRange {
+    let start_of = |time_ns: i64| time_ns.div_euclid(DAY_NS).saturating_mul(DAY_NS);
+    TimeRange {
+        from_ns: start_of(range.from_ns),
+        to_ns: start_of(range.to_ns).saturating_add(DAY_NS),
+    }
+}
+
+/// The days of which compacted blocks have profiles.
+pub(crate) fn days_with_profiles(blocks: &[Arc<Block>]) -> BTreeSet<i64> {
+    let metas = blocks.iter().map(|block| block.meta());
+    let of_profiles = metas.filter(|meta| is_compacted(meta) && meta.tier() == Tier::Raw);
+    of_profiles.map(day_of).collect()
 }
 
 /// The whole buckets of a range, and what sticks out.

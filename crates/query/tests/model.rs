@@ -1,4 +1,4 @@
-//! Whatever is appended, flushed and reopened in whatever order, each query equals what a naive
+//! Whatever is appended, flushed, merged and reopened in whatever order, each query equals what a naive
 //! pass over the profiles gives.
 #![expect(clippy::expect_used, reason = "a test says what went wrong by failing")]
 
@@ -34,6 +34,7 @@ const CACHE_BYTES: u64 = 200 << 10;
 enum Step {
     Append(Box<naive::Plain>),
     Flush,
+    Compact,
     Reopen,
 }
 
@@ -41,6 +42,7 @@ fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         8 => naive::plain_profile().prop_map(|plain| Step::Append(Box::new(plain))),
         1 => Just(Step::Flush),
+        1 => Just(Step::Compact),
         1 => Just(Step::Reopen),
     ]
 }
@@ -50,6 +52,8 @@ fn options(directory: &std::path::Path) -> StoreOptions {
         sync: SyncMode::Os,
         segment_bytes: 1 << 20,
         max_age: None,
+        // Blocks are merged when a step says so.
+        compaction_cpu_percent: 0,
         clock: Arc::new(ManualClock::at(naive::START_NS)),
         ..StoreOptions::new(directory)
     }
@@ -368,6 +372,7 @@ async fn run(steps: Vec<Step>) {
                 store.append("tenant", profile).await.expect("appends");
             }
             Step::Flush => store.flush().await.expect("flushes"),
+            Step::Compact => store.compact().expect("merges"),
             Step::Reopen => {
                 drop((store, cached));
                 store = Store::open(options(directory.path())).expect("reopens");
@@ -384,10 +389,12 @@ async fn run(steps: Vec<Step>) {
     store.flush().await.expect("flushes");
     check_all(&cached, &mut naive);
     check_all(&Engine::new(store.clone()), &mut naive);
+    store.compact().expect("merges");
+    check_all(&cached, &mut naive);
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 32, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 16, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn queries_equal_a_naive_model(steps in prop::collection::vec(step(), 1..24)) {

@@ -271,3 +271,24 @@ fn sums_stay_when_the_profiles_are_gone() {
         "{hourly:?}"
     );
 }
+
+#[test]
+fn a_bucket_that_starts_before_its_profiles_is_not_in_their_place() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let clock = Arc::new(ManualClock::at(NOON_NS));
+    let store = Store::open(options(directory.path(), &clock)).expect("opens");
+    block_on(async {
+        let appended = store.append("t", profile("api", "a", CPU, 1)).await;
+        appended.expect("is stored");
+        store.flush().await.expect("is flushed");
+    });
+    store.compact().expect("merges");
+    let engine = Engine::new(store);
+    let ask = |from_ns: i64, to_ns: i64| {
+        let range = TimeRange { from_ns, to_ns };
+        let tree = engine.flame_tree(&query("{}", "cpu", range));
+        tree.expect("a tree").value.root_total()
+    };
+    assert_eq!(ask(NOON_NS, NOON_NS + MINUTE_NS), 0);
+    assert_eq!(ask(NOON_NS, NOON_NS + 10 * MINUTE_NS), 1001 + 2 + 500);
+}
