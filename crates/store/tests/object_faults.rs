@@ -143,12 +143,10 @@ fn an_answer_that_is_lost_makes_no_second_block() {
     let faults = Faults::new();
     let store = open(directory.path(), &faults);
     append(&store, &[1, 2]);
-    // Each table and the manifest in turn.
+    // What was written is written over.
     for _ in 0..6 {
         faults.lost_answers.store(1, Ordering::SeqCst);
-        let before = paths(&faults).len();
         block_on(store.flush()).expect_err("the answer is lost");
-        assert!(paths(&faults).len() > 0 && before <= 6);
         assert_eq!(totals(&store, "t"), [1, 2]);
     }
     drop(store);

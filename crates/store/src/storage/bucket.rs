@@ -256,6 +256,10 @@ mod tests {
         );
     }
 
+    async fn broken() -> object_store::Result<()> {
+        panic!("for a test")
+    }
+
     #[test]
     fn work_may_be_waited_for_on_a_thread_of_another_runtime() {
         let location = ObjectLocation {
@@ -268,8 +272,7 @@ mod tests {
         other.block_on(async {
             let bucket = Bucket::new(location, "memory").expect("threads");
             bucket.probe().expect("it can be used");
-            let none: Option<object_store::Result<()>> = None;
-            let panicked = bucket.run(async { none.expect("a panic for the test") });
+            let panicked = bucket.run(broken());
             let error = panicked.expect_err("it panicked").to_string();
             assert!(error.contains("ended in a panic"), "{error}");
             bucket.probe().expect("it goes on");
