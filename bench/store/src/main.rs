@@ -41,6 +41,9 @@ pub(crate) struct Row {
     details: Vec<String>,
 }
 
+/// What measures a row, with a directory for its data.
+type Measure = fn(&Path) -> Result<Row, Box<dyn Error>>;
+
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     if let [command, directory] = &arguments[..] {
@@ -57,7 +60,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     if ["S1", "S3", "S4"].into_iter().any(is_asked) {
         let directory = tempfile::tempdir()?;
         fill(directory.path(), samples(&arguments)?)?;
-        let measures: [(&str, fn(&Path) -> Result<Row, Box<dyn Error>>); 3] = [
+        let measures: [(&str, Measure); 3] = [
             ("S1", size::measure),
             ("S3", merge::measure),
             ("S4", one_service::measure),

@@ -1,5 +1,8 @@
 //! `candela query sql` against the real program.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+#![cfg_attr(
+    feature = "sql",
+    expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")
+)]
 
 mod support;
 

@@ -1,5 +1,9 @@
 //! `candela store`: damaged files are named, a catalog is made again.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "a test that cannot go on should stop, and a skipped one says why"
+)]
 
 mod support;
 
@@ -159,7 +163,10 @@ fn a_catalog_is_made_again_from_the_blocks() {
     let output = support::run(&[&rebuild[..], &["--json"]].concat());
     assert_eq!(output.status.code(), Some(1));
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!((&report["blocks"], &report["in_log"]), (&0.into(), &1.into()));
+    assert_eq!(
+        (&report["blocks"], &report["in_log"]),
+        (&0.into(), &1.into())
+    );
     let reason = report["damaged"][0]["reason"].as_str().unwrap();
     assert!(reason.contains("checksum"), "{reason}");
     let message = support::stderr(&output);
@@ -178,7 +185,7 @@ impl Volume {
             .arg(path)
             .status();
         if !mounted.is_ok_and(|status| status.success()) {
-            println!("SKIP: mounting a small tmpfs needs root");
+            eprintln!("skipped: mounting a small tmpfs needs root");
             return None;
         }
         Some(Self(path.to_owned()))

@@ -367,7 +367,10 @@ pub(crate) const ROUTES: &[Route] = &[
         method: "POST",
         path: "/api/v1/sql",
         summary: "the answer to the SELECT, EXPLAIN, SHOW or DESCRIBE in the body; 501 in builds without SQL",
-        parameters: &[optional("format", "json (default), csv or arrow; else by Accept")],
+        parameters: &[optional(
+            "format",
+            "json (default), csv or arrow; else by Accept",
+        )],
         content_types: &[
             "application/json",
             "text/csv",
@@ -450,7 +453,10 @@ pub(crate) const ROUTES: &[Route] = &[
                 "type",
                 "profile type id, short name or prefix; default all types",
             ),
-            optional("from", "start, in the forms of all times; default the beginning"),
+            optional(
+                "from",
+                "start, in the forms of all times; default the beginning",
+            ),
             optional("to", "end, exclusive; default everything"),
         ],
         content_types: JSON,

@@ -114,7 +114,9 @@ fn what_is_refused_is_named_and_the_rest_stored() {
     assert_eq!(services["values"], serde_json::json!(["web"]));
     let metrics = server.get("/metrics").text();
     assert!(
-        metrics.contains("candela_ingest_refused_total{reason=\"in_the_future\",tenant=\"anonymous\"} 1"),
+        metrics.contains(
+            "candela_ingest_refused_total{reason=\"in_the_future\",tenant=\"anonymous\"} 1"
+        ),
         "{metrics}"
     );
 }
@@ -148,7 +150,8 @@ fn a_bomb_is_refused_over_grpc() {
     assert_eq!(status.code(), Code::InvalidArgument, "{status}");
     let metrics = server.get("/metrics").text();
     assert!(
-        metrics.contains("candela_ingest_refused_total{reason=\"too_large\",tenant=\"anonymous\"} 1"),
+        metrics
+            .contains("candela_ingest_refused_total{reason=\"too_large\",tenant=\"anonymous\"} 1"),
         "{metrics}"
     );
 }

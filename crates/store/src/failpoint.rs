@@ -7,6 +7,10 @@
 /// Every place, in the order of the code's way: the log, a flush, compaction, what deletes, a start.
 /// A place that is not listed does not compile, so the crash test, which goes through this list,
 /// misses none.
+#[cfg_attr(
+    not(feature = "failpoints"),
+    expect(unreachable_pub, reason = "only a build for crash tests lists them")
+)]
 pub const FAILPOINTS: &[&str] = &[
     "log.segment.before",
     "log.segment.after",

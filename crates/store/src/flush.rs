@@ -62,7 +62,7 @@ pub(crate) fn write_blocks(
     let tables = read(&frozen.head.tables);
     let mut blocks = Vec::new();
     for (date, profiles) in by_date {
-        let content = MemoryContent::new(profiles, tables.parents().len());
+        let content = MemoryContent::new(&profiles, tables.parents().len());
         let layout = BlockLayout::new(&tables, &content.list, &content.ends);
         let identity = BlockIdentity {
             block_id: block_id(frozen, settings.writer_id, &date, &content.profiles),

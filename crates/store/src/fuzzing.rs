@@ -97,7 +97,7 @@ pub fn read_block(directory: &Path, meta: BlockMeta) -> Result<ReadBlock, BlockE
         stack_ids: Vec::new(),
     };
     let columns = SampleColumns { label_sets: true };
-    block.scan_samples(&[0..rows], columns, &mut |chunk| {
+    block.scan_samples(std::slice::from_ref(&(0..rows)), columns, &mut |chunk| {
         read.stack_ids.extend_from_slice(chunk.stack_ids);
         ControlFlow::Continue(())
     })?;

@@ -12,6 +12,8 @@ pub(crate) mod profiles;
 pub(crate) mod query;
 #[cfg(feature = "agent")]
 pub(crate) mod record;
+#[cfg(feature = "server")]
+mod retention_rules;
 #[cfg(feature = "agent")]
 pub(crate) mod sampling;
 #[cfg(feature = "server")]
@@ -23,8 +25,6 @@ pub(crate) mod signals;
 pub(crate) mod store;
 #[cfg(feature = "server")]
 pub(crate) mod symbols;
-#[cfg(feature = "server")]
-mod retention_rules;
 mod tenant_limits;
 #[cfg(all(feature = "agent", feature = "server"))]
 pub(crate) mod up;

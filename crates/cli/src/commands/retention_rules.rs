@@ -6,9 +6,9 @@ use std::time::Duration;
 use candela_model::Selector;
 use candela_store::RetentionRule;
 
-use crate::config::keys::Kind;
 use crate::config::Settings;
 use crate::config::Value;
+use crate::config::keys::Kind;
 use crate::errors::CliError;
 
 /// Of a rule that nobody has said anything about yet.

@@ -17,8 +17,8 @@ use candela_store::Store;
 use candela_store::StoreOptions;
 use candela_store::SyncMode;
 
-use super::symbols::symbol_sources;
 use super::retention_rules::retention_rules;
+use super::symbols::symbol_sources;
 use super::tenant_limits::tenant_limits;
 use super::tenant_limits::tenant_overrides;
 use crate::args::GlobalArgs;

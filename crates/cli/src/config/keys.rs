@@ -323,12 +323,7 @@ pub(crate) const KEYS: &[Key] = &[
         "",
         "file that holds it",
     ),
-    key(
-        "store.s3.insecure",
-        Kind::Boolean,
-        "false",
-        "plain HTTP",
-    ),
+    key("store.s3.insecure", Kind::Boolean, "false", "plain HTTP"),
     key(
         "store.s3.force_path_style",
         Kind::Boolean,

@@ -44,7 +44,7 @@ impl HeadRows {
     fn new(
         block_id: &str,
         tables: &HeadTables,
-        profiles: Vec<&HeadProfile>,
+        profiles: &[&HeadProfile],
         has_frames: bool,
     ) -> Result<Self, String> {
         let content = MemoryContent::new(profiles, tables.parents().len());
@@ -94,8 +94,9 @@ impl HeadView {
     /// When the rows do not fit together, which would be a bug.
     pub fn rows(&self, block_id: &str, has_frames: bool) -> Result<HeadRows, String> {
         let tables = self.tables().copy_to_read();
-        let profiles = self.profiles.iter().map(|profile| &**profile).collect();
-        HeadRows::new(block_id, &tables, profiles, has_frames)
+        let profiles = self.profiles.iter().map(|profile| &**profile);
+        let profiles: Vec<&HeadProfile> = profiles.collect();
+        HeadRows::new(block_id, &tables, &profiles, has_frames)
     }
 }
 
@@ -117,7 +118,8 @@ fn schemas() -> [SchemaRef; Table::ALL.len()] {
     profile.series.push(series);
     let mut tables = HeadTables::default();
     let profiles = tables.intern_profile(&profile);
-    let rows = HeadRows::new("", &tables, profiles.iter().collect(), false);
+    let references: Vec<&HeadProfile> = profiles.iter().collect();
+    let rows = HeadRows::new("", &tables, &references, false);
     let rows = rows.expect("a profile without samples has rows");
     Table::ALL.map(|table| {
         let schema = rows.batches(table)[0].schema();

@@ -20,7 +20,7 @@ pub struct BlockMeta {
     pub tenant: String,
     /// The UTC day of its profiles, `YYYY-MM-DD`.
     pub date: String,
-    /// Number of its [`Level`](crate::Level).
+    /// Number of its [`Level`].
     pub level: u32,
     /// Earliest start of a profile, nanoseconds since the Unix epoch.
     pub min_time_ns: i64,

@@ -55,11 +55,11 @@ pub(crate) struct MemorySource<'a> {
 
 impl<'a> MemoryContent<'a> {
     /// `node_count` is the size of the trie that the profiles refer to.
-    pub(crate) fn new(profiles: Vec<&'a HeadProfile>, node_count: usize) -> Self {
+    pub(crate) fn new(profiles: &[&'a HeadProfile], node_count: usize) -> Self {
         let mut list = ProfileList::default();
         let mut series: HashMap<&Labels, u32> = HashMap::new();
         let mut types: HashMap<&ProfileType, u32> = HashMap::new();
-        for profile in &profiles {
+        for &profile in profiles {
             let series = *series.entry(&profile.labels).or_insert_with(|| {
                 list.series.push(Arc::clone(&profile.labels));
                 list.series.len() as u32 - 1

@@ -27,6 +27,7 @@ use crate::block::SampleSource;
 use crate::block::Tier;
 use crate::block::write_tables;
 use crate::error::StoreError;
+use crate::head::HeadProfile;
 use crate::head::HeadTables;
 use crate::storage::BlockStorage;
 
@@ -183,7 +184,8 @@ impl<'a> Writing<'a> {
             return Ok(());
         }
         let start_ns = profiles.iter().map(|profile| profile.start_ns).min();
-        let content = MemoryContent::new(profiles.iter().collect(), tables.parents().len());
+        let references: Vec<&HeadProfile> = profiles.iter().collect();
+        let content = MemoryContent::new(&references, tables.parents().len());
         let layout = BlockLayout::new(tables, &content.list, &content.ends);
         let mut source = MemorySource::new(content.profiles);
         let identity = self.identity(level, number, start_ns.unwrap_or(0));

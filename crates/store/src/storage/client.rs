@@ -6,7 +6,7 @@ use object_store::BackoffConfig;
 use object_store::ClientOptions;
 use object_store::RetryConfig;
 
-/// One try of a request, with its answer. At most [`super::remote::PART_BYTES`] are moved by one.
+/// One try of a request, with its answer. At most a part of an upload is moved by one.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// No new try is begun after this. A flush is tried again anyway, and a query has somebody waiting.
