@@ -69,7 +69,15 @@ pub(crate) fn coarsest_tier(query: &Query, names: &[&str]) -> Tier {
         && query.filters.keeps_samples()
         && !is_derived_count(&query.profile_type)
         && asked.all(|name| KEPT_LABELS.contains(&name));
-    if is_kept { Tier::Hourly } else { Tier::Raw }
+    if !is_kept {
+        return Tier::Raw;
+    }
+    // Of what is rare the sums over an hour only have how much it is in all.
+    if query.filters.keeps_stacks() {
+        Tier::Hourly
+    } else {
+        Tier::TenMinutes
+    }
 }
 
 /// The coarsest tier, not beyond `coarsest`, whose buckets fill steps of this length.

@@ -129,9 +129,13 @@ fn an_uploaded_program_names_what_is_in_blocks() {
         let named = top(&server);
         (!named[0].0.starts_with("this-test+0x")).then_some(named)
     });
-    let (name, value) = &named[0];
-    assert!(name.ends_with("a_function_of_this_test"), "{named:?}");
-    assert_eq!((*value, named.len()), (100, 1));
+    // Optimized, its only instruction is that of a function inlined into it.
+    let mut names = named.iter().map(|(name, _)| name);
+    assert!(
+        names.any(|name| name.ends_with("a_function_of_this_test")),
+        "{named:?}"
+    );
+    assert_eq!(named.iter().map(|(_, value)| value).sum::<i64>(), 100);
     let listed = server.json("/api/v1/symbols");
     assert_eq!(listed["wanted"], json!([]));
     assert_eq!(listed["files"][0]["build_id"], *build_id);

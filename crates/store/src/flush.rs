@@ -74,7 +74,6 @@ pub(crate) fn write_blocks(
             first_sequence: frozen.range.first,
             last_sequence: frozen.range.last,
             sources: Vec::new(),
-            rolled_up: Vec::new(),
             has_frames: settings.has_frames,
         };
         let mut source = MemorySource::new(content.profiles);

@@ -93,13 +93,25 @@ fn keep_ns(
     profile_type: &ProfileType,
     options: &StoreOptions,
 ) -> i64 {
+    let is_sum = meta.tier() != Tier::Raw && profile_type.temporality() == Temporality::Delta;
     let mut rules = options.retention_rules.iter();
-    let rule = rules.find(|rule| {
-        let is_sum = meta.tier() != Tier::Raw && profile_type.temporality() == Temporality::Delta;
-        rule.governs(&meta.tenant, labels, profile_type, is_sum)
-    });
+    let rule = rules.find(|rule| rule.governs(&meta.tenant, labels, profile_type, is_sum));
     let default = || default_keep_ns(meta.tier(), options);
     rule.map_or_else(default, |rule| nanoseconds(rule.keep))
+}
+
+impl StoreOptions {
+    /// How long a profile is kept as it came; `None` for ever.
+    pub(crate) fn keep_of(
+        &self,
+        tenant: &str,
+        labels: &Labels,
+        profile_type: &ProfileType,
+    ) -> Option<Duration> {
+        let mut rules = self.retention_rules.iter();
+        let rule = rules.find(|rule| rule.governs(tenant, labels, profile_type, false));
+        rule.map_or(self.max_age, |rule| Some(rule.keep))
+    }
 }
 
 impl RetentionRule {

@@ -174,9 +174,7 @@ impl Store {
             });
         }
         let received_ns = shared.options.clock.now_ns();
-        if let Some(limit) = shared.options.max_age {
-            check_age(&profile, received_ns, limit)?;
-        }
+        check_age(tenant, &profile, received_ns, &shared.options)?;
         let profile_bytes = estimated_bytes(&profile);
         let (done, durable) = oneshot::channel();
         let is_large = profile.sample_count() >= LARGE_PROFILE_SAMPLES
@@ -422,17 +420,21 @@ fn prepare(
 }
 
 /// Refuses what retention would delete with the next block.
-fn check_age(profile: &Profile, now_ns: i64, limit: Duration) -> Result<(), AppendError> {
-    let starts = profile.series.iter().map(|series| series.start_ns);
-    let Some(oldest_ns) = starts.min() else {
-        return Ok(());
-    };
-    let age_ns = u64::try_from(now_ns.saturating_sub(oldest_ns)).unwrap_or(0);
-    let age = Duration::from_nanos(age_ns);
-    if age <= limit {
-        return Ok(());
+fn check_age(
+    tenant: &str,
+    profile: &Profile,
+    now_ns: i64,
+    options: &StoreOptions,
+) -> Result<(), AppendError> {
+    for series in &profile.series {
+        let limit = options.keep_of(tenant, &series.labels, &series.profile_type);
+        let age_ns = u64::try_from(now_ns.saturating_sub(series.start_ns)).unwrap_or(0);
+        let age = Duration::from_nanos(age_ns);
+        if let Some(limit) = limit.filter(|limit| age > *limit) {
+            return Err(AppendError::TooOld { age, limit });
+        }
     }
-    Err(AppendError::TooOld { age, limit })
+    Ok(())
 }
 
 /// What a profile takes while it waits for the log, bytes: its record is a tenth of that.

@@ -15,6 +15,7 @@ use candela_model::Profile;
 use candela_model::ProfileSeries;
 use candela_model::Sample;
 use candela_model::SampleLabel;
+use candela_store::AppendError;
 use candela_store::Block;
 use candela_store::Erasure;
 use candela_store::Level;
@@ -466,17 +467,28 @@ fn rules_keep_some_for_less_and_some_for_more_time() {
         rule(r#"{service_name="service-2"}"#, 30 * day),
     ];
     let store = Store::open(options).expect("opens");
-    for service in 0..3 {
-        let profile = profile_of(&service_profile(service, 0, 5, 1 << service));
-        block_on(store.append("t", profile)).expect("is stored");
-    }
-    block_on(store.flush()).expect("is flushed");
     let days = |store: &Store, clock: &ManualClock, days: i64| {
         clock.advance(days * 24 * HOUR_NS);
         store.compact_due().expect("applies the rules");
         store.apply_retention().expect("applies the limits");
         common::totals(store, "t")
     };
+    let old = |service| {
+        let profile = profile_of(&service_profile(service, 0, -20 * 24 * 3600, 64));
+        block_on(store.append("t", profile))
+    };
+    assert!(matches!(old(1), Err(AppendError::TooOld { .. })), "no rule");
+    assert!(
+        matches!(old(0), Err(AppendError::TooOld { .. })),
+        "a short one"
+    );
+    old(2).expect("its rule keeps it");
+    block_on(store.erase("t", erasure("{}"))).expect("erases");
+    for service in 0..3 {
+        let profile = profile_of(&service_profile(service, 0, 5, 1 << service));
+        block_on(store.append("t", profile)).expect("is stored");
+    }
+    block_on(store.flush()).expect("is flushed");
     assert_eq!(days(&store, &clock, 1), [1, 2, 4]);
     assert_eq!(days(&store, &clock, 1), [2, 4]);
     assert_eq!(days(&store, &clock, 13), [4]);

@@ -157,7 +157,7 @@ fn another_reader_sees_the_documented_tables() {
         let version = entries
             .iter()
             .find(|entry| entry.key == "candela.schema_version");
-        assert_eq!(version.and_then(|entry| entry.value.as_deref()), Some("1"));
+        assert_eq!(version.and_then(|entry| entry.value.as_deref()), Some("2"));
         let batches: Vec<RecordBatch> = builder
             .build()
             .expect("a reader")

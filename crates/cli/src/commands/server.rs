@@ -141,7 +141,7 @@ pub(crate) fn server_options(
         status_source: companions.status,
         self_profiler: companions.self_profiler,
         limits: Limits {
-            max_age: Some(settings.duration("store.retention")),
+            max_age: Some(longest_retention(settings)?),
             ..Limits::default()
         },
         tenant_limits: tenant_limits(settings),
@@ -150,6 +150,14 @@ pub(crate) fn server_options(
         query_cache_bytes: settings.bytes("server.query_cache"),
         ..ServerOptions::new(settings.address("server.listen"))
     })
+}
+
+/// What is older is kept by no rule. The store knows what is kept how long.
+fn longest_retention(settings: &Settings) -> Result<Duration, CliError> {
+    let rules = retention_rules(settings)?;
+    let longest = rules.iter().map(|rule| rule.keep).max();
+    let default = settings.duration("store.retention");
+    Ok(longest.map_or(default, |longest| longest.max(default)))
 }
 
 fn sql_limits(settings: &Settings) -> SqlLimits {

@@ -62,7 +62,6 @@ impl HeadRows {
             first_sequence: 0,
             last_sequence: 0,
             sources: Vec::new(),
-            rolled_up: Vec::new(),
             has_frames,
         };
         let mut all = Self::default();

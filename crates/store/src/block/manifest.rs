@@ -46,9 +46,6 @@ pub struct BlockMeta {
     /// All blocks that were made together from those sources; only together they replace them.
     #[serde(default)]
     pub outputs: Vec<String>,
-    /// Names of the tiers in whose sums its profiles are.
-    #[serde(default)]
-    pub rolled_up: Vec<String>,
     /// Names of the labels that single samples have, sorted.
     pub sample_labels: Vec<String>,
     /// How often symbols were put in: tables `stack_nodes` and `locations` were written anew each

@@ -37,8 +37,6 @@ pub(crate) struct BlockIdentity {
     pub(crate) last_sequence: u64,
     /// The blocks that it is made from.
     pub(crate) sources: Vec<String>,
-    /// The tiers in whose sums its profiles are.
-    pub(crate) rolled_up: Vec<String>,
     /// Whether to write the readable column `frames`.
     pub(crate) has_frames: bool,
 }
@@ -102,7 +100,6 @@ pub(crate) fn write_tables(
         last_sequence: identity.last_sequence,
         sources: identity.sources.clone(),
         outputs: Vec::new(),
-        rolled_up: identity.rolled_up.clone(),
         sample_labels: labels.names.into_iter().collect(),
         revision: 0,
         unsymbolized: Some(layout.unsymbolized.clone()),

@@ -232,7 +232,6 @@ impl<'a> Writing<'a> {
             first_sequence: sequences.min().unwrap_or(0),
             last_sequence: last_sequences.max().unwrap_or(0),
             sources: self.sources.clone(),
-            rolled_up: self.rolled_up(level),
             has_frames: true,
         }
     }
@@ -241,23 +240,6 @@ impl<'a> Writing<'a> {
         let mut inputs = self.job.inputs.iter();
         self.job.level == Level::Hour
             && inputs.all(|block| block.meta().level == Level::Flushed.number())
-    }
-
-    /// The tiers that have what a block of this level is made from.
-    fn rolled_up(&self, level: Level) -> Vec<String> {
-        if level.tier() != Tier::Raw {
-            return Vec::new();
-        }
-        if self.is_first_merge() {
-            let tiers = self.settings.rollups.iter();
-            return tiers.map(|tier| tier.name().to_owned()).collect();
-        }
-        let mut inputs = self.job.inputs.iter().map(|block| &block.meta().rolled_up);
-        let mut common = inputs.next().cloned().unwrap_or_default();
-        for other in inputs {
-            common.retain(|tier| other.contains(tier));
-        }
-        common
     }
 
     fn failed(&self, reason: &str) -> StoreError {
