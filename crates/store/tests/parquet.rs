@@ -57,6 +57,7 @@ const COLUMNS: [(&str, &[&str]); 5] = [
             "sample_count",
             "first_row",
             "source",
+            "merged_profiles",
         ],
     ),
     (
