@@ -69,6 +69,7 @@ impl Client {
     }
 
     /// The body of the answer to a POST request with a file as its body, however long that takes.
+    #[cfg(feature = "server")]
     pub(crate) fn post_file(
         &self,
         path: &str,

@@ -25,6 +25,7 @@ pub(crate) mod signals;
 pub(crate) mod store;
 #[cfg(feature = "server")]
 pub(crate) mod symbols;
+#[cfg(feature = "server")]
 mod tenant_limits;
 #[cfg(all(feature = "agent", feature = "server"))]
 pub(crate) mod up;
