@@ -1,8 +1,9 @@
 //! Readers that must survive any bytes, each with what must hold of the bytes that it accepts.
 //!
-//! The same targets run in two ways: under libFuzzer, which is led by coverage and finds new
-//! inputs (`cargo xtask fuzz`), and in `cargo test`, with so many mutations of the seeds and with
-//! every input that ever made one fail (`fuzz/regressions`).
+//! The same targets run in two ways: for as long as one likes (`cargo xtask fuzz`), and in
+//! `cargo test`, with so many mutations of the seeds and with every input that ever made one fail
+//! (`fuzz/regressions`). Neither is led by coverage: what libFuzzer calls has to be unsafe, which
+//! invariant 9 keeps out.
 #![forbid(unsafe_code)]
 
 mod formats;

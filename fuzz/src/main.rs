@@ -1,32 +1,35 @@
-//! `candela-fuzz seeds TARGET DIRECTORY` writes sound inputs, `candela-fuzz run TARGET FILE…` runs
-//! inputs; `candela-fuzz targets` lists what there is.
-//!
-//! With the cargo feature `libfuzzer` it is libFuzzer's program instead, for the target that
-//! `CANDELA_FUZZ_TARGET` names; `cargo xtask fuzz` does that.
-#![cfg_attr(feature = "libfuzzer", no_main)]
-#![cfg_attr(not(feature = "libfuzzer"), forbid(unsafe_code))]
+//! `candela-fuzz targets` lists what there is, `candela-fuzz mutate TARGET SECONDS DIRECTORY` runs
+//! mutations of sound inputs for so long, `candela-fuzz run TARGET FILE…` runs inputs.
+#![forbid(unsafe_code)]
 
-#[cfg(feature = "libfuzzer")]
-mod libfuzzer;
+use std::io::Write;
+use std::panic;
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Duration;
+use std::time::Instant;
+use std::time::SystemTime;
 
-#[cfg(not(feature = "libfuzzer"))]
-fn main() -> std::process::ExitCode {
+use candela_fuzz::Target;
+use candela_fuzz::mutate::Random;
+use candela_fuzz::mutate::mutated;
+
+/// What takes longer is a finding.
+const SLOW: Duration = Duration::from_secs(10);
+
+fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match run(&arguments) {
-        Ok(()) => std::process::ExitCode::SUCCESS,
+        Ok(()) => ExitCode::SUCCESS,
         Err(message) => {
-            use std::io::Write;
             // A closed stderr is no reason to fail in another way.
             let _ = writeln!(std::io::stderr(), "candela-fuzz: {message}");
-            std::process::ExitCode::from(2)
+            ExitCode::from(2)
         }
     }
 }
 
-#[cfg(not(feature = "libfuzzer"))]
 fn run(arguments: &[String]) -> Result<(), String> {
-    use std::io::Write;
-
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let find = |name: &str| {
         candela_fuzz::target(name).ok_or_else(|| format!("no target {name}; see `targets`"))
@@ -34,17 +37,17 @@ fn run(arguments: &[String]) -> Result<(), String> {
     match &arguments[..] {
         ["targets"] => {
             for target in candela_fuzz::TARGETS {
-                writeln!(std::io::stdout(), "{}", target.name).map_err(|it| it.to_string())?;
+                say(target.name)?;
             }
             Ok(())
         }
-        ["seeds", name, directory] => {
-            let directory = std::path::Path::new(directory);
-            for (number, seed) in (find(name)?.seeds)().iter().enumerate() {
-                let path = directory.join(format!("seed-{number}"));
-                std::fs::write(&path, seed).map_err(|it| format!("{}: {it}", path.display()))?;
-            }
-            Ok(())
+        ["mutate", name, seconds, directory] => {
+            let seconds = seconds.parse().map_err(|_| "SECONDS is a number")?;
+            mutate(
+                find(name)?,
+                Duration::from_secs(seconds),
+                Path::new(directory),
+            )
         }
         ["run", name, files @ ..] => {
             let target = find(name)?;
@@ -54,6 +57,43 @@ fn run(arguments: &[String]) -> Result<(), String> {
             }
             Ok(())
         }
-        _ => Err("usage: targets | seeds TARGET DIRECTORY | run TARGET FILE…".to_owned()),
+        _ => Err("usage: targets | mutate TARGET SECONDS DIRECTORY | run TARGET FILE…".to_owned()),
     }
+}
+
+/// Other mutations in each run: the short form in `cargo test` has those that are always the same.
+fn mutate(target: &Target, time: Duration, directory: &Path) -> Result<(), String> {
+    let since_epoch = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    let first = since_epoch.map_or(0, |elapsed| elapsed.as_secs()) << 32;
+    let seeds = (target.seeds)();
+    let start = Instant::now();
+    let mut number = 0;
+    while start.elapsed() < time {
+        let input = mutated(&seeds, &mut Random::new(first + number));
+        number += 1;
+        let began = Instant::now();
+        let outcome = panic::catch_unwind(|| (target.run)(&input));
+        let is_slow = began.elapsed() > SLOW;
+        if outcome.is_ok() && !is_slow {
+            continue;
+        }
+        let path = directory.join(format!("{}-failure", target.name));
+        std::fs::write(&path, &input).map_err(|error| format!("{}: {error}", path.display()))?;
+        let what = if is_slow {
+            "is slow with"
+        } else {
+            "fails with"
+        };
+        return Err(format!(
+            "target {} {what} {}: mend the reader, and keep the input in fuzz/regressions/{}",
+            target.name,
+            path.display(),
+            target.name
+        ));
+    }
+    say(&format!("{}: {number} inputs", target.name))
+}
+
+fn say(line: &str) -> Result<(), String> {
+    writeln!(std::io::stdout(), "{line}").map_err(|error| error.to_string())
 }

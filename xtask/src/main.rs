@@ -57,7 +57,7 @@ const COMMANDS: [Command; 9] = [
     ),
     (
         "fuzz",
-        "fuzz led by coverage; names select targets, --seconds N each (60)",
+        "mutations of sound inputs; names select targets, --seconds N each (60)",
         fuzz::fuzz,
     ),
     (
