@@ -1,6 +1,6 @@
 // The one page: header, services on the left, on the right the series above flame graph and table, a status line below.
 
-import { useEffect } from "preact/hooks";
+import { useEffect, useLayoutEffect } from "preact/hooks";
 import { copyCommand, copyLink, stepHighlight } from "./actions.ts";
 import { Notices } from "./empty-state.tsx";
 import { letGo } from "./flame-keys.ts";
@@ -19,7 +19,7 @@ import { toggleTheme } from "./theme.ts";
 import { TopTable } from "./top-table.tsx";
 
 export function App() {
-  useEffect(() => {
+  useLayoutEffect(() => {
     document.addEventListener("keydown", handleGlobalKey);
     return () => document.removeEventListener("keydown", handleGlobalKey);
   }, []);

@@ -1,7 +1,7 @@
 // The menu of a box in the flame graph.
 
 import { signal, useSignalEffect } from "@preact/signals";
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { NONE, type FlameTree } from "../model/flame-tree.ts";
 import { escapeForSearch } from "../model/search.ts";
 import { flameView, zoomTo } from "./actions.ts";
@@ -48,7 +48,8 @@ export function FrameMenu() {
   useSignalEffect(() => {
     if (menu.value && menu.value.tree !== flameTree.value) menu.value = undefined;
   });
-  useEffect(() => {
+  // Before the paint: a menu that is to be seen and does not take its keys yet would let them through to the flame graph.
+  useLayoutEffect(() => {
     if (!open) return undefined;
     panel.current?.querySelector("button")?.focus();
     const abort = new AbortController();

@@ -1,7 +1,7 @@
 // A button that opens a panel below itself; Escape and a click elsewhere close it.
 
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 
 interface PopoverProps {
   label: ComponentChildren;
@@ -26,7 +26,8 @@ export function Popover({
   const root = useRef<HTMLDivElement>(null);
   const button = useRef<HTMLButtonElement>(null);
 
-  useEffect(() => {
+  // Before the paint: a panel that is to be seen closes by the keys, from its first frame on.
+  useLayoutEffect(() => {
     if (!isOpen) return undefined;
     const abort = new AbortController();
     const options = { signal: abort.signal, capture: true };
