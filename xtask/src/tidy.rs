@@ -28,6 +28,18 @@ const SAFE_CRATES: [&str; 9] = [
     "model", "formats", "unwind", "agent", "store", "query", "sql", "server", "cli",
 ];
 
+/// Where unsafe code may stand (invariant 9).
+const UNSAFE_CRATES: [&str; 2] = ["crates/ebpf", "crates/symbols"];
+
+/// What unsafe code begins with. In halves, or this file would be a finding.
+const UNSAFE_FORMS: [&str; 5] = [
+    concat!("unsafe", " {"),
+    concat!("unsafe", " fn"),
+    concat!("unsafe", " impl"),
+    concat!("unsafe", " extern"),
+    concat!("#[unsafe", "("),
+];
+
 /// The arrow family must have one version each (invariant 11).
 const SINGLE_VERSION: [&str; 6] = [
     "arrow",
@@ -63,6 +75,7 @@ pub(crate) fn tidy(_: &[String]) -> Result<(), String> {
     check_lengths(&files, &mut findings);
     check_pure_crates(&files, &mut findings);
     check_safe_crates(&mut findings);
+    check_unsafe_code(&files, &mut findings);
     check_single_versions(&mut findings)?;
     check_licences(&mut findings)?;
     check_links(&files, &mut findings);
@@ -139,6 +152,25 @@ fn check_safe_crates(findings: &mut Vec<String>) {
                 "{}: lacks #![forbid(unsafe_code)] (invariant 9)",
                 path.display()
             ));
+        }
+    }
+}
+
+/// Tests, examples, benches and build scripts are crates of their own, which a root's `forbid` does
+/// not reach.
+fn check_unsafe_code(files: &[PathBuf], findings: &mut Vec<String>) {
+    let is_allowed = |path: &Path| UNSAFE_CRATES.iter().any(|folder| path.starts_with(folder));
+    let code = files
+        .iter()
+        .filter(|path| has_extension(path, &["rs"]) && !is_allowed(path));
+    for path in code {
+        for (number, line) in (1..).zip(read(path).lines()) {
+            let line = line.trim_start();
+            let is_unsafe = UNSAFE_FORMS.iter().any(|form| line.contains(form));
+            if is_unsafe && !line.starts_with("//") {
+                let path = path.display();
+                findings.push(format!("{path}:{number}: unsafe code (invariant 9)"));
+            }
         }
     }
 }

@@ -109,12 +109,7 @@ fn a_wrong_bucket_is_said_before_anything_starts() {
         ])
     };
     let checked = check(&right);
-    assert_eq!(
-        checked.status.code(),
-        Some(0),
-        "{}",
-        support::stderr(&checked)
-    );
+    support::expect_code(&checked, 0);
     let checked = check(&wrong);
     let message = support::stderr(&checked);
     assert_eq!(checked.status.code(), Some(2), "{message}");

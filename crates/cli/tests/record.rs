@@ -27,12 +27,7 @@ fn a_recorded_process_is_read_back_with_its_shares() {
         "-o",
         file.to_str().unwrap(),
     ]);
-    assert_eq!(
-        output.status.code(),
-        Some(0),
-        "{}",
-        support::stderr(&output)
-    );
+    support::expect_code(&output, 0);
     assert_eq!(support::stdout(&output), "", "data goes to the file alone");
 
     let output = support::run(&[
@@ -91,12 +86,7 @@ fn each_format_is_written_by_its_extension() {
     for (name, magic) in expectations {
         let file = folder.path().join(name);
         let output = support::run(&["record", "-a", "-d", "1s", "-o", file.to_str().unwrap()]);
-        assert_eq!(
-            output.status.code(),
-            Some(0),
-            "{}",
-            support::stderr(&output)
-        );
+        support::expect_code(&output, 0);
         let bytes = std::fs::read(&file).unwrap();
         assert!(bytes.len() > 100 && bytes.starts_with(magic), "{name}");
         if name != "a.pb.gz" {
@@ -107,12 +97,7 @@ fn each_format_is_written_by_its_extension() {
         }
     }
     let output = support::run(&["record", "-a", "-d", "1s", "-o", "/tmp/x.nonsense"]);
-    assert_eq!(
-        output.status.code(),
-        Some(2),
-        "{}",
-        support::stderr(&output)
-    );
+    support::expect_code(&output, 2);
 }
 
 #[test]
@@ -135,21 +120,11 @@ fn a_command_keeps_its_exit_status_and_its_output() {
         "-c",
         script,
     ]);
-    assert_eq!(
-        output.status.code(),
-        Some(7),
-        "{}",
-        support::stderr(&output)
-    );
+    support::expect_code(&output, 7);
     assert_eq!(support::stdout(&output), "done\n");
     assert!(std::fs::metadata(&file).unwrap().len() > 100);
     let output = support::run(&["record", "--", "sh", "-c", "kill -TERM $$"]);
-    assert_eq!(
-        output.status.code(),
-        Some(128 + 15),
-        "{}",
-        support::stderr(&output)
-    );
+    support::expect_code(&output, 128 + 15);
     let output = support::run(&["record", "--", "/no/such/program"]);
     assert_ne!(output.status.code(), Some(0));
     assert!(
@@ -170,12 +145,7 @@ fn a_recording_without_samples_replaces_the_file() {
     std::fs::write(&file, "main;last_week 7\n").unwrap();
     let path = file.to_str().unwrap();
     let output = support::run(&["record", "-F", "1", "-o", path, "--", "true"]);
-    assert_eq!(
-        output.status.code(),
-        Some(0),
-        "{}",
-        support::stderr(&output)
-    );
+    support::expect_code(&output, 0);
     let text = std::fs::read_to_string(&file).unwrap();
     assert!(!text.contains("last_week"), "{text}");
 }

@@ -62,12 +62,7 @@ fn verify_names_the_damaged_file() {
     fill(data_dir);
     let verify = ["store", "verify", "--data-dir", data_dir];
     let output = support::run(&verify);
-    assert_eq!(
-        output.status.code(),
-        Some(0),
-        "{}",
-        support::stderr(&output)
-    );
+    support::expect_code(&output, 0);
     let text = support::stdout(&output);
     assert!(text.starts_with("2 blocks, 10 files, "), "{text}");
     assert!(text.trim_end().ends_with(": 0 damaged"), "{text}");
@@ -129,12 +124,7 @@ fn a_catalog_is_made_again_from_the_blocks() {
 
     let rebuild = ["store", "rebuild-catalog", "--data-dir", data_dir];
     let output = support::run(&rebuild);
-    assert_eq!(
-        output.status.code(),
-        Some(0),
-        "{}",
-        support::stderr(&output)
-    );
+    support::expect_code(&output, 0);
     let text = support::stdout(&output);
     assert!(
         text.starts_with("1 blocks of 1 tenants, 1 samples, "),

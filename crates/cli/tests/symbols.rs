@@ -385,12 +385,7 @@ fn stacks_of_the_agent_get_names_too() {
     });
     drop(burner);
     let uploaded = symbols(&candela, &["upload", debug_file]);
-    assert_eq!(
-        uploaded.status.code(),
-        Some(0),
-        "{}",
-        support::stderr(&uploaded)
-    );
+    support::expect_code(&uploaded, 0);
     let (own, total) = support::eventually("the names", || {
         let (own, total) = top("burn_");
         let (nameless, _) = top("shares+0x");
@@ -433,20 +428,10 @@ fn find_lists_what_this_machine_has() {
     let unreachable = format!("http://127.0.0.1:{}", support::free_port());
     let stripped = built.text("stripped");
     let upload = support::run(&["symbols", "upload", &stripped, "--server", &unreachable]);
-    assert_eq!(
-        upload.status.code(),
-        Some(7),
-        "{}",
-        support::stderr(&upload)
-    );
+    support::expect_code(&upload, 7);
 
     let nowhere = find(&built.build_id);
-    assert_eq!(
-        nowhere.status.code(),
-        Some(5),
-        "{}",
-        support::stderr(&nowhere)
-    );
+    support::expect_code(&nowhere, 5);
     let wrong = find("no build id");
     assert_eq!(wrong.status.code(), Some(2), "{}", support::stderr(&wrong));
 }

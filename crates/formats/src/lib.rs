@@ -41,6 +41,7 @@ mod svg;
 mod top;
 mod tree_json;
 mod tree_text;
+mod type_json;
 mod units;
 
 pub use crate::error::ReadError;
@@ -84,5 +85,6 @@ pub use crate::top::write_top;
 pub use crate::tree_json::tree_json;
 pub use crate::tree_text::TreeOptions;
 pub use crate::tree_text::write_tree;
+pub use crate::type_json::type_json;
 pub use crate::units::format_share;
 pub use crate::units::format_value;

@@ -1,6 +1,7 @@
 //! What a query may cost.
 
 mod common;
+mod labeled;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
@@ -8,11 +9,8 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use candela_model::FrameKind;
-use candela_model::LabelValue;
 use candela_model::Location;
-use candela_model::Profile;
 use candela_model::Sample;
-use candela_model::SampleLabel;
 use candela_query::Budget;
 use candela_query::Engine;
 use candela_query::QueryError;
@@ -26,6 +24,7 @@ use common::engine;
 use common::options;
 use common::profile;
 use common::query;
+use labeled::labeled;
 
 #[test]
 fn budgets_are_kept() {
@@ -94,23 +93,6 @@ fn lists_have_budgets_too() {
             );
         }
     }
-}
-
-/// One stack, each sample with a label of its own.
-fn labeled(service: &str, samples: i64) -> Profile {
-    let mut profile = profile(service, CPU, 1);
-    let strings = &mut profile.symbols.strings;
-    let (key, unit) = (strings.intern("request_bytes"), strings.intern("bytes"));
-    let stack = profile.series[0].samples[0].stack;
-    for value in 0..samples {
-        let value = LabelValue::Number { value, unit };
-        let label_set = profile.label_sets.intern(vec![SampleLabel { key, value }]);
-        profile.series[0].samples.push(Sample {
-            label_set,
-            ..Sample::new(stack, 1)
-        });
-    }
-    profile
 }
 
 #[test]

@@ -3,6 +3,7 @@
 
 #[expect(dead_code, reason = "other tests use more of it")]
 mod common;
+mod labeled;
 
 use std::sync::Arc;
 use std::sync::Mutex;
@@ -11,10 +12,6 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::thread::ThreadId;
 
-use candela_model::LabelValue;
-use candela_model::Profile;
-use candela_model::Sample;
-use candela_model::SampleLabel;
 use candela_query::Cancellation;
 use candela_query::Engine;
 use candela_query::Query;
@@ -23,12 +20,11 @@ use candela_query::SeriesOptions;
 use candela_store::Clock;
 use candela_store::Store;
 use candela_store::StoreOptions;
-use common::CPU;
 use common::NOON_NS;
 use common::block_on;
 use common::options;
-use common::profile;
 use common::query;
+use labeled::labeled;
 
 /// A client that goes away when the query looks at the clock for the so-manieth time.
 #[derive(Debug)]
@@ -72,23 +68,6 @@ impl Clock for Impatience {
 /// Fewer than what makes a query take a second thread.
 const ROWS: i64 = 100_000;
 
-/// Many rows of one stack, each with a label of its own.
-fn large_profile() -> Profile {
-    let mut profile = profile("a", CPU, 1);
-    let strings = &mut profile.symbols.strings;
-    let (key, unit) = (strings.intern("request_bytes"), strings.intern("bytes"));
-    let stack = profile.series[0].samples[0].stack;
-    for value in 0..ROWS {
-        let value = LabelValue::Number { value, unit };
-        let label_set = profile.label_sets.intern(vec![SampleLabel { key, value }]);
-        profile.series[0].samples.push(Sample {
-            label_set,
-            ..Sample::new(stack, 1)
-        });
-    }
-    profile
-}
-
 fn large_store(directory: &std::path::Path) -> (Engine, Arc<Impatience>) {
     let clock = Arc::new(Impatience {
         thread: thread::current().id(),
@@ -101,7 +80,10 @@ fn large_store(directory: &std::path::Path) -> (Engine, Arc<Impatience>) {
     };
     let store = Store::open(options).expect("opens");
     block_on(async {
-        store.append("t", large_profile()).await.expect("appends");
+        store
+            .append("t", labeled("a", ROWS))
+            .await
+            .expect("appends");
         store.flush().await.expect("flushes");
     });
     (Engine::new(store), clock)

@@ -44,6 +44,16 @@ fn open(directory: &Path, faults: &Arc<Faults>) -> Store {
     Store::open(with_faults(directory, faults)).expect("opens")
 }
 
+/// A store whose time the test decides.
+fn open_at_noon(directory: &Path, faults: &Arc<Faults>) -> (Store, Arc<ManualClock>) {
+    let clock = Arc::new(ManualClock::at(NOON_NS));
+    let store = Store::open(StoreOptions {
+        clock: Arc::<ManualClock>::clone(&clock),
+        ..with_faults(directory, faults)
+    });
+    (store.expect("opens"), clock)
+}
+
 fn paths(faults: &Faults) -> Vec<object_store::path::Path> {
     let listed = block_on(faults.objects().list(None).try_collect::<Vec<_>>());
     let objects = listed.expect("lists");
@@ -117,12 +127,7 @@ fn while_the_bucket_is_away_profiles_are_taken_and_answered() {
 fn a_failed_flush_is_tried_again_by_itself() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let faults = Faults::new();
-    let clock = Arc::new(ManualClock::at(NOON_NS));
-    let store = Store::open(StoreOptions {
-        clock: Arc::<ManualClock>::clone(&clock),
-        ..with_faults(directory.path(), &faults)
-    });
-    let store = store.expect("opens");
+    let (store, clock) = open_at_noon(directory.path(), &faults);
     append(&store, &[1]);
     faults.is_away.store(true, Ordering::SeqCst);
     block_on(store.flush()).expect_err("nobody takes the block");
@@ -351,12 +356,7 @@ fn damaged_copies_are_read_again_from_the_bucket() {
 fn deletion_waits_for_the_bucket_to_come_back() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let faults = Faults::new();
-    let clock = Arc::new(ManualClock::at(NOON_NS));
-    let store = Store::open(StoreOptions {
-        clock: Arc::<ManualClock>::clone(&clock),
-        ..with_faults(directory.path(), &faults)
-    });
-    let store = store.expect("opens");
+    let (store, clock) = open_at_noon(directory.path(), &faults);
     append(&store, &[1]);
     block_on(store.flush()).expect("flushes");
     faults.is_away.store(true, Ordering::SeqCst);

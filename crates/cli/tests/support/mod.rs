@@ -50,6 +50,12 @@ pub(crate) fn run(arguments: &[&str]) -> Output {
     candela().args(arguments).output().expect("candela starts")
 }
 
+/// The program ended with this code; its messages say why it did not.
+#[track_caller]
+pub(crate) fn expect_code(output: &Output, code: i32) {
+    assert_eq!(output.status.code(), Some(code), "{}", stderr(output));
+}
+
 /// Standard output as text.
 pub(crate) fn stdout(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()

@@ -1,6 +1,5 @@
 //! `GET /api/v1/diff`: two selections side by side.
 
-use axum::extract::State;
 use candela_model::FlameDiff;
 use candela_model::FrameId;
 use candela_model::FrameTable;
@@ -11,60 +10,51 @@ use candela_query::Query;
 use serde_json::Value;
 use serde_json::json;
 
+use crate::api::asked::Asked;
 use crate::api::errors::query_error;
 use crate::api::head::add_remarks;
 use crate::api::head::answer_head;
 use crate::api::head::milliseconds;
-use crate::api::selection::base_query_of;
-use crate::api::selection::query_of;
 use crate::api_error::ApiError;
-use crate::app::SharedApp;
-use crate::parameters::Parameters;
-use crate::reply::AcceptsGzip;
 use crate::reply::Reply;
-use crate::reply::answer;
 
 const DEFAULT_MAX_NODES: usize = 20_000;
 const DEFAULT_LIMIT: usize = 100;
 
 /// The union of two trees as columns of numbers, and a table of functions by their change.
-pub(crate) async fn diff(
-    State(app): State<SharedApp>,
-    parameters: Parameters,
-    accepts: AcceptsGzip,
-) -> Result<Reply, ApiError> {
-    let query = query_of(&app, &parameters)?;
-    let _waiting = query.cancellation.on_drop();
-    let base = base_query_of(&app, &parameters, &query)?;
-    let max_nodes = parameters.number::<usize>("max_nodes")?;
-    let limit = parameters
+pub(crate) async fn diff(asked: Asked) -> Result<Reply, ApiError> {
+    let base = asked.base_query()?;
+    let max_nodes = asked.parameters.number::<usize>("max_nodes")?;
+    let limit = asked
+        .parameters
         .number::<usize>("limit")?
         .unwrap_or(DEFAULT_LIMIT);
-    answer(&app, accepts, move |app| {
-        let after = app.engine.flame_tree(&query).map_err(query_error)?;
-        let before = app.engine.flame_tree(&base).map_err(query_error)?;
-        let diff = FlameDiff::new(
-            &before.value,
-            &after.value,
-            max_nodes.unwrap_or(DEFAULT_MAX_NODES),
-        );
-        let (frames, mut rows) = diff_functions(&before.value, &after.value);
-        let count = rows.len();
-        if limit != 0 {
-            rows.truncate(limit);
-        }
-        let mut value = answer_head(&query, &after);
-        value["schema"] = json!("candela/diff/v1");
-        value["before"] = side(&base, before.value.root_total(), before.samples);
-        value["after"] = side(&query, after.value.root_total(), after.samples);
-        add_remarks(&mut value["before"], &before);
-        value["truncated"] = json!({"shown": rows.len(), "total": count});
-        let functions = rows.iter().map(|row| function(&frames, row));
-        value["functions"] = functions.collect::<Vec<Value>>().into();
-        value["tree"] = columns(&diff);
-        Ok(Reply::json("diff", value))
-    })
-    .await
+    asked
+        .answer(move |app, query| {
+            let after = app.engine.flame_tree(query).map_err(query_error)?;
+            let before = app.engine.flame_tree(&base).map_err(query_error)?;
+            let diff = FlameDiff::new(
+                &before.value,
+                &after.value,
+                max_nodes.unwrap_or(DEFAULT_MAX_NODES),
+            );
+            let (frames, mut rows) = diff_functions(&before.value, &after.value);
+            let count = rows.len();
+            if limit != 0 {
+                rows.truncate(limit);
+            }
+            let mut value = answer_head(query, &after);
+            value["schema"] = json!("candela/diff/v1");
+            value["before"] = side(&base, before.value.root_total(), before.samples);
+            value["after"] = side(query, after.value.root_total(), after.samples);
+            add_remarks(&mut value["before"], &before);
+            value["truncated"] = json!({"shown": rows.len(), "total": count});
+            let functions = rows.iter().map(|row| function(&frames, row));
+            value["functions"] = functions.collect::<Vec<Value>>().into();
+            value["tree"] = columns(&diff);
+            Ok(Reply::json("diff", value))
+        })
+        .await
 }
 
 fn side(query: &Query, total: i64, samples: Option<u64>) -> Value {

@@ -1,6 +1,5 @@
 //! `GET /api/v1/flamegraph`.
 
-use axum::extract::State;
 use candela_formats::FoldedOptions;
 use candela_formats::SvgOptions;
 use candela_formats::tree_json;
@@ -11,16 +10,13 @@ use candela_query::Answer;
 use candela_query::Query;
 use serde_json::json;
 
+use crate::api::asked::Asked;
 use crate::api::columns::encode_columns;
 use crate::api::errors::query_error;
 use crate::api::head::answer_head;
-use crate::api::selection::query_of;
 use crate::api_error::ApiError;
-use crate::app::SharedApp;
 use crate::parameters::Parameters;
-use crate::reply::AcceptsGzip;
 use crate::reply::Reply;
-use crate::reply::answer;
 
 /// Nodes kept when nothing is said: more than fit on any screen.
 const DEFAULT_MAX_NODES: usize = 50_000;
@@ -41,21 +37,16 @@ enum Shape {
     Svg,
 }
 
-pub(crate) async fn flamegraph(
-    State(app): State<SharedApp>,
-    parameters: Parameters,
-    accepts: AcceptsGzip,
-) -> Result<Reply, ApiError> {
-    let shape = Shape::of(&parameters)?;
-    let query = query_of(&app, &parameters)?;
-    let _waiting = query.cancellation.on_drop();
-    let max_nodes = parameters.number::<usize>("max_nodes")?;
+pub(crate) async fn flamegraph(asked: Asked) -> Result<Reply, ApiError> {
+    let shape = Shape::of(&asked.parameters)?;
+    let max_nodes = asked.parameters.number::<usize>("max_nodes")?;
     let max_nodes = max_nodes.unwrap_or(shape.default_max_nodes());
-    answer(&app, accepts, move |app| {
-        let answer = app.engine.flame_tree(&query).map_err(query_error)?;
-        shape.reply(&query, &answer, max_nodes)
-    })
-    .await
+    asked
+        .answer(move |app, query| {
+            let answer = app.engine.flame_tree(query).map_err(query_error)?;
+            shape.reply(query, &answer, max_nodes)
+        })
+        .await
 }
 
 impl Shape {

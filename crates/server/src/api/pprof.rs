@@ -1,6 +1,5 @@
 //! `GET /api/v1/pprof`.
 
-use axum::extract::State;
 use candela_formats::PprofOptions;
 use candela_formats::write_pprof;
 use candela_model::Labels;
@@ -10,40 +9,36 @@ use candela_model::ProfileType;
 use candela_query::Answer;
 use candela_query::Query;
 
+use crate::api::asked::Asked;
 use crate::api::errors::query_error;
-use crate::api::selection::query_of;
 use crate::api_error::ApiError;
-use crate::app::SharedApp;
-use crate::app::compute;
-use crate::parameters::Parameters;
 use crate::reply::Reply;
 
 /// The merged profile. Not compressed once more: pprof files are gzip themselves, and pprof reads
 /// a body only as it came.
-pub(crate) async fn pprof(
-    State(app): State<SharedApp>,
-    parameters: Parameters,
-) -> Result<Reply, ApiError> {
-    let query = query_of(&app, &parameters)?;
-    let _waiting = query.cancellation.on_drop();
-    compute(&app, move |app| {
-        let mut answer = app.engine.profile(&query).map_err(query_error)?;
-        if answer.value.series.is_empty() {
-            answer.value.series.push(empty_series(&query, &answer));
-        }
-        let options = PprofOptions {
-            compress: true,
-            comments: answer.hint.into_iter().chain(answer.partial).collect(),
-            ..PprofOptions::default()
-        };
-        let mut bytes = Vec::new();
-        write_pprof(&answer.value, &mut bytes, &options).map_err(|error| {
-            tracing::error!("a pprof answer could not be written: {error}");
-            ApiError::internal(error.to_string())
-        })?;
-        Ok(Reply::new("application/vnd.google.protobuf+gzip", bytes).file_name("candela.pb.gz"))
-    })
-    .await
+pub(crate) async fn pprof(asked: Asked) -> Result<Reply, ApiError> {
+    asked
+        .answer_as_it_is(move |app, query| {
+            let mut answer = app.engine.profile(query).map_err(query_error)?;
+            if answer.value.series.is_empty() {
+                answer.value.series.push(empty_series(query, &answer));
+            }
+            let options = PprofOptions {
+                compress: true,
+                comments: answer.hint.into_iter().chain(answer.partial).collect(),
+                ..PprofOptions::default()
+            };
+            let mut bytes = Vec::new();
+            write_pprof(&answer.value, &mut bytes, &options).map_err(|error| {
+                tracing::error!("a pprof answer could not be written: {error}");
+                ApiError::internal(error.to_string())
+            })?;
+            Ok(
+                Reply::new("application/vnd.google.protobuf+gzip", bytes)
+                    .file_name("candela.pb.gz"),
+            )
+        })
+        .await
 }
 
 /// Nothing matches, which is an answer; but a pprof without any sample type is no pprof.

@@ -2,46 +2,41 @@
 
 use std::collections::BTreeMap;
 
-use axum::extract::State;
 use candela_query::LabeledPoints;
 use candela_query::PointValue;
 use candela_query::SeriesOptions;
 use serde_json::Value;
 use serde_json::json;
 
+use crate::api::asked::Asked;
 use crate::api::errors::query_error;
 use crate::api::head::answer_head;
 use crate::api::head::milliseconds;
-use crate::api::selection::query_of;
 use crate::api_error::ApiError;
-use crate::app::SharedApp;
 use crate::parameters::Parameters;
-use crate::reply::AcceptsGzip;
 use crate::reply::Reply;
-use crate::reply::answer;
 
 const NANOSECONDS_PER_SECOND: i64 = 1_000_000_000;
 
-pub(crate) async fn series(
-    State(app): State<SharedApp>,
-    parameters: Parameters,
-    accepts: AcceptsGzip,
-) -> Result<Reply, ApiError> {
-    let query = query_of(&app, &parameters)?;
-    let _waiting = query.cancellation.on_drop();
+pub(crate) async fn series(asked: Asked) -> Result<Reply, ApiError> {
     let options = SeriesOptions {
-        step_ns: step_of(&parameters)?,
-        group_by: parameters.all("group_by").map(str::to_owned).collect(),
+        step_ns: step_of(&asked.parameters)?,
+        group_by: asked
+            .parameters
+            .all("group_by")
+            .map(str::to_owned)
+            .collect(),
     };
-    answer(&app, accepts, move |app| {
-        let answer = app.engine.series(&query, &options).map_err(query_error)?;
-        let mut value = answer_head(&query, &answer);
-        value["step_ms"] = json!(milliseconds(answer.value.step_ns));
-        let lines = answer.value.series.iter().map(line);
-        value["series"] = lines.collect::<Vec<Value>>().into();
-        Ok(Reply::json("series", value))
-    })
-    .await
+    asked
+        .answer(move |app, query| {
+            let answer = app.engine.series(query, &options).map_err(query_error)?;
+            let mut value = answer_head(query, &answer);
+            value["step_ms"] = json!(milliseconds(answer.value.step_ns));
+            let lines = answer.value.series.iter().map(line);
+            value["series"] = lines.collect::<Vec<Value>>().into();
+            Ok(Reply::json("series", value))
+        })
+        .await
 }
 
 fn line(line: &LabeledPoints) -> Value {

@@ -1,44 +1,34 @@
 //! `GET /api/v1/services`.
 
-use axum::extract::State;
 use serde_json::Value;
 use serde_json::json;
 
+use crate::api::asked::Asked;
 use crate::api::errors::query_error;
 use crate::api::head::answer_head;
 use crate::api::head::milliseconds;
-use crate::api::selection::query_of;
 use crate::api_error::ApiError;
-use crate::app::SharedApp;
-use crate::parameters::Parameters;
-use crate::reply::AcceptsGzip;
 use crate::reply::Reply;
-use crate::reply::answer;
 
-pub(crate) async fn services(
-    State(app): State<SharedApp>,
-    parameters: Parameters,
-    accepts: AcceptsGzip,
-) -> Result<Reply, ApiError> {
-    let query = query_of(&app, &parameters)?;
-    let _waiting = query.cancellation.on_drop();
-    answer(&app, accepts, move |app| {
-        let answer = app.engine.services(&query).map_err(query_error)?;
-        let mut value = answer_head(&query, &answer);
-        value["first_ms"] = json!(answer.value.first_ns.map(milliseconds));
-        value["previous_first_ms"] = json!(answer.value.previous_first_ns.map(milliseconds));
-        let services = answer.value.services.iter().map(|service| {
-            let types = service.types.iter().map(ToString::to_string);
-            json!({
-                "service": service.service,
-                "total": service.total,
-                "previous_total": service.previous_total,
-                "types": types.collect::<Vec<String>>(),
-                "sparkline": service.sparkline,
-            })
-        });
-        value["services"] = services.collect::<Vec<Value>>().into();
-        Ok(Reply::json("services", value))
-    })
-    .await
+pub(crate) async fn services(asked: Asked) -> Result<Reply, ApiError> {
+    asked
+        .answer(move |app, query| {
+            let answer = app.engine.services(query).map_err(query_error)?;
+            let mut value = answer_head(query, &answer);
+            value["first_ms"] = json!(answer.value.first_ns.map(milliseconds));
+            value["previous_first_ms"] = json!(answer.value.previous_first_ns.map(milliseconds));
+            let services = answer.value.services.iter().map(|service| {
+                let types = service.types.iter().map(ToString::to_string);
+                json!({
+                    "service": service.service,
+                    "total": service.total,
+                    "previous_total": service.previous_total,
+                    "types": types.collect::<Vec<String>>(),
+                    "sparkline": service.sparkline,
+                })
+            });
+            value["services"] = services.collect::<Vec<Value>>().into();
+            Ok(Reply::json("services", value))
+        })
+        .await
 }

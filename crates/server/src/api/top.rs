@@ -1,20 +1,16 @@
 //! `GET /api/v1/top`.
 
-use axum::extract::State;
 use candela_model::FlameTree;
 use candela_model::FunctionRow;
 use serde_json::Value;
 use serde_json::json;
 
+use crate::api::asked::Asked;
 use crate::api::errors::query_error;
 use crate::api::head::answer_head;
-use crate::api::selection::query_of;
 use crate::api_error::ApiError;
-use crate::app::SharedApp;
 use crate::parameters::Parameters;
-use crate::reply::AcceptsGzip;
 use crate::reply::Reply;
-use crate::reply::answer;
 
 const DEFAULT_LIMIT: usize = 100;
 
@@ -25,38 +21,34 @@ enum Order {
     Total,
 }
 
-pub(crate) async fn top(
-    State(app): State<SharedApp>,
-    parameters: Parameters,
-    accepts: AcceptsGzip,
-) -> Result<Reply, ApiError> {
-    let query = query_of(&app, &parameters)?;
-    let _waiting = query.cancellation.on_drop();
-    let order = Order::of(&parameters)?;
-    let limit = parameters
+pub(crate) async fn top(asked: Asked) -> Result<Reply, ApiError> {
+    let order = Order::of(&asked.parameters)?;
+    let limit = asked
+        .parameters
         .number::<usize>("limit")?
         .unwrap_or(DEFAULT_LIMIT);
-    answer(&app, accepts, move |app| {
-        let answer = app.engine.flame_tree(&query).map_err(query_error)?;
-        let tree = &answer.value;
-        let mut rows = tree.function_table();
-        if order == Order::Total {
-            // Stable: equal totals stay in the order of their self values.
-            rows.sort_by_key(|row| std::cmp::Reverse(row.total));
-        }
-        let count = rows.len();
-        if limit != 0 {
-            rows.truncate(limit);
-        }
-        let mut value = answer_head(&query, &answer);
-        value["total"] = json!(tree.root_total());
-        value["samples"] = json!(answer.samples);
-        value["truncated"] = json!({"shown": rows.len(), "total": count});
-        let functions = rows.iter().map(|row| function(tree, row));
-        value["functions"] = functions.collect::<Vec<Value>>().into();
-        Ok(Reply::json("top", value))
-    })
-    .await
+    asked
+        .answer(move |app, query| {
+            let answer = app.engine.flame_tree(query).map_err(query_error)?;
+            let tree = &answer.value;
+            let mut rows = tree.function_table();
+            if order == Order::Total {
+                // Stable: equal totals stay in the order of their self values.
+                rows.sort_by_key(|row| std::cmp::Reverse(row.total));
+            }
+            let count = rows.len();
+            if limit != 0 {
+                rows.truncate(limit);
+            }
+            let mut value = answer_head(query, &answer);
+            value["total"] = json!(tree.root_total());
+            value["samples"] = json!(answer.samples);
+            value["truncated"] = json!({"shown": rows.len(), "total": count});
+            let functions = rows.iter().map(|row| function(tree, row));
+            value["functions"] = functions.collect::<Vec<Value>>().into();
+            Ok(Reply::json("top", value))
+        })
+        .await
 }
 
 fn function(tree: &FlameTree, row: &FunctionRow) -> Value {

@@ -1,6 +1,5 @@
 //! `GET /api/v1/tree` and `GET /api/v1/callers`: call trees to read.
 
-use axum::extract::State;
 use candela_formats::tree_json;
 use candela_model::Filter;
 use candela_model::FilterError;
@@ -10,52 +9,38 @@ use candela_model::FlameTree;
 use serde_json::Value;
 use serde_json::json;
 
+use crate::api::asked::Asked;
 use crate::api::errors::query_error;
 use crate::api::head::answer_head;
-use crate::api::selection::query_of;
 use crate::api_error::ApiError;
-use crate::app::SharedApp;
 use crate::parameters::Parameters;
-use crate::reply::AcceptsGzip;
 use crate::reply::Reply;
-use crate::reply::answer;
 
 /// Nodes kept when nothing is said: what somebody reads, not what a screen draws.
 const DEFAULT_MAX_NODES: usize = 1000;
 
 /// The call tree from the roots, nested.
-pub(crate) async fn tree(
-    State(app): State<SharedApp>,
-    parameters: Parameters,
-    accepts: AcceptsGzip,
-) -> Result<Reply, ApiError> {
-    let query = query_of(&app, &parameters)?;
-    let _waiting = query.cancellation.on_drop();
-    let max_nodes = max_nodes_of(&parameters)?;
-    answer(&app, accepts, move |app| {
-        let answer = app.engine.flame_tree(&query).map_err(query_error)?;
-        let tree = answer.value.pruned(max_nodes);
-        let mut head = answer_head(&query, &answer);
-        head["schema"] = json!("candela/tree/v1");
-        head["total"] = json!(tree.root_total());
-        head["samples"] = json!(answer.samples);
-        head["nodes"] = json!(tree.len());
-        head["pruned"] = json!(tree.pruned_nodes);
-        Ok(with_trees(&head, &[("tree", &tree)]))
-    })
-    .await
+pub(crate) async fn tree(asked: Asked) -> Result<Reply, ApiError> {
+    let max_nodes = max_nodes_of(&asked.parameters)?;
+    asked
+        .answer(move |app, query| {
+            let answer = app.engine.flame_tree(query).map_err(query_error)?;
+            let tree = answer.value.pruned(max_nodes);
+            let mut head = answer_head(query, &answer);
+            head["schema"] = json!("candela/tree/v1");
+            head["total"] = json!(tree.root_total());
+            head["samples"] = json!(answer.samples);
+            head["nodes"] = json!(tree.len());
+            head["pruned"] = json!(tree.pruned_nodes);
+            Ok(with_trees(&head, &[("tree", &tree)]))
+        })
+        .await
 }
 
 /// What calls a function, and what it calls. Of recursive calls the outermost counts.
-pub(crate) async fn callers(
-    State(app): State<SharedApp>,
-    parameters: Parameters,
-    accepts: AcceptsGzip,
-) -> Result<Reply, ApiError> {
-    let query = query_of(&app, &parameters)?;
-    let _waiting = query.cancellation.on_drop();
-    let max_nodes = max_nodes_of(&parameters)?;
-    let pattern = parameters.one("function").ok_or_else(|| {
+pub(crate) async fn callers(asked: Asked) -> Result<Reply, ApiError> {
+    let max_nodes = max_nodes_of(&asked.parameters)?;
+    let pattern = asked.parameters.one("function").ok_or_else(|| {
         ApiError::bad_request("missing_parameter", "function is missing".to_owned())
             .hint("function=NAME, a regular expression; function=^main$ is main alone")
     })?;
@@ -66,23 +51,24 @@ pub(crate) async fn callers(
         ApiError::bad_request("bad_filter", format!("function={pattern}: {reason}"))
             .hint("it is a regular expression; put \\ before what is to be taken as it is")
     })?;
-    answer(&app, accepts, move |app| {
-        let answer = app.engine.flame_tree(&query).map_err(query_error)?;
-        let tree = &answer.value;
-        let is_wanted = Filters::matching_frames(&function, &tree.frames);
-        let callers = tree.callers(|frame| is_wanted[frame.index()]);
-        let callees = tree.callees(|frame| is_wanted[frame.index()]);
-        let mut head = answer_head(&query, &answer);
-        head["schema"] = json!("candela/callers/v1");
-        head["total"] = json!(tree.root_total());
-        head["function_total"] = json!(callers.root_total());
-        let (callers, callees) = (callers.pruned(max_nodes), callees.pruned(max_nodes));
-        Ok(with_trees(
-            &head,
-            &[("callers", &callers), ("callees", &callees)],
-        ))
-    })
-    .await
+    asked
+        .answer(move |app, query| {
+            let answer = app.engine.flame_tree(query).map_err(query_error)?;
+            let tree = &answer.value;
+            let is_wanted = Filters::matching_frames(&function, &tree.frames);
+            let callers = tree.callers(|frame| is_wanted[frame.index()]);
+            let callees = tree.callees(|frame| is_wanted[frame.index()]);
+            let mut head = answer_head(query, &answer);
+            head["schema"] = json!("candela/callers/v1");
+            head["total"] = json!(tree.root_total());
+            head["function_total"] = json!(callers.root_total());
+            let (callers, callees) = (callers.pruned(max_nodes), callees.pruned(max_nodes));
+            Ok(with_trees(
+                &head,
+                &[("callers", &callers), ("callees", &callees)],
+            ))
+        })
+        .await
 }
 
 fn max_nodes_of(parameters: &Parameters) -> Result<usize, ApiError> {

@@ -4,21 +4,18 @@
 //! erased is told by the profiles themselves, and those sums are made again from what stays. When
 //! a crash comes in between, the profiles are still there and the request can be made again.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use candela_model::Labels;
 use candela_model::ProfileType;
 use candela_model::SERVICE_NAME_LABEL;
 use candela_model::Selector;
-use candela_model::Temporality;
-use hashbrown::HashMap;
-use hashbrown::HashSet;
 
+use super::erase_sums::AffectedSums;
+use super::erase_sums::DoomedSums;
+use super::erase_sums::SumKey;
 use super::plan::Job;
 use super::rollup::KEPT_LABELS;
-use super::rollup::bucket_start;
-use super::rollup::kept_labels;
 use super::throttle::Throttle;
 use crate::block::Block;
 use crate::block::BlockMeta;
@@ -60,19 +57,8 @@ pub struct Erased {
     pub kept_sums: u64,
 }
 
-/// A profile of a rollup.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct SumKey {
-    labels: Labels,
-    profile_type: ProfileType,
-    start_ns: i64,
-}
-
-/// By tier the sums that have something of what is erased.
-type AffectedSums = HashMap<Tier, HashSet<SumKey>>;
-
 impl Erasure {
-    fn matches(&self, labels: &Labels, profile_type: &ProfileType) -> bool {
+    pub(super) fn matches(&self, labels: &Labels, profile_type: &ProfileType) -> bool {
         self.is_of_type(profile_type)
             && (self.selector).matches(|name| labels.get(name).unwrap_or(""))
     }
@@ -82,18 +68,23 @@ impl Erasure {
         wanted.is_none_or(|wanted| profile_type.to_string() == wanted)
     }
 
-    fn has(&self, labels: &Labels, profile_type: &ProfileType, row: &ProfileRow) -> bool {
+    pub(super) fn has(
+        &self,
+        labels: &Labels,
+        profile_type: &ProfileType,
+        row: &ProfileRow,
+    ) -> bool {
         self.range.contains(row.start_ns) && self.matches(labels, profile_type)
     }
 
     /// Whether the labels that a rollup keeps decide.
-    fn is_exact_for_sums(&self) -> bool {
+    pub(super) fn is_exact_for_sums(&self) -> bool {
         let mut matchers = self.selector.matchers().iter();
         matchers.all(|matcher| KEPT_LABELS.contains(&matcher.name()))
     }
 
     /// Whether it fits as far as a rollup's labels tell.
-    fn may_have(&self, labels: &Labels, profile_type: &ProfileType) -> bool {
+    pub(super) fn may_have(&self, labels: &Labels, profile_type: &ProfileType) -> bool {
         let mut matchers = self.selector.matchers().iter();
         self.is_of_type(profile_type)
             && matchers.all(|matcher| {
@@ -139,7 +130,12 @@ impl Shared {
                 to_rewrite.push(block);
             }
         }
-        self.erase_sums(tenant, erasure, &affected, &sums, &throttle, &mut erased)?;
+        let doomed = DoomedSums {
+            tenant,
+            erasure,
+            affected: &affected,
+        };
+        self.erase_sums(&doomed, &sums, &throttle, &mut erased)?;
         for block in to_rewrite {
             let keep = |labels: &Labels, profile_type: &ProfileType, row: &ProfileRow| {
                 !erasure.has(labels, profile_type, row)
@@ -155,7 +151,7 @@ impl Shared {
         Ok(erased)
     }
 
-    fn blocks_of(&self, tenant: &str) -> Vec<Arc<Block>> {
+    pub(super) fn blocks_of(&self, tenant: &str) -> Vec<Arc<Block>> {
         let tenants = read(&self.tenants);
         let state = tenants.get(tenant);
         state.map_or_else(Vec::new, |state| state.blocks.clone())
@@ -185,137 +181,19 @@ impl Shared {
                 continue;
             }
             for &tier in &self.options.rollups {
-                let key = sum_key(labels, profile_type, row, tier);
+                let key = SumKey::of(labels, profile_type, row, tier);
                 affected.entry(tier).or_default().insert(key);
             }
         }
         Ok(is_found)
     }
-
-    fn erase_sums(
-        &self,
-        tenant: &str,
-        erasure: &Erasure,
-        affected: &AffectedSums,
-        sums: &[Arc<Block>],
-        throttle: &Throttle<'_>,
-        erased: &mut Erased,
-    ) -> Result<(), StoreError> {
-        let is_exact = erasure.is_exact_for_sums();
-        let mut repaired: BTreeSet<(Tier, String)> = BTreeSet::new();
-        for block in sums {
-            let tier = block.tier();
-            let none = HashSet::new();
-            let affected = affected.get(&tier).unwrap_or(&none);
-            let is_erased = |labels: &Labels, profile_type: &ProfileType, row: &ProfileRow| {
-                let last_ns = row.start_ns.saturating_add(tier.bucket_ns() - 1);
-                let is_in_range = erasure.range.overlaps(row.start_ns, last_ns);
-                let key = sum_key(labels, profile_type, row, tier);
-                affected.contains(&key)
-                    || (is_in_range && is_exact && erasure.matches(labels, profile_type))
-            };
-            let profiles = block.profiles()?;
-            let (mut found, mut kept_sums) = (false, 0);
-            for row in &profiles.rows {
-                let labels = &profiles.series[row.series as usize];
-                let profile_type = &profiles.types[row.profile_type as usize];
-                if is_erased(labels, profile_type, row) {
-                    found = true;
-                } else if erasure.range.contains(row.start_ns)
-                    && profile_type.temporality() != Temporality::Gauge
-                    && erasure.may_have(labels, profile_type)
-                {
-                    kept_sums += 1;
-                }
-            }
-            erased.kept_sums += kept_sums;
-            if !found {
-                continue;
-            }
-            let date = block.meta().date.clone();
-            let is_first = repaired.insert((tier, date.clone()));
-            let sources = if is_first {
-                self.rolled_up_blocks(tenant, &date)
-            } else {
-                Vec::new()
-            };
-            // What of an erased sum is not to be erased, from the profiles themselves.
-            let repair = |labels: &Labels, profile_type: &ProfileType, row: &ProfileRow| {
-                !erasure.has(labels, profile_type, row) && {
-                    let key = sum_key(labels, profile_type, row, tier);
-                    let start_ns = key.start_ns;
-                    let last_ns = start_ns.saturating_add(tier.bucket_ns() - 1);
-                    affected.contains(&key)
-                        || (is_exact
-                            && erasure.range.overlaps(start_ns, last_ns)
-                            && erasure.matches(&key.labels, profile_type))
-                }
-            };
-            let keep = |labels: &Labels, profile_type: &ProfileType, row: &ProfileRow| {
-                !is_erased(labels, profile_type, row)
-            };
-            let repair = Repair {
-                sources: &sources,
-                tier,
-                keep: &repair,
-            };
-            let job = job_of(tenant, block);
-            let more = |settings: &super::job::JobSettings<'_>| repair.write(&job, settings);
-            let written = self.run_job(&job, &keep, &more, throttle)?;
-            erased.count(block.meta(), &written.unwrap_or_default());
-        }
-        Ok(())
-    }
-
-    /// The blocks of a day whose sums are in rollups.
-    fn rolled_up_blocks(&self, tenant: &str, date: &str) -> Vec<Arc<Block>> {
-        let mut blocks = self.blocks_of(tenant);
-        blocks.retain(|block| {
-            let meta = block.meta();
-            meta.date == date && meta.tier() == Tier::Raw && meta.level != Level::Flushed.number()
-        });
-        blocks
-    }
-}
-
-/// Sums that are made again.
-struct Repair<'a> {
-    sources: &'a [Arc<Block>],
-    tier: Tier,
-    keep: &'a super::merge::Keep<'a>,
-}
-
-impl Repair<'_> {
-    fn write(
-        &self,
-        job: &Job,
-        settings: &super::job::JobSettings<'_>,
-    ) -> Result<Vec<BlockMeta>, StoreError> {
-        if self.sources.is_empty() {
-            return Ok(Vec::new());
-        }
-        super::job::write_sums(job, self.sources, self.tier, self.keep, settings)
-    }
 }
 
 impl Erased {
-    fn count(&mut self, before: &BlockMeta, written: &[BlockMeta]) {
+    pub(super) fn count(&mut self, before: &BlockMeta, written: &[BlockMeta]) {
         self.blocks += 1;
         self.bytes_before += before.bytes;
         self.bytes_after += written.iter().map(|meta| meta.bytes).sum::<u64>();
-    }
-}
-
-fn sum_key(labels: &Labels, profile_type: &ProfileType, row: &ProfileRow, tier: Tier) -> SumKey {
-    let is_gauge = profile_type.temporality() == Temporality::Gauge;
-    SumKey {
-        labels: if is_gauge {
-            labels.clone()
-        } else {
-            kept_labels(labels)
-        },
-        profile_type: profile_type.clone(),
-        start_ns: bucket_start(row.start_ns, tier.bucket_ns()),
     }
 }
 

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use candela_formats::type_json;
 use candela_model::ProfileType;
-use candela_model::short_name;
 use serde_json::Value;
 use serde_json::json;
 
@@ -51,18 +51,7 @@ fn types_of_files(global: &GlobalArgs, files: &[PathBuf]) -> Result<Value, CliEr
         .iter()
         .map(|series| &series.profile_type)
         .collect();
-    let types = types.into_iter().map(|profile_type| {
-        json!({
-            "id": profile_type.to_string(),
-            "name": profile_type.name,
-            "sample_type": profile_type.sample_type,
-            "sample_unit": profile_type.sample_unit,
-            "period_type": profile_type.period_type,
-            "period_unit": profile_type.period_unit,
-            "short": short_name(profile_type),
-        })
-    });
-    let types: Vec<Value> = types.collect();
+    let types: Vec<Value> = types.into_iter().map(type_json).collect();
     Ok(json!({"schema": "candela/types/v1", "types": types}))
 }
 
