@@ -175,7 +175,9 @@ fn replace_database(new: &Path, path: &Path) -> Result<Option<PathBuf>, StoreErr
     let old = path.with_extension("sqlite.old");
     remove_database(&old)?;
     let mut previous = None;
-    for suffix in ["-shm", "-wal", ""] {
+    // The database before what belongs to it: a crash in between must not leave an older state of it
+    // in its place, which the database without its write-ahead log is.
+    for suffix in ["", "-wal", "-shm"] {
         if rename_if_there(&with_suffix(path, suffix), &with_suffix(&old, suffix))? {
             previous = Some(old.clone());
         }

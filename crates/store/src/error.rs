@@ -87,6 +87,20 @@ pub enum StoreError {
         /// The reason of the Parquet writer.
         reason: String,
     },
+    /// The volume has no room for the blocks of a merge beside those that it replaces.
+    #[error(
+        "the volume of {} has {free_bytes} bytes free and merging blocks needs {needed_bytes}, the \
+         reserve included; it is tried again",
+        path.display()
+    )]
+    NoRoom {
+        /// The blocks' directory.
+        path: PathBuf,
+        /// Bytes that are free.
+        free_bytes: u64,
+        /// Bytes that would have to be.
+        needed_bytes: u64,
+    },
     /// A bucket refuses, or does not answer.
     #[error("cannot {action} {place}: {reason}")]
     Bucket {

@@ -13,7 +13,7 @@ use crate::block::BlockMeta;
 use crate::block::Level;
 use crate::block::MemoryContent;
 use crate::block::MemorySource;
-use crate::block::write_block;
+use crate::block::write_tables;
 use crate::error::StoreError;
 use crate::head::Head;
 use crate::head::HeadProfile;
@@ -45,9 +45,10 @@ pub(crate) struct FlushSettings<'a> {
     pub(crate) has_frames: bool,
 }
 
-/// Writes a head's blocks, one for each UTC day on which a profile starts: a block of one day is
-/// what paths, retention and other engines count on.
-pub(crate) fn write_blocks(
+/// Writes the tables of a head's blocks, one for each UTC day on which a profile starts: a block of
+/// one day is what paths, retention and other engines count on. They are no blocks until they have
+/// their manifests.
+pub(crate) fn write_tables_of(
     frozen: &FrozenHead,
     settings: &FlushSettings<'_>,
 ) -> Result<Vec<BlockMeta>, StoreError> {
@@ -77,7 +78,7 @@ pub(crate) fn write_blocks(
             has_frames: settings.has_frames,
         };
         let mut source = MemorySource::new(content.profiles);
-        let meta = write_block(settings.storage, &identity, &layout, &mut source)?;
+        let meta = write_tables(settings.storage, &identity, &layout, &mut source)?;
         blocks.push(meta);
     }
     Ok(blocks)

@@ -109,6 +109,7 @@ pub(crate) fn open_shared(
         removed_blocks: Arc::default(),
         maintenance: Mutex::new(()),
         compaction: CompactionCounters::default(),
+        begun_blocks: Mutex::default(),
         retention_looks: Mutex::default(),
         retention: Mutex::new(()),
         is_stopping: Mutex::new(false),

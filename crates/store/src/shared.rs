@@ -19,8 +19,10 @@ use crate::block::BlockMeta;
 use crate::block::RemovedBlocks;
 use crate::block::TableCache;
 use crate::block::Tier;
+use crate::block::write_manifest;
 use crate::catalog::Catalog;
 use crate::catalog::Publication;
+use crate::compact::BegunBlock;
 use crate::compact::CompactionCounters;
 use crate::data_dir::DataDir;
 use crate::duplicates::DuplicateWindow;
@@ -33,7 +35,7 @@ use crate::failpoint::failpoint;
 use crate::flush::FlushSettings;
 use crate::flush::FrozenHead;
 use crate::flush::LogRange;
-use crate::flush::write_blocks;
+use crate::flush::write_tables_of;
 use crate::flush::writer_name;
 use crate::head::Head;
 use crate::log::Durable;
@@ -92,6 +94,8 @@ pub(crate) struct Shared {
     /// Held by the one that rewrites blocks: merging, erasing, naming.
     pub(crate) maintenance: Mutex<()>,
     pub(crate) compaction: CompactionCounters,
+    /// What failed jobs wrote and what is still there.
+    pub(crate) begun_blocks: Mutex<Vec<BegunBlock>>,
     /// Blocks in which profiles beyond a rule's age were looked for, with how many rules' ages they
     /// were beyond.
     pub(crate) retention_looks: Mutex<HashSet<(String, usize)>>,
@@ -288,7 +292,12 @@ impl Shared {
         };
         let mut blocks = Vec::new();
         for head in &flush.heads {
-            blocks.extend(write_blocks(head, &settings)?);
+            blocks.extend(write_tables_of(head, &settings)?);
+        }
+        // Uploading may have taken minutes, and a manifest makes a block for whoever starts next.
+        self.log.check_owner()?;
+        for meta in &blocks {
+            write_manifest(&*self.storage, meta)?;
         }
         failpoint!("flush.blocks.after");
         let now_ns = self.options.clock.now_ns();
@@ -297,6 +306,7 @@ impl Shared {
             checkpoints: &[(&*writer_name(self.log.writer_id()), flush.range.last)],
             keys: &flush.keys,
             forget_keys_before_ns: now_ns.saturating_sub(WINDOW_NS),
+            ..Publication::default()
         })?;
         let mut tenants = write(&self.tenants);
         for head in &flush.heads {

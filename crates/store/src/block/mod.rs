@@ -67,6 +67,5 @@ pub use tables::ProfileRow;
 pub use tables::ProfileTable;
 pub use tables::StackTree;
 pub(crate) use writer::BlockIdentity;
-pub(crate) use writer::write_block;
 pub(crate) use writer::write_manifest;
 pub(crate) use writer::write_tables;

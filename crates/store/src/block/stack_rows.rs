@@ -21,8 +21,11 @@ use super::service_tree::TreeNode;
 use crate::head::NO_LOCATION;
 use crate::locations::LocationTable;
 
-/// Rows written at once: those with frames are long.
+/// Rows written at once.
 const BATCH_ROWS: usize = 16 << 10;
+/// Bytes of readable stacks written at once: deep stacks of long names have a hundred kilobytes
+/// each.
+const BATCH_TEXT_BYTES: u64 = 32 << 20;
 
 /// The stacks of a block.
 #[derive(Clone, Copy, Debug)]
@@ -43,12 +46,54 @@ pub(super) fn write(
     write: &mut dyn FnMut(Result<RecordBatch, ArrowError>) -> Result<(), String>,
 ) -> Result<(), String> {
     for service in stacks.services {
-        for (index, nodes) in service.nodes.chunks(BATCH_ROWS).enumerate() {
-            let first = index * BATCH_ROWS;
+        let text_bytes = text_bytes(stacks, service);
+        let mut first = 0;
+        while first < service.nodes.len() {
+            let count = rows_of_piece(text_bytes.get(first..).unwrap_or(&[]));
+            let nodes = &service.nodes[first..];
+            let nodes = &nodes[..count.min(nodes.len())];
             write(piece(stacks, service, first, nodes))?;
+            first += nodes.len();
         }
     }
     Ok(())
+}
+
+/// Of each node the bytes of its readable stack; nothing where none are written.
+fn text_bytes(block: &StackRows<'_>, service: &PlacedService) -> Vec<u64> {
+    if !block.has_frames {
+        return Vec::new();
+    }
+    let mut path_bytes: Vec<u64> = Vec::with_capacity(service.nodes.len());
+    for node in &service.nodes {
+        // Parents come first.
+        let bytes = if node.location == NO_LOCATION {
+            0
+        } else {
+            let name = block.locations.display_name(node.location);
+            path_bytes[node.parent as usize] + name.len() as u64
+        };
+        path_bytes.push(bytes);
+    }
+    for (node, bytes) in service.nodes.iter().zip(&mut path_bytes) {
+        if node.stack == NO_STACK {
+            *bytes = 0;
+        }
+    }
+    path_bytes
+}
+
+/// How many of the next rows make a piece: at least one.
+fn rows_of_piece(text_bytes: &[u64]) -> usize {
+    let mut sum = 0_u64;
+    let fits = text_bytes.iter().take(BATCH_ROWS).take_while(|&&bytes| {
+        sum = sum.saturating_add(bytes);
+        sum <= BATCH_TEXT_BYTES
+    });
+    match text_bytes {
+        [] => BATCH_ROWS,
+        _ => fits.count().max(1),
+    }
 }
 
 fn piece(
@@ -126,4 +171,22 @@ fn frames(block: &StackRows<'_>, service: &PlacedService, nodes: &[TreeNode]) ->
         builder.append(true);
     }
     Arc::new(builder.finish())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_have_a_bound_on_text() {
+        assert_eq!(rows_of_piece(&[]), BATCH_ROWS);
+        assert_eq!(rows_of_piece(&[10; 100_000]), BATCH_ROWS);
+        let huge = [BATCH_TEXT_BYTES + 1; 3];
+        assert_eq!(
+            rows_of_piece(&huge),
+            1,
+            "more than the bound is a piece too"
+        );
+        assert_eq!(rows_of_piece(&[BATCH_TEXT_BYTES / 2; 9]), 2);
+    }
 }

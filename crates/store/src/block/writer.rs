@@ -41,16 +41,17 @@ pub(crate) struct BlockIdentity {
     pub(crate) has_frames: bool,
 }
 
-/// Writes the tables and then the manifest, durably.
-pub(crate) fn write_block(
-    storage: &dyn BlockStorage,
-    identity: &BlockIdentity,
-    layout: &BlockLayout<'_>,
-    source: &mut dyn SampleSource,
-) -> Result<BlockMeta, StoreError> {
-    let meta = write_tables(storage, identity, layout, source)?;
-    write_manifest(storage, &meta)?;
-    Ok(meta)
+impl BlockIdentity {
+    /// Where a table of it is.
+    pub(crate) fn path(&self, table: Table) -> String {
+        table_path(
+            table,
+            &self.tenant,
+            &self.date,
+            self.level.number(),
+            &self.block_id,
+        )
+    }
 }
 
 /// Writes the tables, which are no block until the manifest is there too.
@@ -70,13 +71,7 @@ pub(crate) fn write_tables(
                     reason,
                 }
             })?;
-        let path = table_path(
-            table,
-            &identity.tenant,
-            &identity.date,
-            identity.level.number(),
-            &identity.block_id,
-        );
+        let path = identity.path(table);
         files.push(FileMeta::of(table.name(), path.clone(), &content));
         storage.put(&path, content.into())?;
         failpoint!("flush.table.after");

@@ -17,6 +17,10 @@ pub(crate) use sqlite::SqliteCatalog;
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Publication<'a> {
     pub(crate) blocks: &'a [BlockMeta],
+    /// Blocks in whose place these are; they become deleted ones.
+    pub(crate) replaced: &'a [String],
+    /// When they do, nanoseconds since the Unix epoch.
+    pub(crate) now_ns: i64,
     /// Each a writer and the last record of its log that is in blocks.
     pub(crate) checkpoints: &'a [(&'a str, u64)],
     /// What tells these profiles from others that come: the log, which also knows, goes.

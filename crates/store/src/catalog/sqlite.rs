@@ -141,6 +141,7 @@ impl Catalog for SqliteCatalog {
         failpoint!("catalog.publish.before");
         self.with(|connection| {
             let transaction = connection.transaction()?;
+            delete_blocks(&transaction, publication.replaced, publication.now_ns)?;
             for (block, manifest) in publication.blocks.iter().zip(&manifests) {
                 insert_block(&transaction, block, manifest)?;
             }
@@ -204,12 +205,7 @@ impl Catalog for SqliteCatalog {
         let manifests = self.manifests(added)?;
         self.with(|connection| {
             let transaction = connection.transaction()?;
-            for block_id in removed {
-                transaction.execute(
-                    "UPDATE blocks SET deleted_at = ?2 WHERE block_id = ?1",
-                    params![block_id, now_ns],
-                )?;
-            }
+            delete_blocks(&transaction, removed, now_ns)?;
             for (block, manifest) in added.iter().zip(&manifests) {
                 insert_block(&transaction, block, manifest)?;
             }
@@ -261,6 +257,20 @@ fn check_pages(connection: &Connection, path: &Path) -> Result<(), StoreError> {
         path: path.to_owned(),
         reason: answer.replace('\n', " "),
     })
+}
+
+fn delete_blocks(
+    connection: &Connection,
+    block_ids: &[String],
+    now_ns: i64,
+) -> rusqlite::Result<()> {
+    for block_id in block_ids {
+        connection.execute(
+            "UPDATE blocks SET deleted_at = ?2 WHERE block_id = ?1",
+            params![block_id, now_ns],
+        )?;
+    }
+    Ok(())
 }
 
 fn insert_block(

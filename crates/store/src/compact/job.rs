@@ -16,6 +16,7 @@ use super::rollup::Tap;
 use super::rollup::TierProfiles;
 use super::source::MergeSource;
 use super::throttle::Throttle;
+use super::undo::BegunBlocks;
 use crate::block::Block;
 use crate::block::BlockIdentity;
 use crate::block::BlockLayout;
@@ -40,6 +41,8 @@ pub(crate) struct JobSettings<'a> {
     pub(crate) rollups: &'a [Tier],
     pub(crate) created_at_ns: i64,
     pub(crate) throttle: &'a Throttle<'a>,
+    /// Told of each block before it is written.
+    pub(crate) begun: &'a BegunBlocks,
 }
 
 /// The number of the first part of sums that are made again.
@@ -154,6 +157,7 @@ impl<'a> Writing<'a> {
         let mut tap = Tap::new(source, &merged.list, &merged.tables, tiers);
         let start_ns = merged.list.rows.iter().map(|row| row.start_ns).min();
         let identity = self.identity(self.job.level, number, start_ns.unwrap_or(0));
+        self.settings.begun.add(&identity);
         let meta = write_tables(self.settings.storage, &identity, &layout, &mut tap)?;
         let mut before = Checksum::default();
         for input in &merged.inputs {
@@ -189,6 +193,7 @@ impl<'a> Writing<'a> {
         let layout = BlockLayout::new(tables, &content.list, &content.ends);
         let mut source = MemorySource::new(content.profiles);
         let identity = self.identity(level, number, start_ns.unwrap_or(0));
+        self.settings.begun.add(&identity);
         let meta = write_tables(self.settings.storage, &identity, &layout, &mut source)?;
         self.written.push(meta);
         Ok(())

@@ -19,6 +19,7 @@ mod run;
 mod source;
 mod tail;
 mod throttle;
+mod undo;
 mod unfinished;
 
 pub use erase::Erased;
@@ -29,4 +30,6 @@ pub use rollup::KEPT_LABELS;
 pub(crate) use run::CompactionCounters;
 pub use tail::CUT_FRAME;
 pub(crate) use throttle::Throttle;
+pub(crate) use undo::BegunBlock;
+pub(crate) use unfinished::KnownBlocks;
 pub(crate) use unfinished::settle_merges;

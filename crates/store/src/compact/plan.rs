@@ -60,7 +60,8 @@ pub(crate) enum Due {
 
 /// The jobs on a tenant's blocks. After a job of hours its day may have another.
 pub(crate) fn due_jobs(tenant: &str, blocks: &[Arc<Block>], due: Due) -> Vec<Job> {
-    let mut groups: BTreeMap<(Level, &str, i64), Vec<&Arc<Block>>> = BTreeMap::new();
+    // A block tells up to where the log of one writer is in blocks, so those of two stay apart.
+    let mut groups: BTreeMap<(Level, &str, i64, &str), Vec<&Arc<Block>>> = BTreeMap::new();
     for block in blocks {
         let meta = block.meta();
         let Some(level) = Level::from_number(meta.level) else {
@@ -73,11 +74,11 @@ pub(crate) fn due_jobs(tenant: &str, blocks: &[Arc<Block>], due: Due) -> Vec<Job
             Level::Flushed => meta.min_time_ns.div_euclid(HOUR_NS),
             _ => 0,
         };
-        let group = groups.entry((level, &meta.date, hour)).or_default();
-        group.push(block);
+        let key = (level, &*meta.date, hour, &*meta.writer_id);
+        groups.entry(key).or_default().push(block);
     }
     let mut jobs = Vec::new();
-    for ((level, date, _), blocks) in groups {
+    for ((level, date, _, _), blocks) in groups {
         let metas: Vec<&BlockMeta> = blocks.iter().map(|block| block.meta()).collect();
         let is_due = match level {
             Level::Flushed => is_hour_due(&metas, due),

@@ -18,14 +18,15 @@ use super::plan::Job;
 use super::plan::PartLimits;
 use super::plan::due_jobs;
 use super::throttle::Throttle;
+use super::undo::BegunBlocks;
 use crate::block::Block;
 use crate::block::BlockMeta;
 use crate::block::manifest_path;
-use crate::block::remove_files;
 use crate::block::write_manifest;
 use crate::error::StoreError;
 use crate::failpoint::failpoint;
 use crate::shared::Shared;
+use crate::space::SpaceReserve;
 use crate::status::CompactionStatus;
 use crate::sync::lock;
 use crate::sync::read;
@@ -80,7 +81,7 @@ impl Shared {
             let Some(job) = jobs.into_iter().find(is_new) else {
                 break;
             };
-            let result = self.run_job(&job, &|_, _, _| true, &|_| Ok(Vec::new()), throttle);
+            let result = self.merge(&job, throttle);
             if let Err(error) = result {
                 self.note_failed_job(&error);
                 failed.insert(name_of(&job));
@@ -94,6 +95,38 @@ impl Shared {
             Some(error) => Err(error),
             None => Ok(()),
         }
+    }
+
+    /// One job of its own, so that a panic is no reason not to do the others.
+    fn merge(&self, job: &Job, throttle: &Throttle<'_>) -> Result<(), StoreError> {
+        self.check_room(job)?;
+        let merged = self.survive("compaction", || {
+            self.run_job(job, &|_, _, _| true, &|_| Ok(Vec::new()), throttle)
+        });
+        match merged {
+            Some(merged) => merged.map(drop),
+            None => Err(StoreError::BlockWrite {
+                block_id: format!("merged from {}", name_of(job)),
+                reason: "the merge panicked".to_owned(),
+            }),
+        }
+    }
+
+    /// The old blocks go only when the new ones are there, and what the log needs stays free.
+    fn check_room(&self, job: &Job) -> Result<(), StoreError> {
+        if self.storage.is_remote() {
+            return Ok(());
+        }
+        let reserve = SpaceReserve {
+            directory: self.data_dir.blocks(),
+            min_free_bytes: self.options.min_free_bytes,
+        };
+        let bytes = job.inputs.iter().map(|block| block.meta().bytes).sum();
+        reserve.check(bytes).map_err(|shortage| StoreError::NoRoom {
+            path: reserve.directory,
+            free_bytes: shortage.free_bytes,
+            needed_bytes: shortage.needed_bytes,
+        })
     }
 
     fn jobs(&self, due: Due) -> Vec<Job> {
@@ -113,6 +146,8 @@ impl Shared {
         more: &MoreBlocks<'_>,
         throttle: &Throttle<'_>,
     ) -> Result<Option<Vec<BlockMeta>>, StoreError> {
+        self.take_back_earlier()?;
+        let begun = BegunBlocks::default();
         let settings = JobSettings {
             storage: &*self.storage,
             limits: PartLimits {
@@ -122,28 +157,14 @@ impl Shared {
             rollups: &self.options.rollups,
             created_at_ns: self.options.clock.now_ns(),
             throttle,
+            begun: &begun,
         };
         failpoint!("compact.before");
-        let written = write_job(job, keep, &settings);
-        let mut written = written.map_err(|error| self.quarantine_damaged(job, error))?;
-        written.extend(more(&settings)?);
-        // A block of raw profiles says that its sources are done with, so it comes last.
-        written.sort_by_key(|meta| std::cmp::Reverse(meta.level));
-        let outputs: Vec<String> = written.iter().map(|meta| meta.block_id.clone()).collect();
-        for meta in &mut written {
-            meta.outputs.clone_from(&outputs);
-        }
-        failpoint!("compact.tables.after");
-        for meta in &written {
-            write_manifest(&*self.storage, meta)?;
-            failpoint!("compact.manifest.after");
-        }
-        if !self.swap(job, &written)? {
-            for meta in &written {
-                remove_files(&*self.storage, meta);
-            }
-            return Ok(None);
-        }
+        let done = self.write_and_swap(job, keep, more, &settings);
+        let Ok(Some(written)) = done else {
+            self.take_back(begun);
+            return done;
+        };
         failpoint!("compact.swap.after");
         let counters = &self.compaction;
         let add = |counter: &AtomicU64, count: u64| counter.fetch_add(count, Ordering::Relaxed);
@@ -155,6 +176,33 @@ impl Shared {
             written.iter().map(|meta| meta.rows).sum(),
         );
         Ok(Some(written))
+    }
+
+    fn write_and_swap(
+        &self,
+        job: &Job,
+        keep: &Keep<'_>,
+        more: &MoreBlocks<'_>,
+        settings: &JobSettings<'_>,
+    ) -> Result<Option<Vec<BlockMeta>>, StoreError> {
+        let written = write_job(job, keep, settings);
+        let mut written = written.map_err(|error| self.quarantine_damaged(job, error))?;
+        written.extend(more(settings)?);
+        // A block of raw profiles says that its sources are done with, so it comes last.
+        written.sort_by_key(|meta| std::cmp::Reverse(meta.level));
+        let outputs: Vec<String> = written.iter().map(|meta| meta.block_id.clone()).collect();
+        for meta in &mut written {
+            meta.outputs.clone_from(&outputs);
+        }
+        failpoint!("compact.tables.after");
+        // A manifest makes a block for whoever starts next.
+        self.log.check_owner()?;
+        for meta in &written {
+            write_manifest(&*self.storage, meta)?;
+            failpoint!("compact.manifest.after");
+        }
+        let is_swapped = self.swap(job, &written)?;
+        Ok(is_swapped.then_some(written))
     }
 
     /// Makes the written blocks those that answer; false when not all of the job's do any more.
@@ -265,7 +313,8 @@ impl Shared {
 
 fn name_of(job: &Job) -> String {
     let inputs = job.inputs.iter();
-    inputs.map(|block| block.meta().block_id.as_str()).collect()
+    let names = inputs.map(|block| block.meta().block_id.as_str());
+    names.collect::<Vec<&str>>().join(", ")
 }
 
 /// Whoever pushes or asks goes first. Where the system does not let us, the throttle alone is left.

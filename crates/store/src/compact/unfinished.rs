@@ -11,21 +11,36 @@ pub(crate) struct Verdict {
     pub(crate) kept: Vec<BlockMeta>,
     /// To be removed; what they have is in others.
     pub(crate) doubled: Vec<BlockMeta>,
+    /// Blocks of the catalog in whose place the kept ones are.
+    pub(crate) replaced: Vec<String>,
 }
 
-/// `known` are the names of the blocks that the catalog has. A merge counts when it is complete
-/// and the catalog does not have its sources: then the catalog was lost after the merge, which
-/// deletes them. Else the sources count, and the merge is done again.
-pub(crate) fn settle_merges(unknown: Vec<BlockMeta>, known: &HashSet<String>) -> Verdict {
+/// The blocks that the catalog has.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct KnownBlocks<'a> {
+    pub(crate) all: &'a HashSet<String>,
+    /// Those of them that are to answer and whose manifests are gone.
+    pub(crate) gone: &'a HashSet<String>,
+}
+
+/// Sources without their manifests: only a merge that the catalog has committed removes those.
+/// So the catalog that does not know it is an older one, put back from a copy, and the merge is
+/// all that is left of them. Otherwise a merge counts when it is complete and the catalog does not
+/// have its sources: then the catalog was lost after the merge, which deletes them. Else the
+/// sources count, and the merge is done again.
+pub(crate) fn settle_merges(unknown: Vec<BlockMeta>, known: KnownBlocks<'_>) -> Verdict {
     let found: HashSet<String> = unknown.iter().map(|meta| meta.block_id.clone()).collect();
     let is_complete = |meta: &BlockMeta| {
         let mut outputs = meta.outputs.iter();
-        outputs.all(|output| found.contains(output) || known.contains(output))
+        outputs.all(|output| found.contains(output) || known.all.contains(output))
     };
     let is_begun_only = |meta: &BlockMeta| {
         let mut sources = meta.sources.iter();
+        if sources.clone().any(|source| known.gone.contains(source)) {
+            return false;
+        }
         let is_left = sources.clone().any(|source| found.contains(source));
-        sources.any(|source| known.contains(source)) || (is_left && !is_complete(meta))
+        sources.any(|source| known.all.contains(source)) || (is_left && !is_complete(meta))
     };
     let undone: HashSet<String> = unknown
         .iter()
@@ -39,7 +54,13 @@ pub(crate) fn settle_merges(unknown: Vec<BlockMeta>, known: &HashSet<String>) ->
     let (doubled, kept) = unknown
         .into_iter()
         .partition(|meta| undone.contains(&meta.block_id) || replaced.contains(&meta.block_id));
-    Verdict { kept, doubled }
+    let mut replaced: Vec<String> = replaced.intersection(known.all).cloned().collect();
+    replaced.sort_unstable();
+    Verdict {
+        kept,
+        doubled,
+        replaced,
+    }
 }
 
 #[cfg(test)]
@@ -62,10 +83,22 @@ mod tests {
         }
     }
 
+    fn verdict(unknown: Vec<BlockMeta>, known: &[&str], gone: &[&str]) -> Verdict {
+        let owned = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
+        let known = KnownBlocks {
+            all: &owned(known),
+            gone: &owned(gone),
+        };
+        settle_merges(unknown, known)
+    }
+
+    fn names(blocks: &[BlockMeta]) -> Vec<&str> {
+        blocks.iter().map(|meta| meta.block_id.as_str()).collect()
+    }
+
     fn kept(unknown: Vec<BlockMeta>, known: &[&str]) -> Vec<String> {
-        let known = known.iter().map(|&name| name.to_owned()).collect();
-        let verdict = settle_merges(unknown, &known);
-        verdict.kept.into_iter().map(|meta| meta.block_id).collect()
+        let kept = verdict(unknown, known, &[]).kept;
+        kept.into_iter().map(|meta| meta.block_id).collect()
     }
 
     #[test]
@@ -73,6 +106,16 @@ mod tests {
         let merge = || vec![block("m", &["a", "b"], &["m"])];
         assert_eq!(kept(merge(), &["a", "b"]), [""; 0]);
         assert_eq!(kept(merge(), &[]), ["m"]);
+    }
+
+    #[test]
+    fn an_older_catalog_does_not_undo_a_merge() {
+        // Of two sources one has its manifest still: the crash came while they were removed.
+        let merge = vec![block("m", &["a", "b"], &["m"])];
+        let verdict = verdict(merge, &["a", "b", "c"], &["a"]);
+        assert_eq!(names(&verdict.kept), ["m"]);
+        assert_eq!(verdict.replaced, ["a", "b"]);
+        assert!(verdict.doubled.is_empty());
     }
 
     #[test]

@@ -121,11 +121,13 @@ impl DurableLog for ObjectLog {
 
     fn check_owner(&self) -> Result<(), StoreError> {
         // While this is held no segment of ours appears.
-        lock(&self.tail).check(&self.segments).map(drop)
+        lock(&self.tail)
+            .check(&self.segments, &self.counters)
+            .map(drop)
     }
 
     fn remove_before(&self, sequence: Sequence) -> Result<(), StoreError> {
-        let segments = lock(&self.tail).check(&self.segments)?;
+        let segments = lock(&self.tail).check(&self.segments, &self.counters)?;
         for pair in segments.windows(2) {
             if pair[1].name.first_sequence > sequence {
                 break;

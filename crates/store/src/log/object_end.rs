@@ -220,6 +220,20 @@ mod tests {
     }
 
     #[test]
+    fn a_claim_in_the_place_of_a_refused_segment_is_not_ours() {
+        let clock = Arc::new(ManualClock::at(0));
+        let (bucket, settings_of_first) = (bucket(), settings(&clock, 1));
+        let first = ObjectLog::open(&bucket, 7, 0, settings_of_first.clone()).expect("claims");
+        let mut end = end_of(&first, settings_of_first);
+        assert_eq!(end.append(&[&record(1)]), Ok(2));
+        let refused = end.segment(3, &[&record(2)]);
+        lock(&first.tail).refused(&refused, 1);
+        ObjectLog::open(&bucket, 7, 0, settings(&clock, 2)).expect("claims");
+        first.check_owner().expect_err("the second one has it");
+        first.remove_before(u64::MAX).expect_err("it is not ours");
+    }
+
+    #[test]
     fn under_load_a_segment_begins_each_second() {
         let clock = Arc::new(ManualClock::at(0));
         let settings = settings(&clock, 1);

@@ -6,6 +6,7 @@ use bytes::Bytes;
 use object_store::Error;
 use twox_hash::XxHash3_128;
 
+use super::LogCounters;
 use super::Sequence;
 use super::object_segments::Created;
 use super::object_segments::FoundSegment;
@@ -85,13 +86,25 @@ impl Tail {
     pub(super) fn check(
         &mut self,
         segments: &ObjectSegments,
+        counters: &LogCounters,
     ) -> Result<Vec<FoundSegment>, StoreError> {
         let found = segments.list()?;
         if self.fenced_by.is_none() {
-            // A refused one may have arrived late: the next segment finds out whose it is.
-            let first_foreign = self.next_sequence + u64::from(!self.refused.is_empty());
+            // Of a refused one that arrived late, and of a successor's claim, the name is the same.
             let mut names = found.iter().map(|segment| &segment.name);
-            let foreign = names.find(|name| name.first_sequence >= first_foreign);
+            let next = names.find(|name| name.first_sequence == self.next_sequence);
+            if let Some(name) = next
+                && !self.refused.is_empty()
+            {
+                let content = segments.read(name)?;
+                if self.taken(name, &content) == Taken::ByUs {
+                    counters.grow(content.len() as u64);
+                }
+            }
+        }
+        if self.fenced_by.is_none() {
+            let mut names = found.iter().map(|segment| &segment.name);
+            let foreign = names.find(|name| name.first_sequence >= self.next_sequence);
             self.fenced_by = foreign.cloned();
         }
         match &self.fenced_by {

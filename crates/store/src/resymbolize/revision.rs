@@ -30,6 +30,7 @@ impl Shared {
         meta: &mut BlockMeta,
         tables: RenamedTables,
     ) -> Result<(), StoreError> {
+        self.log.check_owner()?;
         meta.revision += 1;
         for (table, content) in REVISED
             .into_iter()
@@ -62,7 +63,9 @@ impl Shared {
             let is_other = |path: &String| other.files.iter().all(|file| file.path != *path);
             paths.filter(is_other).collect()
         };
-        let revised = self.catalog.revise(&meta);
+        // A successor's catalog names the files that would go.
+        let owned = self.log.check_owner();
+        let revised = owned.and_then(|()| self.catalog.revise(&meta));
         if !matches!(revised, Ok(true)) {
             for path in only_in(&meta, block.meta()) {
                 // If even that fails, opening the store sweeps it away.
