@@ -124,6 +124,32 @@ fn while_the_bucket_is_away_profiles_are_taken_and_answered() {
 }
 
 #[test]
+fn a_merge_that_fails_at_any_write_leaves_nothing_to_count_twice() {
+    // Five tables and a manifest of the merged block, of the sums of ten minutes and of an hour.
+    for writes in 0..18 {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let faults = Faults::new();
+        let store = open(directory.path(), &faults);
+        for value in [1, 2] {
+            append(&store, &[value]);
+            block_on(store.flush()).expect("flushes");
+        }
+        let before = paths(&faults);
+        faults.writes_left.store(writes, Ordering::SeqCst);
+        store.compact().expect_err("a write is refused");
+        faults.writes_left.store(usize::MAX, Ordering::SeqCst);
+        assert_eq!(paths(&faults), before, "after {writes} writes");
+        append(&store, &[3]);
+        block_on(store.flush()).expect("flushes");
+        store.compact().expect("merges");
+        drop(store);
+        std::fs::remove_file(directory.path().join("catalog.sqlite")).expect("removes");
+        let store = open(directory.path(), &faults);
+        assert_eq!(totals(&store, "t"), [1, 2, 3], "after {writes} writes");
+    }
+}
+
+#[test]
 fn a_failed_flush_is_tried_again_by_itself() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let faults = Faults::new();

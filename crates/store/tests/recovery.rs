@@ -8,9 +8,11 @@ use std::path::PathBuf;
 
 use candela_store::Store;
 use candela_store::StoreOptions;
+use common::NOON_NS;
 use common::block_on;
 use common::options;
 use common::profile;
+use common::profile_of;
 use common::totals;
 
 const CATALOG: [&str; 3] = ["catalog.sqlite", "catalog.sqlite-wal", "catalog.sqlite-shm"];
@@ -35,6 +37,15 @@ fn lose_catalog(directory: &Path) {
     }
 }
 
+fn copy_catalog(from: &Path, to: &Path) {
+    for name in CATALOG {
+        let path = from.join(name);
+        if path.is_file() {
+            fs::copy(path, to.join(name)).expect("copies");
+        }
+    }
+}
+
 fn manifests(directory: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(directory.join("blocks/v1/_blocks")).expect("manifests");
     let mut paths: Vec<PathBuf> = entries.map(|it| it.expect("an entry").path()).collect();
@@ -55,12 +66,7 @@ fn an_empty_catalog_is_filled_like_a_lost_one() {
     // What is left when a start died after it had made the tables.
     let elsewhere = tempfile::tempdir().expect("a temporary directory");
     drop(Store::open(options(elsewhere.path())).expect("opens"));
-    for name in CATALOG {
-        let empty = elsewhere.path().join(name);
-        if empty.is_file() {
-            fs::copy(empty, directory.path().join(name)).expect("copies");
-        }
-    }
+    copy_catalog(elsewhere.path(), directory.path());
     for _ in 0..2 {
         assert_eq!(reopened_totals(directory.path()), [1, 2, 3, 4]);
         let left = manifests(directory.path()).len();
@@ -73,12 +79,7 @@ fn blocks_newer_than_a_restored_catalog_stay() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     fill(directory.path());
     let backup = tempfile::tempdir().expect("a temporary directory");
-    for name in CATALOG {
-        let path = directory.path().join(name);
-        if path.is_file() {
-            fs::copy(path, backup.path().join(name)).expect("copies");
-        }
-    }
+    copy_catalog(directory.path(), backup.path());
     let store = Store::open(options(directory.path())).expect("opens");
     block_on(async {
         store.flush().await.expect("flushes");
@@ -88,14 +89,48 @@ fn blocks_newer_than_a_restored_catalog_stay() {
     });
     drop(store);
     lose_catalog(directory.path());
-    for name in CATALOG {
-        let path = backup.path().join(name);
-        if path.is_file() {
-            fs::copy(path, directory.path().join(name)).expect("copies");
-        }
-    }
+    copy_catalog(backup.path(), directory.path());
     for _ in 0..2 {
         assert_eq!(reopened_totals(directory.path()), [1, 2, 3, 4, 5, 6]);
+    }
+}
+
+#[test]
+fn a_restored_catalog_does_not_undo_a_merge() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    fill(directory.path());
+    let backup = tempfile::tempdir().expect("a temporary directory");
+    copy_catalog(directory.path(), backup.path());
+    let store = Store::open(options(directory.path())).expect("opens");
+    store.compact().expect("merges");
+    drop(store);
+    lose_catalog(directory.path());
+    copy_catalog(backup.path(), directory.path());
+    for _ in 0..2 {
+        let store = Store::open(options(directory.path())).expect("opens");
+        assert_eq!(totals(&store, "t"), [1, 2, 3, 4]);
+        assert_eq!(store.status().quarantined, []);
+    }
+}
+
+#[test]
+fn a_merge_does_not_move_the_checkpoint_past_what_its_flush_wrote_for_another_day() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let store = Store::open(options(directory.path())).expect("opens");
+    let day_before_ns = NOON_NS - 24 * 3600 * 1_000_000_000;
+    block_on(async {
+        store.append("t", profile(1)).await.expect("appends");
+        store.flush().await.expect("flushes");
+        let old = profile_of("demo", day_before_ns, 2);
+        store.append("t", old).await.expect("appends");
+        store.append("t", profile(3)).await.expect("appends");
+        store.flush().await.expect("flushes");
+    });
+    store.compact().expect("merges");
+    drop(store);
+    lose_catalog(directory.path());
+    for _ in 0..2 {
+        assert_eq!(reopened_totals(directory.path()), [1, 2, 3]);
     }
 }
 

@@ -38,6 +38,8 @@ pub(crate) struct Faults {
     objects: InMemory,
     /// Every request is answered with 503.
     pub(crate) is_away: AtomicBool,
+    /// So many of the next writes are done, all others answered with 503.
+    pub(crate) writes_left: AtomicUsize,
     /// So many of the next writes are done, and answered with a time-out.
     pub(crate) lost_answers: AtomicUsize,
     pub(crate) listing: AtomicUsize,
@@ -66,6 +68,7 @@ impl Faults {
         Arc::new(Self {
             objects: InMemory::new(),
             is_away: AtomicBool::new(false),
+            writes_left: AtomicUsize::new(usize::MAX),
             lost_answers: AtomicUsize::new(0),
             listing: AtomicUsize::new(Listing::Whole as usize),
             overwrites: AtomicBool::new(false),
@@ -129,9 +132,16 @@ impl ObjectStore for Faults {
             self.permits.acquire().await.expect("is open").forget();
         }
         self.answer()?;
+        let one_less = |left: usize| left.checked_sub(1);
+        let left = &self.writes_left;
+        if left
+            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, one_less)
+            .is_err()
+        {
+            return Err(failure("503 Service Unavailable"));
+        }
         let written = self.objects.put_opts(location, payload, options).await?;
         let lost = &self.lost_answers;
-        let one_less = |left: usize| left.checked_sub(1);
         if lost
             .fetch_update(Ordering::SeqCst, Ordering::SeqCst, one_less)
             .is_ok()
