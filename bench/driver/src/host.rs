@@ -1,5 +1,7 @@
 //! Where things are, and what machine this is.
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::path::PathBuf;
@@ -12,6 +14,8 @@ pub(crate) struct Bench {
     root: PathBuf,
     scratch: tempfile::TempDir,
     peer: Option<String>,
+    /// What programs printed of rows beside the one that they were run for.
+    pub(crate) printed: RefCell<BTreeMap<String, serde_json::Value>>,
 }
 
 impl Bench {
@@ -26,6 +30,7 @@ impl Bench {
             root: root.to_owned(),
             scratch,
             peer,
+            printed: RefCell::default(),
         })
     }
 

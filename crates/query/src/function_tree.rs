@@ -196,14 +196,34 @@ impl Writer<'_> {
         let mut pending = vec![root];
         let mut next = root.position;
         while let Some(piece) = pending.pop() {
-            let placed = Piece {
+            let mut placed = Piece {
                 position: next,
                 ..piece
             };
+            // Most nodes have one child, which needs no place in a queue.
+            while let Some(child) = self.only_child(placed.node) {
+                let below = self.totals[child as usize];
+                self.write_node(placed, below, next - root.position, columns);
+                next += 1;
+                placed = Piece {
+                    node: child,
+                    depth: placed.depth.saturating_add(1),
+                    position: next,
+                };
+            }
             let below = self.push_children(placed, &mut pending);
             self.write_node(placed, below, next - root.position, columns);
             next += 1;
         }
+    }
+
+    /// The child of a node that has one alone, if that is used.
+    #[inline]
+    fn only_child(&self, node: u32) -> Option<u32> {
+        let child = node + 1;
+        let end = self.tree.subtree_end[node as usize];
+        let is_only = child < end && self.tree.subtree_end[child as usize] == end;
+        (is_only && self.used[child as usize] > 0).then_some(child)
     }
 
     /// `below` is the total of the children: what is left of the node's own was sampled in it.

@@ -90,7 +90,7 @@ const SAMPLES: &[Column] = &[
     ),
     column(
         "time",
-        Packing::DictionaryPaged,
+        Packing::DeltaPaged,
         "start of the profile's window, UTC",
     ),
     column(
@@ -149,7 +149,7 @@ const PROFILES: &[Column] = &[
         "name:sample_type:sample_unit:period_type:period_unit",
     ),
     column("value_unit", Packing::Dictionary, "unit of the values"),
-    column("time", Packing::DictionaryPaged, "start of the window, UTC"),
+    column("time", Packing::DeltaPaged, "start of the window, UTC"),
     column(
         "duration_ns",
         Packing::Dictionary,
@@ -237,17 +237,17 @@ const STACK_NODES: &[Column] = &[
     ),
     column(
         "subtree_end",
-        Packing::Delta,
+        Packing::Plain,
         "node_id behind the last one below: everything below is node_id < n < subtree_end",
     ),
     column(
         "location_id",
-        Packing::Dictionary,
+        Packing::Delta,
         "in table locations; null at a service's root",
     ),
     column(
         "stack_id",
-        Packing::Dictionary,
+        Packing::Delta,
         "the stack that ends here; null when no sample's does",
     ),
     column(
