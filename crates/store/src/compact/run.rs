@@ -125,7 +125,7 @@ impl Shared {
         };
         failpoint!("compact.before");
         let written = write_job(job, keep, &settings);
-        let mut written = written.map_err(|error| self.quarantine_damaged(job, error))?;
+        let mut written = written.inspect_err(|_| self.quarantine_damaged(&job.inputs))?;
         written.extend(more(&settings)?);
         // A block of raw profiles says that its sources are done with, so it comes last.
         written.sort_by_key(|meta| std::cmp::Reverse(meta.level));
@@ -196,19 +196,22 @@ impl Shared {
             }
             old
         };
+        let mut result = Ok(true);
         for block in old {
             // Without the manifest a lost catalog cannot bring it back beside the new ones.
             let path = manifest_path(&block.meta().block_id);
-            self.storage.remove_for_good(&path)?;
+            let removed = self.storage.remove_for_good(&path);
+            // The catalog has forgotten it: if this does not remember its files, nobody does.
             block.remove_when_unused();
+            result = result.and(removed.map(|()| true));
         }
-        Ok(true)
+        result
     }
 
     /// A job fails when one of its blocks is damaged; that one is to be set aside, or the job would
     /// fail for ever.
-    fn quarantine_damaged(&self, job: &Job, error: StoreError) -> StoreError {
-        for block in &job.inputs {
+    pub(super) fn quarantine_damaged(&self, blocks: &[Arc<Block>]) {
+        for block in blocks {
             if *lock(&self.is_stopping) {
                 break;
             }
@@ -222,7 +225,6 @@ impl Shared {
                 tracing::error!(%error, "a damaged block could not be set aside");
             }
         }
-        error
     }
 
     pub(crate) fn note_failed_job(&self, error: &StoreError) {
