@@ -135,6 +135,9 @@ impl RetentionRule {
             })
     }
 
+    /// `is_sum` says that the labels are those that sums over instances keep. In such a sum is what
+    /// a rule with another label is about and what it is not, so it is no rule for it: a short one
+    /// would take the sums of everybody.
     fn governs(
         &self,
         tenant: &str,
@@ -147,8 +150,8 @@ impl RetentionRule {
         self.is_for(tenant)
             && wanted.is_none_or(|wanted| profile_type.to_string() == wanted)
             && matchers.all(|matcher| {
-                let is_dropped = is_sum && !KEPT_LABELS.contains(&matcher.name());
-                is_dropped || matcher.matches(labels.get(matcher.name()).unwrap_or(""))
+                let is_told = !is_sum || KEPT_LABELS.contains(&matcher.name());
+                is_told && matcher.matches(labels.get(matcher.name()).unwrap_or(""))
             })
     }
 }
