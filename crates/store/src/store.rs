@@ -272,8 +272,7 @@ impl Store {
     pub fn compact_due(&self) -> Result<(), StoreError> {
         let shared = &self.inner.shared;
         let throttle = Throttle::new(&shared.is_stopping, &shared.stop_requested, 100);
-        shared.compact(Due::At(shared.options.clock.now_ns()), &throttle)?;
-        shared.apply_retention_rules(&throttle)
+        shared.compact_and_expire(Due::At(shared.options.clock.now_ns()), &throttle)
     }
 
     /// The binaries that blocks of a tenant, or of all, have nameless addresses of, those with most

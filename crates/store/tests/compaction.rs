@@ -502,6 +502,30 @@ fn rules_on_labels_that_sums_do_not_keep_leave_the_sums_of_all() {
 }
 
 #[test]
+fn a_job_that_fails_does_not_keep_what_rules_expire() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let (mut options, clock) = options(directory.path());
+    options.retention_rules = vec![rule(r#"{service_name="service-0"}"#, DAY)];
+    let store = Store::open(options).expect("opens");
+    for service in 0..2 {
+        let profile = profile_of(&service_profile(service, 0, 5, 1));
+        block_on(store.append("t", profile)).expect("is stored");
+        block_on(store.flush()).expect("is flushed");
+        if service == 0 {
+            store.compact().expect("merges");
+        }
+    }
+    let found = blocks(&store);
+    let damaged = found.iter().find(|block| block.meta().level == 0);
+    let samples = &damaged.expect("what was flushed").meta().files[0];
+    damage(&directory.path().join("blocks/v1").join(&samples.path));
+    clock.advance(48 * HOUR_NS);
+    let error = store.compact_due().expect_err("one is damaged");
+    assert!(error.to_string().contains("checksum"), "{error}");
+    assert_eq!(common::totals(&store, "t"), [0; 0]);
+}
+
+#[test]
 fn rules_keep_some_for_less_and_some_for_more_time() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let (mut options, clock) = options(directory.path());

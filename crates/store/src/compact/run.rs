@@ -96,6 +96,18 @@ impl Shared {
         }
     }
 
+    /// The same, and then what retention rules ask for, whatever became of the jobs: one that fails
+    /// each time must not keep what is to go.
+    pub(crate) fn compact_and_expire(
+        &self,
+        due: Due,
+        throttle: &Throttle<'_>,
+    ) -> Result<(), StoreError> {
+        let compacted = self.compact(due, throttle);
+        let expired = self.apply_retention_rules(throttle);
+        compacted.and(expired)
+    }
+
     fn jobs(&self, due: Due) -> Vec<Job> {
         let tenants = read(&self.tenants);
         let jobs = tenants
@@ -251,10 +263,7 @@ impl Shared {
             let percent = self.options.compaction_cpu_percent;
             let throttle = Throttle::new(&self.is_stopping, &self.stop_requested, percent);
             let due = Due::At(clock.now_ns());
-            let done = self.survive("compaction", || {
-                self.compact(due, &throttle)?;
-                self.apply_retention_rules(&throttle)
-            });
+            let done = self.survive("compaction", || self.compact_and_expire(due, &throttle));
             let wait_ns = match done {
                 Some(Ok(())) => INTERVAL_NS,
                 _ => RETRY_NS,
