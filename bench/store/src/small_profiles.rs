@@ -38,14 +38,19 @@ pub(crate) fn measure() -> Result<Row, Box<dyn Error>> {
     let profiles: u64 = days.iter().map(|meta| meta.profiles).sum();
     let per_sample = |bytes: u64| bytes as f64 / samples as f64;
     let mut tables: BTreeMap<&str, u64> = BTreeMap::new();
-    let mut details = vec![format!("{samples} samples of {profiles} profiles")];
+    let mut by_column: BTreeMap<String, u64> = BTreeMap::new();
     for file in days.iter().flat_map(|meta| &meta.files) {
         *tables.entry(&file.table).or_default() += file.bytes;
         let path = directory.path().join("blocks/v1").join(&file.path);
         for (column, bytes) in columns(&path)? {
-            details.push(format!("{}.{column}  {:.3}", file.table, per_sample(bytes)));
+            *by_column
+                .entry(format!("{}.{column}", file.table))
+                .or_default() += bytes;
         }
     }
+    let mut details = vec![format!("{samples} samples of {profiles} profiles")];
+    let by_column = by_column.into_iter();
+    details.extend(by_column.map(|(column, bytes)| format!("{column}  {:.3}", per_sample(bytes))));
     let tables = tables.iter();
     let tables: Vec<String> = tables
         .map(|(table, bytes)| format!("{table} {:.2}", per_sample(*bytes)))

@@ -147,6 +147,31 @@ fn what_is_erased_is_in_no_file() {
 }
 
 #[test]
+fn a_block_that_cannot_be_read_is_named() {
+    let server = server_with_both();
+    let flushed = server.runtime.block_on(server.store.flush());
+    flushed.expect("it is flushed");
+    let all = candela_store::TimeRange::ALL;
+    let snapshot = server.store.snapshot("anonymous", all).expect("a snapshot");
+    let block = &snapshot.blocks[0];
+    let error = candela_store::BlockError {
+        block_id: block.meta().block_id.clone(),
+        kind: candela_store::BlockErrorKind::Damaged,
+        reason: "for a test".to_owned(),
+    };
+    server.store.report(&error).expect("it is set aside");
+    let identifier = support::cpu_type();
+    for rest in [String::new(), format!("&type={identifier}")] {
+        let answer = server.delete(&format!("/api/v1/data?{PAYROLL}{rest}"));
+        assert_eq!(answer.status, 500, "{}", answer.text());
+        assert_eq!(answer.json()["code"], "not_erased");
+        let message = answer.json()["message"].as_str().expect("text").to_owned();
+        assert!(message.contains(&error.block_id), "{message}");
+        assert!(message.contains("rebuild-catalog"), "{message}");
+    }
+}
+
+#[test]
 fn status_says_how_long_data_is_kept() {
     let server = server_with_both();
     let flushed = server.runtime.block_on(server.store.flush());

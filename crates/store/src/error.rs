@@ -9,6 +9,8 @@ use candela_model::ValidationError;
 use parquet::errors::ParquetError;
 use rusqlite::ErrorCode;
 
+use crate::snapshot::QuarantinedBlock;
+
 /// A store that cannot be opened, or an operation on the whole store that failed.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
@@ -141,14 +143,35 @@ pub enum StoreError {
         /// Its segment, where ours should have been.
         segment: PathBuf,
     },
-    /// The log could not begin a new segment.
+    /// The log could not begin a new segment, or delete those before it.
     #[error(
-        "what was erased from blocks is still in the last segment of the log: {reason}; erase it \
-         again when that is mended"
+        "what was erased from blocks is still in the log: {reason}; erase it again when that is \
+         mended"
     )]
     ErasedInLog {
-        /// Why the log could not be written.
+        /// Why the log could not be written or deleted.
         reason: String,
+    },
+    /// Files could not be deleted.
+    #[error(
+        "what was erased is still in files that could not be deleted yet ({}); the server's log says \
+         why, erase it again when that is mended",
+        names.join(", ")
+    )]
+    ErasedInFiles {
+        /// The blocks, or the files of earlier revisions.
+        names: Vec<String>,
+    },
+    /// Blocks were set aside that may have some of what was to be erased.
+    #[error(
+        "what could be read is erased, these blocks may have more of it and cannot be read: {}; \
+         restore their files and start the server again, or stop it, delete all files with their \
+         names and run `candela store rebuild-catalog`; then erase it again",
+        named(blocks)
+    )]
+    NotErasedIn {
+        /// The blocks.
+        blocks: Vec<QuarantinedBlock>,
     },
     /// A background thread is gone.
     #[error("the store is shut down")]
@@ -354,6 +377,13 @@ impl StoreError {
             source,
         }
     }
+}
+
+/// Blocks with what is wrong with each.
+fn named(blocks: &[QuarantinedBlock]) -> String {
+    let blocks = blocks.iter();
+    let texts = blocks.map(|block| format!("{} ({})", block.block_id, block.reason));
+    texts.collect::<Vec<_>>().join(", ")
 }
 
 /// A time as people say it.

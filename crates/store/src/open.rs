@@ -10,8 +10,10 @@ use std::thread::JoinHandle;
 
 use hashbrown::HashMap;
 
+use crate::block::RemovedBlocks;
 use crate::block::SCHEMA_VERSION;
 use crate::block::TableCache;
+use crate::catalog::Catalog;
 use crate::catalog::SqliteCatalog;
 use crate::codec::CodecError;
 use crate::codec::PAYLOAD_VERSION;
@@ -80,6 +82,7 @@ pub(crate) fn open_shared(
     let now_ns = options.clock.now_ns();
     let recovered = recover_blocks(&*storage, &catalog, &logs, now_ns)?;
     failpoint!("recover.after");
+    let removed_blocks = RemovedBlocks::of_before(catalog.deleted_blocks()?);
     let (log, next_log) = match logs.earlier {
         Some(earlier) => (earlier, Some(logs.current)),
         None => (logs.current, None),
@@ -106,7 +109,7 @@ pub(crate) fn open_shared(
             keys: Vec::new(),
         }),
         unfinished_flush: Mutex::new(None),
-        removed_blocks: Arc::default(),
+        removed_blocks: Arc::new(removed_blocks),
         maintenance: Mutex::new(()),
         compaction: CompactionCounters::default(),
         begun_blocks: Mutex::default(),

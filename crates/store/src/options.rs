@@ -36,7 +36,7 @@ pub enum LogPlace {
 pub struct RetentionRule {
     /// Whose; all tenants' when `None`.
     pub tenant: Option<String>,
-    /// Of which series. In rollups a label that they do not keep fits any matcher.
+    /// Of which series. A rule that names a label which sums do not keep is none for those.
     pub selector: Selector,
     /// Of which type, an identifier; all types when `None`.
     pub profile_type: Option<String>,

@@ -135,6 +135,9 @@ impl RetentionRule {
             })
     }
 
+    /// `is_sum` says that the labels are those that sums over instances keep. In such a sum is what
+    /// a rule with another label is about and what it is not, so it is no rule for it: a short one
+    /// would take the sums of everybody.
     fn governs(
         &self,
         tenant: &str,
@@ -147,8 +150,8 @@ impl RetentionRule {
         self.is_for(tenant)
             && wanted.is_none_or(|wanted| profile_type.to_string() == wanted)
             && matchers.all(|matcher| {
-                let is_dropped = is_sum && !KEPT_LABELS.contains(&matcher.name());
-                is_dropped || matcher.matches(labels.get(matcher.name()).unwrap_or(""))
+                let is_told = !is_sum || KEPT_LABELS.contains(&matcher.name());
+                is_told && matcher.matches(labels.get(matcher.name()).unwrap_or(""))
             })
     }
 }
@@ -161,42 +164,64 @@ impl Shared {
             return Ok(());
         }
         let _only_one = lock(&self.maintenance);
-        let options = &self.options;
-        let now_ns = options.clock.now_ns();
-        let lengths = |meta: &BlockMeta| {
-            let rules = options.retention_rules.iter();
-            let rules = rules.filter(|rule| rule.may_govern(meta));
-            let mut lengths: Vec<i64> = rules.map(|rule| nanoseconds(rule.keep)).collect();
-            lengths.push(default_keep_ns(meta.tier(), options));
-            lengths
-        };
         let blocks: Vec<Arc<Block>> = {
             let tenants = read(&self.tenants);
             let blocks = tenants.values().flat_map(|state| &state.blocks);
             blocks.map(Arc::clone).collect()
         };
+        // What fails for one block is no reason not to look at the others.
+        let mut first_error = None;
         for block in blocks {
-            let meta = block.meta();
-            let age_ns = now_ns.saturating_sub(meta.max_time_ns);
-            let passed = lengths(meta).into_iter().filter(|&length| age_ns > length);
-            let key = (meta.block_id.clone(), passed.count());
-            if key.1 == 0 || !lock(&self.retention_looks).insert(key) {
-                continue;
+            if let Err(error) = self.expire_in(&block, throttle) {
+                self.note_failed_job(&error);
+                first_error.get_or_insert(error);
             }
-            let keep = |labels: &Labels, profile_type: &ProfileType, _: &ProfileRow| {
-                age_ns <= keep_ns(meta, labels, profile_type, options)
-            };
-            let profiles = block.profiles()?;
-            let is_kept = |row: &ProfileRow| {
-                let profile_type = &profiles.types[row.profile_type as usize];
-                keep(&profiles.series[row.series as usize], profile_type, row)
-            };
-            if profiles.rows.iter().all(is_kept) {
-                continue;
+            if *lock(&self.is_stopping) {
+                break;
             }
-            let job = job_of(&meta.tenant, &block);
-            self.run_job(&job, &keep, &|_| Ok(Vec::new()), throttle)?;
         }
+        match first_error {
+            Some(error) => Err(error),
+            None => Ok(()),
+        }
+    }
+
+    fn expire_in(&self, block: &Arc<Block>, throttle: &Throttle<'_>) -> Result<(), StoreError> {
+        let options = &self.options;
+        let meta = block.meta();
+        let age_ns = options.clock.now_ns().saturating_sub(meta.max_time_ns);
+        let rules = options.retention_rules.iter();
+        let rules = rules.filter(|rule| rule.may_govern(meta));
+        let lengths = rules.map(|rule| nanoseconds(rule.keep));
+        let lengths = lengths.chain([default_keep_ns(meta.tier(), options)]);
+        let passed = lengths.filter(|&length| age_ns > length).count();
+        let look = (meta.block_id.clone(), passed);
+        if passed == 0 || lock(&self.retention_looks).contains(&look) {
+            return Ok(());
+        }
+        let keep = |labels: &Labels, profile_type: &ProfileType, _: &ProfileRow| {
+            age_ns <= keep_ns(meta, labels, profile_type, options)
+        };
+        let profiles = match block.profiles() {
+            Ok(profiles) => profiles,
+            Err(damage) => {
+                self.report(&damage)?;
+                return Err(damage.into());
+            }
+        };
+        let is_kept = |row: &ProfileRow| {
+            let profile_type = &profiles.types[row.profile_type as usize];
+            keep(&profiles.series[row.series as usize], profile_type, row)
+        };
+        if !profiles.rows.iter().all(is_kept) {
+            let job = job_of(&meta.tenant, block);
+            let written = self.run_job(&job, &keep, &|_| Ok(Vec::new()), throttle)?;
+            if written.is_none() {
+                return Ok(());
+            }
+        }
+        // Not before: what failed is looked at again.
+        lock(&self.retention_looks).insert(look);
         Ok(())
     }
 }

@@ -332,6 +332,19 @@ impl Shared {
         failpoint!("log.trim.after");
     }
 
+    /// The same for who must know that it is gone. Which flush brought the records to blocks does
+    /// not matter, it may have been one in the background that could not delete them.
+    pub(crate) fn trim_log_now(&self) -> Result<(), StoreError> {
+        let _no_flush = lock(&self.unfinished_flush);
+        let checkpoint = self
+            .catalog
+            .checkpoint(&writer_name(self.log.writer_id()))?;
+        let trimmed = self.log.remove_before(checkpoint + 1);
+        trimmed.map_err(|error| StoreError::ErasedInLog {
+            reason: error.to_string(),
+        })
+    }
+
     pub(crate) fn open_block(&self, meta: BlockMeta) -> Arc<Block> {
         let cache = Arc::clone(&self.cache);
         let removed = Arc::clone(&self.removed_blocks);

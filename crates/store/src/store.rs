@@ -272,8 +272,7 @@ impl Store {
     pub fn compact_due(&self) -> Result<(), StoreError> {
         let shared = &self.inner.shared;
         let throttle = Throttle::new(&shared.is_stopping, &shared.stop_requested, 100);
-        shared.compact(Due::At(shared.options.clock.now_ns()), &throttle)?;
-        shared.apply_retention_rules(&throttle)
+        shared.compact_and_expire(Due::At(shared.options.clock.now_ns()), &throttle)
     }
 
     /// The binaries that blocks of a tenant, or of all, have nameless addresses of, those with most
@@ -309,20 +308,21 @@ impl Store {
     /// has them, but for those that a query reads at this moment, which go with it.
     ///
     /// # Errors
-    /// When a block cannot be read or written. Nothing is lost then but what was to be erased, and
-    /// the same call erases the rest.
+    /// When a block cannot be read or written, or a file not be deleted. Nothing is lost then but
+    /// what was to be erased, of which as much is gone as can be, and the same call erases the rest.
     pub async fn erase(&self, tenant: &str, erasure: Erasure) -> Result<Erased, StoreError> {
         let shared = Arc::clone(&self.inner.shared);
         let tenant = tenant.to_owned();
         let erased = tokio::task::spawn_blocking(move || {
             shared.flush()?;
-            let erased = shared.erase(&tenant, &erasure)?;
+            let erased = shared.erase(&tenant, &erasure);
             shared.forget_keys()?;
-            Ok::<Erased, StoreError>(erased)
+            Ok::<_, StoreError>(erased)
         });
         let erased = erased.await.map_err(|_| StoreError::Closed)??;
-        self.renew_log().await?;
-        Ok(erased)
+        // What is gone from most blocks is to be gone from the log, also when it is not from all.
+        let renewed = self.renew_log().await;
+        erased.and_then(|erased| renewed.map(|()| erased))
     }
 
     /// Leaves nothing in the log that is in blocks, or was. The log never goes without a last
@@ -349,7 +349,10 @@ impl Store {
         written.map_err(|error| StoreError::ErasedInLog {
             reason: error.to_string(),
         })?;
-        self.flush().await
+        self.flush().await?;
+        let shared = Arc::clone(&self.inner.shared);
+        let trimmed = tokio::task::spawn_blocking(move || shared.trim_log_now()).await;
+        trimmed.map_err(|_| StoreError::Closed)?
     }
 
     /// Sizes and counters.

@@ -329,10 +329,7 @@ fn a_damaged_block_is_set_aside_and_the_others_are_merged() {
     let damaged = &blocks(&store)[1];
     let samples = &damaged.meta().files[0];
     let path = directory.path().join("blocks/v1").join(&samples.path);
-    let mut content = std::fs::read(&path).expect("reads");
-    let middle = content.len() / 2;
-    content[middle] ^= 0x55;
-    std::fs::write(&path, content).expect("writes");
+    damage(&path);
     let error = store.compact().expect_err("one is damaged");
     assert!(error.to_string().contains("checksum"), "{error}");
     store.compact().expect("merges the others");
@@ -340,6 +337,13 @@ fn a_damaged_block_is_set_aside_and_the_others_are_merged() {
     let status = store.status();
     assert_eq!(status.quarantined.len(), 1);
     assert_eq!(status.compaction.failed_jobs, 1);
+}
+
+fn damage(path: &Path) {
+    let mut content = std::fs::read(path).expect("reads");
+    let middle = content.len() / 2;
+    content[middle] ^= 0x55;
+    std::fs::write(path, content).expect("writes");
 }
 
 fn service_profile(service: u8, pod: u8, second: i64, value: i64) -> Plain {
@@ -451,20 +455,83 @@ fn erasing_by_a_label_that_sums_do_not_have_leaves_the_sums_of_the_others() {
     assert_eq!((nothing.profiles, nothing.blocks), (0, 0));
 }
 
-#[test]
-fn rules_keep_some_for_less_and_some_for_more_time() {
-    let directory = tempfile::tempdir().expect("a temporary directory");
-    let (mut options, clock) = options(directory.path());
-    let day = Duration::from_secs(24 * 3600);
-    let rule = |selector: &str, keep: Duration| RetentionRule {
+const DAY: Duration = Duration::from_secs(24 * 3600);
+
+fn rule(selector: &str, keep: Duration) -> RetentionRule {
+    RetentionRule {
         tenant: None,
         selector: selector.parse().expect("a selector"),
         profile_type: None,
         keep,
-    };
+    }
+}
+
+#[test]
+fn rules_on_labels_that_sums_do_not_keep_leave_the_sums_of_all() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let (mut options, clock) = options(directory.path());
     options.retention_rules = vec![
-        rule(r#"{service_name="service-0"}"#, day),
-        rule(r#"{service_name="service-2"}"#, 30 * day),
+        rule(r#"{pod="pod-0"}"#, DAY),
+        rule(r#"{pod="pod-1"}"#, 1000 * DAY),
+    ];
+    let store = Store::open(options).expect("opens");
+    for pod in 0..3 {
+        for is_gauge in [false, true] {
+            let plain = service_profile(1, pod, 5, 1 << pod);
+            let profile = profile_of(&Plain { is_gauge, ..plain });
+            block_on(store.append("t", profile)).expect("is stored");
+        }
+    }
+    block_on(store.flush()).expect("is flushed");
+    store.compact().expect("merges");
+    let after = |days: i64| {
+        clock.advance(days * 24 * HOUR_NS);
+        store.compact_due().expect("applies the rules");
+        store.apply_retention().expect("applies the limits");
+        let raw = common::totals(&store, "t");
+        let sums = |wanted: &str| {
+            let rows = rows_of(&rollups(&store, Tier::TenMinutes));
+            let of_type = rows.iter().filter(|row| row.1 == wanted);
+            of_type.map(|row| row.6).sum::<i64>()
+        };
+        (raw, sums(CPU), sums(INUSE))
+    };
+    assert_eq!(after(2), (vec![2, 2, 4, 4], 7, 6));
+    assert_eq!(after(20), (vec![2, 2], 7, 6));
+    assert_eq!(after(80), (vec![2, 2], 0, 2));
+}
+
+#[test]
+fn a_job_that_fails_does_not_keep_what_rules_expire() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let (mut options, clock) = options(directory.path());
+    options.retention_rules = vec![rule(r#"{service_name="service-0"}"#, DAY)];
+    let store = Store::open(options).expect("opens");
+    for service in 0..2 {
+        let profile = profile_of(&service_profile(service, 0, 5, 1));
+        block_on(store.append("t", profile)).expect("is stored");
+        block_on(store.flush()).expect("is flushed");
+        if service == 0 {
+            store.compact().expect("merges");
+        }
+    }
+    let found = blocks(&store);
+    let damaged = found.iter().find(|block| block.meta().level == 0);
+    let samples = &damaged.expect("what was flushed").meta().files[0];
+    damage(&directory.path().join("blocks/v1").join(&samples.path));
+    clock.advance(48 * HOUR_NS);
+    let error = store.compact_due().expect_err("one is damaged");
+    assert!(error.to_string().contains("checksum"), "{error}");
+    assert_eq!(common::totals(&store, "t"), [0; 0]);
+}
+
+#[test]
+fn rules_keep_some_for_less_and_some_for_more_time() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let (mut options, clock) = options(directory.path());
+    options.retention_rules = vec![
+        rule(r#"{service_name="service-0"}"#, DAY),
+        rule(r#"{service_name="service-2"}"#, 30 * DAY),
     ];
     let store = Store::open(options).expect("opens");
     let days = |store: &Store, clock: &ManualClock, days: i64| {

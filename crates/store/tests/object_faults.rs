@@ -16,6 +16,7 @@ use candela_store::Block;
 use candela_store::BlockError;
 use candela_store::BlockErrorKind;
 use candela_store::ManualClock;
+use candela_store::RetentionRule;
 use candela_store::SampleColumns;
 use candela_store::Store;
 use candela_store::StoreError;
@@ -25,6 +26,7 @@ use common::NOON_NS;
 use common::block_on;
 use common::options;
 use common::profile;
+use common::profile_of;
 use common::totals;
 use futures::TryStreamExt;
 use object_store::ObjectStore;
@@ -393,4 +395,37 @@ fn deletion_waits_for_the_bucket_to_come_back() {
     faults.is_away.store(false, Ordering::SeqCst);
     store.apply_retention().expect("deletes");
     assert_eq!(paths(&faults).len(), 0);
+}
+
+#[test]
+fn a_rule_that_could_not_be_applied_is_tried_again() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let faults = Faults::new();
+    let clock = Arc::new(ManualClock::at(NOON_NS));
+    let rule = RetentionRule {
+        tenant: None,
+        selector: r#"{service_name="demo"}"#.parse().expect("a selector"),
+        profile_type: None,
+        keep: Duration::from_secs(24 * 3600),
+    };
+    let store = Store::open(StoreOptions {
+        clock: Arc::<ManualClock>::clone(&clock),
+        compaction_cpu_percent: 0,
+        retention_rules: vec![rule],
+        ..with_faults(directory.path(), &faults)
+    });
+    let store = store.expect("opens");
+    append(&store, &[1]);
+    let other = profile_of("other", NOON_NS, 2);
+    block_on(store.append("t", other)).expect("appends");
+    block_on(store.flush()).expect("flushes");
+    store.compact().expect("merges");
+    clock.advance(2 * 24 * 3600 * 1_000_000_000);
+    faults.is_away.store(true, Ordering::SeqCst);
+    store.compact_due().expect_err("nobody takes the block");
+    assert_eq!(totals(&store, "t"), [1, 2]);
+    assert_eq!(store.status().compaction.failed_jobs, 3, "with two of sums");
+    faults.is_away.store(false, Ordering::SeqCst);
+    store.compact_due().expect("applies the rule");
+    assert_eq!(totals(&store, "t"), [2]);
 }

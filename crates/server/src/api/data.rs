@@ -3,6 +3,7 @@
 use axum::extract::State;
 use axum::http::StatusCode;
 use candela_model::LabelMatcher;
+use candela_model::ProfileType;
 use candela_model::Selector;
 use candela_model::TypeResolutionError;
 use candela_model::resolve_profile_type;
@@ -118,7 +119,11 @@ async fn stored_type(
     .await?;
     match resolve_profile_type(pattern, &types) {
         Ok(profile_type) => Ok(Some(profile_type.to_string())),
-        Err(TypeResolutionError::NoMatch { .. }) => Ok(None),
+        // What cannot be read just now may have it, if it is one: the store looks there too.
+        Err(TypeResolutionError::NoMatch { .. }) => {
+            let identifier = pattern.parse::<ProfileType>();
+            Ok(identifier.ok().map(|profile_type| profile_type.to_string()))
+        }
         Err(error @ TypeResolutionError::Ambiguous { .. }) => {
             let error = ApiError::bad_request("bad_type", format!("type: {error}"));
             Err(error.hint("erase one after the other, by their identifiers"))
@@ -133,6 +138,8 @@ fn add_counts(answer: &mut Value, erased: &Erased) {
     answer["bytes_before"] = json!(erased.bytes_before);
     answer["bytes_after"] = json!(erased.bytes_after);
     answer["kept_sums"] = json!(erased.kept_sums);
+    answer["partial_sums"] = json!(erased.partial_sums);
+    answer["leftover_files"] = json!(erased.leftover_files);
 }
 
 fn hint(answer: &Value) -> String {
@@ -148,7 +155,17 @@ fn hint(answer: &Value) -> String {
 
 fn store_error(error: &StoreError) -> ApiError {
     tracing::error!("profiles were not erased, or not all: {error}");
-    let status = StatusCode::SERVICE_UNAVAILABLE;
-    ApiError::new(status, "not_erased", error.to_string())
-        .hint("send the same again: it erases what is left")
+    let (status, hint) = match error {
+        // Time does not cure it, so no client should try until somebody has.
+        StoreError::NotErasedIn { .. } => (
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "`candela store verify` says which files are damaged; send the same again when they are \
+             restored or gone",
+        ),
+        _ => (
+            StatusCode::SERVICE_UNAVAILABLE,
+            "send the same again: it erases what is left",
+        ),
+    };
+    ApiError::new(status, "not_erased", error.to_string()).hint(hint)
 }

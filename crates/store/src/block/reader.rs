@@ -382,6 +382,36 @@ impl Drop for Block {
 }
 
 impl RemovedBlocks {
+    /// Those that an earlier process could not delete.
+    pub(crate) fn of_before(waiting: Vec<BlockMeta>) -> Self {
+        Self {
+            state: Mutex::new(Removed {
+                waiting,
+                ..Removed::default()
+            }),
+        }
+    }
+
+    /// Names of what could not be deleted yet: a tenant's blocks that are meant, and its files of
+    /// earlier revisions, of which nothing but the path is known.
+    pub(crate) fn undeleted(
+        &self,
+        tenant: &str,
+        is_meant: &dyn Fn(&BlockMeta) -> bool,
+    ) -> Vec<String> {
+        let state = lock(&self.state);
+        let blocks = state.waiting.iter();
+        let blocks = blocks.filter(|meta| meta.tenant == tenant && is_meant(meta));
+        let folder = format!("/tenant={tenant}/");
+        let files = state.waiting_files.iter();
+        let files = files.filter(|path| path.contains(&folder));
+        blocks
+            .map(|meta| &meta.block_id)
+            .chain(files)
+            .cloned()
+            .collect()
+    }
+
     /// Deletes files that nobody reads any more, at once or later.
     fn remove_files(&self, storage: &dyn BlockStorage, paths: Vec<String>) {
         for path in paths {

@@ -18,6 +18,7 @@ use super::load;
 use super::manifest::UnsymbolizedMeta;
 use super::rows;
 use super::schema::Table;
+use super::schema::WriteGoal;
 use super::service_tree::FunctionNumbers;
 use super::service_tree::NO_STACK;
 use super::service_tree::TreeNode;
@@ -193,12 +194,15 @@ impl ServiceTrees {
             locations: table,
             location_ids: &location_ids,
         };
-        let is_lasting = level.is_lasting();
+        let goal = WriteGoal {
+            is_lasting: level.is_lasting(),
+            ..WriteGoal::default()
+        };
         Ok(RenamedTables {
-            stack_nodes: encode(Table::StackNodes, false, is_lasting, |write| {
+            stack_nodes: encode(Table::StackNodes, goal, |write| {
                 stack_rows::write(&stacks, write)
             })?,
-            locations: encode(Table::Locations, false, is_lasting, |write| {
+            locations: encode(Table::Locations, goal, |write| {
                 write(rows::locations(block_id, table, &order))
             })?,
         })

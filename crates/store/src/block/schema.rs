@@ -27,6 +27,9 @@ const QUICK_ZSTD_LEVEL: i32 = 3;
 /// Blocks that stay: 3 % smaller, and they are written once a day.
 const LASTING_ZSTD_LEVEL: i32 = 9;
 
+/// Profiles with fewer samples are small.
+const SMALL_PROFILE_SAMPLES: u64 = 32;
+
 /// A table of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Table {
@@ -40,6 +43,17 @@ pub enum Table {
     StackNodes,
     /// One row a source line.
     Locations,
+}
+
+/// What a file is written for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct WriteGoal {
+    /// Asks for a bloom filter that finds a trace id.
+    pub(crate) has_traces: bool,
+    /// Asks for fewer bytes at more work.
+    pub(crate) is_lasting: bool,
+    /// Mean number of samples of a profile.
+    pub(crate) samples_per_profile: u64,
 }
 
 /// A column and what it means.
@@ -338,6 +352,15 @@ const LOCATIONS: &[Column] = &[
     ),
 ];
 
+impl WriteGoal {
+    /// Where profiles are small the ids of stacks jump from one to the next as far as ids go, and a
+    /// block of deltas is as wide as its widest. Plain bytes, compressed, take a tenth less and
+    /// twice the time to read: worth it for what is kept for weeks and rarely read.
+    fn has_plain_stacks(self) -> bool {
+        self.is_lasting && self.samples_per_profile < SMALL_PROFILE_SAMPLES
+    }
+}
+
 impl Table {
     /// All tables, in the order in which they are written.
     pub const ALL: [Self; 5] = [
@@ -395,10 +418,9 @@ impl Table {
             .expect("only columns of the tables above are asked for")
     }
 
-    /// How its files are written. `has_traces` asks for a bloom filter that finds a trace id,
-    /// `is_lasting` for fewer bytes at more work.
-    pub(crate) fn writer_properties(self, has_traces: bool, is_lasting: bool) -> WriterProperties {
-        let level = if is_lasting {
+    /// How its files are written.
+    pub(crate) fn writer_properties(self, goal: WriteGoal) -> WriterProperties {
+        let level = if goal.is_lasting {
             LASTING_ZSTD_LEVEL
         } else {
             QUICK_ZSTD_LEVEL
@@ -427,7 +449,10 @@ impl Table {
                 Packing::Dictionary | Packing::DictionaryPaged
             );
             builder = builder.set_column_dictionary_enabled(path.clone(), is_dictionary);
-            if matches!(column.packing, Packing::Delta | Packing::DeltaPaged) {
+            let is_delta = matches!(column.packing, Packing::Delta | Packing::DeltaPaged);
+            let is_plain =
+                self == Self::Samples && column.name == "stack_id" && goal.has_plain_stacks();
+            if is_delta && !is_plain {
                 builder = builder.set_column_encoding(path.clone(), Encoding::DELTA_BINARY_PACKED);
             }
             if matches!(
@@ -438,7 +463,7 @@ impl Table {
             }
         }
         let bloom_column = match self {
-            Self::Samples if has_traces => Some("trace_id"),
+            Self::Samples if goal.has_traces => Some("trace_id"),
             Self::Locations => Some("function_name"),
             _ => None,
         };

@@ -18,6 +18,7 @@ use super::sample_rows::SampleLabels;
 use super::sample_source::SampleSource;
 use super::schema::SCHEMA_VERSION;
 use super::schema::Table;
+use super::schema::WriteGoal;
 use super::stack_rows;
 use super::stack_rows::StackRows;
 use crate::error::StoreError;
@@ -125,8 +126,12 @@ fn encode_table(
     source: &mut dyn SampleSource,
     labels: &mut SampleLabels<'_>,
 ) -> Result<Vec<u8>, String> {
-    let has_traces = source.has_traces();
-    encode(table, has_traces, identity.level.is_lasting(), |write| {
+    let goal = WriteGoal {
+        has_traces: source.has_traces(),
+        is_lasting: identity.level.is_lasting(),
+        samples_per_profile: layout.rows() / (layout.profiles.len() as u64).max(1),
+    };
+    encode(table, goal, |write| {
         write_rows(table, identity, layout, source, labels, write)
     })
 }
@@ -166,8 +171,7 @@ pub(super) fn write_rows(
 /// The file of a table whose rows `rows` hands over, as [`write_rows`] does.
 pub(super) fn encode(
     table: Table,
-    has_traces: bool,
-    is_lasting: bool,
+    goal: WriteGoal,
     rows: impl FnOnce(
         &mut dyn FnMut(Result<RecordBatch, ArrowError>) -> Result<(), String>,
     ) -> Result<(), String>,
@@ -178,7 +182,7 @@ pub(super) fn encode(
         if writer.is_none() {
             // The arrow schema would tell readers that texts are dictionaries, which only we know.
             let options = ArrowWriterOptions::new()
-                .with_properties(table.writer_properties(has_traces, is_lasting))
+                .with_properties(table.writer_properties(goal))
                 .with_skip_arrow_metadata(true);
             let new = ArrowWriter::try_new_with_options(Vec::new(), batch.schema(), options);
             writer = Some(new.map_err(|error| error.to_string())?);

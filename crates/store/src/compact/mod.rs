@@ -10,6 +10,7 @@
 
 mod checksum;
 mod erase;
+mod erase_left;
 mod erase_sums;
 mod job;
 mod merge;

@@ -97,6 +97,18 @@ impl Shared {
         }
     }
 
+    /// The same, and then what retention rules ask for, whatever became of the jobs: one that fails
+    /// each time must not keep what is to go.
+    pub(crate) fn compact_and_expire(
+        &self,
+        due: Due,
+        throttle: &Throttle<'_>,
+    ) -> Result<(), StoreError> {
+        let compacted = self.compact(due, throttle);
+        let expired = self.apply_retention_rules(throttle);
+        compacted.and(expired)
+    }
+
     /// One job of its own, so that a panic is no reason not to do the others.
     fn merge(&self, job: &Job, throttle: &Throttle<'_>) -> Result<(), StoreError> {
         self.check_room(job)?;
@@ -186,7 +198,7 @@ impl Shared {
         settings: &JobSettings<'_>,
     ) -> Result<Option<Vec<BlockMeta>>, StoreError> {
         let written = write_job(job, keep, settings);
-        let mut written = written.map_err(|error| self.quarantine_damaged(job, error))?;
+        let mut written = written.inspect_err(|_| self.quarantine_damaged(&job.inputs))?;
         written.extend(more(settings)?);
         // A block of raw profiles says that its sources are done with, so it comes last.
         written.sort_by_key(|meta| std::cmp::Reverse(meta.level));
@@ -244,19 +256,22 @@ impl Shared {
             }
             old
         };
+        let mut result = Ok(true);
         for block in old {
             // Without the manifest a lost catalog cannot bring it back beside the new ones.
             let path = manifest_path(&block.meta().block_id);
-            self.storage.remove_for_good(&path)?;
+            let removed = self.storage.remove_for_good(&path);
+            // The catalog has forgotten it: if this does not remember its files, nobody does.
             block.remove_when_unused();
+            result = result.and(removed.map(|()| true));
         }
-        Ok(true)
+        result
     }
 
     /// A job fails when one of its blocks is damaged; that one is to be set aside, or the job would
     /// fail for ever.
-    fn quarantine_damaged(&self, job: &Job, error: StoreError) -> StoreError {
-        for block in &job.inputs {
+    pub(super) fn quarantine_damaged(&self, blocks: &[Arc<Block>]) {
+        for block in blocks {
             if *lock(&self.is_stopping) {
                 break;
             }
@@ -270,7 +285,6 @@ impl Shared {
                 tracing::error!(%error, "a damaged block could not be set aside");
             }
         }
-        error
     }
 
     pub(crate) fn note_failed_job(&self, error: &StoreError) {
@@ -297,10 +311,7 @@ impl Shared {
             let percent = self.options.compaction_cpu_percent;
             let throttle = Throttle::new(&self.is_stopping, &self.stop_requested, percent);
             let due = Due::At(clock.now_ns());
-            let done = self.survive("compaction", || {
-                self.compact(due, &throttle)?;
-                self.apply_retention_rules(&throttle)
-            });
+            let done = self.survive("compaction", || self.compact_and_expire(due, &throttle));
             let wait_ns = match done {
                 Some(Ok(())) => INTERVAL_NS,
                 _ => RETRY_NS,

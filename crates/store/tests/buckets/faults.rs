@@ -45,6 +45,8 @@ pub(crate) struct Faults {
     pub(crate) listing: AtomicUsize,
     /// Conditions on writes are not heeded.
     pub(crate) overwrites: AtomicBool,
+    /// No file of a block may be deleted.
+    pub(crate) keeps: AtomicBool,
     /// Writes wait for a permit each.
     pub(crate) is_slow: AtomicBool,
     pub(crate) permits: Semaphore,
@@ -72,6 +74,7 @@ impl Faults {
             lost_answers: AtomicUsize::new(0),
             listing: AtomicUsize::new(Listing::Whole as usize),
             overwrites: AtomicBool::new(false),
+            keeps: AtomicBool::new(false),
             is_slow: AtomicBool::new(false),
             permits: Semaphore::new(0),
             writes: AtomicUsize::new(0),
@@ -176,8 +179,14 @@ impl ObjectStore for Faults {
         &self,
         locations: BoxStream<'static, Result<Path>>,
     ) -> BoxStream<'static, Result<Path>> {
+        let keeps = self.keeps.load(Ordering::SeqCst);
+        let allowed = move |path: Path| match path.as_ref() {
+            path if keeps && path.contains("/v1/") => Err(failure("403 Forbidden")),
+            _ => Ok(path),
+        };
+        let locations = locations.map(move |path| path.and_then(allowed));
         match self.answer() {
-            Ok(()) => self.objects.delete_stream(locations),
+            Ok(()) => self.objects.delete_stream(locations.boxed()),
             Err(error) => stream::iter([Err(error)]).boxed(),
         }
     }
