@@ -1,6 +1,5 @@
 //! The engine: one handle for all questions.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use candela_store::BlockError;
@@ -27,7 +26,7 @@ use crate::sources::Source;
 use crate::sources::sources;
 use crate::stack_filter::counting_stacks;
 use crate::taken::Taken;
-use crate::tiers::days_with_profiles;
+use crate::tiers::FinestTiers;
 use crate::tiers::whole_days;
 
 /// Answers queries over a store. Calls block for as long as they compute, so an async caller puts
@@ -93,13 +92,13 @@ impl Engine {
         } else {
             coarsest
         };
-        let days = if snapshot.rollups.is_empty() {
-            BTreeSet::new()
+        let around = if snapshot.rollups.is_empty() {
+            Snapshot::default()
         } else {
-            let around = self.store.snapshot(&query.tenant, whole_days(range))?;
-            days_with_profiles(&around.blocks)
+            self.store.snapshot(&query.tenant, whole_days(range))?
         };
-        let (sources, failed) = sources(snapshot, range, coarsest, &days, &meter)?;
+        let finest = FinestTiers::of(&around);
+        let (sources, failed) = sources(snapshot, range, coarsest, &finest, &meter)?;
         let mut loaded = Loaded {
             sources,
             meter,

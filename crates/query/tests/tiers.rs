@@ -20,6 +20,7 @@ use candela_query::Query;
 use candela_query::SeriesOptions;
 use candela_query::SeriesTable;
 use candela_store::ManualClock;
+use candela_store::RetentionRule;
 use candela_store::Store;
 use candela_store::StoreOptions;
 use candela_store::Tier;
@@ -270,6 +271,68 @@ fn sums_stay_when_the_profiles_are_gone() {
         two_hours.values().sum::<i64>(),
         "{hourly:?}"
     );
+}
+
+/// A store in which only sums are left of `api`, and profiles of `web`.
+fn store_with_a_longer_rule(directory: &std::path::Path) -> (Store, Arc<ManualClock>) {
+    let clock = Arc::new(ManualClock::at(NOON_NS));
+    let day = Duration::from_secs(24 * 3600);
+    let rule = RetentionRule {
+        tenant: None,
+        selector: r#"{service_name="web"}"#.parse().expect("a selector"),
+        profile_type: None,
+        keep: 60 * day,
+    };
+    let store = store(StoreOptions {
+        max_age: Some(14 * day),
+        ten_minutes_max_age: Some(90 * day),
+        hourly_max_age: Some(400 * day),
+        max_volume_percent: None,
+        retention_rules: vec![rule],
+        ..options(directory, &clock)
+    });
+    store.compact().expect("merges");
+    (store, clock)
+}
+
+#[test]
+fn profiles_that_are_kept_longer_hide_no_sums_of_others() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let (store, clock) = store_with_a_longer_rule(directory.path());
+    let engine = Engine::new(store.clone());
+    let short = TimeRange {
+        from_ns: NOON_NS + 20 * HOUR_NS,
+        to_ns: NOON_NS + 22 * HOUR_NS,
+    };
+    let answers = || {
+        let mut answers = Vec::new();
+        for range in [TimeRange::ALL, short] {
+            for selector in ["{}", r#"{service_name="api"}"#, r#"{service_name="web"}"#] {
+                let query = query(selector, "cpu", range);
+                let tree = engine.flame_tree(&query).expect("a tree");
+                let merged = engine.profile(&query).expect("a profile");
+                let samples = merged.value.series.iter().flat_map(|it| &it.samples);
+                let services = engine.services(&query).expect("services");
+                let services = services.value.services.into_iter();
+                answers.push((
+                    values(&tree.value),
+                    samples.map(|sample| sample.value).sum::<i64>(),
+                    services
+                        .map(|service| (service.service, service.total, service.types))
+                        .collect::<Vec<_>>(),
+                ));
+            }
+        }
+        answers
+    };
+    let before = answers();
+    clock.advance(20 * DAY_NS);
+    store.compact_due().expect("applies the rule");
+    store.apply_retention().expect("deletes");
+    assert!(store.status().tiers[0].blocks > 0, "web is left");
+    assert_eq!(answers(), before);
+    let web = engine.flame_tree(&query(r#"{pod="a"}"#, "cpu", TimeRange::ALL));
+    assert_eq!(values(&web.expect("a tree").value), before[2].0);
 }
 
 #[test]
