@@ -6,6 +6,7 @@ use candela_store::Tier;
 
 use crate::engine::Engine;
 use crate::error::QueryError;
+use crate::left_sums::COUNT_AS_ONE;
 use crate::plan::Run;
 use crate::query::Answer;
 use crate::query::Query;
@@ -71,6 +72,7 @@ impl Engine {
         }
         let mut loaded = self.load(query, query.range, Tier::Raw)?;
         let plan = self.plan_of_values(query, &mut loaded)?;
+        loaded.tell_of_sums(&plan, Tier::TenMinutes, COUNT_AS_ONE);
         let steps = SeriesOptions {
             step_ns: options.step_ns,
             ..SeriesOptions::default()

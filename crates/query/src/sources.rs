@@ -37,6 +37,24 @@ pub(crate) enum SourceData {
     Head(HeadView),
 }
 
+impl Source {
+    /// How fine its times are.
+    pub(crate) fn tier(&self) -> Tier {
+        match &self.data {
+            SourceData::Block(block) => block.meta().tier(),
+            SourceData::Head(_) => Tier::Raw,
+        }
+    }
+
+    /// The UTC day of sums, `YYYY-MM-DD`; `None` where the profiles themselves are.
+    pub(crate) fn day_of_sums(&self) -> Option<&str> {
+        match &self.data {
+            SourceData::Block(block) if self.tier() != Tier::Raw => Some(&block.meta().date),
+            _ => None,
+        }
+    }
+}
+
 /// The sources of a snapshot, and the blocks that could not be read. No sums coarser than
 /// `coarsest` answer where something finer can.
 pub(crate) fn sources(

@@ -245,9 +245,9 @@ impl Windows {
         match self {
             Self::All => true,
             // An empty range overlaps what it lies in.
-            Self::In(windows) => windows.iter().any(|window| {
-                window.from_ns < window.to_ns && window.overlaps(first_ns, last_ns)
-            }),
+            Self::In(windows) => windows
+                .iter()
+                .any(|window| window.from_ns < window.to_ns && window.overlaps(first_ns, last_ns)),
         }
     }
 }

@@ -7,6 +7,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use candela_model::Filter;
+use candela_model::FilterKind;
+use candela_model::Filters;
 use candela_model::FlameTree;
 use candela_model::FrameKind;
 use candela_model::Labels;
@@ -14,7 +17,9 @@ use candela_model::Location;
 use candela_model::Profile;
 use candela_model::ProfileSeries;
 use candela_model::Sample;
+use candela_query::Aggregation;
 use candela_query::Engine;
+use candela_query::HeatmapOptions;
 use candela_query::PointValue;
 use candela_query::Query;
 use candela_query::SeriesOptions;
@@ -333,6 +338,137 @@ fn profiles_that_are_kept_longer_hide_no_sums_of_others() {
     assert_eq!(answers(), before);
     let web = engine.flame_tree(&query(r#"{pod="a"}"#, "cpu", TimeRange::ALL));
     assert_eq!(values(&web.expect("a tree").value), before[2].0);
+}
+
+#[test]
+fn what_sums_cannot_answer_is_left_out_and_told() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let (store, clock) = store_with_a_longer_rule(directory.path());
+    let engine = Engine::new(store.clone());
+    clock.advance(20 * DAY_NS);
+    store.compact_due().expect("applies the rule");
+    store.apply_retention().expect("deletes");
+    let ask = |selector: &str, filters: &[(FilterKind, &str)]| {
+        let filters = filters.iter();
+        let filters = filters.map(|&(kind, text)| Filter::new(kind, text).expect("a filter"));
+        let query = Query {
+            filters: Filters::new(filters.collect()).expect("few"),
+            ..query(selector, "cpu", TimeRange::ALL)
+        };
+        let answer = engine.flame_tree(&query).expect("a tree");
+        (answer.value.root_total(), answer.partial)
+    };
+    let (web, nothing_left_out) = ask(r#"{service_name="web"}"#, &[]);
+    assert_eq!(nothing_left_out, None);
+    let (api, as_sums) = ask(r#"{service_name="api"}"#, &[]);
+    assert_eq!((api, as_sums), (2 * web, None));
+    let of_web = ask(r#"{service_name="web", pod="a"}"#, &[]);
+    assert_eq!(of_web, (web, None), "api is not asked for");
+    let undecided = [
+        (r#"{pod="a"}"#, web, "pod"),
+        (r#"{pod!="a"}"#, 0, "pod"),
+        (r#"{pod=~".*"}"#, web, "pod"),
+    ];
+    for (selector, total, lost) in undecided {
+        let (found, reason) = ask(selector, &[]);
+        let reason = reason.expect("a reason");
+        assert_eq!(found, total, "{selector}");
+        assert!(
+            reason.contains(&format!("sums without {lost} are left")),
+            "{reason}"
+        );
+    }
+    let tags = [
+        (FilterKind::TagIgnore, "pod=a", 0, Some("without pod")),
+        (FilterKind::TagFocus, "pod=a", web, Some("without pod")),
+        (
+            FilterKind::TagIgnore,
+            "nobody",
+            web,
+            Some("without labels of samples"),
+        ),
+        (FilterKind::TagFocus, "service_name=api", api, None),
+    ];
+    for (kind, text, total, reason) in tags {
+        let (found, told) = ask("{}", &[(kind, text)]);
+        assert_eq!(found, total, "{text}");
+        match reason {
+            Some(reason) => assert!(told.expect("a reason").contains(reason), "{text}"),
+            None => assert_eq!(told, None, "{text}"),
+        }
+    }
+}
+
+#[test]
+fn what_sums_answer_otherwise_is_told() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let (store, clock) = store_with_a_longer_rule(directory.path());
+    let engine = Engine::new(store.clone());
+    let reasons = |service: &str| {
+        let mut query = query(
+            &format!("{{service_name={service:?}}}"),
+            "cpu",
+            TimeRange::ALL,
+        );
+        let lines = |query: &Query, step_ns: i64, group_by: &str| {
+            let options = SeriesOptions {
+                step_ns: Some(step_ns),
+                group_by: vec![group_by.to_owned()],
+            };
+            engine.series(query, &options).expect("lines").partial
+        };
+        let mut reasons = vec![
+            engine.flame_tree(&query).expect("a tree").partial,
+            engine.services(&query).expect("services").partial,
+            engine.types(&query).expect("types").partial,
+            engine
+                .label_values(&query, "version")
+                .expect("values")
+                .partial,
+            lines(&query, HOUR_NS, "service_name"),
+        ];
+        assert_eq!(reasons, [const { None }; 5], "sums have all of it");
+        reasons = vec![
+            engine.profile(&query).expect("a profile").partial,
+            engine.labels(&query).expect("names").partial,
+            engine.label_values(&query, "pod").expect("values").partial,
+            engine
+                .heatmap(&query, &HeatmapOptions::default())
+                .expect("a heatmap")
+                .partial,
+            lines(&query, HOUR_NS, "pod"),
+            lines(&query, MINUTE_NS, "service_name"),
+        ];
+        query.aggregation = Some(Aggregation::Maximum);
+        reasons.push(lines(&query, HOUR_NS, "service_name"));
+        query.aggregation = Some(Aggregation::Average);
+        reasons.push(engine.flame_tree(&query).expect("a tree").partial);
+        reasons
+    };
+    assert_eq!(reasons("api"), [const { None }; 8]);
+    clock.advance(20 * DAY_NS);
+    store.compact_due().expect("applies the rule");
+    store.apply_retention().expect("deletes");
+    assert_eq!(reasons("web"), [const { None }; 8]);
+    let parts = [
+        "without labels of samples",
+        "without labels of samples",
+        "without labels of samples",
+        "each counts as one profile",
+        "without pod",
+        "last longer than a step",
+        "each counts as one profile",
+        "each counts as one profile",
+    ];
+    let told = reasons("api");
+    for (reason, part) in told.iter().zip(parts) {
+        let reason = reason.as_deref().expect(part);
+        assert!(
+            reason.starts_with("up to 2024-11-23 only sums are left"),
+            "{reason}"
+        );
+        assert!(reason.contains(part), "{reason}");
+    }
 }
 
 #[test]

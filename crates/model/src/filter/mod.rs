@@ -27,6 +27,7 @@ use crate::flame_tree::FlameTree;
 use crate::flame_tree::Frame;
 use crate::flame_tree::FrameId;
 use crate::flame_tree::FrameTable;
+use crate::labels::Labels;
 
 /// The largest compiled pattern, bytes.
 const LARGEST_PATTERN: usize = 1 << 20;
@@ -256,6 +257,21 @@ impl Filters {
     #[must_use]
     pub fn keeps_samples(&self) -> bool {
         self.tags.is_empty()
+    }
+
+    /// The labels that tag filters look at; `None` for one that looks at all.
+    pub fn tag_keys(&self) -> impl Iterator<Item = Option<&str>> {
+        self.tags.iter().map(|filter| filter.pattern.key())
+    }
+
+    /// What the labels of a series match of the tag filters.
+    #[must_use]
+    pub fn tag_matches_of(&self, labels: &Labels) -> TagMatches {
+        self.tag_matches(
+            labels
+                .iter()
+                .map(|(key, value)| (key, TagValue::Text(value))),
+        )
     }
 
     /// What labels match of the tag filters.

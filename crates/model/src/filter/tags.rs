@@ -156,6 +156,11 @@ impl TagPattern {
         Ok(Self { key, tests: tests? })
     }
 
+    /// The label that it looks at; `None` for all.
+    pub(super) fn key(&self) -> Option<&str> {
+        self.key.as_deref()
+    }
+
     /// How many bits it has.
     pub(super) fn len(&self) -> usize {
         self.tests.len()
