@@ -249,8 +249,13 @@ impl Loaded {
         });
         let reasons = unreadable.into_iter();
         let reasons = reasons.chain(self.remarks.iter().cloned()).chain(more);
-        let reasons: Vec<String> = reasons.collect();
-        (!reasons.is_empty()).then(|| reasons.join("; "))
+        let mut told: Vec<String> = Vec::new();
+        for reason in reasons {
+            if !told.contains(&reason) {
+                told.push(reason);
+            }
+        }
+        (!told.is_empty()).then(|| told.join("; "))
     }
 
     fn remark(&self, plan: &Plan, finest: Tier, what: &str) -> Option<String> {

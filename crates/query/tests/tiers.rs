@@ -17,6 +17,7 @@ use candela_model::Location;
 use candela_model::Profile;
 use candela_model::ProfileSeries;
 use candela_model::Sample;
+use candela_model::SampleLabel;
 use candela_query::Aggregation;
 use candela_query::Engine;
 use candela_query::HeatmapOptions;
@@ -469,6 +470,62 @@ fn what_sums_answer_otherwise_is_told() {
         );
         assert!(reason.contains(part), "{reason}");
     }
+}
+
+#[test]
+fn names_that_samples_have_too_group_profiles() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let clock = Arc::new(ManualClock::at(NOON_NS));
+    let store = Store::open(options(directory.path(), &clock)).expect("opens");
+    block_on(async {
+        for step in (0..STEPS / 2).step_by(5) {
+            let mut profile = profile("api", "a", CPU, step);
+            let strings = &mut profile.symbols.strings;
+            let (key, text) = (strings.intern("version"), strings.intern("2"));
+            let set = vec![SampleLabel::text(key, text)];
+            profile.series[0].samples[0].label_set = profile.label_sets.intern(set);
+            store.append("t", profile).await.expect("is stored");
+        }
+        store.flush().await.expect("is flushed");
+    });
+    let engine = Engine::new(store.clone());
+    let lines = || {
+        let options = SeriesOptions {
+            step_ns: Some(HOUR_NS),
+            group_by: vec!["version".to_owned()],
+        };
+        let query = query("{}", "cpu", TimeRange::ALL);
+        engine.series(&query, &options).expect("lines").value
+    };
+    let before = lines();
+    assert_eq!(before.series.len(), 2);
+    store.compact().expect("merges");
+    assert_eq!(lines(), before);
+}
+
+#[test]
+fn rare_functions_are_looked_for_where_they_are() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let clock = Arc::new(ManualClock::at(NOON_NS));
+    let store = Store::open(options(directory.path(), &clock)).expect("opens");
+    block_on(async {
+        for step in (0..2 * STEPS).step_by(30) {
+            let mut profile = profile("api", "a", CPU, step);
+            profile.series[0].samples[0].value = 100_000_000;
+            store.append("t", profile).await.expect("is stored");
+        }
+        store.flush().await.expect("is flushed");
+    });
+    store.compact().expect("merges");
+    let engine = Engine::new(store);
+    let query = query("{}", "cpu", TimeRange::ALL);
+    let tree = engine.flame_tree(&query).expect("a tree");
+    assert!(
+        !values(&tree.value).contains_key("main;work;deep"),
+        "it is rare"
+    );
+    let tree = engine.flame_tree_with_rare_stacks(&query).expect("a tree");
+    assert!(values(&tree.value).contains_key("main;work;deep"));
 }
 
 #[test]
