@@ -19,6 +19,7 @@ use crate::matching::SampleLabels;
 use crate::matching::SeriesMatch;
 use crate::matching::value_text;
 use crate::plan::available_types;
+use crate::plan::resolve_type;
 use crate::plan::series_matches;
 use crate::plan::sets_of_matches;
 use crate::query::Answer;
@@ -43,6 +44,16 @@ impl Engine {
             value: types,
             ..Answer::default()
         })
+    }
+
+    /// The type that the query's pattern stands for in what the selector matches; `None` where
+    /// nothing is of such a type.
+    ///
+    /// # Errors
+    /// When the type is ambiguous, or the range is none.
+    pub fn profile_type(&self, query: &Query) -> Result<Option<ProfileType>, QueryError> {
+        let types = self.types(query)?.value;
+        resolve_type(&query.profile_type, &types)
     }
 
     /// The names of the labels that matching series and their samples have, sorted.

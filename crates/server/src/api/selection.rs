@@ -78,10 +78,11 @@ pub(crate) fn base_query_of(
     } else if is_given("base_query") {
         selection.range
     } else {
-        let length_ns = selection.range.to_ns - selection.range.from_ns;
+        let TimeRange { from_ns, to_ns } = selection.range;
+        let length_ns = to_ns.saturating_sub(from_ns);
         TimeRange {
-            from_ns: selection.range.from_ns.saturating_sub(length_ns),
-            to_ns: selection.range.from_ns,
+            from_ns: from_ns.saturating_sub(length_ns),
+            to_ns: from_ns,
         }
     };
     Ok(Query {
