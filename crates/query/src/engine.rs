@@ -1,6 +1,5 @@
 //! The engine: one handle for all questions.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use candela_store::BlockError;
@@ -15,6 +14,8 @@ use crate::error::QueryError;
 use crate::hint::hint;
 use crate::kept::CacheStatus;
 use crate::kept::Kept;
+use crate::left_sums::KeptLabels;
+use crate::left_sums::Undecided;
 use crate::plan::Plan;
 use crate::plan::SourcePlan;
 use crate::plan::available_types;
@@ -27,7 +28,7 @@ use crate::sources::Source;
 use crate::sources::sources;
 use crate::stack_filter::counting_stacks;
 use crate::taken::Taken;
-use crate::tiers::days_with_profiles;
+use crate::tiers::FinestTiers;
 use crate::tiers::whole_days;
 
 /// Answers queries over a store. Calls block for as long as they compute, so an async caller puts
@@ -45,6 +46,10 @@ pub(crate) struct Loaded {
     pub(crate) meter: Meter,
     /// Why blocks are left out.
     pub(crate) left_out: Vec<String>,
+    /// Sums that are left out.
+    pub(crate) undecided: Undecided,
+    /// What else the answer is not.
+    pub(crate) remarks: Vec<String>,
 }
 
 impl Engine {
@@ -79,6 +84,17 @@ impl Engine {
         range: TimeRange,
         coarsest: Tier,
     ) -> Result<Loaded, QueryError> {
+        self.load_by(query, range, coarsest, &[])
+    }
+
+    /// The same for a question that asks for labels of these names besides those of the selector.
+    pub(crate) fn load_by(
+        &self,
+        query: &Query,
+        range: TimeRange,
+        coarsest: Tier,
+        names: &[&str],
+    ) -> Result<Loaded, QueryError> {
         check_range(query.range)?;
         let meter = Meter::start(query, self.store.clock());
         meter.check_cancelled()?;
@@ -88,22 +104,25 @@ impl Engine {
             .iter()
             .map(|block| format!("block {}: {}", block.block_id, block.reason))
             .collect();
-        let coarsest = if selects_by_sample(query, &snapshot) {
-            Tier::Raw
-        } else {
+        let kept = KeptLabels::of(&snapshot);
+        let coarsest = if kept.have_all(query, names) {
             coarsest
-        };
-        let days = if snapshot.rollups.is_empty() {
-            BTreeSet::new()
         } else {
-            let around = self.store.snapshot(&query.tenant, whole_days(range))?;
-            days_with_profiles(&around.blocks)
+            Tier::Raw
         };
-        let (sources, failed) = sources(snapshot, range, coarsest, &days, &meter)?;
+        let around = if snapshot.rollups.is_empty() {
+            Snapshot::default()
+        } else {
+            self.store.snapshot(&query.tenant, whole_days(range))?
+        };
+        let finest = FinestTiers::of(&around);
+        let (mut sources, failed) = sources(snapshot, range, coarsest, &finest, &meter)?;
         let mut loaded = Loaded {
+            undecided: kept.leave_out_undecided(query, range, &mut sources),
             sources,
             meter,
             left_out,
+            remarks: Vec::new(),
         };
         for error in &failed {
             self.leave_out(&mut loaded.left_out, error);
@@ -115,9 +134,12 @@ impl Engine {
     pub(crate) fn plan(&self, query: &Query, loaded: &mut Loaded) -> Result<Plan, QueryError> {
         let (sources, meter) = (&loaded.sources, &loaded.meter);
         let available = available_types(sources, query, query.range, meter)?;
-        let Some(profile_type) = resolve_type(&query.profile_type, &available)? else {
+        let profile_type = resolve_type(&query.profile_type, &available)?;
+        loaded.tell_undecided(query, profile_type.as_ref());
+        let Some(profile_type) = profile_type else {
             return Ok(Plan::default());
         };
+        let (sources, meter) = (&loaded.sources, &loaded.meter);
         let planned = plan(sources, query, &profile_type, query.range, meter);
         let plan = self.or_leave_out(planned, &mut loaded.left_out)?;
         let plan = plan.unwrap_or_default();
@@ -215,7 +237,7 @@ impl Engine {
             profile_type: plan.profile_type.clone(),
             matched_series: plan.series.len(),
             samples: taken.events,
-            partial: partial(&loaded.left_out),
+            partial: loaded.partial_of(query, plan),
             hint: hint_if(taken.rows == 0, query, loaded)?,
         })
     }
@@ -244,21 +266,6 @@ impl Engine {
     }
 }
 
-/// Why an answer is not complete.
-pub(crate) fn partial(left_out: &[String]) -> Option<String> {
-    (!left_out.is_empty()).then(|| {
-        format!(
-            "{} of the data cannot be read and is left out: {}",
-            if left_out.len() == 1 {
-                "a block"
-            } else {
-                "some blocks"
-            },
-            left_out.join("; ")
-        )
-    })
-}
-
 /// What is near, when there is nothing.
 pub(crate) fn hint_if(
     is_empty: bool,
@@ -269,18 +276,6 @@ pub(crate) fn hint_if(
         return Ok(None);
     }
     hint(query, &loaded.sources, &loaded.meter).map(Some)
-}
-
-/// Whether a label that sums keep of series is also one of samples, of which they keep none.
-fn selects_by_sample(query: &Query, snapshot: &Snapshot) -> bool {
-    let mut matchers = query.selector.matchers().iter();
-    matchers.any(|matcher| {
-        let mut blocks = snapshot.blocks.iter();
-        blocks.any(|block| {
-            let mut names = block.meta().sample_labels.iter();
-            names.any(|name| name == matcher.name())
-        })
-    })
 }
 
 fn check_range(range: TimeRange) -> Result<(), QueryError> {

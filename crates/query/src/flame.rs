@@ -8,6 +8,7 @@ use candela_model::FrameTable;
 use candela_store::Block;
 use candela_store::HeadView;
 use candela_store::LocationTable;
+use candela_store::Tier;
 
 use crate::budget::Meter;
 use crate::engine::Engine;
@@ -15,6 +16,7 @@ use crate::engine::Loaded;
 use crate::error::Failure;
 use crate::error::QueryError;
 use crate::function_tree::FunctionTree;
+use crate::left_sums::WITHOUT_RARE_STACKS;
 use crate::plan::Plan;
 use crate::query::Aggregation;
 use crate::query::Answer;
@@ -94,8 +96,33 @@ impl Engine {
     /// # Errors
     /// When the type is ambiguous or unknown, the range is none, or the budget is spent.
     pub fn flame_tree(&self, query: &Query) -> Result<Answer<FlameTree>, QueryError> {
-        let mut loaded = self.load(query, query.range, coarsest_tier(query, &[]))?;
+        self.flame_tree_of(query, Tier::Hourly)
+    }
+
+    /// The same for whoever looks for a function in it: sums over an hour, in which rare ones are
+    /// cut, do not stand for what is finer.
+    ///
+    /// # Errors
+    /// As [`Engine::flame_tree`].
+    pub fn flame_tree_with_rare_stacks(
+        &self,
+        query: &Query,
+    ) -> Result<Answer<FlameTree>, QueryError> {
+        self.flame_tree_of(query, Tier::TenMinutes)
+    }
+
+    /// `coarsest` is the coarsest tier in which nothing is missed.
+    fn flame_tree_of(
+        &self,
+        query: &Query,
+        coarsest: Tier,
+    ) -> Result<Answer<FlameTree>, QueryError> {
+        let tier = coarsest_tier(query, &[]).min(coarsest);
+        let mut loaded = self.load(query, query.range, tier)?;
         let plan = self.plan_of_stacks(query, &mut loaded)?;
+        if coarsest < Tier::Hourly {
+            loaded.tell_of_sums(&plan, Tier::Hourly, WITHOUT_RARE_STACKS);
+        }
         let weights = weights(&plan, plan.aggregation(query));
         let (tree, taken) = match &weights {
             Some(weights) => self.fold::<f64>(&plan, weights, &mut loaded)?,

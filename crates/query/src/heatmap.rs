@@ -6,6 +6,7 @@ use candela_store::Tier;
 
 use crate::engine::Engine;
 use crate::error::QueryError;
+use crate::left_sums::COUNT_AS_ONE;
 use crate::plan::Run;
 use crate::query::Answer;
 use crate::query::Query;
@@ -17,8 +18,14 @@ use crate::taken::Taken;
 const DEFAULT_BUCKETS: usize = 20;
 /// More rows than a screen has pixels help nobody.
 const MAX_BUCKETS: usize = 1000;
+/// Counts of one answer: each is a number in it, most of them 0.
+const MAX_COUNTS: usize = 1_000_000;
 /// Bytes of a value with its step.
 const VALUE_BYTES: usize = 16;
+/// Bytes of a count here and as a value of JSON.
+const COUNT_BYTES: usize = 40;
+/// The same of a column without its counts.
+const COLUMN_BYTES: usize = 256;
 
 /// How to divide time and values.
 #[derive(Clone, Debug, Default)]
@@ -71,6 +78,7 @@ impl Engine {
         }
         let mut loaded = self.load(query, query.range, Tier::Raw)?;
         let plan = self.plan_of_values(query, &mut loaded)?;
+        loaded.tell_of_sums(&plan, Tier::TenMinutes, COUNT_AS_ONE);
         let steps = SeriesOptions {
             step_ns: options.step_ns,
             ..SeriesOptions::default()
@@ -89,6 +97,20 @@ impl Engine {
             }
             Ok(())
         })?;
+        // A profile without a sample that matches has a value all the same, in whichever block it is.
+        loaded.meter.allocate(plan.empty.len() * VALUE_BYTES)?;
+        let empty = plan.empty.iter();
+        values.extend(empty.map(|empty| (step_start(empty.start_ns, step_ns), 0.0)));
+        values.sort_unstable_by_key(|&(step, _)| step);
+        let columns = values.chunk_by(|left, right| left.0 == right.0).count();
+        let counts = columns.saturating_mul(buckets);
+        if counts > MAX_COUNTS {
+            return Err(QueryError::BadRequest(format!(
+                "{columns} columns of {buckets} buckets are {counts} counts, more than {MAX_COUNTS}; ask for a longer step or for fewer buckets"
+            )));
+        }
+        let bytes = counts * COUNT_BYTES + columns * COLUMN_BYTES;
+        loaded.meter.allocate(bytes)?;
         let (bounds, columns) = distribute(&values, buckets);
         let heatmap = Heatmap {
             step_ns,

@@ -52,6 +52,7 @@ mod function_tree;
 mod heatmap;
 mod hint;
 mod kept;
+mod left_sums;
 mod matching;
 mod merge;
 mod names;

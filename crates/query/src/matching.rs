@@ -9,7 +9,6 @@ use candela_model::MatchOperator;
 use candela_model::SampleLabel;
 use candela_model::StringTable;
 use candela_model::TagMatches;
-use candela_model::TagValue;
 use candela_model::TagVerdict;
 
 use crate::error::Failure;
@@ -117,9 +116,7 @@ fn match_tags(
     if query.filters.keeps_samples() {
         return Ok(None);
     }
-    let tags = labels.iter();
-    let tags = tags.map(|(key, value)| (key, TagValue::Text(value)));
-    let of_series = query.filters.tag_matches(tags);
+    let of_series = query.filters.tag_matches_of(labels);
     let is_hidden = |name: &&String| labels.get(name).is_some();
     match query.filters.tag_verdict(of_series) {
         TagVerdict::None => Err(SeriesMatch::No),

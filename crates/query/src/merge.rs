@@ -24,6 +24,7 @@ use crate::error::QueryError;
 use crate::flame::NO_STACK_PASSES;
 use crate::flame::Rounded;
 use crate::flame::weights;
+use crate::left_sums::WITHOUT_SAMPLE_LABELS;
 use crate::matching::SampleLabels;
 use crate::plan::Plan;
 use crate::query::Answer;
@@ -75,6 +76,7 @@ impl Engine {
         // Sums have lost the labels of samples, which belong to a merged profile.
         let mut loaded = self.load(query, query.range, Tier::Raw)?;
         let plan = self.plan_of_stacks(query, &mut loaded)?;
+        loaded.tell_of_sums(&plan, Tier::TenMinutes, WITHOUT_SAMPLE_LABELS);
         let weights = weights(&plan, plan.aggregation(query));
         let mut merge = Merge::default();
         let mut taken = Taken::default();

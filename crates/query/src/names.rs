@@ -5,19 +5,21 @@ use std::collections::BTreeSet;
 use candela_model::LabelSetId;
 use candela_model::Labels;
 use candela_model::ProfileType;
+use candela_store::KEPT_LABELS;
 use candela_store::Tier;
 use hashbrown::HashSet;
 
 use crate::budget::Meter;
 use crate::engine::Engine;
 use crate::engine::hint_if;
-use crate::engine::partial;
 use crate::error::Failure;
 use crate::error::QueryError;
+use crate::left_sums::WITHOUT_SAMPLE_LABELS;
 use crate::matching::SampleLabels;
 use crate::matching::SeriesMatch;
 use crate::matching::value_text;
 use crate::plan::available_types;
+use crate::plan::resolve_type;
 use crate::plan::series_matches;
 use crate::plan::sets_of_matches;
 use crate::query::Answer;
@@ -32,15 +34,26 @@ impl Engine {
     /// # Errors
     /// When the range is none.
     pub fn types(&self, query: &Query) -> Result<Answer<Vec<ProfileType>>, QueryError> {
-        let loaded = self.load(query, query.range, Tier::Raw)?;
+        let mut loaded = self.load(query, query.range, Tier::Raw)?;
+        loaded.tell_all_undecided();
         let (sources, meter) = (&loaded.sources, &loaded.meter);
         let types = available_types(sources, query, query.range, meter)?;
         Ok(Answer {
             hint: hint_if(types.is_empty(), query, &loaded)?,
-            partial: partial(&loaded.left_out),
+            partial: loaded.partial(),
             value: types,
             ..Answer::default()
         })
+    }
+
+    /// The type that the query's pattern stands for in what the selector matches; `None` where
+    /// nothing is of such a type.
+    ///
+    /// # Errors
+    /// When the type is ambiguous, or the range is none.
+    pub fn profile_type(&self, query: &Query) -> Result<Option<ProfileType>, QueryError> {
+        let types = self.types(query)?.value;
+        resolve_type(&query.profile_type, &types)
     }
 
     /// The names of the labels that matching series and their samples have, sorted.
@@ -70,6 +83,10 @@ impl Engine {
         label: Option<&str>,
     ) -> Result<Answer<Vec<String>>, QueryError> {
         let mut loaded = self.load(query, query.range, Tier::Raw)?;
+        loaded.tell_all_undecided();
+        if !label.is_some_and(|label| KEPT_LABELS.contains(&label)) {
+            loaded.tell_of_all_sums(query, WITHOUT_SAMPLE_LABELS);
+        }
         let mut names = Names {
             label,
             found: BTreeSet::new(),
@@ -83,7 +100,7 @@ impl Engine {
         loaded.left_out = left_out;
         Ok(Answer {
             hint: hint_if(names.found.is_empty(), query, &loaded)?,
-            partial: partial(&loaded.left_out),
+            partial: loaded.partial(),
             value: names.found.into_iter().collect(),
             ..Answer::default()
         })

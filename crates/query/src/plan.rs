@@ -119,12 +119,22 @@ pub(crate) fn available_types(
             }
         }
     }
+    Ok(with_derived(found))
+}
+
+/// Stored types and those that can be derived of them, sorted.
+pub(crate) fn with_derived(mut found: HashSet<ProfileType>) -> Vec<ProfileType> {
     if found.iter().any(|it| it.to_string() == CPU_TIME) {
         found.insert(cpu_samples());
     }
     let mut types: Vec<ProfileType> = found.into_iter().collect();
     types.sort();
-    Ok(types)
+    types
+}
+
+/// Whether values of a stored type are, or become, those of the wanted one.
+pub(crate) fn is_source_of(stored: &ProfileType, wanted: &ProfileType) -> bool {
+    stored == wanted || (*wanted == cpu_samples() && stored.to_string() == CPU_TIME)
 }
 
 /// The type that a pattern stands for among those available; `None` when it stands for none of
@@ -290,14 +300,13 @@ enum Divisor {
 }
 
 fn divisors(types: &[Arc<ProfileType>], wanted: &ProfileType) -> Vec<Option<Divisor>> {
-    let is_derivable = *wanted == cpu_samples();
     types
         .iter()
         .map(|stored| {
             if **stored == *wanted {
                 return Some(Divisor::One);
             }
-            (is_derivable && stored.to_string() == CPU_TIME).then_some(Divisor::Period)
+            is_source_of(stored, wanted).then_some(Divisor::Period)
         })
         .collect()
 }

@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 
 use candela_model::Labels;
+use candela_store::KEPT_LABELS;
 use candela_store::Tier;
 use hashbrown::HashMap;
 
 use crate::budget::Meter;
 use crate::engine::Engine;
+use crate::engine::Loaded;
 use crate::error::Failure;
 use crate::error::QueryError;
 use crate::matching::SampleLabels;
@@ -88,9 +90,10 @@ impl Engine {
             Some(step_ns) => tier_of_step(coarsest_tier(query, &names), step_ns),
             None => Tier::Raw,
         };
-        let mut loaded = self.load(query, query.range, coarsest)?;
+        let mut loaded = self.load_by(query, query.range, coarsest, &names)?;
         let plan = self.plan_of_values(query, &mut loaded)?;
         let step_ns = step_of(options, &plan)?;
+        tell_of_lines(&names, step_ns, &plan, &mut loaded);
         let mut groups = Groups::default();
         let mut cells = StepValues::new(step_ns);
         let mut taken = Taken::default();
@@ -191,6 +194,28 @@ impl Context<'_> {
             cells.add(group, run, sum);
         }
     }
+}
+
+/// Says what lines of sums are not.
+fn tell_of_lines(names: &[&str], step_ns: i64, plan: &Plan, loaded: &mut Loaded) {
+    let lost = names.iter().filter(|name| !KEPT_LABELS.contains(name));
+    let lost: Vec<&str> = lost.copied().collect();
+    if !lost.is_empty() && !plan.is_gauge() {
+        let what = format!(
+            "without {}: they are in lines of their own",
+            lost.join(", ")
+        );
+        loaded.tell_of_sums(plan, Tier::TenMinutes, &what);
+    }
+    let tiers = [Tier::TenMinutes, Tier::Hourly].into_iter();
+    let finest = tiers.rev().find(|tier| step_ns % tier.bucket_ns() == 0);
+    let coarser = match finest {
+        None => Tier::TenMinutes,
+        Some(Tier::TenMinutes) => Tier::Hourly,
+        Some(_) => return,
+    };
+    let what = "which last longer than a step: each is in the one in which it starts";
+    loaded.tell_of_sums(plan, coarser, what);
 }
 
 /// Start of the step that a moment is in.

@@ -13,8 +13,8 @@ use hashbrown::HashSet;
 use crate::budget::Meter;
 use crate::engine::Engine;
 use crate::engine::hint_if;
-use crate::engine::partial;
 use crate::error::QueryError;
+use crate::left_sums::WITHOUT_RARE_STACKS;
 use crate::plan::Run;
 use crate::plan::available_types;
 use crate::plan::plan;
@@ -79,6 +79,7 @@ impl Engine {
         let (sources, meter) = (&loaded.sources, &loaded.meter);
         let available = available_types(sources, query, both, meter)?;
         let profile_type = resolve_type(&query.profile_type, &available)?;
+        loaded.tell_undecided(query, profile_type.as_ref());
         let mut types = types_by_service(query, &loaded.sources, &loaded.meter)?;
         let mut sums: BTreeMap<String, Sums> = BTreeMap::new();
         let mut answer: Answer<()> = Answer::default();
@@ -119,6 +120,9 @@ impl Engine {
             }
             answer.matched_series = series_now.len();
             answer.samples = taken.events;
+            if !query.filters.keeps_stacks() {
+                loaded.tell_of_sums(&planned, Tier::Hourly, WITHOUT_RARE_STACKS);
+            }
         }
         for service in sums.keys() {
             types.entry(service.clone()).or_default();
@@ -139,7 +143,7 @@ impl Engine {
             by_total.then_with(|| left.service.cmp(&right.service))
         });
         answer.profile_type = profile_type;
-        answer.partial = partial(&loaded.left_out);
+        answer.partial = loaded.partial();
         answer.hint = hint_if(services.is_empty(), query, &loaded)?;
         Ok(answer.with(Services {
             services,

@@ -19,6 +19,7 @@ use hashbrown::HashMap;
 use crate::budget::Meter;
 use crate::error::QueryError;
 use crate::tiers::Division;
+use crate::tiers::FinestTiers;
 
 /// A block or a head with its profiles.
 #[derive(Debug)]
@@ -36,22 +37,42 @@ pub(crate) enum SourceData {
     Head(HeadView),
 }
 
+impl Source {
+    /// How fine its times are.
+    pub(crate) fn tier(&self) -> Tier {
+        match &self.data {
+            SourceData::Block(block) => block.meta().tier(),
+            SourceData::Head(_) => Tier::Raw,
+        }
+    }
+
+    /// The UTC day of sums, `YYYY-MM-DD`; `None` where the profiles themselves are.
+    pub(crate) fn day_of_sums(&self) -> Option<&str> {
+        match &self.data {
+            SourceData::Block(block) if self.tier() != Tier::Raw => Some(&block.meta().date),
+            _ => None,
+        }
+    }
+}
+
 /// The sources of a snapshot, and the blocks that could not be read. No sums coarser than
 /// `coarsest` answer where something finer can.
 pub(crate) fn sources(
     snapshot: Snapshot,
     range: TimeRange,
     coarsest: Tier,
-    days_with_profiles: &BTreeSet<i64>,
+    finest: &FinestTiers<'_>,
     meter: &Meter,
 ) -> Result<(Vec<Source>, Vec<BlockError>), QueryError> {
     let mut sources = Vec::new();
     let mut failed = Vec::new();
     let mut blocks = snapshot.blocks;
     blocks.extend(snapshot.rollups);
-    let division = Division::new(range, coarsest, &blocks, days_with_profiles);
-    blocks.retain(|block| division.may_take(block.meta()));
-    for block in blocks {
+    let division = Division::new(range, coarsest, &blocks, finest);
+    for block in &blocks {
+        if !division.may_take(block.meta()) {
+            continue;
+        }
         meter.check_time()?;
         match block.profiles() {
             Ok(profiles) => {
@@ -60,7 +81,7 @@ pub(crate) fn sources(
                 sources.push(Source {
                     profiles,
                     sample_labels: block.meta().sample_labels.clone(),
-                    data: SourceData::Block(block),
+                    data: SourceData::Block(Arc::clone(block)),
                 });
             }
             Err(error) => failed.push(error),

@@ -1,22 +1,26 @@
 //! Which blocks a query reads: profiles as they came, or sums over ten minutes or an hour.
 //!
-//! What was compacted is in the sums of each tier as well, so a day is read from one tier only:
-//! the coarsest whose buckets are at most a hundredth of the range, and the profiles themselves for
-//! what sticks out at both ends. What is not compacted yet is in no sums and always read. A day of
-//! which the profiles are gone is read from the finest sums that are left.
+//! What was compacted is in the sums of each tier as well, so each type of a service is read from
+//! one tier of a day only: the coarsest whose buckets are at most a hundredth of the range, and the
+//! profiles themselves for what sticks out at both ends. What is not compacted yet is in no sums and
+//! always read. Where the profiles are gone the finest sums that are left are read: retention may
+//! keep the profiles of one service for longer than those of another.
 
 use std::collections::BTreeMap;
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use candela_model::SERVICE_NAME_LABEL;
 use candela_store::Block;
 use candela_store::BlockMeta;
 use candela_store::KEPT_LABELS;
 use candela_store::Level;
 use candela_store::ProfileRow;
 use candela_store::ProfileTable;
+use candela_store::ServiceMeta;
+use candela_store::Snapshot;
 use candela_store::Tier;
 use candela_store::TimeRange;
+use hashbrown::HashMap;
 
 use crate::plan::is_derived_count;
 use crate::query::Aggregation;
@@ -26,11 +30,21 @@ const DAY_NS: i64 = 86_400_000_000_000;
 /// A range has at least so many buckets.
 const BUCKETS_PER_RANGE: i64 = 100;
 
+/// A service and the identifier of a profile type.
+type Key<'a> = (&'a str, &'a str);
+
+/// The finest tier that has anything of a key, by number of the UTC day.
+#[derive(Debug)]
+pub(crate) struct FinestTiers<'a> {
+    days: BTreeMap<i64, BTreeMap<Key<'a>, Tier>>,
+}
+
 /// What is read of each day.
 #[derive(Debug)]
-pub(crate) struct Division {
+pub(crate) struct Division<'a> {
+    range: TimeRange,
     /// By number of the UTC day: a compacted block is of one day.
-    days: BTreeMap<i64, Choice>,
+    days: BTreeMap<i64, BTreeMap<Key<'a>, Choice>>,
 }
 
 /// What is read of the compacted blocks of a day.
@@ -38,20 +52,28 @@ pub(crate) struct Division {
 enum Choice {
     /// All of one tier.
     Whole(Tier),
-    /// Sums for `inner`, profiles before and behind.
-    Split {
-        tier: Tier,
-        before: TimeRange,
-        inner: TimeRange,
-        behind: TimeRange,
-    },
+    /// Sums for the whole buckets of the range, profiles before and behind.
+    Split(Tier),
 }
 
-/// The sums of the values of a day's blocks, by service and type.
-#[derive(Debug, Default)]
-struct Day<'a> {
-    totals: BTreeMap<Tier, BTreeMap<(&'a str, &'a str), i64>>,
+/// A range by the buckets of a tier.
+#[derive(Clone, Copy, Debug)]
+struct Split {
+    before: TimeRange,
+    inner: TimeRange,
+    behind: TimeRange,
 }
+
+/// In which the profiles start that are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Windows {
+    All,
+    In([TimeRange; 2]),
+}
+
+/// The sums of the values of a day's blocks, by tier.
+#[derive(Clone, Copy, Debug, Default)]
+struct Totals([Option<i64>; Tier::ALL.len()]);
 
 /// The coarsest sums that give a query the answer that profiles would give: they are over all
 /// instances of a service and all labels of samples. `names` are labels that are asked for besides
@@ -90,47 +112,70 @@ pub(crate) fn tier_of_step(coarsest: Tier, step_ns: i64) -> Tier {
     filling.unwrap_or(Tier::Raw)
 }
 
-impl Division {
+impl<'a> FinestTiers<'a> {
+    /// Those of a snapshot of whole days: a bucket may start in a range in which its profiles do not.
+    pub(crate) fn of(snapshot: &'a Snapshot) -> Self {
+        let mut days: BTreeMap<i64, BTreeMap<Key<'a>, Tier>> = BTreeMap::new();
+        let blocks = snapshot.blocks.iter().chain(&snapshot.rollups);
+        for meta in blocks.map(|block| block.meta()).filter(is_compacted) {
+            let keys = days.entry(day_of(meta)).or_default();
+            for service in &meta.services {
+                let finest = keys.entry(key_of(service)).or_insert(meta.tier());
+                *finest = meta.tier().min(*finest);
+            }
+        }
+        Self { days }
+    }
+
+    fn get(&self, day: i64, key: Key<'_>) -> Option<Tier> {
+        self.days.get(&day)?.get(&key).copied()
+    }
+}
+
+impl<'a> Division<'a> {
     /// What is read of these blocks for a range. No sums coarser than `coarsest` stand for
     /// profiles that are there.
-    /// `days_with_profiles` are those of which any are left, in the range or not: a bucket may start
-    /// in a range in which its profiles do not.
     pub(crate) fn new(
         range: TimeRange,
         coarsest: Tier,
-        blocks: &[Arc<Block>],
-        days_with_profiles: &BTreeSet<i64>,
+        blocks: &'a [Arc<Block>],
+        finest: &FinestTiers<'_>,
     ) -> Self {
         let length_ns = length_with_data(range, blocks);
         let is_fine_enough = |tier: &Tier| {
             *tier <= coarsest && tier.bucket_ns().saturating_mul(BUCKETS_PER_RANGE) <= length_ns
         };
         let wanted = Tier::ALL.into_iter().rev().find(is_fine_enough);
-        let mut days: BTreeMap<i64, Day<'_>> = BTreeMap::new();
-        for block in blocks.iter().filter(|block| is_compacted(block.meta())) {
-            let day = days.entry(day_of(block.meta())).or_default();
-            day.add(block.meta());
-        }
         let wanted = wanted.unwrap_or(Tier::Raw);
-        let days = days.into_iter();
+        let mut totals: BTreeMap<i64, BTreeMap<Key<'a>, Totals>> = BTreeMap::new();
+        for meta in blocks.iter().map(|block| block.meta()).filter(is_compacted) {
+            let of_day = totals.entry(day_of(meta)).or_default();
+            for service in &meta.services {
+                let of_key = of_day.entry(key_of(service)).or_default();
+                of_key.add(meta.tier(), service.total);
+            }
+        }
+        let days = totals.into_iter().map(|(day, of_day)| {
+            let choices = of_day.into_iter().map(|(key, totals)| {
+                let finest = finest.get(day, key).unwrap_or_else(|| totals.finest());
+                (key, totals.choice(wanted, finest))
+            });
+            (day, choices.collect())
+        });
         Self {
-            days: days
-                .map(|(number, day)| {
-                    let has_profiles = days_with_profiles.contains(&number);
-                    let choice = day.choice(wanted, of_day(range, number), has_profiles);
-                    (number, choice)
-                })
-                .collect(),
+            range,
+            days: days.collect(),
         }
     }
 
     /// Whether anything of a block may be read.
     pub(crate) fn may_take(&self, meta: &BlockMeta) -> bool {
-        let windows = self.windows(meta);
-        windows.is_none_or(|windows| {
-            let mut windows = windows.iter();
-            windows.any(|window| window.overlaps(meta.min_time_ns, meta.max_time_ns))
-        })
+        let mut services = meta.services.iter();
+        !is_compacted(&meta)
+            || services.any(|service| {
+                let windows = self.windows(meta, key_of(service));
+                windows.overlap(meta.min_time_ns, meta.max_time_ns)
+            })
     }
 
     /// The profiles of a block that are read.
@@ -139,11 +184,23 @@ impl Division {
         meta: &BlockMeta,
         table: Arc<ProfileTable>,
     ) -> Arc<ProfileTable> {
-        let Some(windows) = self.windows(meta) else {
+        let mut services = meta.services.iter();
+        let is_whole = !is_compacted(&meta)
+            || services.all(|service| self.windows(meta, key_of(service)) == Windows::All);
+        if is_whole {
             return table;
+        }
+        let types: Vec<String> = table.types.iter().map(ToString::to_string).collect();
+        let mut known: HashMap<(u32, u32), Windows> = HashMap::new();
+        let is_taken = |row: &&ProfileRow| {
+            let (series, profile_type) = (row.series, row.profile_type);
+            let windows = known.entry((series, profile_type)).or_insert_with(|| {
+                let service = table.series[series as usize].get(SERVICE_NAME_LABEL);
+                let key = (service.unwrap_or(""), &*types[profile_type as usize]);
+                self.windows(meta, key)
+            });
+            windows.contain(row.start_ns)
         };
-        let is_taken =
-            |row: &&ProfileRow| windows.iter().any(|window| window.contains(row.start_ns));
         Arc::new(ProfileTable {
             series: table.series.clone(),
             types: table.types.clone(),
@@ -151,66 +208,80 @@ impl Division {
         })
     }
 
-    /// In which the profiles of a block start that are read; `None` for all of them.
-    fn windows(&self, meta: &BlockMeta) -> Option<Vec<TimeRange>> {
-        if !is_compacted(meta) {
-            return None;
-        }
-        match *self.days.get(&day_of(meta))? {
-            Choice::Whole(tier) if tier == meta.tier() => None,
-            Choice::Whole(_) => Some(Vec::new()),
-            Choice::Split {
-                tier,
-                before,
-                inner,
-                behind,
-            } => {
-                let windows = match meta.tier() {
-                    Tier::Raw => vec![before, behind],
-                    of_block if of_block == tier => vec![inner],
-                    _ => Vec::new(),
-                };
-                // An empty range overlaps what it lies in.
-                let windows = windows.into_iter();
-                Some(windows.filter(|it| it.from_ns < it.to_ns).collect())
+    /// In which the profiles of a key start that are read of a compacted block.
+    fn windows(&self, meta: &BlockMeta, key: Key<'_>) -> Windows {
+        let day = day_of(meta);
+        let choice = self.days.get(&day).and_then(|keys| keys.get(&key));
+        match choice.copied().unwrap_or(Choice::Whole(Tier::Raw)) {
+            Choice::Whole(tier) if tier == meta.tier() => Windows::All,
+            Choice::Whole(_) => Windows::NONE,
+            Choice::Split(tier) => {
+                let split = Split::new(tier, of_day(self.range, day));
+                match meta.tier() {
+                    Tier::Raw => Windows::In([split.before, split.behind]),
+                    of_block if of_block == tier => Windows::In([split.inner, Windows::NEVER]),
+                    _ => Windows::NONE,
+                }
             }
         }
     }
 }
 
-impl<'a> Day<'a> {
-    fn add(&mut self, meta: &'a BlockMeta) {
-        let of_tier = self.totals.entry(meta.tier()).or_default();
-        for service in &meta.services {
-            let key = (service.service.as_str(), service.profile_type.as_str());
-            let total = of_tier.entry(key).or_default();
-            *total = total.saturating_add(service.total);
+impl Windows {
+    const NEVER: TimeRange = TimeRange {
+        from_ns: 0,
+        to_ns: 0,
+    };
+    const NONE: Self = Self::In([Self::NEVER; 2]);
+
+    fn contain(&self, time_ns: i64) -> bool {
+        match self {
+            Self::All => true,
+            Self::In(windows) => windows.iter().any(|window| window.contains(time_ns)),
         }
     }
 
-    fn choice(&self, wanted: Tier, range: TimeRange, has_profiles: bool) -> Choice {
-        if !has_profiles {
-            let finest = self.totals.keys().next();
-            return Choice::Whole(finest.copied().unwrap_or(Tier::Raw));
+    fn overlap(&self, first_ns: i64, last_ns: i64) -> bool {
+        match self {
+            Self::All => true,
+            // An empty range overlaps what it lies in.
+            Self::In(windows) => windows
+                .iter()
+                .any(|window| window.from_ns < window.to_ns && window.overlaps(first_ns, last_ns)),
+        }
+    }
+}
+
+impl Totals {
+    fn add(&mut self, tier: Tier, value: i64) {
+        let total = self.0[tier as usize].get_or_insert(0);
+        *total = total.saturating_add(value);
+    }
+
+    fn finest(&self) -> Tier {
+        let mut tiers = Tier::ALL.into_iter();
+        let finest = tiers.find(|&tier| self.0[tier as usize].is_some());
+        finest.unwrap_or(Tier::Raw)
+    }
+
+    fn choice(&self, wanted: Tier, finest: Tier) -> Choice {
+        if finest != Tier::Raw {
+            return Choice::Whole(finest);
         }
         if wanted == Tier::Raw || !self.is_all_in(wanted) {
             return Choice::Whole(Tier::Raw);
         }
-        split(wanted, range)
+        Choice::Split(wanted)
     }
 
     /// Whether the sums of a tier have everything that the profiles have: they may have been made
     /// for a part of the day only.
     fn is_all_in(&self, tier: Tier) -> bool {
-        let (Some(profiles), Some(sums)) = (self.totals.get(&Tier::Raw), self.totals.get(&tier))
-        else {
+        let (Some(total), Some(sum)) = (self.0[Tier::Raw as usize], self.0[tier as usize]) else {
             return false;
         };
-        profiles.iter().all(|(key, &total)| {
-            let sum = sums.get(key).copied();
-            // Old profiles go before their sums, so these may have more.
-            sum.is_some_and(|sum| sum == total || (total >= 0 && sum > total))
-        })
+        // Old profiles go before their sums, so these may have more.
+        sum == total || (total >= 0 && sum > total)
     }
 }
 
@@ -223,34 +294,32 @@ pub(crate) fn whole_days(range: TimeRange) -> TimeRange {
     }
 }
 
-/// The days of which compacted blocks have profiles.
-pub(crate) fn days_with_profiles(blocks: &[Arc<Block>]) -> BTreeSet<i64> {
-    let metas = blocks.iter().map(|block| block.meta());
-    let of_profiles = metas.filter(|meta| is_compacted(meta) && meta.tier() == Tier::Raw);
-    of_profiles.map(day_of).collect()
-}
-
-/// The whole buckets of a range, and what sticks out.
-fn split(tier: Tier, range: TimeRange) -> Choice {
-    let bucket_ns = tier.bucket_ns();
-    let start_of = |time_ns: i64| time_ns.div_euclid(bucket_ns) * bucket_ns;
-    let first_ns = start_of(range.from_ns);
-    let from_ns = if first_ns < range.from_ns {
-        first_ns + bucket_ns
-    } else {
-        first_ns
-    };
-    let to_ns = start_of(range.to_ns).max(from_ns);
-    let between = |from_ns: i64, to_ns: i64| TimeRange { from_ns, to_ns };
-    Choice::Split {
-        tier,
-        before: between(range.from_ns, from_ns.min(range.to_ns)),
-        inner: between(from_ns, to_ns),
-        behind: between(to_ns, range.to_ns),
+impl Split {
+    /// The whole buckets of a range, and what sticks out.
+    fn new(tier: Tier, range: TimeRange) -> Self {
+        let bucket_ns = tier.bucket_ns();
+        let start_of = |time_ns: i64| time_ns.div_euclid(bucket_ns) * bucket_ns;
+        let first_ns = start_of(range.from_ns);
+        let from_ns = if first_ns < range.from_ns {
+            first_ns + bucket_ns
+        } else {
+            first_ns
+        };
+        let to_ns = start_of(range.to_ns).max(from_ns);
+        let between = |from_ns: i64, to_ns: i64| TimeRange { from_ns, to_ns };
+        Self {
+            before: between(range.from_ns, from_ns.min(range.to_ns)),
+            inner: between(from_ns, to_ns),
+            behind: between(to_ns, range.to_ns),
+        }
     }
 }
 
-fn is_compacted(meta: &BlockMeta) -> bool {
+fn key_of(service: &ServiceMeta) -> Key<'_> {
+    (&service.service, &service.profile_type)
+}
+
+fn is_compacted(meta: &&BlockMeta) -> bool {
     meta.level != Level::Flushed.number()
 }
 
@@ -295,15 +364,11 @@ mod tests {
         for from in bounds {
             for to in bounds.into_iter().filter(|&to| to >= from) {
                 let asked = range(from * MINUTE_NS, to * MINUTE_NS);
-                let Choice::Split {
+                let Split {
                     before,
                     inner,
                     behind,
-                    ..
-                } = split(Tier::TenMinutes, asked)
-                else {
-                    panic!("no split");
-                };
+                } = Split::new(Tier::TenMinutes, asked);
                 for minute in 0..70 {
                     let time_ns = minute * MINUTE_NS;
                     let parts = [before, inner, behind];

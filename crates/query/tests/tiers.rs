@@ -7,6 +7,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use candela_model::Filter;
+use candela_model::FilterKind;
+use candela_model::Filters;
 use candela_model::FlameTree;
 use candela_model::FrameKind;
 use candela_model::Labels;
@@ -14,12 +17,16 @@ use candela_model::Location;
 use candela_model::Profile;
 use candela_model::ProfileSeries;
 use candela_model::Sample;
+use candela_model::SampleLabel;
+use candela_query::Aggregation;
 use candela_query::Engine;
+use candela_query::HeatmapOptions;
 use candela_query::PointValue;
 use candela_query::Query;
 use candela_query::SeriesOptions;
 use candela_query::SeriesTable;
 use candela_store::ManualClock;
+use candela_store::RetentionRule;
 use candela_store::Store;
 use candela_store::StoreOptions;
 use candela_store::Tier;
@@ -270,6 +277,255 @@ fn sums_stay_when_the_profiles_are_gone() {
         two_hours.values().sum::<i64>(),
         "{hourly:?}"
     );
+}
+
+/// A store in which only sums are left of `api`, and profiles of `web`.
+fn store_with_a_longer_rule(directory: &std::path::Path) -> (Store, Arc<ManualClock>) {
+    let clock = Arc::new(ManualClock::at(NOON_NS));
+    let day = Duration::from_secs(24 * 3600);
+    let rule = RetentionRule {
+        tenant: None,
+        selector: r#"{service_name="web"}"#.parse().expect("a selector"),
+        profile_type: None,
+        keep: 60 * day,
+    };
+    let store = store(StoreOptions {
+        max_age: Some(14 * day),
+        ten_minutes_max_age: Some(90 * day),
+        hourly_max_age: Some(400 * day),
+        max_volume_percent: None,
+        retention_rules: vec![rule],
+        ..options(directory, &clock)
+    });
+    store.compact().expect("merges");
+    (store, clock)
+}
+
+#[test]
+fn profiles_that_are_kept_longer_hide_no_sums_of_others() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let (store, clock) = store_with_a_longer_rule(directory.path());
+    let engine = Engine::new(store.clone());
+    let short = TimeRange {
+        from_ns: NOON_NS + 20 * HOUR_NS,
+        to_ns: NOON_NS + 22 * HOUR_NS,
+    };
+    let answers = || {
+        let mut answers = Vec::new();
+        for range in [TimeRange::ALL, short] {
+            for selector in ["{}", r#"{service_name="api"}"#, r#"{service_name="web"}"#] {
+                let query = query(selector, "cpu", range);
+                let tree = engine.flame_tree(&query).expect("a tree");
+                let merged = engine.profile(&query).expect("a profile");
+                let samples = merged.value.series.iter().flat_map(|it| &it.samples);
+                let services = engine.services(&query).expect("services");
+                let services = services.value.services.into_iter();
+                answers.push((
+                    values(&tree.value),
+                    samples.map(|sample| sample.value).sum::<i64>(),
+                    services
+                        .map(|service| (service.service, service.total, service.types))
+                        .collect::<Vec<_>>(),
+                ));
+            }
+        }
+        answers
+    };
+    let before = answers();
+    clock.advance(20 * DAY_NS);
+    store.compact_due().expect("applies the rule");
+    store.apply_retention().expect("deletes");
+    assert!(store.status().tiers[0].blocks > 0, "web is left");
+    assert_eq!(answers(), before);
+    let web = engine.flame_tree(&query(r#"{pod="a"}"#, "cpu", TimeRange::ALL));
+    assert_eq!(values(&web.expect("a tree").value), before[2].0);
+}
+
+#[test]
+fn what_sums_cannot_answer_is_left_out_and_told() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let (store, clock) = store_with_a_longer_rule(directory.path());
+    let engine = Engine::new(store.clone());
+    clock.advance(20 * DAY_NS);
+    store.compact_due().expect("applies the rule");
+    store.apply_retention().expect("deletes");
+    let ask = |selector: &str, filters: &[(FilterKind, &str)]| {
+        let filters = filters.iter();
+        let filters = filters.map(|&(kind, text)| Filter::new(kind, text).expect("a filter"));
+        let query = Query {
+            filters: Filters::new(filters.collect()).expect("few"),
+            ..query(selector, "cpu", TimeRange::ALL)
+        };
+        let answer = engine.flame_tree(&query).expect("a tree");
+        (answer.value.root_total(), answer.partial)
+    };
+    let (web, nothing_left_out) = ask(r#"{service_name="web"}"#, &[]);
+    assert_eq!(nothing_left_out, None);
+    let (api, as_sums) = ask(r#"{service_name="api"}"#, &[]);
+    assert_eq!((api, as_sums), (2 * web, None));
+    let of_web = ask(r#"{service_name="web", pod="a"}"#, &[]);
+    assert_eq!(of_web, (web, None), "api is not asked for");
+    let undecided = [
+        (r#"{pod="a"}"#, web, "pod"),
+        (r#"{pod!="a"}"#, 0, "pod"),
+        (r#"{pod=~".*"}"#, web, "pod"),
+    ];
+    for (selector, total, lost) in undecided {
+        let (found, reason) = ask(selector, &[]);
+        let reason = reason.expect("a reason");
+        assert_eq!(found, total, "{selector}");
+        assert!(
+            reason.contains(&format!("sums without {lost} are left")),
+            "{reason}"
+        );
+    }
+    let tags = [
+        (FilterKind::TagIgnore, "pod=a", 0, Some("without pod")),
+        (FilterKind::TagFocus, "pod=a", web, Some("without pod")),
+        (
+            FilterKind::TagIgnore,
+            "nobody",
+            web,
+            Some("without labels of samples"),
+        ),
+        (FilterKind::TagFocus, "service_name=api", api, None),
+    ];
+    for (kind, text, total, reason) in tags {
+        let (found, told) = ask("{}", &[(kind, text)]);
+        assert_eq!(found, total, "{text}");
+        match reason {
+            Some(reason) => assert!(told.expect("a reason").contains(reason), "{text}"),
+            None => assert_eq!(told, None, "{text}"),
+        }
+    }
+}
+
+#[test]
+fn what_sums_answer_otherwise_is_told() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let (store, clock) = store_with_a_longer_rule(directory.path());
+    let engine = Engine::new(store.clone());
+    let reasons = |service: &str| {
+        let mut query = query(
+            &format!("{{service_name={service:?}}}"),
+            "cpu",
+            TimeRange::ALL,
+        );
+        let lines = |query: &Query, step_ns: i64, group_by: &str| {
+            let options = SeriesOptions {
+                step_ns: Some(step_ns),
+                group_by: vec![group_by.to_owned()],
+            };
+            engine.series(query, &options).expect("lines").partial
+        };
+        let mut reasons = vec![
+            engine.flame_tree(&query).expect("a tree").partial,
+            engine.services(&query).expect("services").partial,
+            engine.types(&query).expect("types").partial,
+            engine
+                .label_values(&query, "version")
+                .expect("values")
+                .partial,
+            lines(&query, HOUR_NS, "service_name"),
+        ];
+        assert_eq!(reasons, [const { None }; 5], "sums have all of it");
+        reasons = vec![
+            engine.profile(&query).expect("a profile").partial,
+            engine.labels(&query).expect("names").partial,
+            engine.label_values(&query, "pod").expect("values").partial,
+            engine
+                .heatmap(&query, &HeatmapOptions::default())
+                .expect("a heatmap")
+                .partial,
+            lines(&query, HOUR_NS, "pod"),
+            lines(&query, MINUTE_NS, "service_name"),
+        ];
+        query.aggregation = Some(Aggregation::Maximum);
+        reasons.push(lines(&query, HOUR_NS, "service_name"));
+        query.aggregation = Some(Aggregation::Average);
+        reasons.push(engine.flame_tree(&query).expect("a tree").partial);
+        reasons
+    };
+    assert_eq!(reasons("api"), [const { None }; 8]);
+    clock.advance(20 * DAY_NS);
+    store.compact_due().expect("applies the rule");
+    store.apply_retention().expect("deletes");
+    assert_eq!(reasons("web"), [const { None }; 8]);
+    let parts = [
+        "without labels of samples",
+        "without labels of samples",
+        "without labels of samples",
+        "each counts as one profile",
+        "without pod",
+        "last longer than a step",
+        "each counts as one profile",
+        "each counts as one profile",
+    ];
+    let told = reasons("api");
+    for (reason, part) in told.iter().zip(parts) {
+        let reason = reason.as_deref().expect(part);
+        assert!(
+            reason.starts_with("up to 2024-11-23 only sums are left"),
+            "{reason}"
+        );
+        assert!(reason.contains(part), "{reason}");
+    }
+}
+
+#[test]
+fn names_that_samples_have_too_group_profiles() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let clock = Arc::new(ManualClock::at(NOON_NS));
+    let store = Store::open(options(directory.path(), &clock)).expect("opens");
+    block_on(async {
+        for step in (0..STEPS / 2).step_by(5) {
+            let mut profile = profile("api", "a", CPU, step);
+            let strings = &mut profile.symbols.strings;
+            let (key, text) = (strings.intern("version"), strings.intern("2"));
+            let set = vec![SampleLabel::text(key, text)];
+            profile.series[0].samples[0].label_set = profile.label_sets.intern(set);
+            store.append("t", profile).await.expect("is stored");
+        }
+        store.flush().await.expect("is flushed");
+    });
+    let engine = Engine::new(store.clone());
+    let lines = || {
+        let options = SeriesOptions {
+            step_ns: Some(HOUR_NS),
+            group_by: vec!["version".to_owned()],
+        };
+        let query = query("{}", "cpu", TimeRange::ALL);
+        engine.series(&query, &options).expect("lines").value
+    };
+    let before = lines();
+    assert_eq!(before.series.len(), 2);
+    store.compact().expect("merges");
+    assert_eq!(lines(), before);
+}
+
+#[test]
+fn rare_functions_are_looked_for_where_they_are() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let clock = Arc::new(ManualClock::at(NOON_NS));
+    let store = Store::open(options(directory.path(), &clock)).expect("opens");
+    block_on(async {
+        for step in (0..2 * STEPS).step_by(30) {
+            let mut profile = profile("api", "a", CPU, step);
+            profile.series[0].samples[0].value = 100_000_000;
+            store.append("t", profile).await.expect("is stored");
+        }
+        store.flush().await.expect("is flushed");
+    });
+    store.compact().expect("merges");
+    let engine = Engine::new(store);
+    let query = query("{}", "cpu", TimeRange::ALL);
+    let tree = engine.flame_tree(&query).expect("a tree");
+    assert!(
+        !values(&tree.value).contains_key("main;work;deep"),
+        "it is rare"
+    );
+    let tree = engine.flame_tree_with_rare_stacks(&query).expect("a tree");
+    assert!(values(&tree.value).contains_key("main;work;deep"));
 }
 
 #[test]

@@ -93,6 +93,63 @@ fn every_subtree_can_be_asked_for_at_full_depth() {
 }
 
 #[test]
+fn a_comparison_is_of_one_type() {
+    let of = |service: &str, profile_type: &str| {
+        let mut profile = demo_profile();
+        let series = &mut profile.series[0];
+        series.labels = Labels::from_pairs([("service_name", service)]);
+        series.profile_type = profile_type.parse().expect("a type");
+        profile
+    };
+    let bytes = "memory:alloc_space:bytes:space:bytes";
+    let objects = "memory:alloc_objects:count:space:bytes";
+    let server = server_with(vec![
+        of("both", bytes),
+        of("both", objects),
+        of("bytes", bytes),
+        of("objects", objects),
+    ]);
+    let path = |after: &str, before: &str| {
+        let selector = |service: &str| format!("%7Bservice_name%3D%22{service}%22%7D");
+        format!(
+            "/api/v1/diff?type=alloc&query={}&base_query={}",
+            selector(after),
+            selector(before)
+        )
+    };
+    let diff = server.json(&path("objects", "both"));
+    assert_eq!(
+        (&diff["type"], &diff["before"]["total"]),
+        (&json!(objects), &json!(100))
+    );
+    let diff = server.json(&path("nobody", "bytes"));
+    assert_eq!(
+        (&diff["type"], &diff["unit"]),
+        (&json!(bytes), &json!("bytes"))
+    );
+    let diff = server.json(&path("bytes", "nobody"));
+    assert_eq!(
+        (&diff["type"], &diff["before"]["total"]),
+        (&json!(bytes), &json!(0))
+    );
+    let refused = server.get(&path("bytes", "objects"));
+    assert_eq!(refused.status, 400);
+    let message = refused.json()["message"].to_string();
+    assert!(
+        message.contains(bytes) && message.contains(objects),
+        "{message}"
+    );
+}
+
+#[test]
+fn before_all_of_time_there_is_nothing() {
+    let server = server_with(vec![demo_profile()]);
+    let diff = server.json("/api/v1/diff?from=1677-09-22T00:00:00Z&to=2262-04-11T00:00:00Z");
+    assert_eq!(diff["before"]["total"], 0);
+    assert_eq!(diff["after"]["total"], 100);
+}
+
+#[test]
 fn gauges_are_averaged_unless_something_else_is_asked_for() {
     let gauge = |start_s: i64, factor: i64| {
         let mut profile = demo_profile();

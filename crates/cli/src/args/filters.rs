@@ -1,7 +1,6 @@
 //! `--focus`, `--ignore`, `--hide`, `--show`, `--show-from`, `--tagfocus`, `--tagignore`, `--path`:
 //! filters, whose order among each other counts. Derived arguments would lose it.
 
-use candela_model::Filter;
 use candela_model::FilterKind;
 use candela_model::Filters;
 use clap::Arg;
@@ -29,14 +28,11 @@ impl FilterArgs {
 
     /// To be applied here. A wrong pattern is a usage error.
     pub(crate) fn filters(&self) -> Result<Filters, CliError> {
-        let filters = self
-            .given
-            .iter()
-            .map(|(kind, pattern)| Filter::new(*kind, pattern));
-        let filters: Result<Vec<Filter>, _> = filters.collect();
-        filters
-            .and_then(Filters::new)
-            .map_err(|error| CliError::usage(error.to_string()))
+        let given = self.given.iter();
+        let given: Vec<(FilterKind, &str)> = given
+            .map(|(kind, pattern)| (*kind, pattern.as_str()))
+            .collect();
+        Filters::parse(&given).map_err(|error| CliError::usage(error.to_string()))
     }
 }
 

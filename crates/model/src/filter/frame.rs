@@ -49,14 +49,18 @@ const PREFIXES: [(&str, Field); 6] = [
 ];
 
 impl FramePattern {
-    pub(super) fn new(kind: FilterKind, text: &str) -> Result<Self, FilterError> {
+    pub(super) fn new(
+        kind: FilterKind,
+        text: &str,
+        size_limit: usize,
+    ) -> Result<Self, FilterError> {
         let chosen = PREFIXES
             .iter()
             .find_map(|&(prefix, field)| Some((field, text.strip_prefix(prefix)?)));
         let (field, pattern) = chosen.unwrap_or((Field::Any, text));
         Ok(Self {
             field,
-            pattern: compiled(kind, text, pattern)?,
+            pattern: compiled(kind, text, pattern, size_limit)?,
         })
     }
 
@@ -137,7 +141,7 @@ mod tests {
             kind: FrameKind::Native,
         };
         let is_match = |text: &str, start_line| {
-            let pattern = FramePattern::new(FilterKind::Focus, text).expect("a pattern");
+            let pattern = FramePattern::new(FilterKind::Focus, text, 1 << 20).expect("a pattern");
             pattern.matches(&frame(start_line))
         };
         assert!(is_match("line:^main.c:12$", 12));

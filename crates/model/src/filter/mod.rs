@@ -27,9 +27,14 @@ use crate::flame_tree::FlameTree;
 use crate::flame_tree::Frame;
 use crate::flame_tree::FrameId;
 use crate::flame_tree::FrameTable;
+use crate::labels::Labels;
 
 /// The largest compiled pattern, bytes.
 const LARGEST_PATTERN: usize = 1 << 20;
+
+/// The most that all compiled patterns of some filters may take, bytes. With more than eight of them
+/// each has an equal part of it.
+const LARGEST_PATTERNS: usize = 8 << 20;
 
 /// The most filters of frames at a time: each has a bit in the state of a node.
 const MOST_FILTERS: usize = 63;
@@ -112,6 +117,13 @@ pub enum FilterError {
     },
 }
 
+/// How many patterns filters have.
+#[derive(Clone, Copy, Debug, Default)]
+struct Counts {
+    frames: usize,
+    tag_patterns: usize,
+}
+
 /// What is known of a stack at one of its frames, seen from the root.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Walk {
@@ -182,24 +194,61 @@ impl Filter {
     /// another one its binary may follow.
     ///
     /// # Errors
-    /// [`FilterError::Pattern`].
+    /// [`FilterError::Pattern`], and [`FilterError::TooMany`] of expressions of tags.
     pub fn new(kind: FilterKind, text: &str) -> Result<Self, FilterError> {
+        let mut counts = Counts::default();
+        counts.add(kind, text);
+        Self::within(kind, text, counts.check()?)
+    }
+
+    /// Each of its patterns may take this many bytes.
+    fn within(kind: FilterKind, text: &str, size_limit: usize) -> Result<Self, FilterError> {
         let pattern = match kind {
             FilterKind::TagFocus | FilterKind::TagIgnore => {
-                Pattern::Tag(TagPattern::new(kind, text)?)
+                Pattern::Tag(TagPattern::new(kind, text, size_limit)?)
             }
             FilterKind::Path => Pattern::Path(PathFrame::new(text)),
-            _ => Pattern::Frame(FramePattern::new(kind, text)?),
+            _ => Pattern::Frame(FramePattern::new(kind, text, size_limit)?),
         };
         Ok(Self { kind, pattern })
     }
 }
 
+// === impl Counts ===
+
+impl Counts {
+    fn add(&mut self, kind: FilterKind, text: &str) {
+        match kind {
+            FilterKind::TagFocus | FilterKind::TagIgnore => {
+                self.tag_patterns += TagPattern::count(text);
+            }
+            FilterKind::Path => {}
+            _ => self.frames += 1,
+        }
+    }
+
+    /// How many bytes each pattern may take.
+    fn check(&self) -> Result<usize, FilterError> {
+        let limits = [
+            (self.frames, MOST_FILTERS),
+            (self.tag_patterns, MOST_PATTERNS),
+        ];
+        if let Some((given, most)) = limits.into_iter().find(|(given, most)| given > most) {
+            return Err(FilterError::TooMany { given, most });
+        }
+        let patterns = self.frames + self.tag_patterns;
+        Ok(LARGEST_PATTERN.min(LARGEST_PATTERNS / patterns.max(1)))
+    }
+}
+
 /// `text` is what was given, for the message.
-fn compiled(kind: FilterKind, text: &str, pattern: &str) -> Result<Regex, FilterError> {
-    let built = RegexBuilder::new(pattern)
-        .size_limit(LARGEST_PATTERN)
-        .build();
+fn compiled(
+    kind: FilterKind,
+    text: &str,
+    pattern: &str,
+    size_limit: usize,
+) -> Result<Regex, FilterError> {
+    let built = RegexBuilder::new(pattern).size_limit(size_limit).build();
     built.map_err(|error| FilterError::Pattern {
         kind: kind.name(),
         pattern: text.to_owned(),
@@ -217,6 +266,22 @@ fn reason_of(error: &regex::Error) -> String {
 // === impl Filters ===
 
 impl Filters {
+    /// Filters from their texts, applied in this order. They are counted before the first pattern is
+    /// compiled, and their patterns share one limit of memory.
+    ///
+    /// # Errors
+    /// As [`Filter::new`].
+    pub fn parse(texts: &[(FilterKind, &str)]) -> Result<Self, FilterError> {
+        let mut counts = Counts::default();
+        for &(kind, text) in texts {
+            counts.add(kind, text);
+        }
+        let size_limit = counts.check()?;
+        let filters = texts.iter();
+        let filters = filters.map(|&(kind, text)| Filter::within(kind, text, size_limit));
+        Self::new(filters.collect::<Result<Vec<Filter>, FilterError>>()?)
+    }
+
     /// Filters that are applied in this order.
     ///
     /// # Errors
@@ -239,11 +304,12 @@ impl Filters {
                 }
             }
         }
-        let limits = [(all.frames.len(), MOST_FILTERS), (bits, MOST_PATTERNS)];
-        match limits.into_iter().find(|(given, most)| given > most) {
-            Some((given, most)) => Err(FilterError::TooMany { given, most }),
-            None => Ok(all),
-        }
+        let counts = Counts {
+            frames: all.frames.len(),
+            tag_patterns: bits,
+        };
+        counts.check()?;
+        Ok(all)
     }
 
     /// Whether every stack passes as it is: nothing is said about frames.
@@ -256,6 +322,21 @@ impl Filters {
     #[must_use]
     pub fn keeps_samples(&self) -> bool {
         self.tags.is_empty()
+    }
+
+    /// The labels that tag filters look at; `None` for one that looks at all.
+    pub fn tag_keys(&self) -> impl Iterator<Item = Option<&str>> {
+        self.tags.iter().map(|filter| filter.pattern.key())
+    }
+
+    /// What the labels of a series match of the tag filters.
+    #[must_use]
+    pub fn tag_matches_of(&self, labels: &Labels) -> TagMatches {
+        self.tag_matches(
+            labels
+                .iter()
+                .map(|(key, value)| (key, TagValue::Text(value))),
+        )
     }
 
     /// What labels match of the tag filters.

@@ -133,11 +133,22 @@ impl SampleLabel {
 // === impl TagPattern ===
 
 impl TagPattern {
-    pub(super) fn new(kind: FilterKind, text: &str) -> Result<Self, FilterError> {
-        let (key, rest) = match text.split_once('=') {
-            Some((key, rest)) => (Some(key.to_owned()), rest),
-            None => (None, text),
-        };
+    /// How many expressions a text has.
+    pub(super) fn count(text: &str) -> usize {
+        let (_, rest) = key_and_rest(text);
+        match parse_range(rest) {
+            Some(_) => 1,
+            None => rest.split(',').count(),
+        }
+    }
+
+    pub(super) fn new(
+        kind: FilterKind,
+        text: &str,
+        size_limit: usize,
+    ) -> Result<Self, FilterError> {
+        let (key, rest) = key_and_rest(text);
+        let key = key.map(str::to_owned);
         if let Some(range) = parse_range(rest) {
             return Ok(Self {
                 key,
@@ -148,12 +159,17 @@ impl TagPattern {
             .split(',')
             .map(|pattern| {
                 Ok(TagTest::Text {
-                    pattern: compiled(kind, text, pattern)?,
+                    pattern: compiled(kind, text, pattern, size_limit)?,
                     has_colon: pattern.contains(':'),
                 })
             })
             .collect();
         Ok(Self { key, tests: tests? })
+    }
+
+    /// The label that it looks at; `None` for all.
+    pub(super) fn key(&self) -> Option<&str> {
+        self.key.as_deref()
     }
 
     /// How many bits it has.
@@ -241,6 +257,14 @@ impl Quantity {
         };
         let (found, factor) = unit_of(unit)?;
         (found == kind).then_some(value * factor)
+    }
+}
+
+/// The label that is looked at, if it is one, and what of it.
+fn key_and_rest(text: &str) -> (Option<&str>, &str) {
+    match text.split_once('=') {
+        Some((key, rest)) => (Some(key), rest),
+        None => (None, text),
     }
 }
 
@@ -398,7 +422,9 @@ mod tests {
         assert!(focuses(&text, &[("x", TagValue::Text("a"))]));
         assert!(!focuses(&text, &[("x", TagValue::Text("b"))]));
         let text = vec!["a"; MOST_PATTERNS + 1].join(",");
+        assert!(Filter::new(FilterKind::TagFocus, &text).is_err());
+        let text = vec!["a"; MOST_PATTERNS].join(",");
         let filter = Filter::new(FilterKind::TagFocus, &text).expect("a pattern");
-        assert!(Filters::new(vec![filter]).is_err());
+        assert!(Filters::new(vec![filter; 2]).is_err());
     }
 }

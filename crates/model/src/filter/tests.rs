@@ -155,6 +155,42 @@ fn bad_patterns_are_named() {
     );
 }
 
+#[test]
+fn filters_are_counted_before_they_are_compiled() {
+    // No expression is one: compiling any of them would say so.
+    let texts = vec![r"(".to_owned(); 9000].join(",");
+    let too_many = FilterError::TooMany {
+        given: 9000,
+        most: 64,
+    };
+    let tags = [(FilterKind::TagFocus, texts.as_str())];
+    let error = Filters::parse(&tags).expect_err("too many");
+    assert_eq!(error, too_many);
+    let error = Filter::new(FilterKind::TagFocus, &texts).expect_err("too many");
+    assert_eq!(error, too_many);
+    let frames = [(FilterKind::Hide, "("); 64];
+    let error = Filters::parse(&frames).expect_err("too many");
+    assert_eq!(
+        error,
+        FilterError::TooMany {
+            given: 64,
+            most: 63
+        }
+    );
+}
+
+#[test]
+fn patterns_of_filters_share_one_limit() {
+    // About half of what a single pattern may take.
+    let large = "[0-9]{4000}";
+    let parse = |count: usize| Filters::parse(&vec![(FilterKind::Focus, large); count]);
+    assert!(parse(8).is_ok());
+    assert!(parse(40).is_err());
+    let tag = |count: usize| Filter::new(FilterKind::TagIgnore, &vec![large; count].join(","));
+    assert!(tag(8).is_ok());
+    assert!(tag(40).is_err());
+}
+
 /// What the documentation of each kind says, stack by stack.
 fn naive(
     stacks: &[(Vec<u8>, i64)],

@@ -1,11 +1,15 @@
 //! `GET /api/v1/diff`: two selections side by side.
 
 use candela_model::FlameDiff;
+use candela_model::FlameTree;
 use candela_model::FrameId;
 use candela_model::FrameTable;
 use candela_model::FunctionDiff;
 use candela_model::NodeValue;
+use candela_model::ProfileType;
 use candela_model::diff_functions;
+use candela_query::Answer;
+use candela_query::Engine;
 use candela_query::Query;
 use serde_json::Value;
 use serde_json::json;
@@ -31,8 +35,11 @@ pub(crate) async fn diff(asked: Asked) -> Result<Reply, ApiError> {
         .unwrap_or(DEFAULT_LIMIT);
     asked
         .answer(move |app, query| {
-            let after = app.engine.flame_tree(query).map_err(query_error)?;
-            let before = app.engine.flame_tree(&base).map_err(query_error)?;
+            let mut after = app.engine.flame_tree(query).map_err(query_error)?;
+            let before = before_of(&app.engine, &base, after.profile_type.as_ref())?;
+            if after.profile_type.is_none() {
+                after.profile_type.clone_from(&before.profile_type);
+            }
             let diff = FlameDiff::new(
                 &before.value,
                 &after.value,
@@ -55,6 +62,33 @@ pub(crate) async fn diff(asked: Asked) -> Result<Reply, ApiError> {
             Ok(Reply::json("diff", value))
         })
         .await
+}
+
+/// The tree to compare with one of this type. A short name may stand for another type there, and
+/// bytes compare with nothing but bytes.
+fn before_of(
+    engine: &Engine,
+    base: &Query,
+    of_after: Option<&ProfileType>,
+) -> Result<Answer<FlameTree>, ApiError> {
+    let Some(wanted) = of_after else {
+        return engine.flame_tree(base).map_err(query_error);
+    };
+    let same_type = Query {
+        profile_type: wanted.to_string(),
+        ..base.clone()
+    };
+    let before = engine.flame_tree(&same_type).map_err(query_error)?;
+    if before.profile_type.is_some() {
+        return Ok(before);
+    }
+    let Some(other) = engine.profile_type(base).map_err(query_error)? else {
+        return Ok(before);
+    };
+    let pattern = &base.profile_type;
+    let message = format!("type: {pattern} is {wanted} in the selection and {other} in its base");
+    Err(ApiError::bad_request("different_types", message)
+        .hint("give the identifier of a type that both have"))
 }
 
 fn side(query: &Query, total: i64, samples: Option<u64>) -> Value {

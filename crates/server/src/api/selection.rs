@@ -1,6 +1,5 @@
 //! What a query route was asked for: `query`, `type`, `from`, `to`, `aggregation` and the filters.
 
-use candela_model::Filter;
 use candela_model::FilterError;
 use candela_model::FilterKind;
 use candela_model::Filters;
@@ -79,10 +78,11 @@ pub(crate) fn base_query_of(
     } else if is_given("base_query") {
         selection.range
     } else {
-        let length_ns = selection.range.to_ns - selection.range.from_ns;
+        let TimeRange { from_ns, to_ns } = selection.range;
+        let length_ns = to_ns.saturating_sub(from_ns);
         TimeRange {
-            from_ns: selection.range.from_ns.saturating_sub(length_ns),
-            to_ns: selection.range.from_ns,
+            from_ns: from_ns.saturating_sub(length_ns),
+            to_ns: from_ns,
         }
     };
     Ok(Query {
@@ -99,13 +99,10 @@ fn filters_of(parameters: &Parameters) -> Result<Filters, ApiError> {
             "a filter is a regular expression, after fn: file: line: pkg: bin: or kind: of that only; of tags KEY=REGEX or KEY=1kb:1mb",
         )
     };
-    let mut filters = Vec::new();
-    for (name, value) in parameters.in_order() {
-        if let Some(kind) = FilterKind::from_name(name) {
-            filters.push(Filter::new(kind, value).map_err(bad)?);
-        }
-    }
-    Filters::new(filters).map_err(bad)
+    let filters = parameters
+        .in_order()
+        .filter_map(|(name, value)| Some((FilterKind::from_name(name)?, value)));
+    Filters::parse(&filters.collect::<Vec<_>>()).map_err(bad)
 }
 
 fn aggregation_of(parameters: &Parameters) -> Result<Option<Aggregation>, ApiError> {

@@ -53,7 +53,8 @@ pub(crate) async fn callers(asked: Asked) -> Result<Reply, ApiError> {
     })?;
     asked
         .answer(move |app, query| {
-            let answer = app.engine.flame_tree(query).map_err(query_error)?;
+            let answer = app.engine.flame_tree_with_rare_stacks(query);
+            let answer = answer.map_err(query_error)?;
             let tree = &answer.value;
             let is_wanted = Filters::matching_frames(&function, &tree.frames);
             let callers = tree.callers(|frame| is_wanted[frame.index()]);
