@@ -11,6 +11,7 @@ use datafusion::execution::cache::cache_manager::FileMetadataCache;
 use datafusion::execution::cache::default_cache::DefaultCache;
 use datafusion::execution::memory_pool::MemoryConsumer;
 use datafusion::execution::memory_pool::MemoryReservation;
+use datafusion::physical_plan::execute_stream;
 use datafusion::prelude::SQLOptions;
 use datafusion::prelude::SessionContext;
 use futures::TryStreamExt;
@@ -21,6 +22,8 @@ use tokio::time::timeout;
 use crate::answer::SqlAnswer;
 use crate::content::Content;
 use crate::error::SqlError;
+use crate::functions::check_calls;
+use crate::literals::check_literals;
 use crate::options::SqlOptions;
 use crate::session::session;
 use crate::statement::check_reads_only;
@@ -124,11 +127,12 @@ async fn run(
         .with_allow_dml(false)
         .with_allow_statements(false);
     only_read.verify_plan(&plan).map_err(explained)?;
-    let query = context
-        .execute_logical_plan(plan)
-        .await
-        .map_err(explained)?;
-    let mut rows = query.execute_stream().await.map_err(explained)?;
+    check_calls(&plan).map_err(explained)?;
+    let plan = state.optimize(&plan).map_err(explained)?;
+    check_literals(&plan).map_err(explained)?;
+    let planned = state.query_planner().create_physical_plan(&plan, &state);
+    let planned = planned.await.map_err(explained)?;
+    let mut rows = execute_stream(planned, state.task_ctx()).map_err(explained)?;
     let schema = rows.schema();
     let mut collected = Collected::new(&context, options);
     while let Some(batch) = rows.try_next().await.map_err(explained)? {
