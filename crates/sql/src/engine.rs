@@ -74,7 +74,8 @@ impl SqlEngine {
         let slot = self.slot().await?;
         let snapshot = self.store.snapshot(tenant, TimeRange::ALL)?;
         let location = self.store.object_store().clone();
-        let content = Content::new(snapshot, location, Arc::clone(&self.footers.0));
+        let footers = Arc::clone(&self.footers.0);
+        let content = Content::new(snapshot, location, footers, self.store.clone());
         let (text, options) = (text.to_owned(), self.options);
         let task = self.threads.spawn(async move {
             // Held until the query has ended, also when nobody waits for it any more: planning
