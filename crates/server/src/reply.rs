@@ -41,6 +41,12 @@ pub(crate) struct AcceptsGzip(pub(crate) bool);
 /// Below this the headers of compression cost more than it saves.
 const MIN_COMPRESSED_BYTES: usize = 1024;
 
+/// The header of answers that are only a part, with the reason.
+const PARTIAL: HeaderName = HeaderName::from_static("x-candela-partial");
+
+/// The longest reason in a header, characters: proxies refuse long ones.
+const MOST_REASON: usize = 1000;
+
 impl Reply {
     pub(crate) fn new(content_type: &'static str, body: Vec<u8>) -> Self {
         let headers = vec![
@@ -73,6 +79,14 @@ impl Reply {
         self
     }
 
+    /// Says why the answer is only a part, also where the body has no place for it.
+    pub(crate) fn partial(mut self, reason: Option<&str>) -> Self {
+        if let Some(reason) = reason {
+            self.headers.push((PARTIAL, header_text(reason)));
+        }
+        self
+    }
+
     pub(crate) fn compressed(mut self, accepts: AcceptsGzip) -> Self {
         self.headers
             .push((VARY, HeaderValue::from_static("accept-encoding")));
@@ -91,6 +105,19 @@ impl Reply {
         }
         self
     }
+}
+
+/// A text with what headers cannot have replaced, and cut where it is long.
+fn header_text(text: &str) -> HeaderValue {
+    let safe = text
+        .chars()
+        .take(MOST_REASON)
+        .map(|character| match character {
+            ' '..='~' => character,
+            _ => '?',
+        });
+    let value = HeaderValue::from_str(&safe.collect::<String>());
+    value.unwrap_or(HeaderValue::from_static("yes"))
 }
 
 impl IntoResponse for Reply {
@@ -151,6 +178,13 @@ impl<S: Sync> FromRequestParts<S> for AcceptsGzip {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_reason_fits_into_a_header() {
+        assert_eq!(header_text("block 7: gone"), "block 7: gone");
+        assert_eq!(header_text("a\r\nSet-Cookie: é\u{7f}"), "a??Set-Cookie: ??");
+        assert_eq!(header_text(&"x".repeat(5000)).len(), MOST_REASON);
+    }
 
     #[test]
     fn gzip_is_used_only_when_asked_for() {

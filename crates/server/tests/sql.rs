@@ -210,6 +210,57 @@ mod with_sql {
         assert_eq!(body["rows"], json!([[0]]));
     }
 
+    #[test]
+    fn sql_itself_finds_a_flipped_byte() {
+        let server = TestServer::with_demo_profile();
+        let flush = || {
+            let flush = server.store.flush();
+            server.runtime.block_on(flush).expect("flushes");
+        };
+        flush();
+        damage(&server.data_dir.path().join("blocks/v1/samples"));
+        // Another block, which stays as it is.
+        let mut profile = support::demo_profile();
+        profile.series[0].start_ns += 1;
+        let stored = server.post(
+            "/api/v1/ingest?service=checkout",
+            &support::pprof_bytes(&profile),
+        );
+        assert_eq!(stored.status, 200, "{}", stored.text());
+        flush();
+        // The second one finds the block gone already.
+        for _ in 0..2 {
+            let answer = server.post("/api/v1/sql", HOT.as_bytes());
+            assert_eq!(answer.status, 200, "{}", answer.text());
+            let body = answer.json();
+            assert_eq!(body["rows"], json!([["burn", 70], ["sleep", 30]]));
+            assert_eq!(body["partial"], true, "{body}");
+            let reason = body["partial_reason"].as_str().expect("text");
+            assert!(reason.contains("1 blocks cannot be read"), "{reason}");
+            let header = answer.header("x-candela-partial").expect("the header");
+            assert_eq!(header, reason);
+        }
+        for form in ["csv", "arrow"] {
+            let answer = server.post(&format!("/api/v1/sql?format={form}"), HOT.as_bytes());
+            let header = answer.header("x-candela-partial");
+            assert!(header.is_some_and(|reason| reason.contains("cannot be read")));
+        }
+        let arrow = server.post("/api/v1/sql?format=arrow", HOT.as_bytes());
+        assert!(arrow.text().contains("candela.partial_reason"));
+        for form in ["folded", "svg", "json", "columns"] {
+            let answer = server.get(&format!("/api/v1/flamegraph?format={form}"));
+            assert_eq!(answer.status, 200, "{}", answer.text());
+            let header = answer.header("x-candela-partial");
+            assert!(
+                header.is_some_and(|reason| reason.contains("cannot be read")),
+                "{form}"
+            );
+            if form == "svg" {
+                assert!(answer.text().contains("only a part"), "{}", answer.text());
+            }
+        }
+    }
+
     fn damage(folder: &std::path::Path) {
         for entry in std::fs::read_dir(folder).expect("a folder") {
             let path = entry.expect("an entry").path();

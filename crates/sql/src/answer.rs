@@ -19,6 +19,9 @@ use serde_json::json;
 
 use crate::error::SqlError;
 
+/// The key in an Arrow schema of why an answer is only a part.
+const PARTIAL_REASON: &str = "candela.partial_reason";
+
 /// Rows under named columns.
 #[derive(Clone, Debug)]
 pub struct SqlAnswer {
@@ -109,7 +112,8 @@ impl SqlAnswer {
         Ok(text.into_bytes())
     }
 
-    /// An Arrow IPC stream. Texts are plain ones, which every reader knows.
+    /// An Arrow IPC stream. Texts are plain ones, which every reader knows. Why it leaves something
+    /// out is in the schema's metadata, as `candela.partial_reason`.
     ///
     /// # Errors
     /// When a column cannot be written, which would be a bug.
@@ -123,7 +127,10 @@ impl SqlAnswer {
             let kind = plain_type(field.data_type()).clone();
             Field::new(field.name(), kind, field.is_nullable())
         });
-        let schema = Arc::new(Schema::new(fields.collect::<Vec<Field>>()));
+        let reason = self.partial_reason.iter();
+        let metadata = reason.map(|reason| (PARTIAL_REASON.to_owned(), reason.clone()));
+        let schema = Schema::new(fields.collect::<Vec<Field>>());
+        let schema = Arc::new(schema.with_metadata(metadata.collect()));
         let mut writer = StreamWriter::try_new(Vec::new(), &schema)?;
         for batch in &self.batches {
             let columns = batch.columns().iter().zip(schema.fields());

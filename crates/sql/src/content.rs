@@ -1,12 +1,17 @@
 //! What one query reads: the tenant's blocks and heads as they were when it began.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::PoisonError;
 
 use candela_store::Block;
+use candela_store::BlockError;
 use candela_store::HeadRows;
 use candela_store::ObjectLocation;
 use candela_store::Snapshot;
+use candela_store::Store;
 use candela_store::Table;
 use candela_store::Tier;
 use datafusion::arrow::array::RecordBatch;
@@ -19,12 +24,16 @@ use datafusion::execution::memory_pool::MemoryConsumer;
 use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::execution::memory_pool::MemoryReservation;
 use tokio::sync::OnceCell;
+use tokio::task::spawn_blocking;
 
 /// One tenant's profiles. Holding it keeps the files of its blocks where they are.
 pub(crate) struct Content {
     snapshot: Snapshot,
     location: ObjectLocation,
     footers: Arc<FileMetadataCache>,
+    store: Store,
+    /// Blocks that this query found damaged, and how.
+    left_out: Mutex<BTreeMap<String, String>>,
     /// Made when a table is first scanned, for what is only planned needs none of it: without and
     /// with readable stacks, which are most of the bytes where they are wanted.
     heads: [OnceCell<Heads>; 2],
@@ -41,11 +50,14 @@ impl Content {
         snapshot: Snapshot,
         location: ObjectLocation,
         footers: Arc<FileMetadataCache>,
+        store: Store,
     ) -> Self {
         Self {
             snapshot,
             location,
             footers,
+            store,
+            left_out: Mutex::default(),
             heads: [OnceCell::new(), OnceCell::new()],
         }
     }
@@ -66,12 +78,42 @@ impl Content {
         blocks.filter(|block| block.tier() == tier).collect()
     }
 
+    /// Those of some blocks whose file of a table is as it was written. DataFusion reads files by
+    /// itself and compares nothing; the others are left out of answers, this one and later ones.
+    pub(crate) async fn undamaged<'a>(
+        &self,
+        blocks: Vec<&'a Arc<Block>>,
+        table: Table,
+    ) -> Result<Vec<&'a Arc<Block>>> {
+        let mut undamaged = Vec::with_capacity(blocks.len());
+        for block in blocks {
+            let read = Arc::clone(block);
+            // One after the other, so that a query that is stopped soon reads no more.
+            let verified = spawn_blocking(move || read.verify_file(table)).await;
+            match verified.map_err(|error| DataFusionError::ExecutionJoin(Box::new(error)))? {
+                Ok(()) => undamaged.push(block),
+                Err(error) => self.leave_out(&error),
+            }
+        }
+        Ok(undamaged)
+    }
+
+    fn leave_out(&self, error: &BlockError) {
+        if let Err(error) = self.store.report(error) {
+            tracing::error!(%error, "a quarantined block could not be noted in the catalog");
+        }
+        let mut left_out = self.left_out.lock().unwrap_or_else(PoisonError::into_inner);
+        left_out.insert(error.block_id.clone(), error.reason.clone());
+    }
+
     /// Why an answer is only a part; `None` when it is not.
     pub(crate) fn partial_reason(&self) -> Option<String> {
-        let quarantined = &self.snapshot.quarantined;
-        let first = quarantined.first()?;
-        let count = quarantined.len();
-        let (block_id, reason) = (&first.block_id, &first.reason);
+        let found = self.left_out.lock().unwrap_or_else(PoisonError::into_inner);
+        let quarantined = self.snapshot.quarantined.iter();
+        let known = quarantined.map(|block| (&block.block_id, &block.reason));
+        let mut all = found.iter().chain(known);
+        let (block_id, reason) = all.next()?;
+        let count = 1 + all.count();
         Some(format!(
             "{count} blocks cannot be read and are left out; block {block_id}: {reason}"
         ))

@@ -11,6 +11,7 @@ use datafusion::execution::cache::cache_manager::FileMetadataCache;
 use datafusion::execution::cache::default_cache::DefaultCache;
 use datafusion::execution::memory_pool::MemoryConsumer;
 use datafusion::execution::memory_pool::MemoryReservation;
+use datafusion::physical_plan::execute_stream;
 use datafusion::prelude::SQLOptions;
 use datafusion::prelude::SessionContext;
 use futures::TryStreamExt;
@@ -21,6 +22,8 @@ use tokio::time::timeout;
 use crate::answer::SqlAnswer;
 use crate::content::Content;
 use crate::error::SqlError;
+use crate::functions::check_calls;
+use crate::literals::check_literals;
 use crate::options::SqlOptions;
 use crate::session::session;
 use crate::statement::check_reads_only;
@@ -71,7 +74,8 @@ impl SqlEngine {
         let slot = self.slot().await?;
         let snapshot = self.store.snapshot(tenant, TimeRange::ALL)?;
         let location = self.store.object_store().clone();
-        let content = Content::new(snapshot, location, Arc::clone(&self.footers.0));
+        let footers = Arc::clone(&self.footers.0);
+        let content = Content::new(snapshot, location, footers, self.store.clone());
         let (text, options) = (text.to_owned(), self.options);
         let task = self.threads.spawn(async move {
             // Held until the query has ended, also when nobody waits for it any more: planning
@@ -124,11 +128,12 @@ async fn run(
         .with_allow_dml(false)
         .with_allow_statements(false);
     only_read.verify_plan(&plan).map_err(explained)?;
-    let query = context
-        .execute_logical_plan(plan)
-        .await
-        .map_err(explained)?;
-    let mut rows = query.execute_stream().await.map_err(explained)?;
+    check_calls(&plan).map_err(explained)?;
+    let plan = state.optimize(&plan).map_err(explained)?;
+    check_literals(&plan).map_err(explained)?;
+    let planned = state.query_planner().create_physical_plan(&plan, &state);
+    let planned = planned.await.map_err(explained)?;
+    let mut rows = execute_stream(planned, state.task_ctx()).map_err(explained)?;
     let schema = rows.schema();
     let mut collected = Collected::new(&context, options);
     while let Some(batch) = rows.try_next().await.map_err(explained)? {

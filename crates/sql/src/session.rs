@@ -44,7 +44,7 @@ pub(crate) fn session(content: &Arc<Content>, options: &SqlOptions) -> Result<Se
         .with_metadata_cache_limit(crate::engine::FOOTER_CACHE_BYTES);
     let registry = BlocksOnly::new(Arc::clone(&content.location().store));
     let runtime = RuntimeEnvBuilder::new()
-        .with_memory_pool(pool)
+        .with_memory_pool(Arc::clone(&pool))
         .with_disk_manager_builder(disk)
         .with_cache_manager(caches)
         .with_object_store_registry(Arc::new(registry))
@@ -53,7 +53,7 @@ pub(crate) fn session(content: &Arc<Content>, options: &SqlOptions) -> Result<Se
         .with_config(config)
         .with_runtime_env(runtime)
         .with_physical_optimizer_rule(Arc::new(Yielding));
-    let context = SessionContext::new_with_state(with_functions(builder).build());
+    let context = SessionContext::new_with_state(with_functions(builder, &pool).build());
     context.register_catalog(CATALOG, catalog(content)?);
     Ok(context)
 }

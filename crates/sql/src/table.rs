@@ -169,6 +169,7 @@ impl TableProvider for BlockTable {
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let blocks = self.content.blocks(self.tier);
         let blocks = blocks_that_may_match(blocks, filters, &self.schema, session)?;
+        let blocks = self.content.undamaged(blocks, self.table).await?;
         let partitions = session.config().target_partitions();
         let blocks = self.scan_blocks(&blocks, projection, limit, partitions)?;
         let heads = self.scan_heads(projection, session).await?;

@@ -156,19 +156,36 @@ pub(crate) fn token(global: &GlobalArgs) -> Result<Option<String>, CliError> {
 
 /// The server's own words, when it sent any.
 fn refusal(base: &str, status: u16, body: &[u8]) -> CliError {
-    let exit = match status {
-        400 | 404 | 405 | 422 => ExitStatus::Usage,
-        401 | 403 => ExitStatus::Permission,
-        _ => ExitStatus::Failed,
-    };
     let parsed: Option<serde_json::Value> = serde_json::from_slice(body).ok();
     let field = |name: &str| {
         let text = parsed.as_ref()?.get(name)?.as_str()?;
         (!text.is_empty()).then(|| text.to_owned())
+    };
+    let exit = match status {
+        // The question makes sense, its answer only takes too much.
+        422 if field("code").as_deref() == Some("over_budget") => ExitStatus::Failed,
+        400 | 404 | 405 | 422 => ExitStatus::Usage,
+        401 | 403 => ExitStatus::Permission,
+        _ => ExitStatus::Failed,
     };
     let message = field("message").unwrap_or_else(|| format!("status {status}"));
     let hint = field("hint")
         .map(|hint| format!("; {hint}"))
         .unwrap_or_default();
     CliError::new(exit, format!("server {base} refused: {message}{hint}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_takes_too_much_is_no_usage_error() {
+        let status = |code: &str| {
+            let body = format!(r#"{{"code": "{code}", "message": "no"}}"#);
+            refusal("http://server", 422, body.as_bytes()).status
+        };
+        assert_eq!(status("over_budget"), ExitStatus::Failed);
+        assert_eq!(status("not_a_profile"), ExitStatus::Usage);
+    }
 }

@@ -49,22 +49,45 @@ pub(crate) async fn erase(
     });
     // A type that nothing has is no reason to erase all types.
     let erased = if wanted_type.is_some() && profile_type.is_none() {
-        Erased::default()
+        let nothing = Erased::default();
+        app.tenants.count_erased(tenant, &nothing);
+        nothing
     } else {
         let erasure = Erasure {
             selector,
             profile_type,
             range,
         };
-        let erased = app.store.erase(tenant, erasure).await;
-        erased.map_err(|error| store_error(&error))?
+        erase_to_the_end(&app, tenant, erasure).await?
     };
-    app.tenants.count_erased(tenant, &erased);
     add_counts(&mut answer, &erased);
     if erased.profiles == 0 {
         answer["hint"] = json!(hint(&answer));
     }
     Ok(Reply::json("erased", answer))
+}
+
+/// Erases and counts in a task of its own: a handler ends where it waits when its client goes away,
+/// and half of an erasure has still to be counted and to leave the log.
+async fn erase_to_the_end(
+    app: &SharedApp,
+    tenant: &'static str,
+    erasure: Erasure,
+) -> Result<Erased, ApiError> {
+    let app = SharedApp::clone(app);
+    let task = tokio::spawn(async move {
+        let erased = app.store.erase(tenant, erasure).await;
+        let erased = erased.map_err(|error| store_error(&error))?;
+        app.tenants.count_erased(tenant, &erased);
+        Ok(erased)
+    });
+    match task.await {
+        Ok(erased) => erased,
+        Err(error) => {
+            tracing::error!("an erasure failed because of a bug: {error}");
+            Err(ApiError::internal("this request hit a bug in the server"))
+        }
+    }
 }
 
 /// Refuses a selector that every profile fits: one without matchers, and one whose matchers all take
@@ -168,4 +191,41 @@ fn store_error(error: &StoreError) -> ApiError {
         ),
     };
     ApiError::new(status, "not_erased", error.to_string()).hint(hint)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use axum::http::Uri;
+    use candela_query::Engine;
+    use candela_store::Store;
+    use candela_store::StoreOptions;
+    use futures::FutureExt;
+
+    use super::*;
+    use crate::app::App;
+    use crate::options::ServerOptions;
+    use crate::tenants::tenants_json;
+
+    #[tokio::test]
+    async fn a_client_that_goes_away_does_not_end_it() {
+        let data_dir = tempfile::tempdir().expect("a temporary directory");
+        let store = Store::open(StoreOptions::new(data_dir.path())).expect("a new store opens");
+        let options = ServerOptions::new("127.0.0.1:0".parse().expect("an address"));
+        let app = App::new(&options, store.clone(), Engine::new(store));
+        let uri = Uri::from_static("/?query=%7Bservice_name%3D%22a%22%7D");
+        let request = erase(State(SharedApp::clone(&app)), Parameters::of(&uri));
+        let answer = request.now_or_never();
+        assert!(answer.is_none(), "it waits, and then its client is gone");
+        let counted = async {
+            let requests =
+                || tenants_json(&app.tenants, &[])[DEFAULT_TENANT]["erased"]["requests"].clone();
+            while requests() != 1 {
+                tokio::task::yield_now().await;
+            }
+        };
+        let counted = tokio::time::timeout(Duration::from_secs(60), counted).await;
+        counted.expect("it is counted all the same");
+    }
 }

@@ -79,12 +79,13 @@ impl Shape {
         max_nodes: usize,
     ) -> Result<Reply, ApiError> {
         let tree = answer.value.pruned(max_nodes);
-        match self {
-            Self::Columns => Ok(columns(query, answer, &tree)),
-            Self::Json => Ok(nested(query, answer, &tree)),
-            Self::Folded => folded(&tree),
-            Self::Svg => svg(query, answer, &tree),
-        }
+        let reply = match self {
+            Self::Columns => columns(query, answer, &tree),
+            Self::Json => nested(query, answer, &tree),
+            Self::Folded => folded(&tree)?,
+            Self::Svg => svg(query, answer, &tree)?,
+        };
+        Ok(reply.partial(answer.partial.as_deref()))
     }
 }
 
@@ -122,8 +123,14 @@ fn folded(tree: &FlameTree) -> Result<Reply, ApiError> {
 }
 
 fn svg(query: &Query, answer: &Answer<FlameTree>, tree: &FlameTree) -> Result<Reply, ApiError> {
+    // A picture is kept and sent around without its headers.
+    let part = if answer.partial.is_some() {
+        "only a part, blocks are left out: "
+    } else {
+        ""
+    };
     let options = SvgOptions {
-        title: format!("{} {}", query.profile_type, query.selector),
+        title: format!("{part}{} {}", query.profile_type, query.selector),
         ..SvgOptions::default()
     };
     // Without a type there is nothing to draw, and so no unit to name.

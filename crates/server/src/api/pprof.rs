@@ -23,6 +23,7 @@ pub(crate) async fn pprof(asked: Asked) -> Result<Reply, ApiError> {
             if answer.value.series.is_empty() {
                 answer.value.series.push(empty_series(query, &answer));
             }
+            let partial = answer.partial.clone();
             let options = PprofOptions {
                 compress: true,
                 comments: answer.hint.into_iter().chain(answer.partial).collect(),
@@ -33,10 +34,9 @@ pub(crate) async fn pprof(asked: Asked) -> Result<Reply, ApiError> {
                 tracing::error!("a pprof answer could not be written: {error}");
                 ApiError::internal(error.to_string())
             })?;
-            Ok(
-                Reply::new("application/vnd.google.protobuf+gzip", bytes)
-                    .file_name("candela.pb.gz"),
-            )
+            Ok(Reply::new("application/vnd.google.protobuf+gzip", bytes)
+                .file_name("candela.pb.gz")
+                .partial(partial.as_deref()))
         })
         .await
 }

@@ -109,11 +109,12 @@ fn form_of(parameters: &Parameters, headers: &HeaderMap) -> Result<Form, ApiErro
 }
 
 fn reply(answer: &SqlAnswer, form: Form) -> Result<Reply, SqlError> {
-    Ok(match form {
+    let reply = match form {
         Form::Json => Reply::new(JSON, answer.to_json()?),
         Form::Csv => Reply::new(CSV, answer.to_csv()?),
         Form::Arrow => Reply::new(ARROW, answer.to_arrow_stream()?),
-    })
+    };
+    Ok(reply.partial(answer.partial_reason()))
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "made for map_err")]

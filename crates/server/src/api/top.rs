@@ -46,7 +46,7 @@ pub(crate) async fn top(asked: Asked) -> Result<Reply, ApiError> {
             value["truncated"] = json!({"shown": rows.len(), "total": count});
             let functions = rows.iter().map(|row| function(tree, row));
             value["functions"] = functions.collect::<Vec<Value>>().into();
-            Ok(Reply::json("top", value))
+            Ok(Reply::json("top", value).partial(answer.partial.as_deref()))
         })
         .await
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
+use std::sync::atomic::AtomicU8;
 use std::sync::atomic::Ordering;
 
 use hashbrown::HashMap;
@@ -42,12 +43,16 @@ pub struct Block {
     version: String,
     storage: Arc<dyn BlockStorage>,
     cache: Arc<TableCache>,
-    /// Whether every byte of the samples was compared with the checksum.
-    is_verified: AtomicBool,
+    /// The tables of which every byte was compared with the checksum.
+    verified: VerifiedTables,
     is_removed: AtomicBool,
     superseded: OnceLock<Superseded>,
     removed: Arc<RemovedBlocks>,
 }
+
+/// One bit for each table.
+#[derive(Debug, Default)]
+struct VerifiedTables(AtomicU8);
 
 /// What there is to do when the last query that reads an earlier revision is done.
 #[derive(Debug)]
@@ -74,6 +79,20 @@ struct Removed {
     waiting_files: Vec<String>,
 }
 
+impl VerifiedTables {
+    fn has(&self, table: Table) -> bool {
+        self.0.load(Ordering::Acquire) & Self::bit(table) != 0
+    }
+
+    fn add(&self, table: Table) {
+        self.0.fetch_or(Self::bit(table), Ordering::AcqRel);
+    }
+
+    fn bit(table: Table) -> u8 {
+        1 << table as u8
+    }
+}
+
 impl Block {
     pub(crate) fn new(
         meta: BlockMeta,
@@ -90,7 +109,7 @@ impl Block {
             version,
             storage,
             cache,
-            is_verified: AtomicBool::new(false),
+            verified: VerifiedTables::default(),
             is_removed: AtomicBool::new(false),
             superseded: OnceLock::new(),
             removed,
@@ -265,17 +284,22 @@ impl Block {
             if listed.get(&file.path) == Some(&file.bytes) {
                 continue;
             }
-            let found = self.storage.size(&file.path);
-            let bytes = found.map_err(|fault| self.error(fault.at(&file.path)))?;
-            if bytes != file.bytes {
-                let reason = format!(
-                    "{} has {bytes} bytes, was written with {}",
-                    file.path, file.bytes
-                );
-                return Err(self.error(reason.into()));
-            }
+            self.check_size(file)?;
         }
         Ok(())
+    }
+
+    fn check_size(&self, file: &FileMeta) -> Result<(), BlockError> {
+        let found = self.storage.size(&file.path);
+        let bytes = found.map_err(|fault| self.error(fault.at(&file.path)))?;
+        if bytes == file.bytes {
+            return Ok(());
+        }
+        let reason = format!(
+            "{} has {bytes} bytes, was written with {}",
+            file.path, file.bytes
+        );
+        Err(self.error(reason.into()))
     }
 
     /// Whether all files are as they were written and can be decoded.
@@ -284,6 +308,28 @@ impl Block {
         self.profiles()?;
         self.stacks()?;
         self.samples()?;
+        Ok(())
+    }
+
+    /// For those who read a file themselves: whether it is as it was written. It is read through
+    /// the first time. In a bucket, which compares what it keeps and sends, it has to be there in
+    /// its size.
+    ///
+    /// # Errors
+    /// When the file is missing or damaged.
+    pub fn verify_file(&self, table: Table) -> Result<(), BlockError> {
+        if self.verified.has(table) {
+            return Ok(());
+        }
+        let meta = self.file(table)?;
+        let fault = |fault: ReadFault| self.error(fault.at(&meta.path));
+        if self.storage.is_remote() {
+            // Nothing is remembered: what reads pieces of it still has to compare them.
+            return self.check_size(meta);
+        }
+        let file = self.storage.open(meta).map_err(fault)?;
+        super::samples::verify(&mut file.reader(), meta).map_err(|fault| self.error(fault))?;
+        self.verified.add(table);
         Ok(())
     }
 
@@ -313,9 +359,9 @@ impl Block {
         if let Some(CachedTable::Footer(footer)) = self.cached(Table::Samples) {
             return Ok(SamplesFile::new(file, footer));
         }
-        let is_verified = self.is_verified.load(Ordering::Acquire);
+        let is_verified = self.verified.has(Table::Samples);
         let opened = SamplesFile::read_footer(file, meta, is_verified).map_err(fault)?;
-        self.is_verified.store(true, Ordering::Release);
+        self.verified.add(Table::Samples);
         let footer = CachedTable::Footer(Arc::clone(opened.metadata()));
         self.keep(Table::Samples, footer);
         Ok(opened)
