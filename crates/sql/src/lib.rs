@@ -28,6 +28,7 @@
 
 mod answer;
 mod content;
+mod counted;
 mod engine;
 mod error;
 mod functions;
@@ -42,7 +43,7 @@ mod session;
 mod statement;
 mod table;
 mod threads;
-mod yielding;
+mod wrapping;
 
 pub use crate::answer::SqlAnswer;
 pub use crate::engine::SqlEngine;

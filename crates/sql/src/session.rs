@@ -24,7 +24,7 @@ use crate::functions::with_functions;
 use crate::options::SqlOptions;
 use crate::registry::BlocksOnly;
 use crate::table::BlockTable;
-use crate::yielding::Yielding;
+use crate::wrapping::Wrapping;
 
 /// The catalog and the schema that the tables are in; they show in messages.
 const CATALOG: &str = "candela";
@@ -52,7 +52,7 @@ pub(crate) fn session(content: &Arc<Content>, options: &SqlOptions) -> Result<Se
     let builder = SessionStateBuilder::new()
         .with_config(config)
         .with_runtime_env(runtime)
-        .with_physical_optimizer_rule(Arc::new(Yielding));
+        .with_physical_optimizer_rule(Arc::new(Wrapping));
     let context = SessionContext::new_with_state(with_functions(builder, &pool).build());
     context.register_catalog(CATALOG, catalog(content)?);
     Ok(context)

@@ -1,4 +1,4 @@
-//! Queries give way, so that they can be stopped.
+//! Operators that would compute without end or collect without bound are wrapped in such as do not.
 
 use std::sync::Arc;
 
@@ -10,21 +10,36 @@ use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::coop::CooperativeExec;
 
+use crate::counted::CountedExec;
+
 /// Operators that make many rows of few. DataFusion lets only what reads give way, and a join of
 /// small tables with each other computes for minutes between two reads.
 const MULTIPLYING: [&str; 2] = ["Join", "Unnest"];
 
-/// The last rule: it lets such operators give way every few batches.
-#[derive(Debug)]
-pub(crate) struct Yielding;
+/// Operators that keep the rows of their input and do not ask the budget for them.
+const COLLECTING: &str = "WindowAggExec";
 
-impl PhysicalOptimizerRule for Yielding {
+/// The last rule: the first kind gives way every few batches, so that it can be stopped, and what
+/// the second kind collects is counted.
+#[derive(Debug)]
+pub(crate) struct Wrapping;
+
+impl PhysicalOptimizerRule for Wrapping {
     fn optimize(
         &self,
         plan: Arc<dyn ExecutionPlan>,
         _: &ConfigOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let wrapped = plan.transform_up(|node| {
+            if node.name().contains(COLLECTING) {
+                let inputs = node.children().into_iter();
+                let counted = inputs.map(|input| {
+                    let input = Arc::clone(input);
+                    Arc::new(CountedExec::new(input, node.name())) as Arc<dyn ExecutionPlan>
+                });
+                let counted = counted.collect();
+                return Ok(Transformed::yes(node.with_new_children(counted)?));
+            }
             let multiplies = MULTIPLYING.iter().any(|part| node.name().contains(part));
             if !multiplies {
                 return Ok(Transformed::no(node));
@@ -36,7 +51,7 @@ impl PhysicalOptimizerRule for Yielding {
     }
 
     fn name(&self) -> &str {
-        "yielding"
+        "wrapping"
     }
 
     fn schema_check(&self) -> bool {
