@@ -9,6 +9,7 @@ use datafusion::common::tree_node::TreeNode;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::coop::CooperativeExec;
+use datafusion::physical_plan::execution_plan::replace_children_if_necessary;
 
 use crate::counted::CountedExec;
 
@@ -38,7 +39,8 @@ impl PhysicalOptimizerRule for Wrapping {
                     Arc::new(CountedExec::new(input, node.name())) as Arc<dyn ExecutionPlan>
                 });
                 let counted = counted.collect();
-                return Ok(Transformed::yes(node.with_new_children(counted)?));
+                let node = replace_children_if_necessary(node, counted)?;
+                return Ok(Transformed::yes(node));
             }
             let multiplies = MULTIPLYING.iter().any(|part| node.name().contains(part));
             if !multiplies {
