@@ -91,6 +91,7 @@ impl SamplesFile {
         let metadata = ParquetMetaDataReader::new()
             .with_offset_index_policy(PageIndexPolicy::Required)
             .parse_and_finish(&file)?;
+        check_pages(&metadata)?;
         Ok(Self::new(file, Arc::new(metadata)))
     }
 
@@ -320,6 +321,35 @@ impl<T: PageValue> ColumnCursor<T> {
         let start = row - self.first_row;
         &self.values[start..start + count]
     }
+}
+
+/// The parquet crate computes with what the offset index says and does not ask whether it can be.
+fn check_pages(metadata: &ParquetMetaData) -> Result<(), ReadFault> {
+    let Some(index) = metadata.offset_index() else {
+        return Ok(());
+    };
+    for (group, columns) in metadata.row_groups().iter().zip(index) {
+        for (column, index) in group.columns().iter().zip(columns) {
+            let first = column.dictionary_page_offset();
+            let start = first.unwrap_or(column.data_page_offset());
+            let end = start.checked_add(column.compressed_size());
+            let mut offset = start;
+            let mut first_row = 0;
+            for page in &index.page_locations {
+                let page_end = page.offset.checked_add(page.compressed_page_size.into());
+                let is_sound = start >= 0
+                    && page.compressed_page_size >= 0
+                    && page.offset >= offset
+                    && page_end.is_some_and(|page_end| Some(page_end) <= end)
+                    && (first_row..=group.num_rows()).contains(&page.first_row_index);
+                if !is_sound {
+                    return Err("the offset index tells of pages that cannot be".into());
+                }
+                (offset, first_row) = (page.offset, page.first_row_index);
+            }
+        }
+    }
+    Ok(())
 }
 
 fn column_positions(columns: SampleColumns) -> Vec<usize> {
