@@ -92,6 +92,13 @@ fn callers_and_callees_of_a_function() {
     assert_eq!(nothing.status.code(), Some(5), "{}", stderr(&nothing));
     let wrong = run(&["query", "callers", "(", &file]);
     assert_eq!(wrong.status.code(), Some(2), "{}", stderr(&wrong));
+    let selector = run(&["query", "top", r#"{service_name="a"}"#]);
+    assert_eq!(selector.status.code(), Some(2), "{}", stderr(&selector));
+    assert!(
+        stderr(&selector).contains("--query"),
+        "{}",
+        stderr(&selector)
+    );
 }
 
 #[test]

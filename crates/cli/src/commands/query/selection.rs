@@ -132,6 +132,11 @@ pub(crate) fn profile(
 /// Reads a profile file of any format.
 fn read_file(global: &GlobalArgs, path: &Path) -> Result<Profile, CliError> {
     let what = path.display().to_string();
+    if what.starts_with('{') && !path.exists() {
+        return Err(CliError::usage(format!(
+            "{what} is no file; a selector is given with --query"
+        )));
+    }
     let file = File::open(path).or_exit(ExitStatus::Failed, &what)?;
     let mut reader = BufReader::with_capacity(1 << 16, file);
     let first_bytes = reader.fill_buf().or_exit(ExitStatus::Failed, &what)?;
