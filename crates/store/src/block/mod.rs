@@ -23,6 +23,7 @@ mod scan_tests;
 mod schema;
 mod service_tree;
 mod stack_rows;
+mod surviving;
 mod tables;
 mod unpack;
 mod unsymbolized;

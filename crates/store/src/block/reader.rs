@@ -24,6 +24,7 @@ use super::samples::SampleChunk;
 use super::samples::SampleColumns;
 use super::samples::SamplesFile;
 use super::schema::Table;
+use super::surviving::surviving;
 use super::tables::LabelTable;
 use super::tables::ProfileTable;
 use super::tables::StackTree;
@@ -160,8 +161,8 @@ impl Block {
         }
         let labels = self.labels()?;
         let content = self.read(Table::Profiles)?;
-        let table = load::profiles(content, &labels, self.meta.rows);
-        let table = Arc::new(table.map_err(|reason| self.error(reason.into()))?);
+        let table = self.decoded(|| load::profiles(content, &labels, self.meta.rows))?;
+        let table = Arc::new(table);
         self.keep(Table::Profiles, CachedTable::Profiles(Arc::clone(&table)));
         Ok(table)
     }
@@ -175,7 +176,7 @@ impl Block {
             return Ok(table);
         }
         let content = self.read(Table::LabelSets)?;
-        let table = load::label_sets(content).map_err(|reason| self.error(reason.into()))?;
+        let table = self.decoded(|| load::label_sets(content))?;
         let table = Arc::new(table);
         self.keep(Table::LabelSets, CachedTable::Labels(Arc::clone(&table)));
         Ok(table)
@@ -191,8 +192,8 @@ impl Block {
         }
         let location_count = self.locations()?.len();
         let content = self.read(Table::StackNodes)?;
-        let table = load::stack_nodes(content, location_count);
-        let table = Arc::new(table.map_err(|reason| self.error(reason.into()))?);
+        let table = self.decoded(|| load::stack_nodes(content, location_count))?;
+        let table = Arc::new(table);
         self.keep(Table::StackNodes, CachedTable::Stacks(Arc::clone(&table)));
         Ok(table)
     }
@@ -206,7 +207,7 @@ impl Block {
             return Ok(table);
         }
         let content = self.read(Table::Locations)?;
-        let table = load::locations(content).map_err(|reason| self.error(reason.into()))?;
+        let table = self.decoded(|| load::locations(content))?;
         let table = Arc::new(table);
         self.keep(Table::Locations, CachedTable::Locations(Arc::clone(&table)));
         Ok(table)
@@ -360,7 +361,8 @@ impl Block {
             return Ok(SamplesFile::new(file, footer));
         }
         let is_verified = self.verified.has(Table::Samples);
-        let opened = SamplesFile::read_footer(file, meta, is_verified).map_err(fault)?;
+        let opened = surviving(|| SamplesFile::read_footer(file, meta, is_verified));
+        let opened = opened.map_err(fault)?;
         self.verified.add(Table::Samples);
         let footer = CachedTable::Footer(Arc::clone(opened.metadata()));
         self.keep(Table::Samples, footer);
@@ -388,6 +390,11 @@ impl Block {
         let content = self.storage.read(meta).map_err(fault)?;
         super::samples::verify(&mut &*content, meta).map_err(|fault| self.error(fault))?;
         Ok(content)
+    }
+
+    fn decoded<T>(&self, decode: impl FnOnce() -> Result<T, String>) -> Result<T, BlockError> {
+        let decoded = surviving(|| decode().map_err(ReadFault::from));
+        decoded.map_err(|fault| self.error(fault))
     }
 
     /// Says that the block is not what was written.

@@ -24,6 +24,7 @@ use super::decode::decode_dictionary;
 use super::decode::decode_page;
 use super::manifest::FileMeta;
 use super::schema::Table;
+use super::surviving::surviving;
 use crate::error::BlockErrorKind;
 use crate::error::ReadFault;
 use crate::storage::BlockStorage;
@@ -271,7 +272,11 @@ impl SamplesFile {
         let index = self.metadata.offset_index();
         let locations = index.map(|index| index[group][position].page_locations.clone());
         let rows = usize::try_from(row_group.num_rows()).unwrap_or(0);
-        let pages = SerializedPageReader::new(Arc::clone(&self.file), column, rows, locations)?;
+        let file = Arc::clone(&self.file);
+        let pages = surviving(|| {
+            let pages = SerializedPageReader::new(file, column, rows, locations);
+            pages.map_err(ReadFault::from)
+        })?;
         Ok(ColumnCursor {
             pages,
             dictionary: Vec::new(),
@@ -284,6 +289,13 @@ impl SamplesFile {
 impl<T: PageValue> ColumnCursor<T> {
     /// Decodes the page that has `row`, skipping those before it.
     fn seek(&mut self, row: usize) -> Result<(), ReadFault> {
+        if row < self.first_row + self.values.len() {
+            return Ok(());
+        }
+        surviving(|| self.seek_page(row))
+    }
+
+    fn seek_page(&mut self, row: usize) -> Result<(), ReadFault> {
         while row >= self.first_row + self.values.len() {
             let next = self.pages.peek_next_page()?;
             let Some(next) = next else {
