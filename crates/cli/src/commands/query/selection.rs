@@ -132,7 +132,7 @@ pub(crate) fn profile(
 /// Reads a profile file of any format.
 fn read_file(global: &GlobalArgs, path: &Path) -> Result<Profile, CliError> {
     let what = path.display().to_string();
-    if what.starts_with('{') && !path.exists() {
+    if what.starts_with('{') && !path.try_exists().unwrap_or(true) {
         return Err(CliError::usage(format!(
             "{what} is no file; a selector is given with --query"
         )));
