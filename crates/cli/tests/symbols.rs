@@ -287,13 +287,13 @@ fn uploaded_symbols_name_what_was_stored_before() {
         "{innermost}"
     );
     assert_eq!(innermost["mapping"], "/srv/shop");
-    let status = support::get_json(&candela.url("/api/v1/status"));
-    let symbolization = &status["symbolization"];
+    // The block answers before its pass is counted.
+    let symbolization = support::eventually("the pass is counted", || {
+        let status = support::get_json(&candela.url("/api/v1/status"));
+        let symbolization = status["symbolization"].clone();
+        (symbolization["named_locations"].as_u64()? > 1).then_some(symbolization)
+    });
     assert_eq!(symbolization["last_error"], Value::Null, "{symbolization}");
-    assert!(
-        symbolization["named_locations"].as_u64().unwrap() > 1,
-        "{symbolization}"
-    );
 
     assert_eq!(candela.terminate(), Some(0));
     let candela = start(&data_dir, "");
