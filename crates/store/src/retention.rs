@@ -14,6 +14,7 @@ use crate::block::Block;
 use crate::block::BlockMeta;
 use crate::block::ProfileRow;
 use crate::block::Tier;
+use crate::compact::FirstError;
 use crate::compact::KEPT_LABELS;
 use crate::compact::Throttle;
 use crate::compact::job_of;
@@ -170,20 +171,14 @@ impl Shared {
             blocks.map(Arc::clone).collect()
         };
         // What fails for one block is no reason not to look at the others.
-        let mut first_error = None;
+        let mut first_error = FirstError::default();
         for block in blocks {
-            if let Err(error) = self.expire_in(&block, throttle) {
-                self.note_failed_job(&error);
-                first_error.get_or_insert(error);
-            }
+            first_error.note(self, self.expire_in(&block, throttle));
             if *lock(&self.is_stopping) {
                 break;
             }
         }
-        match first_error {
-            Some(error) => Err(error),
-            None => Ok(()),
-        }
+        first_error.into_result()
     }
 
     fn expire_in(&self, block: &Arc<Block>, throttle: &Throttle<'_>) -> Result<(), StoreError> {

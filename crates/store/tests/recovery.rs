@@ -135,6 +135,38 @@ fn a_merge_does_not_move_the_checkpoint_past_what_its_flush_wrote_for_another_da
 }
 
 #[test]
+fn blocks_of_two_logs_are_not_merged() {
+    let earlier = tempfile::tempdir().expect("a temporary directory");
+    let store = Store::open(options(earlier.path())).expect("opens");
+    block_on(async {
+        for value in [1, 2, 3] {
+            store.append("t", profile(value)).await.expect("appends");
+        }
+        store.flush().await.expect("flushes");
+    });
+    drop(store);
+    // A new data directory with the blocks of another one has a log of its own.
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    fs::rename(
+        earlier.path().join("blocks"),
+        directory.path().join("blocks"),
+    )
+    .expect("moves");
+    let store = Store::open(options(directory.path())).expect("opens");
+    block_on(async {
+        store.append("t", profile(4)).await.expect("appends");
+        store.flush().await.expect("flushes");
+    });
+    store.compact().expect("merges");
+    block_on(store.append("t", profile(5))).expect("appends");
+    drop(store);
+    lose_catalog(directory.path());
+    for _ in 0..2 {
+        assert_eq!(reopened_totals(directory.path()), [1, 2, 3, 4, 5]);
+    }
+}
+
+#[test]
 fn the_tables_of_an_unreadable_manifest_stay() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     fill(directory.path());

@@ -217,8 +217,12 @@ impl<'a> Writing<'a> {
     fn identity(&self, level: Level, part: usize, start_ns: i64) -> BlockIdentity {
         let job = self.job;
         let first = job.inputs[0].meta();
-        let sequences = job.inputs.iter().map(|block| block.meta().first_sequence);
-        let last_sequences = job.inputs.iter().map(|block| block.meta().last_sequence);
+        // What another log wrote has sequences of its own: as those of this one they would say that
+        // records are in blocks which nobody has written yet.
+        let metas = job.inputs.iter().map(|block| block.meta());
+        let of_writer = metas.filter(|meta| meta.writer_id == first.writer_id);
+        let sequences = of_writer.clone().map(|meta| meta.first_sequence);
+        let last_sequences = of_writer.map(|meta| meta.last_sequence);
         let milliseconds = u64::try_from(start_ns / 1_000_000).unwrap_or(0);
         let origin = format!(
             "{}/{}/{}/{part}",

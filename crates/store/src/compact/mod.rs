@@ -29,6 +29,7 @@ pub(crate) use erase::job_of;
 pub(crate) use plan::Due;
 pub use rollup::KEPT_LABELS;
 pub(crate) use run::CompactionCounters;
+pub(crate) use run::FirstError;
 pub use tail::CUT_FRAME;
 pub(crate) use throttle::Throttle;
 pub(crate) use undo::BegunBlock;

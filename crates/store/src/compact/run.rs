@@ -54,6 +54,10 @@ pub(crate) struct CompactionCounters {
     pub(crate) last_error: Mutex<Option<String>>,
 }
 
+/// The first failure of several jobs, each of which is done whatever became of the others.
+#[derive(Debug, Default)]
+pub(crate) struct FirstError(Option<StoreError>);
+
 impl CompactionCounters {
     pub(crate) fn status(&self) -> CompactionStatus {
         let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
@@ -68,33 +72,48 @@ impl CompactionCounters {
     }
 }
 
+impl FirstError {
+    /// Counts a failure, and goes on.
+    pub(crate) fn note(&mut self, shared: &Shared, result: Result<(), StoreError>) {
+        if let Err(error) = result {
+            shared.note_failed_job(&error);
+            self.0.get_or_insert(error);
+        }
+    }
+
+    pub(crate) fn into_result(self) -> Result<(), StoreError> {
+        match self.0 {
+            Some(error) => Err(error),
+            None => Ok(()),
+        }
+    }
+}
+
 impl Shared {
     /// Does all jobs that are due, and those that become due by them.
     pub(crate) fn compact(&self, due: Due, throttle: &Throttle<'_>) -> Result<(), StoreError> {
         let _only_one = lock(&self.maintenance);
         // What a first failed job leaves is no reason not to do the others.
         let mut failed: HashSet<String> = HashSet::new();
-        let mut first_error = None;
+        let mut first_error = FirstError::default();
         loop {
             let jobs = self.jobs(due);
             let is_new = |job: &Job| !failed.contains(&name_of(job));
             let Some(job) = jobs.into_iter().find(is_new) else {
                 break;
             };
-            let result = self.merge(&job, throttle);
-            if let Err(error) = result {
-                self.note_failed_job(&error);
+            let merged = self
+                .check_room(&job)
+                .and_then(|()| self.run_job(&job, &|_, _, _| true, &|_| Ok(Vec::new()), throttle));
+            if merged.is_err() {
                 failed.insert(name_of(&job));
-                first_error.get_or_insert(error);
             }
+            first_error.note(self, merged.map(drop));
             if *lock(&self.is_stopping) {
                 break;
             }
         }
-        match first_error {
-            Some(error) => Err(error),
-            None => Ok(()),
-        }
+        first_error.into_result()
     }
 
     /// The same, and then what retention rules ask for, whatever became of the jobs: one that fails
@@ -107,21 +126,6 @@ impl Shared {
         let compacted = self.compact(due, throttle);
         let expired = self.apply_retention_rules(throttle);
         compacted.and(expired)
-    }
-
-    /// One job of its own, so that a panic is no reason not to do the others.
-    fn merge(&self, job: &Job, throttle: &Throttle<'_>) -> Result<(), StoreError> {
-        self.check_room(job)?;
-        let merged = self.survive("compaction", || {
-            self.run_job(job, &|_, _, _| true, &|_| Ok(Vec::new()), throttle)
-        });
-        match merged {
-            Some(merged) => merged.map(drop),
-            None => Err(StoreError::BlockWrite {
-                block_id: format!("merged from {}", name_of(job)),
-                reason: "the merge panicked".to_owned(),
-            }),
-        }
     }
 
     /// The old blocks go only when the new ones are there, and what the log needs stays free.
@@ -172,7 +176,16 @@ impl Shared {
             begun: &begun,
         };
         failpoint!("compact.before");
-        let done = self.write_and_swap(job, keep, more, &settings);
+        // A panic is no reason to leave anything, or not to do the jobs behind this one.
+        let done = self.survive("a merge of blocks", || {
+            self.write_and_swap(job, keep, more, &settings)
+        });
+        let done = done.unwrap_or_else(|| {
+            Err(StoreError::BlockWrite {
+                block_id: format!("merged from {}", name_of(job)),
+                reason: "the merge panicked".to_owned(),
+            })
+        });
         let Ok(Some(written)) = done else {
             self.take_back(begun);
             return done;
