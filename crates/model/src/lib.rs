@@ -32,6 +32,7 @@
 mod filter;
 mod flame_builder;
 mod flame_diff;
+mod flame_profile;
 mod flame_sides;
 mod flame_tree;
 mod frame_kind;

@@ -58,6 +58,18 @@ impl Parameters {
         })?;
         Ok(Some(number))
     }
+
+    /// Whether a switch is on; it is off when it is not given.
+    pub(crate) fn is_on(&self, name: &str) -> Result<bool, ApiError> {
+        match self.one(name) {
+            None | Some("false") => Ok(false),
+            Some("true") => Ok(true),
+            Some(other) => {
+                let message = format!("{name}: {other:?} is neither true nor false");
+                Err(ApiError::bad_request("bad_switch", message))
+            }
+        }
+    }
 }
 
 impl<S: Sync> FromRequestParts<S> for Parameters {

@@ -119,16 +119,21 @@ pub(crate) const ROUTES: &[Route] = &[
             TAGIGNORE,
             PATH,
             AGGREGATION,
-            optional("format", "columns (default), json, folded or svg"),
+            optional("format", "columns (default), json, folded, pprof or svg"),
             optional(
                 "max_nodes",
-                "the heaviest nodes kept, the rest becomes `other`; default 50000, 0 is all; folded always has all",
+                "the heaviest nodes kept, the rest becomes `other`; default 50000, 0 is all; folded and pprof have all",
+            ),
+            optional(
+                "rare_stacks",
+                "true reads no sums over an hour, of which the stacks of little value are cut; default false",
             ),
         ],
         content_types: &[
             "application/vnd.candela.columns",
             "application/json",
             "text/plain",
+            "application/vnd.google.protobuf",
             "image/svg+xml",
         ],
         handler: || get(api::flamegraph::flamegraph),

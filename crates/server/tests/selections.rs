@@ -11,6 +11,8 @@ use std::sync::Mutex;
 use std::time::Duration;
 use std::time::Instant;
 
+use candela_formats::ReadOptions;
+use candela_model::FlameTreeBuilder;
 use candela_model::Labels;
 use candela_model::Profile;
 use candela_model::SampleLabel;
@@ -19,6 +21,7 @@ use candela_server::Server;
 use candela_store::Clock;
 use candela_store::Store;
 use candela_store::StoreOptions;
+use serde_json::Value;
 use serde_json::json;
 use support::NOW_NS;
 use support::TestServer;
@@ -72,6 +75,42 @@ fn tag_filters_choose_samples_in_every_answer() {
     let nothing = server.json("/api/v1/top?focus=nobody");
     let hint = nothing["hint"].as_str().expect("a hint");
     assert!(hint.contains("none passes the filters"), "{hint}");
+}
+
+#[test]
+fn the_merged_stacks_as_pprof_are_the_tree() {
+    let server = TestServer::with_demo_profile();
+    for switch in ["", "&rare_stacks=true"] {
+        let answer = server.get(&format!("/api/v1/flamegraph?format=pprof{switch}"));
+        let (profile, _) = candela_formats::read_pprof(&answer.body[..], &ReadOptions::default())
+            .expect("a pprof");
+        let mut tree = FlameTreeBuilder::new();
+        tree.add_series(&profile, 0);
+        let nested = server.json("/api/v1/flamegraph?format=json");
+        let ours: Value =
+            serde_json::from_str(&candela_formats::tree_json(&tree.finish())).expect("JSON");
+        assert_eq!(without_kinds(&ours), without_kinds(&nested["tree"]));
+        assert_eq!(profile.series[0].profile_type.to_string(), nested["type"]);
+    }
+    let nothing = server.get("/api/v1/flamegraph?format=pprof&focus=nobody");
+    let (profile, report) =
+        candela_formats::read_pprof(&nothing.body[..], &ReadOptions::default()).expect("a pprof");
+    assert_eq!(profile.sample_count(), 0);
+    assert!(report.comments[0].contains("passes"), "{report:?}");
+}
+
+/// A tree in JSON as names and values; kinds of code are not in pprof.
+fn without_kinds(tree: &Value) -> Value {
+    let children = tree["children"].as_array().into_iter().flatten();
+    json!([
+        tree["name"],
+        tree["file"],
+        tree["mapping"],
+        tree["line"],
+        tree["total"],
+        tree["self"],
+        children.map(without_kinds).collect::<Vec<_>>()
+    ])
 }
 
 #[test]

@@ -1,9 +1,11 @@
 //! `GET /api/v1/flamegraph`.
 
 use candela_formats::FoldedOptions;
+use candela_formats::PprofOptions;
 use candela_formats::SvgOptions;
 use candela_formats::tree_json;
 use candela_formats::write_folded;
+use candela_formats::write_pprof;
 use candela_formats::write_svg;
 use candela_model::FlameTree;
 use candela_query::Answer;
@@ -14,6 +16,7 @@ use crate::api::asked::Asked;
 use crate::api::columns::encode_columns;
 use crate::api::errors::query_error;
 use crate::api::head::answer_head;
+use crate::api::pprof::type_of_empty;
 use crate::api_error::ApiError;
 use crate::parameters::Parameters;
 use crate::reply::Reply;
@@ -34,6 +37,7 @@ enum Shape {
     Columns,
     Json,
     Folded,
+    Pprof,
     Svg,
 }
 
@@ -41,9 +45,15 @@ pub(crate) async fn flamegraph(asked: Asked) -> Result<Reply, ApiError> {
     let shape = Shape::of(&asked.parameters)?;
     let max_nodes = asked.parameters.number::<usize>("max_nodes")?;
     let max_nodes = max_nodes.unwrap_or(shape.default_max_nodes());
+    let with_rare_stacks = asked.parameters.is_on("rare_stacks")?;
     asked
         .answer(move |app, query| {
-            let answer = app.engine.flame_tree(query).map_err(query_error)?;
+            let answer = if with_rare_stacks {
+                app.engine.flame_tree_with_rare_stacks(query)
+            } else {
+                app.engine.flame_tree(query)
+            };
+            let answer = answer.map_err(query_error)?;
             shape.reply(query, &answer, max_nodes)
         })
         .await
@@ -55,11 +65,12 @@ impl Shape {
             "columns" => Ok(Self::Columns),
             "json" => Ok(Self::Json),
             "folded" => Ok(Self::Folded),
+            "pprof" => Ok(Self::Pprof),
             "svg" => Ok(Self::Svg),
             other => {
                 let message = format!("format {other:?} is not known here");
                 Err(ApiError::bad_request("unknown_format", message)
-                    .hint("known: columns, json, folded, svg; pprof is at /api/v1/pprof"))
+                    .hint("known: columns, json, folded, pprof, svg"))
             }
         }
     }
@@ -68,7 +79,7 @@ impl Shape {
         match self {
             Self::Columns | Self::Json => DEFAULT_MAX_NODES,
             Self::Svg => DEFAULT_MAX_NODES_SVG,
-            Self::Folded => 0,
+            Self::Folded | Self::Pprof => 0,
         }
     }
 
@@ -83,6 +94,7 @@ impl Shape {
             Self::Columns => columns(query, answer, &tree),
             Self::Json => nested(query, answer, &tree),
             Self::Folded => folded(&tree)?,
+            Self::Pprof => pprof(query, answer, &tree)?,
             Self::Svg => svg(query, answer, &tree)?,
         };
         Ok(reply.partial(answer.partial.as_deref()))
@@ -120,6 +132,20 @@ fn folded(tree: &FlameTree) -> Result<Reply, ApiError> {
     let mut bytes = Vec::new();
     write_folded(tree, &mut bytes, &FoldedOptions::default()).map_err(write_error)?;
     Ok(Reply::new("text/plain; charset=utf-8", bytes))
+}
+
+/// The merged stacks for what reads pprof. Sums answer it as they answer a picture, which they do not
+/// at `/api/v1/pprof`: there are addresses, lines and labels, which only raw profiles have.
+fn pprof(query: &Query, answer: &Answer<FlameTree>, tree: &FlameTree) -> Result<Reply, ApiError> {
+    let profile_type = type_of_empty(query, answer.profile_type.as_ref());
+    let comments = answer.hint.iter().chain(&answer.partial).cloned().collect();
+    let options = PprofOptions {
+        comments,
+        ..PprofOptions::default()
+    };
+    let mut bytes = Vec::new();
+    write_pprof(&tree.to_profile(profile_type), &mut bytes, &options).map_err(write_error)?;
+    Ok(Reply::new("application/vnd.google.protobuf", bytes).file_name("candela.pb"))
 }
 
 fn svg(query: &Query, answer: &Answer<FlameTree>, tree: &FlameTree) -> Result<Reply, ApiError> {

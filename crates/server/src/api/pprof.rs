@@ -43,11 +43,16 @@ pub(crate) async fn pprof(asked: Asked) -> Result<Reply, ApiError> {
 
 /// Nothing matches, which is an answer; but a pprof without any sample type is no pprof.
 fn empty_series(query: &Query, answer: &Answer<Profile>) -> ProfileSeries {
-    let profile_type = answer.profile_type.clone();
-    let profile_type = profile_type
+    let profile_type = type_of_empty(query, answer.profile_type.as_ref());
+    ProfileSeries::new(Labels::default(), profile_type)
+}
+
+/// The type that was found, or else one that the answer can bear.
+pub(crate) fn type_of_empty(query: &Query, found: Option<&ProfileType>) -> ProfileType {
+    found
+        .cloned()
         .or_else(|| query.profile_type.parse().ok())
         .unwrap_or_else(|| {
             ProfileType::new("process_cpu", "cpu", "nanoseconds", "cpu", "nanoseconds")
-        });
-    ProfileSeries::new(Labels::default(), profile_type)
+        })
 }

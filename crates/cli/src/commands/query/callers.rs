@@ -11,11 +11,10 @@ use candela_model::ProfileType;
 use serde_json::json;
 
 use super::selection::emit;
-use super::selection::load;
+use super::selection::load_tree_with_rare_stacks;
 use crate::args::GlobalArgs;
 use crate::args::query::CallersArgs;
 use crate::args::query::OutputFormat;
-use crate::commands::profiles::tree_of;
 use crate::errors::CliError;
 use crate::errors::Context;
 use crate::errors::ExitStatus;
@@ -29,8 +28,7 @@ pub(crate) fn callers(global: &GlobalArgs, arguments: &CallersArgs) -> Result<Ex
     };
     let function = Filter::new(FilterKind::Focus, &arguments.function)
         .map_err(|error| CliError::usage(format!("FUNCTION: {error}")))?;
-    let profile = load(global, selection)?;
-    let (profile_type, tree) = tree_of(&profile, &selection.profile_type)?;
+    let (profile_type, tree) = load_tree_with_rare_stacks(global, selection)?;
     let is_wanted = Filters::matching_frames(&function, &tree.frames);
     let callers = tree.callers(|frame| is_wanted[frame.index()]);
     let callees = tree.callees(|frame| is_wanted[frame.index()]);

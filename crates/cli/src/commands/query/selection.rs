@@ -40,8 +40,7 @@ pub(crate) fn top(global: &GlobalArgs, selection: &SelectionArgs) -> Result<Exit
         OutputFormat::Markdown => TableFormat::Markdown,
         _ => return profile(global, selection),
     };
-    let profile = load(global, selection)?;
-    let (profile_type, tree) = tree_of(&profile, &selection.profile_type)?;
+    let (profile_type, tree) = load_tree(global, selection)?;
     let mut text = Vec::new();
     candela_formats::write_top(&tree, &profile_type, format, global.limit, &mut text)
         .or_exit(ExitStatus::Failed, "table")?;
@@ -58,8 +57,7 @@ pub(crate) fn tree(global: &GlobalArgs, selection: &SelectionArgs) -> Result<Exi
     if selection.range.format != OutputFormat::Text && !is_json {
         return profile(global, selection);
     }
-    let profile = load(global, selection)?;
-    let (profile_type, tree) = tree_of(&profile, &selection.profile_type)?;
+    let (profile_type, tree) = load_tree(global, selection)?;
     if is_json {
         emit(selection, json_of(&profile_type, &tree).as_bytes())?;
         return Ok(ExitCode::SUCCESS);
@@ -165,10 +163,45 @@ pub(super) fn read_files(global: &GlobalArgs, files: &[PathBuf]) -> Result<Profi
     Ok(merged)
 }
 
-pub(super) fn load(global: &GlobalArgs, selection: &SelectionArgs) -> Result<Profile, CliError> {
+/// The profile with all that it has: addresses, lines, labels of samples.
+fn load(global: &GlobalArgs, selection: &SelectionArgs) -> Result<Profile, CliError> {
     if selection.files.is_empty() {
-        return ask_server(global, selection);
+        return ask_server(global, selection, "/api/v1/pprof", &[]);
     }
+    load_files(global, selection)
+}
+
+/// The merged stacks, which a server also has as sums over long times.
+fn load_tree(
+    global: &GlobalArgs,
+    selection: &SelectionArgs,
+) -> Result<(ProfileType, FlameTree), CliError> {
+    load_tree_in_form(global, selection, &[("format", "pprof")])
+}
+
+/// The same with the stacks that sums over an hour do not have.
+pub(super) fn load_tree_with_rare_stacks(
+    global: &GlobalArgs,
+    selection: &SelectionArgs,
+) -> Result<(ProfileType, FlameTree), CliError> {
+    let form = [("format", "pprof"), ("rare_stacks", "true")];
+    load_tree_in_form(global, selection, &form)
+}
+
+fn load_tree_in_form(
+    global: &GlobalArgs,
+    selection: &SelectionArgs,
+    form: &[(&str, &str)],
+) -> Result<(ProfileType, FlameTree), CliError> {
+    let profile = if selection.files.is_empty() {
+        ask_server(global, selection, "/api/v1/flamegraph", form)?
+    } else {
+        load_files(global, selection)?
+    };
+    tree_of(&profile, &selection.profile_type)
+}
+
+fn load_files(global: &GlobalArgs, selection: &SelectionArgs) -> Result<Profile, CliError> {
     let filters = selection.filters.filters()?;
     let mut merged = read_files(global, &selection.files)?;
     filters.apply_to_profile(&mut merged);
@@ -178,7 +211,12 @@ pub(super) fn load(global: &GlobalArgs, selection: &SelectionArgs) -> Result<Pro
     Ok(merged)
 }
 
-fn ask_server(global: &GlobalArgs, selection: &SelectionArgs) -> Result<Profile, CliError> {
+fn ask_server(
+    global: &GlobalArgs,
+    selection: &SelectionArgs,
+    path: &str,
+    form: &[(&str, &str)],
+) -> Result<Profile, CliError> {
     let client = Client::new(global)?;
     let range = &selection.range;
     let mut parameters = vec![
@@ -192,7 +230,8 @@ fn ask_server(global: &GlobalArgs, selection: &SelectionArgs) -> Result<Profile,
     // A wrong pattern is an error of the command line, whoever would find it.
     selection.filters.filters()?;
     parameters.extend(selection.filters.parameters());
-    let bytes = client.get("/api/v1/pprof", &parameters)?;
+    let asked = [parameters.as_slice(), form].concat();
+    let bytes = client.get(path, &asked)?;
     let (profile, report) = candela_formats::read_pprof(bytes.as_slice(), &ReadOptions::default())
         .or_exit(ExitStatus::Failed, "answer of the server")?;
     if profile.sample_count() > 0 {
