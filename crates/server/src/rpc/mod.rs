@@ -1,0 +1,13 @@
+//! Remote procedure calls with one message there and one back, in the dialects that the clients of
+//! Pyroscope speak: Connect with protobuf or JSON, gRPC, and gRPC-Web.
+
+mod answer;
+mod call;
+mod code;
+mod dialect;
+mod frame;
+
+pub(crate) use self::answer::Answer;
+pub(crate) use self::call::Call;
+pub(crate) use self::call::CallMessage;
+pub(crate) use self::call::unimplemented;
