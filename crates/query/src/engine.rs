@@ -1,5 +1,6 @@
 //! The engine: one handle for all questions.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use candela_store::BlockError;
@@ -52,6 +53,13 @@ pub(crate) struct Loaded {
     pub(crate) remarks: Vec<String>,
 }
 
+/// One of a query's tenants, by name and position.
+#[derive(Clone, Copy, Debug)]
+struct Tenant<'a> {
+    name: &'a str,
+    owner: u32,
+}
+
 impl Engine {
     /// An engine over this store that computes everything anew.
     #[must_use]
@@ -98,12 +106,41 @@ impl Engine {
         check_range(query.range)?;
         let meter = Meter::start(query, self.store.clock());
         meter.check_cancelled()?;
-        let snapshot: Snapshot = self.store.snapshot(&query.tenant, range)?;
-        let left_out = snapshot
-            .quarantined
-            .iter()
-            .map(|block| format!("block {}: {}", block.block_id, block.reason))
-            .collect();
+        let mut loaded = Loaded {
+            sources: Vec::new(),
+            meter,
+            left_out: Vec::new(),
+            undecided: Undecided::default(),
+            remarks: Vec::new(),
+        };
+        // A tenant that is named twice is there once.
+        let tenants: BTreeSet<&str> = query.tenants.iter().map(String::as_str).collect();
+        for (owner, tenant) in (0..).zip(tenants) {
+            let tenant = Tenant {
+                name: tenant,
+                owner,
+            };
+            self.load_tenant(&mut loaded, query, tenant, range, coarsest, names)?;
+        }
+        Ok(loaded)
+    }
+
+    /// Adds the sources of one tenant. Which sums answer for it depends on its profiles alone, so
+    /// that it adds to an answer what it would be asked for alone.
+    fn load_tenant(
+        &self,
+        loaded: &mut Loaded,
+        query: &Query,
+        tenant: Tenant<'_>,
+        range: TimeRange,
+        coarsest: Tier,
+        names: &[&str],
+    ) -> Result<(), QueryError> {
+        let snapshot: Snapshot = self.store.snapshot(tenant.name, range)?;
+        let quarantined = snapshot.quarantined.iter();
+        let quarantined =
+            quarantined.map(|block| format!("block {}: {}", block.block_id, block.reason));
+        loaded.left_out.extend(quarantined);
         let kept = KeptLabels::of(&snapshot);
         let coarsest = if kept.have_all(query, names) {
             coarsest
@@ -113,21 +150,24 @@ impl Engine {
         let around = if snapshot.rollups.is_empty() {
             Snapshot::default()
         } else {
-            self.store.snapshot(&query.tenant, whole_days(range))?
+            self.store.snapshot(tenant.name, whole_days(range))?
         };
         let finest = FinestTiers::of(&around);
-        let (mut sources, failed) = sources(snapshot, range, coarsest, &finest, &meter)?;
-        let mut loaded = Loaded {
-            undecided: kept.leave_out_undecided(query, range, &mut sources),
-            sources,
-            meter,
-            left_out,
-            remarks: Vec::new(),
-        };
+        let (mut sources, failed) = sources(
+            snapshot,
+            tenant.owner,
+            range,
+            coarsest,
+            &finest,
+            &loaded.meter,
+        )?;
+        let undecided = kept.leave_out_undecided(query, range, &mut sources);
+        loaded.undecided.add_all(undecided);
+        loaded.sources.append(&mut sources);
         for error in &failed {
             self.leave_out(&mut loaded.left_out, error);
         }
-        Ok(loaded)
+        Ok(())
     }
 
     /// The runs of the type that the query's pattern stands for.

@@ -48,8 +48,8 @@ pub(crate) struct KeptLabels {
 pub(crate) struct Undecided {
     /// The last day of each type.
     last_days: BTreeMap<ProfileType, String>,
-    /// What is asked for and lost.
-    lost: String,
+    /// The labels that are asked for and lost.
+    lost: BTreeSet<String>,
 }
 
 impl KeptLabels {
@@ -142,18 +142,29 @@ impl KeptLabels {
         }
     }
 
-    /// The labels that are asked for and that sums may have lost, as text.
-    fn lost_of(&self, query: &Query) -> String {
+    /// The labels that are asked for and that sums may have lost.
+    fn lost_of(&self, query: &Query) -> BTreeSet<String> {
         let matchers = query.selector.matchers().iter();
         let names = matchers.map(|matcher| matcher.name());
         let keys = query.filters.tag_keys();
         let keys = keys.map(|key| key.unwrap_or("labels of samples"));
-        let lost: BTreeSet<&str> = names.chain(keys).filter(|name| !self.has(name)).collect();
-        lost.into_iter().collect::<Vec<&str>>().join(", ")
+        let lost = names.chain(keys).filter(|name| !self.has(name));
+        lost.map(str::to_owned).collect()
     }
 }
 
 impl Undecided {
+    /// Those of another tenant.
+    pub(crate) fn add_all(&mut self, other: Self) {
+        for (profile_type, day) in &other.last_days {
+            self.add(profile_type, day);
+        }
+        // What a tenant has nothing of is nothing that it lacks.
+        if !other.last_days.is_empty() {
+            self.lost.extend(other.lost);
+        }
+    }
+
     fn add(&mut self, profile_type: &ProfileType, day: &str) {
         let last = self.last_days.entry(profile_type.clone()).or_default();
         if last.as_str() < day {
@@ -165,7 +176,8 @@ impl Undecided {
     fn remark(&self, is_wanted: impl Fn(&ProfileType) -> bool) -> Option<String> {
         let wanted = self.last_days.iter().filter(|(it, _)| is_wanted(it));
         let day = wanted.map(|(_, day)| day).max()?;
-        let lost = &self.lost;
+        let lost: Vec<&str> = self.lost.iter().map(String::as_str).collect();
+        let lost = lost.join(", ");
         Some(format!(
             "up to {day} only sums without {lost} are left: those that this leaves undecided are not in the answer"
         ))

@@ -92,6 +92,9 @@ pub(crate) struct Plan {
     pub(crate) failed: Vec<candela_store::BlockError>,
 }
 
+/// A series: its labels, and of which of the query's tenants it is.
+type Owned = (u32, Arc<Labels>);
+
 /// The cpu time that every source stores, and the count that is derived from it.
 const CPU_TIME: &str = "process_cpu:cpu:nanoseconds:cpu:nanoseconds";
 const CPU_SAMPLES: &str = "process_cpu:samples:count:cpu:nanoseconds";
@@ -172,9 +175,12 @@ pub(crate) fn plan(
         profile_type: Some(profile_type.clone()),
         ..Plan::default()
     };
-    let mut numbers: HashMap<Arc<Labels>, u32> = HashMap::new();
-    let mut empty: Vec<(Arc<Labels>, &ProfileRow)> = Vec::new();
+    let mut numbers: HashMap<Owned, u32> = HashMap::new();
+    let mut empty: Vec<(Owned, &ProfileRow)> = Vec::new();
     let counted = series_with_own_samples(sources, profile_type, range);
+    let is_counted = |source: &Source, labels: &Arc<Labels>| {
+        counted.contains(&(source.owner, Arc::clone(labels)))
+    };
     for (position, source) in sources.iter().enumerate() {
         let matches = series_matches(source, query);
         let sets = match sets_of_matches(source, query, &matches) {
@@ -200,15 +206,16 @@ pub(crate) fn plan(
             let labels = &table.series[series];
             let divisor = match kind {
                 Divisor::One => 1,
-                Divisor::Period if row.period > 0 && !counted.contains(labels) => row.period,
+                Divisor::Period if row.period > 0 && !is_counted(source, labels) => row.period,
                 Divisor::Period => continue,
             };
             if matches[series] == SeriesMatch::NoneHere {
-                empty.push((Arc::clone(labels), row));
+                empty.push(((source.owner, Arc::clone(labels)), row));
                 continue;
             }
             let number = *known[series].get_or_insert_with(|| {
-                *numbers.entry(Arc::clone(labels)).or_insert_with(|| {
+                let owned = (source.owner, Arc::clone(labels));
+                *numbers.entry(owned).or_insert_with(|| {
                     plan.series.push(Arc::clone(labels));
                     plan.series.len() as u32 - 1
                 })
@@ -233,9 +240,9 @@ pub(crate) fn plan(
     }
     plan.empty = empty
         .into_iter()
-        .filter_map(|(labels, row)| {
+        .filter_map(|(owned, row)| {
             Some(EmptyProfile {
-                series: *numbers.get(&labels)?,
+                series: *numbers.get(&owned)?,
                 start_ns: row.start_ns,
                 merged_profiles: row.merged_profiles,
             })
@@ -316,7 +323,7 @@ fn series_with_own_samples(
     sources: &[Source],
     wanted: &ProfileType,
     range: TimeRange,
-) -> HashSet<Arc<Labels>> {
+) -> HashSet<Owned> {
     let mut counted = HashSet::new();
     if *wanted != cpu_samples() {
         return counted;
@@ -325,7 +332,8 @@ fn series_with_own_samples(
         let table = &source.profiles;
         for row in table.rows.iter().filter(|row| range.contains(row.start_ns)) {
             if *table.types[row.profile_type as usize] == *wanted {
-                counted.insert(Arc::clone(&table.series[row.series as usize]));
+                let labels = Arc::clone(&table.series[row.series as usize]);
+                counted.insert((source.owner, labels));
             }
         }
     }

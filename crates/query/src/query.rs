@@ -12,8 +12,10 @@ use crate::cancellation::Cancellation;
 /// Which samples a query is about.
 #[derive(Clone, Debug)]
 pub struct Query {
-    /// Whose profiles.
-    pub tenant: String,
+    /// Whose profiles. Those of several tenants are added up as if each were asked for alone: series
+    /// with the same labels are one line or one value, and yet each a series of its own where means
+    /// or latest profiles are taken.
+    pub tenants: Vec<String>,
     /// Which series and samples. A label of the series wins over a sample's label of that name.
     pub selector: Selector,
     /// An identifier, a short name or a prefix of a profile type.
@@ -82,8 +84,14 @@ impl Query {
     /// All cpu samples of a tenant, under the default limits.
     #[must_use]
     pub fn new(tenant: &str) -> Self {
+        Self::of_tenants([tenant.to_owned()])
+    }
+
+    /// All cpu samples of several tenants, under the default limits.
+    #[must_use]
+    pub fn of_tenants(tenants: impl IntoIterator<Item = String>) -> Self {
         Self {
-            tenant: tenant.to_owned(),
+            tenants: tenants.into_iter().collect(),
             selector: Selector::default(),
             profile_type: "cpu".to_owned(),
             range: TimeRange::ALL,

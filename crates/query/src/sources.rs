@@ -24,6 +24,9 @@ use crate::tiers::FinestTiers;
 /// A block or a head with its profiles.
 #[derive(Debug)]
 pub(crate) struct Source {
+    /// The position of its tenant among those of the query: series of two tenants are two, whatever
+    /// their labels.
+    pub(crate) owner: u32,
     /// For a head, `first_row` is the position of the profile in its list.
     pub(crate) profiles: Arc<ProfileTable>,
     pub(crate) data: SourceData,
@@ -55,10 +58,11 @@ impl Source {
     }
 }
 
-/// The sources of a snapshot, and the blocks that could not be read. No sums coarser than
+/// The sources of a snapshot of one tenant, and the blocks that could not be read. No sums coarser than
 /// `coarsest` answer where something finer can.
 pub(crate) fn sources(
     snapshot: Snapshot,
+    owner: u32,
     range: TimeRange,
     coarsest: Tier,
     finest: &FinestTiers<'_>,
@@ -79,6 +83,7 @@ pub(crate) fn sources(
                 let profiles = division.rows_taken(block.meta(), profiles);
                 meter.allocate(profiles.bytes())?;
                 sources.push(Source {
+                    owner,
                     profiles,
                     sample_labels: block.meta().sample_labels.clone(),
                     data: SourceData::Block(Arc::clone(block)),
@@ -91,6 +96,7 @@ pub(crate) fn sources(
         let profiles = head_table(&view.profiles);
         meter.allocate(profiles.bytes())?;
         sources.push(Source {
+            owner,
             profiles: Arc::new(profiles),
             sample_labels: head_sample_labels(&view),
             data: SourceData::Head(view),

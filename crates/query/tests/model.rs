@@ -29,10 +29,22 @@ use proptest::prelude::*;
 /// Small enough that not everything stays in it.
 const CACHE_BYTES: u64 = 200 << 10;
 
+/// Series of both have the same labels.
+const TENANTS: [&str; 2] = ["tenant", "other"];
+
+/// Whose profiles queries are about, in turn.
+const ASKED: [&[&str]; 4] = [
+    &[TENANTS[0]],
+    &TENANTS,
+    &[TENANTS[1], "nobody"],
+    &[TENANTS[1], TENANTS[0], TENANTS[1]],
+];
+
 /// What a test does to the store.
 #[derive(Clone, Debug)]
 enum Step {
-    Append(Box<naive::Plain>),
+    /// To the tenant of this number.
+    Append(usize, Box<naive::Plain>),
     Flush,
     Compact,
     Reopen,
@@ -40,7 +52,8 @@ enum Step {
 
 fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
-        8 => naive::plain_profile().prop_map(|plain| Step::Append(Box::new(plain))),
+        8 => (0..TENANTS.len(), naive::plain_profile())
+            .prop_map(|(tenant, plain)| Step::Append(tenant, Box::new(plain))),
         1 => Just(Step::Flush),
         1 => Just(Step::Compact),
         1 => Just(Step::Reopen),
@@ -59,12 +72,12 @@ fn options(directory: &std::path::Path) -> StoreOptions {
     }
 }
 
-fn query(selector: &str, profile_type: &str, range: TimeRange) -> Query {
+fn query(tenants: &[&str], selector: &str, profile_type: &str, range: TimeRange) -> Query {
     Query {
         selector: selector.parse().expect("a selector"),
         profile_type: profile_type.to_owned(),
         range,
-        ..Query::new("tenant")
+        ..Query::of_tenants(tenants.iter().map(ToString::to_string))
     }
 }
 
@@ -187,11 +200,13 @@ fn ranges() -> Vec<TimeRange> {
 fn check_all(engine: &Engine, naive: &mut Naive) {
     let mut aggregations = Aggregation::ALL.into_iter().cycle();
     let mut next_aggregation = || aggregations.next().expect("there are some");
+    let mut asked = ASKED.into_iter().cycle();
+    let mut next_asked = || asked.next().expect("there are some");
     naive.filters.clear();
     for selector in SELECTORS {
         for range in ranges() {
             for profile_type in naive::TYPES {
-                let query = query(selector, profile_type, range);
+                let query = query(next_asked(), selector, profile_type, range);
                 check(engine, naive, &query, next_aggregation());
             }
         }
@@ -202,7 +217,7 @@ fn check_all(engine: &Engine, naive: &mut Naive) {
             for range in [TimeRange::ALL, ranges()[1]] {
                 let query = Query {
                     filters: naive::filters::parsed(&chain),
-                    ..query(selector, profile_type, range)
+                    ..query(next_asked(), selector, profile_type, range)
                 };
                 naive.filters.clone_from(&chain);
                 check(engine, naive, &query, next_aggregation());
@@ -215,8 +230,8 @@ fn check(engine: &Engine, naive: &Naive, query: &Query, aggregation: Aggregation
     let context = || {
         let filters: Vec<_> = naive.filters.iter().map(|it| (it.kind, it.text)).collect();
         format!(
-            "{} {} {:?} {filters:?}",
-            query.selector, query.profile_type, query.range
+            "{:?} {} {} {:?} {filters:?}",
+            query.tenants, query.selector, query.profile_type, query.range
         )
     };
     check_stacks(engine, naive, query, &context);
@@ -366,10 +381,10 @@ async fn run(steps: Vec<Step>) {
     let mut naive = Naive::default();
     for step in steps {
         match step {
-            Step::Append(plain) => {
-                let profile = plain.profile();
-                naive.add(&profile);
-                store.append("tenant", profile).await.expect("appends");
+            Step::Append(tenant, plain) => {
+                let (tenant, profile) = (TENANTS[tenant], plain.profile());
+                naive.add(tenant, &profile);
+                store.append(tenant, profile).await.expect("appends");
             }
             Step::Flush => store.flush().await.expect("flushes"),
             Step::Compact => store.compact().expect("merges"),
@@ -381,7 +396,7 @@ async fn run(steps: Vec<Step>) {
         }
         // What is kept of now must be right later.
         for profile_type in naive::TYPES {
-            let query = query(SELECTORS[3], profile_type, TimeRange::ALL);
+            let query = query(&TENANTS, SELECTORS[3], profile_type, TimeRange::ALL);
             check_stacks(&cached, &naive, &query, &|| "on the way".to_owned());
         }
     }

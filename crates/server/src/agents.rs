@@ -31,11 +31,11 @@ pub(crate) struct Agents {
 
 #[derive(Debug, Default)]
 struct State {
-    /// When each sent last, unix nanoseconds.
-    seen: BTreeMap<AgentName, i64>,
+    /// When each sent last, unix nanoseconds, by tenant and name.
+    seen: BTreeMap<(String, AgentName), i64>,
     counters: BTreeMap<Instance, Counters>,
-    /// What was counted by agents that are not kept apart any more.
-    others: BTreeMap<Count, u64>,
+    /// What was counted by agents that are not kept apart any more, by tenant.
+    others: BTreeMap<String, BTreeMap<Count, u64>>,
 }
 
 /// Who sent: the host, and the name and version of the instrumentation scope.
@@ -46,9 +46,10 @@ pub(crate) struct AgentName {
     pub(crate) version: String,
 }
 
-/// One run of an agent: its host and when it started.
+/// One run of an agent: its tenant, its host and when it started.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Instance {
+    tenant: String,
     host: String,
     started_ms: i64,
 }
@@ -72,7 +73,7 @@ struct Counters {
 
 impl Agents {
     /// Remembers that an agent has sent something.
-    pub(crate) fn note(&self, host: &str, name: &str, version: &str, now_ns: i64) {
+    pub(crate) fn note(&self, tenant: &str, host: &str, name: &str, version: &str, now_ns: i64) {
         if [host, name, version]
             .iter()
             .any(|text| text.len() > MAX_NAME_BYTES)
@@ -84,6 +85,7 @@ impl Agents {
             name: name.to_owned(),
             version: version.to_owned(),
         };
+        let agent = (tenant.to_owned(), agent);
         let seen = &mut self.lock().seen;
         if seen.len() >= MAX_AGENTS && !seen.contains_key(&agent) {
             let oldest = seen.iter().min_by_key(|(_, time)| **time);
@@ -94,12 +96,13 @@ impl Agents {
     }
 
     /// Takes the totals that an agent sent with a profile.
-    pub(crate) fn hear(&self, report: AgentReport) {
+    pub(crate) fn hear(&self, tenant: &str, report: AgentReport) {
         let totals = totals_of(&report);
         if totals.is_empty() || report.host.len() > MAX_NAME_BYTES {
             return;
         }
         let instance = Instance {
+            tenant: tenant.to_owned(),
             host: report.host,
             started_ms: report.started_ms,
         };
@@ -108,23 +111,39 @@ impl Agents {
         let State {
             counters, others, ..
         } = &mut *state;
+        let others = others.entry(room_for(others, tenant)).or_default();
         let counters = counters.entry(instance).or_default();
         counters.take(report.start_ns, totals, others);
     }
 
-    /// Everybody, by host, with the time of the last request in unix nanoseconds.
-    pub(crate) fn list(&self) -> Vec<(AgentName, i64)> {
+    /// Everybody of some tenants, by host, with the time of the last request in unix nanoseconds.
+    pub(crate) fn list(&self, is_wanted: impl Fn(&str) -> bool) -> Vec<(AgentName, i64)> {
         let state = self.lock();
-        let seen = state.seen.iter();
-        seen.map(|(agent, time)| (agent.clone(), *time)).collect()
+        let mut latest: BTreeMap<&AgentName, i64> = BTreeMap::new();
+        for ((tenant, agent), time) in &state.seen {
+            if is_wanted(tenant) {
+                let seen_ns = latest.entry(agent).or_insert(*time);
+                *seen_ns = (*seen_ns).max(*time);
+            }
+        }
+        let latest = latest.into_iter();
+        latest.map(|(agent, time)| (agent.clone(), time)).collect()
     }
 
-    /// What all agents have counted together, without those of one host.
-    pub(crate) fn totals(&self, without_host: Option<&str>) -> BTreeMap<Count, u64> {
+    /// What all agents of some tenants have counted together, without those of one host.
+    pub(crate) fn totals(
+        &self,
+        without_host: Option<&str>,
+        is_wanted: impl Fn(&str) -> bool,
+    ) -> BTreeMap<Count, u64> {
         let state = self.lock();
-        let mut sums = state.others.clone();
+        let mut sums = BTreeMap::new();
+        for (_, totals) in state.others.iter().filter(|(tenant, _)| is_wanted(tenant)) {
+            add(&mut sums, totals);
+        }
         for (instance, counters) in &state.counters {
-            if Some(instance.host.as_str()) != without_host {
+            let is_other_host = Some(instance.host.as_str()) != without_host;
+            if is_other_host && is_wanted(&instance.tenant) {
                 add(&mut sums, &counters.totals);
             }
         }
@@ -146,8 +165,10 @@ impl State {
             .iter()
             .min_by_key(|(_, counters)| counters.start_ns);
         let oldest = oldest.map(|(instance, _)| instance.clone());
-        if let Some(counters) = oldest.and_then(|oldest| self.counters.remove(&oldest)) {
-            add(&mut self.others, &counters.totals);
+        let oldest = oldest.and_then(|oldest| self.counters.remove_entry(&oldest));
+        if let Some((instance, counters)) = oldest {
+            let room = room_for(&self.others, &instance.tenant);
+            add(self.others.entry(room).or_default(), &counters.totals);
         }
     }
 }
@@ -175,6 +196,15 @@ impl Counters {
         }
         self.totals.extend(totals);
     }
+}
+
+/// Where the counts of a tenant's forgotten agents go. Those of too many tenants go together, to a
+/// name that is nobody's, so that only who sees all tenants sees them.
+fn room_for(others: &BTreeMap<String, BTreeMap<Count, u64>>, tenant: &str) -> String {
+    if others.len() < MAX_COUNTERS || others.contains_key(tenant) {
+        return tenant.to_owned();
+    }
+    String::new()
 }
 
 fn totals_of(report: &AgentReport) -> BTreeMap<Count, u64> {
@@ -234,7 +264,7 @@ mod tests {
     }
 
     fn lost(agents: &Agents, without_host: Option<&str>) -> u64 {
-        let totals = agents.totals(without_host);
+        let totals = agents.totals(without_host, |_| true);
         assert!(totals.len() <= 1, "{totals:?}");
         totals.values().sum()
     }
@@ -243,27 +273,27 @@ mod tests {
     fn the_oldest_gives_way() {
         let agents = Agents::default();
         for index in 0..=MAX_AGENTS {
-            agents.note(&format!("host-{index}"), "", "", index as i64);
+            agents.note("t", &format!("host-{index}"), "", "", index as i64);
         }
-        let list = agents.list();
+        let list = agents.list(|_| true);
         assert_eq!(list.len(), MAX_AGENTS);
         assert!(list.iter().all(|(agent, _)| agent.host != "host-0"));
-        agents.note(&"x".repeat(257), "", "", i64::MAX);
-        assert_eq!(agents.list().len(), MAX_AGENTS);
+        agents.note("t", &"x".repeat(257), "", "", i64::MAX);
+        assert_eq!(agents.list(|_| true).len(), MAX_AGENTS);
         assert!(list.iter().all(|(agent, _)| agent.host.len() < 257));
     }
 
     #[test]
     fn totals_are_counted_once() {
         let agents = Agents::default();
-        agents.hear(report("a", 1, 10, 5));
-        agents.hear(report("a", 1, 20, 7));
+        agents.hear("t", report("a", 1, 10, 5));
+        agents.hear("t", report("a", 1, 20, 7));
         assert_eq!(lost(&agents, None), 7, "totals are no differences");
-        agents.hear(report("a", 1, 10, 5));
+        agents.hear("t", report("a", 1, 10, 5));
         assert_eq!(lost(&agents, None), 7, "a profile from the spool");
-        agents.hear(report("a", 2, 30, 3));
+        agents.hear("t", report("a", 2, 30, 3));
         assert_eq!(lost(&agents, None), 10, "the next run");
-        agents.hear(report("b", 1, 30, 1));
+        agents.hear("t", report("b", 1, 30, 1));
         assert_eq!(lost(&agents, None), 11, "another host");
         assert_eq!(lost(&agents, Some("a")), 1);
     }
@@ -271,18 +301,36 @@ mod tests {
     #[test]
     fn an_agent_without_a_start_that_counts_less_has_started_anew() {
         let agents = Agents::default();
-        agents.hear(report("a", 0, 10, 5));
-        agents.hear(report("a", 0, 20, 2));
+        agents.hear("t", report("a", 0, 10, 5));
+        agents.hear("t", report("a", 0, 20, 2));
         assert_eq!(lost(&agents, None), 7);
-        agents.hear(report("a", 0, 30, 4));
+        agents.hear("t", report("a", 0, 30, 4));
         assert_eq!(lost(&agents, None), 9);
+    }
+
+    #[test]
+    fn tenants_are_kept_apart() {
+        let agents = Agents::default();
+        for (tenant, lost) in [("a", 1), ("b", 2)] {
+            agents.note(tenant, "host", tenant, "", lost);
+            agents.hear(tenant, report("host", 1, 10, lost));
+        }
+        let of = |tenant: &str| {
+            let names = agents.list(|name| name == tenant).into_iter();
+            let names: Vec<String> = names.map(|(agent, _)| agent.name).collect();
+            let totals = agents.totals(None, |name| name == tenant);
+            (names, totals.values().sum::<u64>())
+        };
+        assert_eq!(of("a"), (vec!["a".to_owned()], 1));
+        assert_eq!(of("b"), (vec!["b".to_owned()], 2));
+        assert_eq!(lost(&agents, None), 3);
     }
 
     #[test]
     fn counts_of_forgotten_agents_stay_in_the_sum() {
         let agents = Agents::default();
         for index in 0..2 * MAX_COUNTERS as i64 {
-            agents.hear(report("a", index, index, 1));
+            agents.hear("t", report("a", index, index, 1));
         }
         assert_eq!(lost(&agents, None), 2 * MAX_COUNTERS as u64);
     }

@@ -15,6 +15,8 @@ use tokio::sync::Semaphore;
 use crate::agents::Agents;
 use crate::api::CANCELLED;
 use crate::api_error::ApiError;
+use crate::auth::Access;
+use crate::auth::AuthError;
 use crate::ingest::room::BodyRoom;
 use crate::metrics::Metrics;
 use crate::options::Limits;
@@ -24,11 +26,13 @@ use crate::sources::StatusSource;
 use crate::symbolization::Symbolization;
 use crate::tenants::Tenants;
 
-/// The tenant of everything until multi-tenancy is on.
+/// The tenant of everything until multi-tenancy is on. Handlers ask their
+/// [`Caller`](crate::auth::Caller).
 pub(crate) const DEFAULT_TENANT: &str = "anonymous";
 
 /// What handlers share.
 pub(crate) struct App {
+    pub(crate) access: Access,
     pub(crate) store: Store,
     pub(crate) engine: Engine,
     #[cfg(feature = "sql")]
@@ -52,8 +56,15 @@ pub(crate) struct App {
 pub(crate) type SharedApp = Arc<App>;
 
 impl App {
-    pub(crate) fn new(options: &ServerOptions, store: Store, engine: Engine) -> SharedApp {
-        Arc::new(Self {
+    /// # Errors
+    /// When a request could mean two accounts.
+    pub(crate) fn new(
+        options: &ServerOptions,
+        store: Store,
+        engine: Engine,
+    ) -> Result<SharedApp, AuthError> {
+        Ok(Arc::new(Self {
+            access: Access::new(&options.auth)?,
             #[cfg(feature = "sql")]
             sql: sql_engine(options, &store),
             store,
@@ -71,7 +82,7 @@ impl App {
             decode_slots: Arc::new(Semaphore::new(options.limits.concurrent_decodes.max(1))),
             started_ns: options.clock.now_ns(),
             clock: Arc::clone(&options.clock),
-        })
+        }))
     }
 
     pub(crate) fn uptime(&self) -> Duration {

@@ -9,9 +9,9 @@ use axum::http::HeaderMap;
 use axum::http::StatusCode;
 
 use crate::api_error::ApiError;
-use crate::app::DEFAULT_TENANT;
 use crate::app::SharedApp;
 use crate::app::off_the_reactor;
+use crate::auth::Caller;
 use crate::ingest::body::BodyBounds;
 use crate::ingest::body::read_body;
 use crate::ingest::room::reserve;
@@ -30,10 +30,11 @@ pub(crate) async fn index() -> &'static str {
 /// names that there are were in it, and pprof gives up when nobody answers.
 pub(crate) async fn no_more_symbols(
     State(app): State<SharedApp>,
+    caller: Caller,
     headers: HeaderMap,
     body: Body,
 ) -> Result<&'static str, ApiError> {
-    let bounds = BodyBounds::profile(&app.tenants.limits(DEFAULT_TENANT));
+    let bounds = BodyBounds::profile(&app.tenants.limits(&caller.tenant));
     let _room = reserve(&app, bounds, &headers).await?;
     // Read to its end: a connection closed before would look like an error to the client.
     read_body(&app.limits, bounds, &headers, body).await?;

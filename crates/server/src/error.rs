@@ -3,6 +3,9 @@
 use std::io;
 use std::net::SocketAddr;
 
+use crate::auth::AuthError;
+use crate::tls::TlsError;
+
 /// Why a server does not start.
 #[derive(Debug, thiserror::Error)]
 pub enum ServerError {
@@ -27,6 +30,22 @@ pub enum ServerError {
         setting: &'static str,
         /// What the system says.
         source: io::Error,
+    },
+    /// Tokens and users that are none.
+    #[error(transparent)]
+    Auth(#[from] AuthError),
+    /// A certificate that cannot be served with.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
+    /// Everybody in a network could read and write.
+    #[error(
+        "{address} is reachable from other hosts and no token or user is configured, so that everybody could read and write: add one under auth.tokens or auth.users, listen on 127.0.0.1 with {setting}, or say --insecure"
+    )]
+    PublicWithoutAuth {
+        /// Where we were to listen.
+        address: SocketAddr,
+        /// The flag or key that chooses the address.
+        setting: &'static str,
     },
     /// A path prefix that cannot stand in a URL.
     #[error(

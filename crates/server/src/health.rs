@@ -50,7 +50,7 @@ pub(crate) async fn metrics(State(app): State<SharedApp>) -> impl IntoResponse {
     write_store_metrics(&store, &mut out);
     write_retention_metrics(&store, &mut out);
     write_cache_metrics(&app.engine.cache_status(), &mut out);
-    write_reported(&app.agents.totals(None), &mut out);
+    write_reported(&app.agents.totals(None, |_| true), &mut out);
     if let Some(source) = &app.status_source {
         source.metrics(&mut out);
     }

@@ -11,8 +11,8 @@ use std::fmt;
 use candela_model::Profile;
 use candela_store::AppendError;
 
-use crate::app::DEFAULT_TENANT;
 use crate::app::SharedApp;
+use crate::auth::TenantName;
 use crate::ingest::limits::check_series;
 use crate::tenants::SeriesKey;
 
@@ -20,11 +20,20 @@ use crate::tenants::SeriesKey;
 #[derive(Clone)]
 pub struct LocalIngest {
     app: SharedApp,
+    tenant: TenantName,
 }
 
 impl LocalIngest {
     pub(crate) fn new(app: SharedApp) -> Self {
-        Self { app }
+        let tenant = TenantName::anonymous();
+        Self { app, tenant }
+    }
+
+    /// The same for another tenant than `anonymous`.
+    #[must_use]
+    pub fn of_tenant(mut self, tenant: TenantName) -> Self {
+        self.tenant = tenant;
+        self
     }
 
     /// Stores a profile; when this returns, what was not beyond a limit is durable. What was is left
@@ -33,7 +42,7 @@ impl LocalIngest {
     /// # Errors
     /// The store's; nothing is stored then.
     pub async fn append(&self, mut profile: Profile) -> Result<(), AppendError> {
-        let tenant = DEFAULT_TENANT;
+        let tenant = &*self.tenant;
         let refused = self.leave_out_refused(tenant, &mut profile);
         if !profile.series.is_empty() {
             let profiles = profile.series.len() as u64;

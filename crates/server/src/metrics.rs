@@ -29,7 +29,8 @@ struct Counts {
     cancelled: u64,
     requests: BTreeMap<(String, String, u16), u64>,
     latency: BTreeMap<String, Histogram>,
-    ingested: BTreeMap<&'static str, Ingested>,
+    /// By way and tenant.
+    ingested: BTreeMap<(&'static str, String), Ingested>,
     /// By reason and tenant.
     refused: BTreeMap<(String, String), u64>,
     /// What readers changed, by its code and tenant.
@@ -58,12 +59,10 @@ pub(crate) struct Refused {
 const NO_ROUTE: &str = "none";
 
 impl Metrics {
-    pub(crate) fn count_ingested(&self, way: &'static str, more: Ingested) {
+    pub(crate) fn count_ingested(&self, tenant: &str, way: &'static str, more: Ingested) {
         let mut counts = self.lock();
-        let sum = counts.ingested.entry(way).or_default();
-        sum.profiles += more.profiles;
-        sum.samples += more.samples;
-        sum.bytes += more.bytes;
+        let key = (way, tenant.to_owned());
+        counts.ingested.entry(key).or_default().add(more);
     }
 
     /// Counts profiles (or requests that never became profiles) that were refused.
@@ -84,13 +83,13 @@ impl Metrics {
         }
     }
 
-    pub(crate) fn ingested(&self) -> Vec<(&'static str, Ingested)> {
+    /// What came in by each way, of some tenants together.
+    pub(crate) fn ingested(
+        &self,
+        is_wanted: impl Fn(&str) -> bool,
+    ) -> BTreeMap<&'static str, Ingested> {
         let counts = self.lock();
-        counts
-            .ingested
-            .iter()
-            .map(|(way, sum)| (*way, *sum))
-            .collect()
+        counts.ingested_by_way(is_wanted)
     }
 
     pub(crate) fn refused(&self) -> Vec<Refused> {
@@ -104,10 +103,15 @@ impl Metrics {
         refused.collect()
     }
 
-    /// What reading profiles changed, of all tenants together.
-    pub(crate) fn changes(&self) -> BTreeMap<&'static str, u64> {
+    /// What reading profiles changed, of some tenants together.
+    pub(crate) fn changes(&self, is_wanted: impl Fn(&str) -> bool) -> BTreeMap<&'static str, u64> {
         let mut sums = BTreeMap::new();
-        for ((code, _), count) in &self.lock().changes {
+        let counts = self.lock();
+        let wanted = counts
+            .changes
+            .iter()
+            .filter(|((_, tenant), _)| is_wanted(tenant));
+        for ((code, _), count) in wanted {
             *sums.entry(*code).or_default() += count;
         }
         sums
@@ -194,6 +198,29 @@ impl Metrics {
     }
 }
 
+impl Counts {
+    fn ingested_by_way(
+        &self,
+        is_wanted: impl Fn(&str) -> bool,
+    ) -> BTreeMap<&'static str, Ingested> {
+        let mut sums: BTreeMap<&'static str, Ingested> = BTreeMap::new();
+        for ((way, tenant), sum) in &self.ingested {
+            if is_wanted(tenant) {
+                sums.entry(*way).or_default().add(*sum);
+            }
+        }
+        sums
+    }
+}
+
+impl Ingested {
+    fn add(&mut self, more: Self) {
+        self.profiles += more.profiles;
+        self.samples += more.samples;
+        self.bytes += more.bytes;
+    }
+}
+
 fn write_ingested(
     counts: &Counts,
     what: &str,
@@ -203,8 +230,8 @@ fn write_ingested(
 ) {
     let name = format!("candela_ingested_{what}_total");
     head(out, &name, "counter", help);
-    for (way, sum) in &counts.ingested {
-        let _ = writeln!(out, "{name}{{way=\"{way}\"}} {}", value(sum));
+    for (way, sum) in counts.ingested_by_way(|_| true) {
+        let _ = writeln!(out, "{name}{{way=\"{way}\"}} {}", value(&sum));
     }
 }
 

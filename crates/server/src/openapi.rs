@@ -3,6 +3,7 @@
 use serde_json::Value;
 use serde_json::json;
 
+use crate::auth::Right;
 use crate::reply::Reply;
 use crate::routes::OTLP_ROUTES;
 use crate::routes::Parameter;
@@ -12,10 +13,10 @@ use crate::routes::Route;
 /// Every status that stands for an error, with what it means here.
 const ERRORS: [(&str, &str); 14] = [
     ("400", "a parameter or the body does not make sense"),
-    ("401", "no or a wrong token"),
+    ("401", "no or a wrong token, user or password, or no tenant"),
     (
         "403",
-        "a foreign Host or Origin, or a token without this right",
+        "a foreign Host or Origin, a token or user without this right, or another's tenant",
     ),
     ("404", "no such route"),
     ("405", "the route does not answer this method"),
@@ -71,7 +72,10 @@ fn document() -> Value {
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
         "paths": paths,
-        "components": {"schemas": {"Error": {
+        "components": {"securitySchemes": {
+            "token": {"type": "http", "scheme": "bearer"},
+            "user": {"type": "http", "scheme": "basic"},
+        }, "schemas": {"Error": {
             "type": "object",
             "required": ["code", "message", "hint"],
             "properties": {
@@ -106,12 +110,22 @@ fn operation(route: &Route, body_types: &[&str]) -> Value {
             .chain(route.parameters.iter().map(parameter))
             .collect::<Vec<Value>>(),
         "responses": responses,
+        "security": security(route.right),
+        "x-right": route.right.name(),
     });
     if route.method == "POST" {
         let content = contents(body_types);
         operation["requestBody"] = json!({"required": true, "content": content});
     }
     operation
+}
+
+/// Either of the two, where the server asks who it is.
+fn security(right: Right) -> Value {
+    match right {
+        Right::Anyone => json!([]),
+        Right::Read | Right::Write | Right::Admin => json!([{"token": []}, {"user": []}, {}]),
+    }
 }
 
 /// The parts of a path that stand in braces.

@@ -9,11 +9,13 @@ use std::time::Duration;
 use candela_store::Clock;
 use candela_store::SystemClock;
 
+use crate::auth::AuthOptions;
 use crate::sources::SelfProfiler;
 use crate::sources::StatusSource;
 use crate::sql_limits::SqlLimits;
 use crate::symbolization::SymbolSources;
 use crate::tenant_limits::TenantLimits;
+use crate::tls::TlsOptions;
 
 /// The port of everything.
 pub const DEFAULT_PORT: u16 = 4040;
@@ -35,6 +37,10 @@ pub struct ServerOptions {
     pub http_prefixes: Vec<String>,
     /// Host names, besides `localhost`, by which clients may address a server on loopback.
     pub host_names: Vec<String>,
+    /// Who may ask, and whose profiles there are.
+    pub auth: AuthOptions,
+    /// The certificate of all ports; without it they speak plain HTTP.
+    pub tls: Option<TlsOptions>,
     /// What one request may take.
     pub limits: Limits,
     /// What each tenant may send.
@@ -121,6 +127,8 @@ impl ServerOptions {
             otlp_http: None,
             http_prefixes: Vec::new(),
             host_names: Vec::new(),
+            auth: AuthOptions::default(),
+            tls: None,
             limits: Limits::default(),
             sql: SqlLimits::default(),
             query_cache_bytes: 32 << 20,
@@ -143,6 +151,8 @@ impl fmt::Debug for ServerOptions {
             .field("otlp_http", &self.otlp_http)
             .field("http_prefixes", &self.http_prefixes)
             .field("host_names", &self.host_names)
+            .field("auth", &self.auth)
+            .field("tls", &self.tls)
             .field("limits", &self.limits)
             .field("sql", &self.sql)
             .field("query_cache_bytes", &self.query_cache_bytes)

@@ -24,6 +24,8 @@ use futures::FutureExt;
 
 use crate::api_error::ApiError;
 use crate::app::SharedApp;
+use crate::auth::Right;
+use crate::auth::authorize;
 use crate::ingest::otlp_grpc;
 use crate::metrics::count_requests;
 use crate::origin::HostPolicy;
@@ -43,11 +45,11 @@ pub(crate) fn main_router(app: &SharedApp, hosts: HostPolicy, prefixes: &[String
     let mut router = Router::new();
     let root = String::new();
     for prefix in std::iter::once(&root).chain(prefixes) {
-        router = add_routes(router, prefix, ROUTES);
-        router = add_routes(router, prefix, OTLP_ROUTES);
+        router = add_routes(router, prefix, ROUTES, app);
+        router = add_routes(router, prefix, OTLP_ROUTES, app);
         router = window::add_window(router, prefix);
     }
-    finish(add_otlp_grpc(router), app, hosts)
+    finish(add_otlp_grpc(router, app), app, hosts)
 }
 
 /// Every path that a prefix leads to; the empty one is the root, which has gRPC besides.
@@ -63,25 +65,28 @@ pub(crate) fn paths(prefix: &str) -> impl Iterator<Item = String> {
 
 /// OTLP over gRPC and HTTP only: the ports of collectors.
 pub(crate) fn otlp_router(app: &SharedApp, hosts: HostPolicy) -> Router {
-    let router = add_routes(Router::new(), "", OTLP_ROUTES);
-    finish(add_otlp_grpc(router), app, hosts)
+    let router = add_routes(Router::new(), "", OTLP_ROUTES, app);
+    finish(add_otlp_grpc(router, app), app, hosts)
 }
 
 /// gRPC has no prefixes: its clients take an address without a path.
-fn add_otlp_grpc(router: Router<SharedApp>) -> Router<SharedApp> {
-    router.route(otlp_grpc::EXPORT, post(otlp_grpc::export))
+fn add_otlp_grpc(router: Router<SharedApp>, app: &SharedApp) -> Router<SharedApp> {
+    let who = from_fn_with_state((SharedApp::clone(app), Right::Write), authorize);
+    router.route(otlp_grpc::EXPORT, post(otlp_grpc::export).layer(who))
 }
 
 fn add_routes(
     mut router: Router<SharedApp>,
     prefix: &str,
     routes: &'static [Route],
+    app: &SharedApp,
 ) -> Router<SharedApp> {
     for route in routes {
+        let who = from_fn_with_state((SharedApp::clone(app), route.right), authorize);
         let known = route.parameters;
         let check = from_fn(move |request, next| check_parameters(known, request, next));
         let path = format!("{prefix}{}", route.path);
-        router = router.route(&path, (route.handler)().layer(check));
+        router = router.route(&path, (route.handler)().layer(check).layer(who));
     }
     router
 }

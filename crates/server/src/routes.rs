@@ -8,6 +8,7 @@ use axum::routing::post;
 
 use crate::api;
 use crate::app::SharedApp;
+use crate::auth::Right;
 use crate::debug;
 use crate::health;
 use crate::ingest;
@@ -19,6 +20,8 @@ pub(crate) struct Route {
     /// `GET`, `POST` or `DELETE`, as in the OpenAPI document.
     pub(crate) method: &'static str,
     pub(crate) path: &'static str,
+    /// What its caller must be allowed. Checked before anything else of the request is looked at.
+    pub(crate) right: Right,
     /// What it answers, one line.
     pub(crate) summary: &'static str,
     pub(crate) parameters: &'static [Parameter],
@@ -104,6 +107,7 @@ pub(crate) const ROUTES: &[Route] = &[
     Route {
         method: "GET",
         path: "/api/v1/flamegraph",
+        right: Right::Read,
         summary: "the merged flame graph of a selection",
         parameters: &[
             QUERY,
@@ -141,6 +145,7 @@ pub(crate) const ROUTES: &[Route] = &[
     Route {
         method: "GET",
         path: "/api/v1/top",
+        right: Right::Read,
         summary: "self and total of each function, exact",
         parameters: &[
             QUERY,
@@ -165,6 +170,7 @@ pub(crate) const ROUTES: &[Route] = &[
     Route {
         method: "GET",
         path: "/api/v1/tree",
+        right: Right::Read,
         summary: "the call tree, nested",
         parameters: &[
             QUERY,
@@ -188,6 +194,7 @@ pub(crate) const ROUTES: &[Route] = &[
     Route {
         method: "GET",
         path: "/api/v1/callers",
+        right: Right::Read,
         summary: "what calls a function and what it calls, as trees",
         parameters: &[
             required(
@@ -215,6 +222,7 @@ pub(crate) const ROUTES: &[Route] = &[
     Route {
         method: "GET",
         path: "/api/v1/diff",
+        right: Right::Read,
         summary: "two selections side by side: a tree with both values, and functions by their change",
         parameters: &[
             QUERY,
@@ -245,6 +253,7 @@ pub(crate) const ROUTES: &[Route] = &[
     Route {
         method: "GET",
         path: "/api/v1/series",
+        right: Right::Read,
         summary: "value over time, by label",
         parameters: &[
             QUERY,
@@ -278,6 +287,7 @@ pub(crate) const ROUTES: &[Route] = &[
     Route {
         method: "GET",
         path: "/api/v1/heatmap",
+        right: Right::Read,
         summary: "how the values of single profiles are distributed over time",
         parameters: &[
             QUERY,
@@ -304,6 +314,7 @@ pub(crate) const ROUTES: &[Route] = &[
     Route {
         method: "GET",
         path: "/api/v1/labels",
+        right: Right::Read,
         summary: "names of labels",
         parameters: &[QUERY, FROM, TO, TAGFOCUS, TAGIGNORE],
         content_types: JSON,
@@ -312,6 +323,7 @@ pub(crate) const ROUTES: &[Route] = &[
     Route {
         method: "GET",
         path: "/api/v1/label-values",
+        right: Right::Read,
         summary: "values of a label",
         parameters: &[
             required("label", "name of the label"),
@@ -327,6 +339,7 @@ pub(crate) const ROUTES: &[Route] = &[
     Route {
         method: "GET",
         path: "/api/v1/types",
+        right: Right::Read,
         summary: "profile types",
         parameters: &[QUERY, FROM, TO, TAGFOCUS, TAGIGNORE],
         content_types: JSON,
@@ -335,6 +348,7 @@ pub(crate) const ROUTES: &[Route] = &[
     Route {
         method: "GET",
         path: "/api/v1/services",
+        right: Right::Read,
         summary: "services with their cost, the cost of the range before, and a sparkline",
         parameters: &[
             QUERY, TYPE, FROM, TO, FOCUS, IGNORE, HIDE, SHOW, SHOW_FROM, TAGFOCUS, TAGIGNORE, PATH,
@@ -345,6 +359,7 @@ pub(crate) const ROUTES: &[Route] = &[
     Route {
         method: "GET",
         path: "/api/v1/pprof",
+        right: Right::Read,
         summary: "one merged profile, for go tool pprof and everything that reads pprof",
         parameters: &[
             QUERY,
@@ -371,6 +386,7 @@ pub(crate) const ROUTES: &[Route] = &[
     Route {
         method: "POST",
         path: "/api/v1/sql",
+        right: Right::Read,
         summary: "the answer to the SELECT, EXPLAIN, SHOW or DESCRIBE in the body; 501 in builds without SQL",
         parameters: &[optional(
             "format",
@@ -386,6 +402,7 @@ pub(crate) const ROUTES: &[Route] = &[
     Route {
         method: "POST",
         path: "/api/v1/symbolz",
+        right: Right::Read,
         summary: "what go tool pprof asks for more names; there are none",
         parameters: &[],
         content_types: TEXT,
@@ -394,6 +411,7 @@ pub(crate) const ROUTES: &[Route] = &[
     Route {
         method: "POST",
         path: "/api/v1/symbols",
+        right: Right::Write,
         summary: "keeps the program, library or debug file in the body, and puts its names into stored profiles",
         parameters: &[optional("name", "what the file is called, for lists")],
         content_types: JSON,
@@ -402,6 +420,7 @@ pub(crate) const ROUTES: &[Route] = &[
     Route {
         method: "GET",
         path: "/api/v1/symbols",
+        right: Right::Read,
         summary: "symbol files that are kept, and the build ids that have addresses without names",
         parameters: &[],
         content_types: JSON,
@@ -410,6 +429,7 @@ pub(crate) const ROUTES: &[Route] = &[
     Route {
         method: "GET",
         path: "/api/v1/symbols/{build_id}",
+        right: Right::Read,
         summary: "what is known of a build id",
         parameters: &[],
         content_types: JSON,
@@ -418,6 +438,7 @@ pub(crate) const ROUTES: &[Route] = &[
     Route {
         method: "GET",
         path: "/api/v1/status",
+        right: Right::Read,
         summary: "versions, what came in, what was lost and why, storage, agents",
         parameters: &[],
         content_types: JSON,
@@ -426,6 +447,7 @@ pub(crate) const ROUTES: &[Route] = &[
     Route {
         method: "GET",
         path: "/api/v1/openapi.json",
+        right: Right::Read,
         summary: "this document",
         parameters: &[],
         content_types: JSON,
@@ -434,6 +456,7 @@ pub(crate) const ROUTES: &[Route] = &[
     Route {
         method: "POST",
         path: "/api/v1/ingest",
+        right: Right::Write,
         summary: "stores the profile in the body, in any format that can be read; answers once it is durable",
         parameters: &[
             optional(
@@ -448,6 +471,7 @@ pub(crate) const ROUTES: &[Route] = &[
     Route {
         method: "DELETE",
         path: "/api/v1/data",
+        right: Right::Admin,
         summary: "erases profiles; answers once no file has them",
         parameters: &[
             required(
@@ -470,6 +494,9 @@ pub(crate) const ROUTES: &[Route] = &[
     Route {
         method: "GET",
         path: "/ready",
+        // Orchestrators and Prometheus have no credentials by default, and learn no more than that
+        // there is a server, and how much of what it has: figures, never names of functions.
+        right: Right::Anyone,
         summary: "200 once the log is replayed and queries are answered",
         parameters: &[],
         content_types: TEXT,
@@ -478,6 +505,7 @@ pub(crate) const ROUTES: &[Route] = &[
     Route {
         method: "GET",
         path: "/healthz",
+        right: Right::Anyone,
         summary: "200 while the process runs",
         parameters: &[],
         content_types: TEXT,
@@ -486,6 +514,7 @@ pub(crate) const ROUTES: &[Route] = &[
     Route {
         method: "GET",
         path: "/metrics",
+        right: Right::Anyone,
         summary: "counters in the Prometheus text format",
         parameters: &[],
         content_types: TEXT,
@@ -494,6 +523,7 @@ pub(crate) const ROUTES: &[Route] = &[
     Route {
         method: "GET",
         path: "/debug/pprof/",
+        right: Right::Admin,
         summary: "what this process tells about itself",
         parameters: &[],
         content_types: TEXT,
@@ -502,6 +532,7 @@ pub(crate) const ROUTES: &[Route] = &[
     Route {
         method: "GET",
         path: "/debug/pprof/profile",
+        right: Right::Admin,
         summary: "the CPU profile of this process, gzipped pprof",
         parameters: &[optional(
             "seconds",
@@ -513,6 +544,7 @@ pub(crate) const ROUTES: &[Route] = &[
     Route {
         method: "POST",
         path: "/debug/pprof/symbol",
+        right: Right::Admin,
         summary: "what go tool pprof asks for more names; there are none",
         parameters: &[],
         content_types: TEXT,
@@ -525,6 +557,7 @@ pub(crate) const OTLP_ROUTES: &[Route] = &[
     Route {
         method: "POST",
         path: "/v1development/profiles",
+        right: Right::Write,
         summary: "OTLP profiles, protobuf or JSON",
         parameters: &[],
         content_types: &["application/x-protobuf", "application/json"],
@@ -533,6 +566,7 @@ pub(crate) const OTLP_ROUTES: &[Route] = &[
     Route {
         method: "POST",
         path: "/v1/profiles",
+        right: Right::Write,
         summary: "OTLP profiles, protobuf or JSON",
         parameters: &[],
         content_types: &["application/x-protobuf", "application/json"],

@@ -10,12 +10,15 @@ use hyper_util::rt::TokioIo;
 use hyper_util::rt::TokioTimer;
 use hyper_util::server::conn::auto::Builder;
 use hyper_util::service::TowerToHyperService;
+use tokio::io::AsyncRead;
 use tokio::io::AsyncReadExt;
+use tokio::io::AsyncWrite;
 use tokio::net::TcpListener;
 use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
+use tokio_rustls::TlsAcceptor;
 
 use crate::options::Limits;
 
@@ -40,10 +43,11 @@ struct LogGate {
     last: Option<Instant>,
 }
 
-/// Serves HTTP/1.1 and HTTP/2 without TLS on one port until `ending` becomes true. Requests in
+/// Serves HTTP/1.1 and HTTP/2 on one port, over TLS if there is an acceptor for it, until `ending` becomes true. Requests in
 /// flight then have the grace period to finish; what is still open after it is cut.
 pub(crate) async fn serve(
     listener: TcpListener,
+    tls: Option<TlsAcceptor>,
     router: Router,
     limits: Limits,
     mut ending: watch::Receiver<bool>,
@@ -54,7 +58,9 @@ pub(crate) async fn serve(
         tokio::select! {
             accepted = listener.accept() => match accepted {
                 Ok((stream, _)) => {
-                    connections.spawn(connection(stream, router.clone(), limits, ending.clone()));
+                    let connection =
+                        connection(stream, tls.clone(), router.clone(), limits, ending.clone());
+                    connections.spawn(connection);
                 }
                 Err(error) => {
                     if log_gate.is_open(Instant::now()) {
@@ -83,23 +89,53 @@ pub(crate) async fn serve(
 }
 
 async fn connection(
-    mut stream: TcpStream,
+    stream: TcpStream,
+    tls: Option<TlsAcceptor>,
     router: Router,
     limits: Limits,
     mut ending: watch::Receiver<bool>,
 ) {
+    // Answers are written whole; waiting for more bytes would only delay them.
+    if let Err(error) = stream.set_nodelay(true) {
+        tracing::debug!("no TCP_NODELAY: {error}");
+    }
+    let Some(tls) = tls else {
+        let (reader, writer) = stream.into_split();
+        return converse(reader, writer, router, limits, ending).await;
+    };
+    let accepted = tokio::select! {
+        accepted = tokio::time::timeout(limits.header_timeout, tls.accept(stream)) => accepted,
+        () = has_ended(&mut ending) => return,
+    };
+    match accepted {
+        Ok(Ok(stream)) => {
+            let (reader, writer) = tokio::io::split(stream);
+            converse(reader, writer, router, limits, ending).await;
+        }
+        // Clients that do not trust us, or speak plain HTTP: their log says what is wrong.
+        Ok(Err(error)) => tracing::debug!("a connection without TLS was closed: {error}"),
+        Err(_) => tracing::debug!("a connection without a handshake was closed"),
+    }
+}
+
+async fn converse<R, W>(
+    mut reader: R,
+    writer: W,
+    router: Router,
+    limits: Limits,
+    mut ending: watch::Receiver<bool>,
+) where
+    R: AsyncRead + Send + Unpin + 'static,
+    W: AsyncWrite + Send + Unpin + 'static,
+{
     let opening = tokio::select! {
-        opening = tokio::time::timeout(limits.header_timeout, read_opening(&mut stream)) => opening,
+        opening = tokio::time::timeout(limits.header_timeout, read_opening(&mut reader)) => opening,
         () = has_ended(&mut ending) => return,
     };
     let Ok(Ok(opening)) = opening else {
         tracing::debug!("a connection without a request was closed");
         return;
     };
-    // Answers are written whole; waiting for more bytes would only delay them.
-    if let Err(error) = stream.set_nodelay(true) {
-        tracing::debug!("no TCP_NODELAY: {error}");
-    }
     let mut builder = Builder::new(TokioExecutor::new());
     builder
         .http1()
@@ -111,7 +147,6 @@ async fn connection(
         .keep_alive_interval(KEEP_ALIVE_INTERVAL)
         .keep_alive_timeout(KEEP_ALIVE_TIMEOUT);
     let service = TowerToHyperService::new(router);
-    let (reader, writer) = stream.into_split();
     let whole = tokio::io::join(Cursor::new(opening).chain(reader), writer);
     let connection = builder.serve_connection(TokioIo::new(whole), service);
     let mut connection = std::pin::pin!(connection);
@@ -129,7 +164,7 @@ async fn connection(
 }
 
 /// The first bytes of a connection: as many as tell its protocol, which hyper would await for ever.
-async fn read_opening(stream: &mut TcpStream) -> io::Result<Vec<u8>> {
+async fn read_opening(stream: &mut (impl AsyncRead + Unpin)) -> io::Result<Vec<u8>> {
     let mut opening = Vec::with_capacity(HTTP2_PREFACE.len());
     while opening.len() < HTTP2_PREFACE.len() && HTTP2_PREFACE.starts_with(&opening) {
         let missing = (HTTP2_PREFACE.len() - opening.len()) as u64;

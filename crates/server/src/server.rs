@@ -14,6 +14,7 @@ use candela_query::Engine;
 use candela_store::Store;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
+use tokio_rustls::TlsAcceptor;
 
 use crate::app::App;
 use crate::app::SharedApp;
@@ -29,6 +30,7 @@ use crate::router::otlp_router;
 use crate::router::paths;
 use crate::serve::serve;
 use crate::sources::SelfProfiler;
+use crate::tls::TlsOptions;
 
 /// A server that has its ports and is ready to run.
 pub struct Server {
@@ -37,6 +39,7 @@ pub struct Server {
     otlp_grpc: Option<Surface>,
     otlp_http: Option<Surface>,
     limits: Limits,
+    tls: Option<TlsAcceptor>,
     self_profiler: Option<Arc<dyn SelfProfiler>>,
 }
 
@@ -47,15 +50,21 @@ struct Surface {
     router: Router,
 }
 
+/// The settings that choose the addresses, as errors name them.
+const LISTEN: &str = "--listen (server.listen)";
+const OTLP_GRPC_LISTEN: &str = "server.otlp_grpc_listen";
+const OTLP_HTTP_LISTEN: &str = "server.otlp_http_listen";
+
 impl Server {
     /// Takes the ports. Clients may connect from here on and wait until [`run`](Self::run).
     ///
     /// # Errors
-    /// When a port that was asked for is taken or cannot be used, naming who has it, and when a
-    /// path prefix is none. Default OTLP ports that are taken only cost a warning.
+    /// When a port that was asked for is taken or cannot be used, naming who has it, when it is
+    /// public and there are no accounts, and when
+    /// accounts, the certificate or a path prefix are none. Default OTLP ports that are taken only cost a warning.
     #[expect(
         clippy::unused_async,
-        reason = "taking the ports will await TLS and tokens (issue 4)"
+        reason = "it needs the runtime that the server runs in, and may await a name one day"
     )]
     pub async fn bind(
         options: ServerOptions,
@@ -63,11 +72,13 @@ impl Server {
         engine: Engine,
     ) -> Result<Self, ServerError> {
         let prefixes = normalized_prefixes(&options.http_prefixes)?;
+        check_public(&options)?;
+        let tls = acceptor(&options)?;
         let self_profiler = options.self_profiler.clone();
-        let app = App::new(&options, store, engine);
+        let app = App::new(&options, store, engine)?;
         let hosts = |address| HostPolicy::new(address, &options.host_names);
 
-        let main = listen(options.listen, "--listen (server.listen)")?;
+        let main = listen(options.listen, LISTEN)?;
         let main = Surface::new(main, options.listen, |address| {
             main_router(&app, hosts(address), &prefixes)
         })?;
@@ -81,14 +92,15 @@ impl Server {
             })
             .map(Some)
         };
-        let otlp_grpc = otlp(options.otlp_grpc, "server.otlp_grpc_listen")?;
-        let otlp_http = otlp(options.otlp_http, "server.otlp_http_listen")?;
+        let otlp_grpc = otlp(options.otlp_grpc, OTLP_GRPC_LISTEN)?;
+        let otlp_http = otlp(options.otlp_http, OTLP_HTTP_LISTEN)?;
         Ok(Self {
             app,
             main,
             otlp_grpc,
             otlp_http,
             limits: options.limits,
+            tls,
             self_profiler,
         })
     }
@@ -96,15 +108,26 @@ impl Server {
     /// Whether [`bind`](Self::bind) would take these options, ports and files aside.
     ///
     /// # Errors
-    /// When a path prefix is none.
+    /// When a path prefix, accounts or the certificate are none, and when an address is public and there
+    /// are no accounts.
     pub fn check(options: &ServerOptions) -> Result<(), ServerError> {
-        normalized_prefixes(&options.http_prefixes).map(drop)
+        normalized_prefixes(&options.http_prefixes)?;
+        options.auth.check()?;
+        acceptor(options)?;
+        check_public(options)
     }
 
     /// Where everything is served.
     #[must_use]
     pub fn local_address(&self) -> SocketAddr {
         self.main.address
+    }
+
+    /// The same as users write it: `http://127.0.0.1:4040`, or `https://` with TLS.
+    #[must_use]
+    pub fn url(&self) -> String {
+        let scheme = if self.tls.is_some() { "https" } else { "http" };
+        format!("{scheme}://{}", self.main.address)
     }
 
     /// Where OTLP over gRPC is served besides, if it is.
@@ -139,7 +162,9 @@ impl Server {
             let address = surface.address;
             let listener = tokio::net::TcpListener::from_std(surface.listener)
                 .map_err(|source| ServerError::listen(address, source))?;
-            surfaces.spawn(serve(listener, surface.router, self.limits, ending.clone()));
+            let tls = self.tls.clone();
+            let ending = ending.clone();
+            surfaces.spawn(serve(listener, tls, surface.router, self.limits, ending));
         }
         let naming = start_naming(&self.app);
         shutdown.await;
@@ -201,6 +226,31 @@ impl fmt::Debug for Server {
             .field("otlp_http", &self.otlp_http_address())
             .finish_non_exhaustive()
     }
+}
+
+fn acceptor(options: &ServerOptions) -> Result<Option<TlsAcceptor>, ServerError> {
+    let tls = options.tls.as_ref();
+    Ok(tls.map(TlsOptions::acceptor).transpose()?)
+}
+
+/// Refuses to let everybody in: profiles tell what a company runs, and who may write may fill a disk.
+/// Loopback needs no accounts, because who is on the host could read the files themselves.
+fn check_public(options: &ServerOptions) -> Result<(), ServerError> {
+    if options.auth.has_accounts() || options.auth.is_insecure {
+        return Ok(());
+    }
+    let addresses = [
+        (Some(options.listen), LISTEN),
+        (options.otlp_grpc.map(|it| it.address), OTLP_GRPC_LISTEN),
+        (options.otlp_http.map(|it| it.address), OTLP_HTTP_LISTEN),
+    ];
+    for (address, setting) in addresses {
+        let public = address.filter(|address| !address.ip().to_canonical().is_loopback());
+        if let Some(address) = public {
+            return Err(ServerError::PublicWithoutAuth { address, setting });
+        }
+    }
+    Ok(())
 }
 
 /// Prefixes as `/a/b`: a slash before, none behind, `/` alone is no prefix. None may lead to a path

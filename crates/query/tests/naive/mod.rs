@@ -177,10 +177,24 @@ struct FlatSample {
 
 #[derive(Clone, Debug)]
 struct FlatProfile {
+    tenant: String,
     labels: Labels,
     profile_type: String,
     start_ns: i64,
     period: i64,
+}
+
+/// Whose it is, and its labels.
+type Series<'a> = (&'a str, &'a Labels);
+
+impl FlatProfile {
+    fn series(&self) -> Series<'_> {
+        (&self.tenant, &self.labels)
+    }
+
+    fn is_of(&self, query: &Query) -> bool {
+        query.tenants.contains(&self.tenant)
+    }
 }
 
 #[derive(Debug, Default)]
@@ -192,10 +206,11 @@ pub(crate) struct Naive {
 }
 
 impl Naive {
-    pub(crate) fn add(&mut self, profile: &Profile) {
+    pub(crate) fn add(&mut self, tenant: &str, profile: &Profile) {
         for series in &profile.series {
             let number = self.profiles.len();
             self.profiles.push(FlatProfile {
+                tenant: tenant.to_owned(),
                 labels: series.labels.clone(),
                 profile_type: series.profile_type.to_string(),
                 start_ns: series.start_ns,
@@ -228,15 +243,15 @@ impl Naive {
 
     /// Divisors of the profiles that are of the query's type and time: the selector aside.
     fn of_type(&self, query: &Query, range: TimeRange) -> BTreeMap<usize, i64> {
-        let own: BTreeSet<&Labels> = self
+        let own: BTreeSet<Series<'_>> = self
             .profiles
             .iter()
             .filter(|profile| profile.profile_type == SAMPLES && range.contains(profile.start_ns))
-            .map(|profile| &profile.labels)
+            .map(FlatProfile::series)
             .collect();
         let mut found = BTreeMap::new();
         for (number, profile) in self.profiles.iter().enumerate() {
-            if !range.contains(profile.start_ns) {
+            if !range.contains(profile.start_ns) || !profile.is_of(query) {
                 continue;
             }
             if profile.profile_type == query.profile_type {
@@ -245,7 +260,7 @@ impl Naive {
             let is_derived = query.profile_type == SAMPLES
                 && profile.profile_type == CPU
                 && profile.period > 0
-                && !own.contains(&profile.labels);
+                && !own.contains(&profile.series());
             if is_derived {
                 found.insert(number, profile.period);
             }
@@ -292,30 +307,30 @@ impl Naive {
     }
 
     /// Profiles whose series might match, by series: what a mean is over.
-    fn counts(&self, query: &Query, step_ns: Option<i64>) -> BTreeMap<(i64, &Labels), i64> {
+    fn counts(&self, query: &Query, step_ns: Option<i64>) -> BTreeMap<(i64, Series<'_>), i64> {
         let mut counts = BTreeMap::new();
         for number in self.of_type(query, query.range).into_keys() {
             let profile = &self.profiles[number];
             let step = step_ns.map_or(0, |step| profile.start_ns.div_euclid(step) * step);
-            *counts.entry((step, &profile.labels)).or_default() += 1;
+            *counts.entry((step, profile.series())).or_default() += 1;
         }
         counts
     }
 
     pub(crate) fn stacks(&self, query: &Query) -> BTreeMap<StackText, f64> {
         let counts = self.counts(query, None);
-        let mut last: BTreeMap<&Labels, i64> = BTreeMap::new();
+        let mut last: BTreeMap<Series<'_>, i64> = BTreeMap::new();
         for number in self.of_type(query, query.range).into_keys() {
             let profile = &self.profiles[number];
-            let known = last.entry(&profile.labels).or_insert(profile.start_ns);
+            let known = last.entry(profile.series()).or_insert(profile.start_ns);
             *known = profile.start_ns.max(*known);
         }
         let mut sums: BTreeMap<StackText, f64> = BTreeMap::new();
         for (sample, value) in self.matching(query) {
             let profile = &self.profiles[sample.profile];
             let count = match Self::aggregation(query) {
-                Aggregation::Average => counts[&(0, &profile.labels)],
-                Aggregation::Last if profile.start_ns < last[&profile.labels] => continue,
+                Aggregation::Average => counts[&(0, profile.series())],
+                Aggregation::Last if profile.start_ns < last[&profile.series()] => continue,
                 _ => 1,
             };
             let Some(stack) = filters::shown(&self.filters, &sample.stack) else {
@@ -334,7 +349,7 @@ impl Naive {
         let step_ns = options.step_ns.expect("a step");
         let step_of = |profile: &FlatProfile| profile.start_ns.div_euclid(step_ns) * step_ns;
         // By line, step and series: the value of each profile.
-        let mut values: BTreeMap<(Labels, i64, &Labels), BTreeMap<usize, i64>> = BTreeMap::new();
+        let mut values: BTreeMap<(Labels, i64, Series<'_>), BTreeMap<usize, i64>> = BTreeMap::new();
         for (sample, value) in self.matching(query) {
             if filters::shown(&self.filters, &sample.stack).is_none() {
                 continue;
@@ -345,7 +360,7 @@ impl Naive {
                 .iter()
                 .filter_map(|name| Some((name.as_str(), sample.labels.get(name)?)));
             let line = Labels::from_pairs(group);
-            let key = (line, step_of(profile), &profile.labels);
+            let key = (line, step_of(profile), profile.series());
             let of_line = values.entry(key).or_default();
             *of_line.entry(sample.profile).or_default() += value;
         }
@@ -354,7 +369,7 @@ impl Naive {
         for ((line, step, series), mut of_line) in values {
             for &number in profiles.keys() {
                 let profile = &self.profiles[number];
-                if profile.labels == *series && step_of(profile) == step {
+                if profile.series() == series && step_of(profile) == step {
                     of_line.entry(number).or_default();
                 }
             }
@@ -407,9 +422,9 @@ impl Naive {
             });
             let values = samples.filter_map(|sample| {
                 let divisor = *divisors.get(&sample.profile)?;
-                let labels = &self.profiles[sample.profile].labels;
+                let series = self.profiles[sample.profile].series();
                 let count = if Self::aggregation(query) == Aggregation::Average {
-                    counts[&(0, labels)]
+                    counts[&(0, series)]
                 } else {
                     1
                 };
@@ -433,6 +448,7 @@ impl Naive {
         let mut found: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         for (profile, labels) in all {
             let is_match = query.range.contains(self.profiles[profile].start_ns)
+                && self.profiles[profile].is_of(query)
                 && self.selects(query, labels);
             if !is_match {
                 continue;

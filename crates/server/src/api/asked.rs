@@ -10,6 +10,7 @@ use crate::api_error::ApiError;
 use crate::app::App;
 use crate::app::SharedApp;
 use crate::app::compute;
+use crate::auth::Caller;
 use crate::parameters::Parameters;
 use crate::reply::AcceptsGzip;
 use crate::reply::Reply;
@@ -59,9 +60,10 @@ impl FromRequestParts<SharedApp> for Asked {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, app: &SharedApp) -> Result<Self, ApiError> {
+        let caller = Caller::from_request_parts(parts, app).await?;
         let parameters = Parameters::of(&parts.uri);
         Ok(Self {
-            query: query_of(app, &parameters)?,
+            query: query_of(app, &caller, &parameters)?,
             app: SharedApp::clone(app),
             accepts: AcceptsGzip::of(&parts.headers),
             parameters,

@@ -20,9 +20,10 @@ use crate::api::head::milliseconds;
 use crate::api::selection::boundary_of;
 use crate::api::selection::selector_of;
 use crate::api_error::ApiError;
-use crate::app::DEFAULT_TENANT;
 use crate::app::SharedApp;
 use crate::app::compute;
+use crate::auth::Caller;
+use crate::auth::TenantName;
 use crate::parameters::Parameters;
 use crate::reply::Reply;
 
@@ -30,16 +31,17 @@ use crate::reply::Reply;
 /// end it.
 pub(crate) async fn erase(
     State(app): State<SharedApp>,
+    caller: Caller,
     parameters: Parameters,
 ) -> Result<Reply, ApiError> {
-    let tenant = DEFAULT_TENANT;
+    let tenant = caller.one_tenant()?;
     let selector = selector_of(&parameters)?;
     check_selector(&parameters, &selector)?;
     let range = range_of(&app, &parameters)?;
     let wanted_type = parameters.one("type");
     let profile_type = match wanted_type {
         None => None,
-        Some(pattern) => stored_type(&app, &selector, range, pattern).await?,
+        Some(pattern) => stored_type(&app, &caller, &selector, range, pattern).await?,
     };
     let mut answer = json!({
         "query": selector.to_string(),
@@ -60,6 +62,14 @@ pub(crate) async fn erase(
         };
         erase_to_the_end(&app, tenant, erasure).await?
     };
+    // What is gone cannot be asked who took it.
+    tracing::info!(
+        name = %caller.name,
+        %tenant,
+        query = %answer["query"],
+        profiles = erased.profiles,
+        "profiles were erased"
+    );
     add_counts(&mut answer, &erased);
     if erased.profiles == 0 {
         answer["hint"] = json!(hint(&answer));
@@ -71,14 +81,14 @@ pub(crate) async fn erase(
 /// and half of an erasure has still to be counted and to leave the log.
 async fn erase_to_the_end(
     app: &SharedApp,
-    tenant: &'static str,
+    tenant: &TenantName,
     erasure: Erasure,
 ) -> Result<Erased, ApiError> {
-    let app = SharedApp::clone(app);
+    let (app, tenant) = (SharedApp::clone(app), tenant.clone());
     let task = tokio::spawn(async move {
-        let erased = app.store.erase(tenant, erasure).await;
+        let erased = app.store.erase(&tenant, erasure).await;
         let erased = erased.map_err(|error| store_error(&error))?;
-        app.tenants.count_erased(tenant, &erased);
+        app.tenants.count_erased(&tenant, &erased);
         Ok(erased)
     });
     match task.await {
@@ -126,6 +136,7 @@ fn range_of(app: &SharedApp, parameters: &Parameters) -> Result<TimeRange, ApiEr
 /// The stored type that an identifier, a short name or a prefix means; `None` when there is none.
 async fn stored_type(
     app: &SharedApp,
+    caller: &Caller,
     selector: &Selector,
     range: TimeRange,
     pattern: &str,
@@ -133,7 +144,7 @@ async fn stored_type(
     let query = Query {
         selector: selector.clone(),
         range,
-        ..Query::new(DEFAULT_TENANT)
+        ..caller.query()
     };
     let types = compute(app, move |app| {
         let answer = app.engine.types(&query).map_err(query_error)?;
@@ -205,6 +216,7 @@ mod tests {
 
     use super::*;
     use crate::app::App;
+    use crate::app::DEFAULT_TENANT;
     use crate::options::ServerOptions;
     use crate::tenants::tenants_json;
 
@@ -213,14 +225,21 @@ mod tests {
         let data_dir = tempfile::tempdir().expect("a temporary directory");
         let store = Store::open(StoreOptions::new(data_dir.path())).expect("a new store opens");
         let options = ServerOptions::new("127.0.0.1:0".parse().expect("an address"));
-        let app = App::new(&options, store.clone(), Engine::new(store));
+        let app = App::new(&options, store.clone(), Engine::new(store)).expect("no accounts");
+        let caller = Caller::anonymous();
         let uri = Uri::from_static("/?query=%7Bservice_name%3D%22a%22%7D");
-        let request = erase(State(SharedApp::clone(&app)), Parameters::of(&uri));
+        let request = erase(
+            State(SharedApp::clone(&app)),
+            caller.clone(),
+            Parameters::of(&uri),
+        );
         let answer = request.now_or_never();
         assert!(answer.is_none(), "it waits, and then its client is gone");
         let counted = async {
-            let requests =
-                || tenants_json(&app.tenants, &[])[DEFAULT_TENANT]["erased"]["requests"].clone();
+            let requests = || {
+                tenants_json(&app.tenants, &[], &caller)[DEFAULT_TENANT]["erased"]["requests"]
+                    .clone()
+            };
             while requests() != 1 {
                 tokio::task::yield_now().await;
             }

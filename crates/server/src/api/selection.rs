@@ -10,7 +10,7 @@ use candela_store::TimeRange;
 
 use crate::api_error::ApiError;
 use crate::app::App;
-use crate::app::DEFAULT_TENANT;
+use crate::auth::Caller;
 use crate::parameters::Parameters;
 use crate::time::parse_time;
 
@@ -47,14 +47,18 @@ const BASE: Names = Names {
 ///
 /// # Errors
 /// 400 with the parameter and what is wrong with it.
-pub(crate) fn query_of(app: &App, parameters: &Parameters) -> Result<Query, ApiError> {
+pub(crate) fn query_of(
+    app: &App,
+    caller: &Caller,
+    parameters: &Parameters,
+) -> Result<Query, ApiError> {
     Ok(Query {
         selector: selector_of(parameters)?,
         profile_type: parameters.one("type").unwrap_or(DEFAULT_TYPE).to_owned(),
         range: range_of(parameters, app.clock.now_ns(), Names::default())?,
         filters: filters_of(parameters)?,
         aggregation: aggregation_of(parameters)?,
-        ..Query::new(DEFAULT_TENANT)
+        ..caller.query()
     })
 }
 

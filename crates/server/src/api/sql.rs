@@ -11,9 +11,9 @@ use candela_sql::SqlError;
 use serde_json::Value;
 
 use crate::api_error::ApiError;
-use crate::app::DEFAULT_TENANT;
 use crate::app::SharedApp;
 use crate::app::off_the_reactor;
+use crate::auth::Caller;
 use crate::parameters::Parameters;
 use crate::reply::AcceptsGzip;
 use crate::reply::Reply;
@@ -35,14 +35,16 @@ enum Form {
 
 pub(crate) async fn sql(
     State(app): State<SharedApp>,
+    caller: Caller,
     parameters: Parameters,
     accepts: AcceptsGzip,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Reply, ApiError> {
+    let tenant = caller.one_tenant()?;
     let form = form_of(&parameters, &headers)?;
     let text = statement_of(&read(&app, body).await?)?;
-    let answer = app.sql.query(DEFAULT_TENANT, &text).await;
+    let answer = app.sql.query(tenant, &text).await;
     let answer = answer.map_err(sql_error)?;
     off_the_reactor(move || {
         let reply = reply(&answer, form).map_err(sql_error)?;

@@ -13,6 +13,7 @@ use crate::api::head::milliseconds;
 use crate::api_error::ApiError;
 use crate::app::App;
 use crate::app::SharedApp;
+use crate::auth::Caller;
 use crate::drop_reasons::REFUSED;
 use crate::drop_reasons::drop_reasons;
 use crate::drop_reasons::is_lessening;
@@ -22,6 +23,7 @@ use crate::reply::Reply;
 use crate::reply::answer;
 use crate::retention_status::compaction_json;
 use crate::retention_status::retention_json;
+use crate::store_status::status_of_tenants;
 use crate::store_status::storage_json;
 use crate::store_status::store_drops;
 use crate::tenants::tenants_json;
@@ -34,52 +36,63 @@ const STALE_AFTER_NS: i64 = 60_000_000_000;
 
 pub(crate) async fn status(
     State(app): State<SharedApp>,
+    caller: Caller,
     _: Parameters,
     accepts: AcceptsGzip,
 ) -> Result<Reply, ApiError> {
-    answer(&app, accepts, |app| {
-        Ok(Reply::json("status", status_value(app)))
+    answer(&app, accepts, move |app| {
+        Ok(Reply::json("status", status_value(app, &caller)))
     })
     .await
 }
 
-fn status_value(app: &App) -> Value {
-    let store = app.store.status();
+/// Who does not see all tenants gets the figures of its own: those of the whole server would tell of
+/// the others.
+fn status_value(app: &App, caller: &Caller) -> Value {
+    let store = if caller.sees_all() {
+        app.store.status()
+    } else {
+        status_of_tenants(&app.store, caller.tenants())
+    };
     let local = app
         .status_source
         .as_ref()
+        .filter(|_| caller.sees_all())
         .map(|source| source.status_json());
     let local_host = local.as_ref().and_then(|local| local["host"].as_str());
     // The agent of this process tells more than it sends.
-    let reported = app.agents.totals(local_host);
+    let reported = app.agents.totals(local_host, |tenant| caller.sees(tenant));
     let mut value = json!({
         "version": env!("CARGO_PKG_VERSION"),
         "uptime_seconds": app.uptime().as_secs(),
-        "ingest": ingest(app),
+        "ingest": ingest(app, caller),
         "storage": storage_json(&store),
-        "tenants": tenants_json(&app.tenants, &app.metrics.refused()),
+        "tenants": tenants_json(&app.tenants, &app.metrics.refused(), caller),
     });
-    value["storage"]["retention"] = retention_json(app.store.options(), &store);
-    value["storage"]["compaction"] = compaction_json(&store);
-    if let Some(symbolization) = &app.symbolization {
-        value["symbolization"] = symbolization.status_json(&app.store);
+    if caller.sees_all() {
+        value["storage"]["retention"] = retention_json(app.store.options(), &store);
+        value["storage"]["compaction"] = compaction_json(&store);
+        if let Some(symbolization) = &app.symbolization {
+            value["symbolization"] = symbolization.status_json(&app.store);
+        }
     }
     let local = local.unwrap_or_default();
-    let drops = drops(app, &store, &reported, &local);
+    let drops = drops(app, caller, &store, &reported, &local);
     value["drop_reasons"] = drop_reasons(drops.keys().map(String::as_str));
     let drops = drops.into_iter();
     let drops = drops.map(|(reason, count)| json!({"reason": reason, "count": count}));
     value["drops"] = drops.collect::<Vec<Value>>().into();
     value["quality"] = quality(&reported, &local);
-    value["agents"] = agents(app, &local).into();
+    value["agents"] = agents(app, caller, &local).into();
     if !local.is_null() {
         value["agent"] = local;
     }
     value
 }
 
-fn ingest(app: &App) -> Value {
-    let ways = app.metrics.ingested().into_iter().map(|(way, sum)| {
+fn ingest(app: &App, caller: &Caller) -> Value {
+    let ways = app.metrics.ingested(|tenant| caller.sees(tenant));
+    let ways = ways.into_iter().map(|(way, sum)| {
         let counts = json!({
             "profiles": sum.profiles,
             "samples": sum.samples,
@@ -93,13 +106,18 @@ fn ingest(app: &App) -> Value {
 /// Everything that was lost, or is worth less than it could be, by reason.
 fn drops(
     app: &App,
+    caller: &Caller,
     store: &StoreStatus,
     reported: &BTreeMap<Count, u64>,
     local: &Value,
 ) -> BTreeMap<String, u64> {
     let refused = app.metrics.refused().into_iter();
+    let refused = refused.filter(|refused| caller.sees(&refused.tenant));
     let refused = refused.map(|refused| (format!("{REFUSED}{}", refused.reason), refused.count));
-    let changes = app.metrics.changes().into_iter();
+    let changes = app
+        .metrics
+        .changes(|tenant| caller.sees(tenant))
+        .into_iter();
     let lessened = changes.filter(|(code, _)| is_lessening(code));
     let lessened = lessened.map(|(code, count)| (code.to_owned(), count));
     let reported = reported.iter().filter_map(|(count, total)| match count {
@@ -141,12 +159,12 @@ fn quality(reported: &BTreeMap<Count, u64>, local: &Value) -> Value {
 }
 
 /// Who sent, and the agent of this process (see `StatusSource`), which is no stranger to itself.
-fn agents(app: &App, local: &Value) -> Vec<Value> {
+fn agents(app: &App, caller: &Caller, local: &Value) -> Vec<Value> {
     let now_ns = app.clock.now_ns();
     let is_local = |agent: &AgentName| {
         agent.name == OWN_AGENT && local["host"].as_str() == Some(agent.host.as_str())
     };
-    let others = app.agents.list().into_iter();
+    let others = app.agents.list(|tenant| caller.sees(tenant)).into_iter();
     let others = others
         .filter(|(agent, _)| !is_local(agent))
         .map(|(agent, seen_ns)| {

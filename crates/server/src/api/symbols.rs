@@ -1,5 +1,7 @@
 //! `/api/v1/symbols`: files that name what was stored as addresses.
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
 use axum::body::Body;
@@ -22,9 +24,9 @@ use tokio::sync::mpsc;
 use crate::api::head::milliseconds;
 use crate::api_error::ApiError;
 use crate::app::App;
-use crate::app::DEFAULT_TENANT;
 use crate::app::SharedApp;
 use crate::app::off_the_reactor;
+use crate::auth::Caller;
 use crate::parameters::Parameters;
 use crate::reply::AcceptsGzip;
 use crate::reply::Reply;
@@ -59,14 +61,15 @@ pub(crate) async fn upload(
 /// What is kept, and what is missing.
 pub(crate) async fn list(
     State(app): State<SharedApp>,
+    caller: Caller,
     _: Parameters,
     accepts: AcceptsGzip,
 ) -> Result<Reply, ApiError> {
     symbolization(&app)?;
-    answer(&app, accepts, |app| {
+    answer(&app, accepts, move |app| {
         let archive = &symbolization(app)?.sources.archive;
         let files = archive.files();
-        let wanted = app.store.unsymbolized(Some(DEFAULT_TENANT));
+        let wanted = wanted(app, &caller);
         let value = json!({
             "files": files.iter().map(file_json).collect::<Vec<Value>>(),
             "bytes": archive.bytes(),
@@ -80,6 +83,7 @@ pub(crate) async fn list(
 /// What is known of a build id.
 pub(crate) async fn one(
     State(app): State<SharedApp>,
+    caller: Caller,
     Path(build_id): Path<String>,
     accepts: AcceptsGzip,
 ) -> Result<Reply, ApiError> {
@@ -89,7 +93,7 @@ pub(crate) async fn one(
             let lower_case = build_id.to_ascii_lowercase();
             archive.file(&lower_case)
         });
-        let wanted = app.store.unsymbolized(Some(DEFAULT_TENANT));
+        let wanted = wanted(app, &caller);
         let mut wanted = wanted.iter();
         let wanted = wanted.find(|binary| binary.build_id.eq_ignore_ascii_case(&build_id));
         let value = json!({
@@ -100,6 +104,29 @@ pub(crate) async fn one(
         Ok(Reply::json("symbol", value))
     })
     .await
+}
+
+/// The binaries that the tenants of a caller have nameless addresses of. What is kept of a binary is
+/// of no tenant: a build id is of the same bytes whoever runs them.
+fn wanted(app: &App, caller: &Caller) -> Vec<UnsymbolizedBinary> {
+    let mut sums: BTreeMap<String, UnsymbolizedBinary> = BTreeMap::new();
+    let tenants = caller.tenants().iter();
+    for binary in tenants.flat_map(|tenant| app.store.unsymbolized(Some(tenant))) {
+        match sums.entry(binary.build_id.clone()) {
+            Entry::Vacant(entry) => {
+                entry.insert(binary);
+            }
+            Entry::Occupied(mut entry) => {
+                let sum = entry.get_mut();
+                sum.samples += binary.samples;
+                sum.locations += binary.locations;
+                sum.blocks += binary.blocks;
+            }
+        }
+    }
+    let mut wanted: Vec<UnsymbolizedBinary> = sums.into_values().collect();
+    wanted.sort_by_key(|binary| std::cmp::Reverse(binary.samples));
+    wanted
 }
 
 fn symbolization(app: &App) -> Result<&Symbolization, ApiError> {

@@ -44,7 +44,7 @@ pub(crate) async fn append(
     match store.append_once(tenant, received, profile).await {
         Ok(appended) => {
             if appended == Appended::Stored {
-                app.metrics.count_ingested(way, ingested);
+                app.metrics.count_ingested(tenant, way, ingested);
                 app.tenants
                     .count_stored(tenant, ingested.profiles, ingested.samples);
             }

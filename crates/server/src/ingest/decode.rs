@@ -73,7 +73,7 @@ mod tests {
             },
             ..ServerOptions::new("127.0.0.1:0".parse().expect("an address"))
         };
-        let app = App::new(&options, store.clone(), Engine::new(store));
+        let app = App::new(&options, store.clone(), Engine::new(store)).expect("no accounts");
         let first = decode(&app, |_| Ok(())).await.expect("a free slot");
         let refused = decode(&app, |_| Ok(())).await.map(|decoded| decoded.value);
         let refused = refused.expect_err("the slot is taken until the first is stored");

@@ -61,6 +61,7 @@ pub(crate) fn grpc_status(error: &ApiError) -> Status {
         | StatusCode::SERVICE_UNAVAILABLE
         | StatusCode::REQUEST_TIMEOUT => Code::Unavailable,
         StatusCode::NOT_IMPLEMENTED => Code::Unimplemented,
+        StatusCode::UNAUTHORIZED => Code::Unauthenticated,
         StatusCode::FORBIDDEN => Code::PermissionDenied,
         _ => Code::Internal,
     };
@@ -101,6 +102,7 @@ mod tests {
         let temporary = [Code::Unavailable];
         let cases = [
             (400, false),
+            (401, false),
             (403, false),
             (408, true),
             (413, false),

@@ -11,3 +11,5 @@ pub(crate) mod otlp_http;
 mod read;
 pub(crate) mod room;
 pub(crate) mod upload;
+
+pub(crate) use self::grpc_status::grpc_status;

@@ -16,6 +16,7 @@ use prost::Message;
 use crate::api_error::ApiError;
 use crate::app::App;
 use crate::app::SharedApp;
+use crate::auth::TenantName;
 use crate::ingest::append::append;
 use crate::ingest::append::received_hash;
 use crate::ingest::body::BodyBounds;
@@ -57,7 +58,7 @@ pub(crate) fn otlp_request(
 /// When nothing of the request can be read, or the store refuses it.
 pub(crate) async fn store_request<P>(
     app: &SharedApp,
-    tenant: &'static str,
+    tenant: &TenantName,
     way: &'static str,
     body: Bytes,
     parse: P,
@@ -66,10 +67,12 @@ where
     P: FnOnce(&App) -> Result<ExportProfilesServiceRequest, ApiError> + Send + 'static,
 {
     let bytes = body.len() as u64;
+    let of_tenant = tenant.clone();
     let read_body = move |app: &App| {
-        app.tenants.check_rate(tenant).map_err(ApiError::exceeded)?;
+        let admitted = app.tenants.check_rate(&of_tenant);
+        admitted.map_err(ApiError::exceeded)?;
         let hash = received_hash(way, &[], &body);
-        Ok((read(app, tenant, parse(app)?)?, hash))
+        Ok((read(app, &of_tenant, parse(app)?)?, hash))
     };
     let Decoded {
         value: ((profile, refused), hash),
@@ -102,7 +105,7 @@ fn read(
     let (mut profile, report) =
         candela_formats::decode_otlp(&request, &options).map_err(|error| read_error(&error))?;
     // After decoding, so that nobody is remembered for nonsense.
-    note_agents(app, &request, report.agents);
+    note_agents(app, tenant, &request, report.agents);
     for rejection in &report.rejected {
         let message = rejection.to_string();
         refuse(rejection.reason, rejection.profiles, message);
@@ -190,7 +193,12 @@ impl Refused {
 }
 
 /// Remembers who sends and what they say of themselves, for `/api/v1/status`.
-fn note_agents(app: &App, request: &ExportProfilesServiceRequest, reports: Vec<AgentReport>) {
+fn note_agents(
+    app: &App,
+    tenant: &str,
+    request: &ExportProfilesServiceRequest,
+    reports: Vec<AgentReport>,
+) {
     let now_ns = app.clock.now_ns();
     let scopes = request.resource_profiles.iter().flat_map(|resource| {
         let scopes = resource.scope_profiles.iter();
@@ -198,10 +206,11 @@ fn note_agents(app: &App, request: &ExportProfilesServiceRequest, reports: Vec<A
     });
     for (resource, scope) in scopes.take(MAX_AGENTS_PER_REQUEST) {
         let host = host_name(resource);
-        app.agents.note(host, &scope.name, &scope.version, now_ns);
+        app.agents
+            .note(tenant, host, &scope.name, &scope.version, now_ns);
     }
     for report in reports {
-        app.agents.hear(report);
+        app.agents.hear(tenant, report);
     }
 }
 

@@ -25,8 +25,9 @@ use tonic::codec::SingleMessageCompressionOverride;
 
 use crate::api_error::ApiError;
 use crate::app::App;
-use crate::app::DEFAULT_TENANT;
 use crate::app::SharedApp;
+use crate::auth::Caller;
+use crate::auth::TenantName;
 use crate::ingest::body::BodyBounds;
 use crate::ingest::body::BodyReader;
 use crate::ingest::body::Encoding;
@@ -54,6 +55,7 @@ struct ResponseEncoder;
 /// Stores the request in the body.
 pub(crate) async fn export(
     State(app): State<SharedApp>,
+    caller: Caller,
     headers: HeaderMap,
     body: Body,
 ) -> Response {
@@ -65,7 +67,7 @@ pub(crate) async fn export(
         let status = StatusCode::UNSUPPORTED_MEDIA_TYPE;
         return ApiError::new(status, "unknown_content_type", message).into_response();
     }
-    match receive(&app, &headers, body).await {
+    match receive(&app, &caller.tenant, &headers, body).await {
         Ok(response) => success(response),
         Err(error) => failure(&error),
     }
@@ -73,17 +75,18 @@ pub(crate) async fn export(
 
 async fn receive(
     app: &SharedApp,
+    tenant: &TenantName,
     headers: &HeaderMap,
     body: Body,
 ) -> Result<ExportProfilesServiceResponse, ApiError> {
-    let tenant = DEFAULT_TENANT;
     let bounds = BodyBounds::request(&app.tenants.limits(tenant));
     let sent = read_message(app, bounds, headers, body).await;
     let (_room, encoding, bytes) =
         sent.inspect_err(|error| app.metrics.count_refused(tenant, error.code, 1))?;
+    let of_tenant = tenant.clone();
     store_request(app, tenant, "otlp_grpc", bytes.clone(), move |app| {
         let message = message(bytes, encoding)?;
-        otlp_request(app, tenant, &message.decoded(bounds)?)
+        otlp_request(app, &of_tenant, &message.decoded(bounds)?)
     })
     .await
 }

@@ -14,8 +14,8 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use crate::api_error::ApiError;
 use crate::app::App;
-use crate::app::DEFAULT_TENANT;
 use crate::app::SharedApp;
+use crate::auth::Caller;
 use crate::ingest::body::BodyBounds;
 use crate::ingest::body::SentBody;
 use crate::ingest::body::read_body;
@@ -39,16 +39,18 @@ const JSON: &str = "application/json";
 /// Stores the request in the body.
 pub(crate) async fn export(
     State(app): State<SharedApp>,
+    caller: Caller,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Reply, ApiError> {
-    let tenant = DEFAULT_TENANT;
-    let received = receive(&app, tenant, &headers, body).await;
+    let tenant = caller.tenant;
+    let received = receive(&app, &tenant, &headers, body).await;
     let (_room, encoding, body) =
-        received.inspect_err(|error| app.metrics.count_refused(tenant, error.code, 1))?;
+        received.inspect_err(|error| app.metrics.count_refused(&tenant, error.code, 1))?;
     let bytes = body.bytes.clone();
-    let parse = move |app: &App| encoding.decode(app, tenant, body);
-    let response = store_request(&app, tenant, "otlp_http", bytes, parse).await?;
+    let of_tenant = tenant.clone();
+    let parse = move |app: &App| encoding.decode(app, &of_tenant, body);
+    let response = store_request(&app, &tenant, "otlp_http", bytes, parse).await?;
     Ok(encoding.reply(&response))
 }
 

@@ -16,8 +16,9 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use crate::api_error::ApiError;
 use crate::app::App;
-use crate::app::DEFAULT_TENANT;
 use crate::app::SharedApp;
+use crate::auth::Caller;
+use crate::auth::TenantName;
 use crate::ingest::append::append;
 use crate::ingest::append::received_hash;
 use crate::ingest::body::BodyBounds;
@@ -37,11 +38,12 @@ use crate::tenants::SeriesKey;
 /// Stores the profile in the body.
 pub(crate) async fn upload(
     State(app): State<SharedApp>,
+    caller: Caller,
     parameters: Parameters,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Reply, ApiError> {
-    let tenant = DEFAULT_TENANT;
+    let tenant = &caller.tenant;
     let result = receive(&app, tenant, &parameters, &headers, body).await;
     let Received {
         decoded,
@@ -75,7 +77,7 @@ struct Received {
 
 async fn receive(
     app: &SharedApp,
-    tenant: &'static str,
+    tenant: &TenantName,
     parameters: &Parameters,
     headers: &HeaderMap,
     body: Body,
@@ -86,9 +88,10 @@ async fn receive(
     let body = read_body(&app.limits, bounds, headers, body).await?;
     let bytes = body.bytes.len() as u64;
     let said = labels.to_string();
+    let of_tenant = tenant.clone();
     let hashed = move |app: &App| {
         let hash = received_hash("ingest", &[&said], &body.bytes);
-        Ok((read_profile(app, tenant, body, labels)?, hash))
+        Ok((read_profile(app, &of_tenant, body, labels)?, hash))
     };
     let Decoded {
         value: (value, hash),

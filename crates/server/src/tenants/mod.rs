@@ -42,6 +42,13 @@ struct Usage {
     erased: ErasedSums,
 }
 
+/// Tenants that are told apart. Where clients name their tenants themselves, each name they make up
+/// would else stay in memory.
+const MAX_TENANTS: usize = 10_000;
+
+/// When a tenant beyond them may try again: when the server was started anew, or has room.
+const FULL_RETRY_AFTER: Duration = Duration::from_secs(600);
+
 /// What was taken of a tenant since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Accepted {
@@ -91,6 +98,29 @@ impl Tenants {
     /// What a tenant may send.
     pub(crate) fn limits(&self, tenant: &str) -> TenantLimits {
         self.overrides.get(tenant).copied().unwrap_or(self.limits)
+    }
+
+    /// Takes note of a tenant before anything of it is counted.
+    ///
+    /// # Errors
+    /// When there are too many.
+    pub(crate) fn admit(&self, tenant: &str) -> Result<(), Exceeded> {
+        let is_full = {
+            let all = self.lock();
+            all.len() >= MAX_TENANTS && !all.contains_key(tenant)
+        };
+        if is_full {
+            return Err(Exceeded {
+                reason: "too_many_tenants",
+                message: format!(
+                    "tenant {tenant} is one more than the {MAX_TENANTS} that have sent something \
+                     since the start; send to a tenant that is there"
+                ),
+                retry_after: FULL_RETRY_AFTER,
+            });
+        }
+        self.with_usage(tenant, self.clock.monotonic_ns(), |_| ());
+        Ok(())
     }
 
     /// Whether a tenant may send anything now. Asked before a body is decoded, which is what

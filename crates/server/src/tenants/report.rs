@@ -10,14 +10,21 @@ use serde_json::json;
 use super::TenantUsage;
 use super::Tenants;
 use crate::app::DEFAULT_TENANT;
+use crate::auth::Caller;
 use crate::metrics::Refused;
 use crate::metrics::head;
 
-/// `tenants` of the status answer: what each may send, has sent, and was refused. Tenants without
-/// limits of their own that have sent nothing are left out, but for the one that everybody is.
-pub(crate) fn tenants_json(tenants: &Tenants, refused: &[Refused]) -> Value {
+/// `tenants` of the status answer: what each that the caller sees may send, has sent, and was
+/// refused. Tenants without limits of their own that have sent nothing are left out, but for those
+/// that the caller names and the one that everybody is.
+pub(crate) fn tenants_json(tenants: &Tenants, refused: &[Refused], caller: &Caller) -> Value {
     let mut answer = Map::new();
-    for name in shown(tenants) {
+    let mut names = shown(tenants);
+    names.extend(caller.tenants().iter().map(ToString::to_string));
+    names.retain(|name| caller.sees(name));
+    names.sort();
+    names.dedup();
+    for name in names {
         let TenantUsage {
             series,
             accepted,
