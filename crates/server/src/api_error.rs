@@ -66,6 +66,13 @@ impl ApiError {
         error
     }
 
+    /// For the header: whole seconds are all that it can say, and early would be refused once more.
+    pub(crate) fn retry_after_seconds(&self) -> Option<u64> {
+        let wait = self.retry_after?;
+        let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
+        Some(seconds.max(1))
+    }
+
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = hint.into();
         self
@@ -76,11 +83,10 @@ impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         let body = json!({"code": self.code, "message": self.message, "hint": self.hint});
         let mut response = (self.status, Json(body)).into_response();
-        if let Some(wait) = self.retry_after {
-            // Whole seconds are all that the header can say: early would be refused once more.
-            let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
-            let value = HeaderValue::from(seconds.max(1));
-            response.headers_mut().insert(RETRY_AFTER, value);
+        if let Some(seconds) = self.retry_after_seconds() {
+            response
+                .headers_mut()
+                .insert(RETRY_AFTER, HeaderValue::from(seconds));
         }
         response
     }

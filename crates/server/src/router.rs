@@ -31,6 +31,8 @@ use crate::metrics::count_requests;
 use crate::origin::HostPolicy;
 use crate::origin::check_host_and_origin;
 use crate::parameters::check_parameters;
+use crate::pyroscope::ANY_PREFIX;
+use crate::pyroscope::PYROSCOPE_ROUTES;
 use crate::routes::OTLP_ROUTES;
 use crate::routes::ROUTES;
 use crate::routes::Route;
@@ -47,6 +49,8 @@ pub(crate) fn main_router(app: &SharedApp, hosts: HostPolicy, prefixes: &[String
     for prefix in std::iter::once(&root).chain(prefixes) {
         router = add_routes(router, prefix, ROUTES, app);
         router = add_routes(router, prefix, OTLP_ROUTES, app);
+        router = add_foreign_routes(router, prefix, ANY_PREFIX, app);
+        router = add_foreign_routes(router, prefix, PYROSCOPE_ROUTES, app);
         router = window::add_window(router, prefix);
     }
     finish(add_otlp_grpc(router, app), app, hosts)
@@ -54,7 +58,8 @@ pub(crate) fn main_router(app: &SharedApp, hosts: HostPolicy, prefixes: &[String
 
 /// Every path that a prefix leads to; the empty one is the root, which has gRPC besides.
 pub(crate) fn paths(prefix: &str) -> impl Iterator<Item = String> {
-    let routes = ROUTES.iter().chain(OTLP_ROUTES).map(|route| route.path);
+    let tables = [ROUTES, OTLP_ROUTES, ANY_PREFIX, PYROSCOPE_ROUTES];
+    let routes = tables.into_iter().flatten().map(|route| route.path);
     let grpc = prefix.is_empty().then_some(otlp_grpc::EXPORT);
     let paths: Vec<String> = routes
         .chain(grpc)
@@ -87,6 +92,21 @@ fn add_routes(
         let check = from_fn(move |request, next| check_parameters(known, request, next));
         let path = format!("{prefix}{}", route.path);
         router = router.route(&path, (route.handler)().layer(check).layer(who));
+    }
+    router
+}
+
+/// Routes whose clients send parameters that we do not know.
+fn add_foreign_routes(
+    mut router: Router<SharedApp>,
+    prefix: &str,
+    routes: &'static [Route],
+    app: &SharedApp,
+) -> Router<SharedApp> {
+    for route in routes {
+        let who = from_fn_with_state((SharedApp::clone(app), route.right), authorize);
+        let path = format!("{prefix}{}", route.path);
+        router = router.route(&path, (route.handler)().layer(who));
     }
     router
 }

@@ -17,6 +17,10 @@ use crate::ingest::room::announced_bytes;
 use crate::options::Limits;
 use crate::tenant_limits::TenantLimits;
 
+/// A message of a few bytes can become many times as much when it is decoded, and selectors are
+/// short.
+const QUESTION_BYTES: usize = 1 << 20;
+
 /// A body as it was sent.
 #[derive(Debug)]
 pub(crate) struct SentBody {
@@ -74,6 +78,15 @@ impl BodyBounds {
             sent: most,
             inflated: most,
             key: "server.limits.body_size",
+        }
+    }
+
+    /// Of a question, which has no data in it.
+    pub(crate) const fn question() -> Self {
+        Self {
+            sent: QUESTION_BYTES,
+            inflated: QUESTION_BYTES,
+            key: "the most that a question may have",
         }
     }
 

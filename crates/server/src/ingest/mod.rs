@@ -1,14 +1,14 @@
 //! The ways in: every profile is decoded and checked before it reaches the log.
 
-mod append;
+pub(crate) mod append;
 pub(crate) mod body;
-mod decode;
+pub(crate) mod decode;
 mod grpc_status;
 pub(crate) mod limits;
 mod otlp;
 pub(crate) mod otlp_grpc;
 pub(crate) mod otlp_http;
-mod read;
+pub(crate) mod read;
 pub(crate) mod room;
 pub(crate) mod upload;
 

@@ -1,11 +1,11 @@
 //! Answers in the dialect of their request.
 
+use std::convert::Infallible;
 use std::io::Write;
 
 use axum::body::Body;
 use axum::http::HeaderMap;
 use axum::http::HeaderValue;
-use axum::http::StatusCode;
 use axum::http::header::CONTENT_ENCODING;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::header::RETRY_AFTER;
@@ -166,16 +166,12 @@ pub(crate) fn connect_failure(error: &ApiError) -> Response {
     if let Some(wait) = error.retry_after_seconds() {
         headers.insert(RETRY_AFTER, HeaderValue::from(wait));
     }
-    if status == StatusCode::UNAUTHORIZED {
-        let realm = HeaderValue::from_static("Basic realm=\"candela\"");
-        headers.insert(axum::http::header::WWW_AUTHENTICATE, realm);
-    }
     response
 }
 
 fn with_trailers(message: Bytes, trailers: HeaderMap) -> Body {
     let frames = [Frame::data(message), Frame::trailers(trailers)];
-    let frames = stream::iter(frames.map(Ok::<_, std::convert::Infallible>));
+    let frames = stream::iter(frames.map(Ok::<_, Infallible>));
     Body::new(StreamBody::new(frames))
 }
 

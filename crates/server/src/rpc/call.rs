@@ -2,10 +2,12 @@
 
 use axum::body::Body;
 use axum::extract::FromRequest;
+use axum::extract::FromRequestParts;
 use axum::extract::Request;
 use axum::http::HeaderMap;
 use axum::http::StatusCode;
 use axum::http::Uri;
+use axum::http::header::ACCEPT;
 use axum::response::IntoResponse;
 use axum::response::Response;
 use base64::Engine;
@@ -40,7 +42,10 @@ use crate::rpc::frame::framed_message;
 use crate::rpc::frame::message_encoding;
 
 /// A message that calls read.
-pub(crate) trait CallMessage: Message + Default + Serialize + DeserializeOwned + 'static {}
+pub(crate) trait CallMessage:
+    Message + Default + Serialize + DeserializeOwned + 'static
+{
+}
 
 impl<M: Message + Default + Serialize + DeserializeOwned + 'static> CallMessage for M {}
 
@@ -90,6 +95,15 @@ impl Call {
         }
     }
 
+    /// Whether the client accepts something by name, as one element of a list or a parameter of one.
+    pub(crate) fn accepts(&self, name: &str) -> bool {
+        let values = self.headers.get_all(ACCEPT).iter();
+        values
+            .filter_map(|value| value.to_str().ok())
+            .flat_map(|value| value.split([',', ';']))
+            .any(|part| part.trim() == name)
+    }
+
     /// Reads the body; `Call` keeps the rest.
     ///
     /// # Errors
@@ -111,11 +125,22 @@ impl Call {
         // Clients of gRPC do not announce the length of their body: its first bytes do. Text has
         // them in base64, a third longer.
         let is_text = self.dialect == Dialect::GrpcWebText;
-        let start_length = if is_text { FRAME_HEAD.div_ceil(3) * 4 } else { FRAME_HEAD };
+        let start_length = if is_text {
+            FRAME_HEAD.div_ceil(3) * 4
+        } else {
+            FRAME_HEAD
+        };
         let start = in_time(limits, reader.start(start_length)).await?;
-        let start = if is_text { from_text(start)? } else { start.to_vec() };
+        let start = if is_text {
+            from_text(start)?
+        } else {
+            start.to_vec()
+        };
         let (encoding, length) = frame_head(&start, encoding)?;
-        let room = self.app.room.reserve(limits, bounds, encoding, Some(length));
+        let room = self
+            .app
+            .room
+            .reserve(limits, bounds, encoding, Some(length));
         let room = room.await?;
         let whole = if is_text {
             (FRAME_HEAD + length).div_ceil(3) * 4
@@ -123,7 +148,11 @@ impl Call {
             FRAME_HEAD + length
         };
         let bytes = in_time(limits, reader.read_to_end_or_beyond(whole)).await?;
-        let bytes = if is_text { from_text(&bytes)?.into() } else { bytes };
+        let bytes = if is_text {
+            from_text(&bytes)?.into()
+        } else {
+            bytes
+        };
         Ok(Sent {
             body: framed_message(bytes, encoding)?,
             codec: self.dialect.codec(),
@@ -165,7 +194,7 @@ impl FromRequest<SharedApp> for Call {
     async fn from_request(request: Request, app: &SharedApp) -> Result<Self, ApiError> {
         let (mut parts, body) = request.into_parts();
         let dialect = Dialect::of(&parts.headers)?;
-        let caller = Caller::from_parts(&mut parts)?;
+        let caller = Caller::from_request_parts(&mut parts, app).await?;
         let accepts = if dialect.is_framed() {
             let value = parts.headers.get(GRPC_ACCEPT_ENCODING);
             let value = value.and_then(|value| value.to_str().ok()).unwrap_or("");

@@ -91,7 +91,10 @@ mod tests {
         };
         let cases = [
             ("application/proto", Dialect::Connect(Codec::Protobuf)),
-            ("application/JSON; charset=utf-8", Dialect::Connect(Codec::Json)),
+            (
+                "application/JSON; charset=utf-8",
+                Dialect::Connect(Codec::Json),
+            ),
             ("application/grpc", Dialect::Grpc),
             ("application/grpc+proto", Dialect::Grpc),
             ("application/grpc-web", Dialect::GrpcWeb),
@@ -100,7 +103,12 @@ mod tests {
         for (value, wanted) in cases {
             assert_eq!(dialect(value), Ok(wanted), "{value}");
         }
-        for value in ["text/plain", "application/connect+proto", "application/grpc+json", ""] {
+        for value in [
+            "text/plain",
+            "application/connect+proto",
+            "application/grpc+json",
+            "",
+        ] {
             let error = dialect(value).expect_err(value);
             assert_eq!(error.status, StatusCode::UNSUPPORTED_MEDIA_TYPE);
         }

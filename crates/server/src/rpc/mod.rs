@@ -9,5 +9,5 @@ mod frame;
 
 pub(crate) use self::answer::Answer;
 pub(crate) use self::call::Call;
-pub(crate) use self::call::CallMessage;
 pub(crate) use self::call::unimplemented;
+pub(crate) use self::dialect::Codec;

@@ -1,0 +1,10 @@
+//! The surfaces of Grafana Pyroscope: its clients, and Grafana, find what they know.
+
+mod labels;
+pub(crate) mod push;
+mod pushed;
+mod querier;
+mod routes;
+
+pub(crate) use self::routes::ANY_PREFIX;
+pub(crate) use self::routes::PYROSCOPE_ROUTES;

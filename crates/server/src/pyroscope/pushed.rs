@@ -1,0 +1,89 @@
+//! Profiles of one request on their way to the log, whichever of Pyroscope's ways they came.
+
+use candela_formats::Report;
+use candela_model::Profile;
+
+use crate::api_error::ApiError;
+use crate::app::App;
+use crate::auth::TenantName;
+use crate::ingest::limits::check_series;
+use crate::pyroscope::labels::PushedLabels;
+use crate::tenants::SeriesKey;
+
+/// How many different refusals a message names.
+const NAMED_REFUSALS: usize = 5;
+
+/// What is read of one request: what may be stored together, and what may not.
+#[derive(Debug, Default)]
+pub(crate) struct Pushed {
+    pub(crate) profile: Profile,
+    refused: Vec<ApiError>,
+}
+
+impl Pushed {
+    /// Takes a profile that was read: as it is usual, and without the series that may not be
+    /// stored. One without samples is no error: idle programs send those.
+    pub(crate) fn add(
+        &mut self,
+        app: &App,
+        tenant: &TenantName,
+        pushed: &PushedLabels,
+        profile: Profile,
+        mut report: Report,
+    ) {
+        let mut profile = candela_formats::normalize(profile, &pushed.normalization(), &mut report);
+        profile.series.retain(|series| !series.samples.is_empty());
+        let limits = app.tenants.limits(tenant);
+        let now_ns = app.clock.now_ns();
+        profile.series.retain(|series| {
+            let checked = check_series(series, &app.limits, &limits, now_ns)
+                .map_err(|refusal| ApiError::bad_request(refusal.reason, refusal.message));
+            let admitted = checked.and_then(|()| {
+                let keys = [SeriesKey::of(series)];
+                let admitted = app.tenants.admit_series(tenant, &keys);
+                admitted.map_err(ApiError::exceeded)
+            });
+            match admitted {
+                Ok(()) => true,
+                Err(error) => {
+                    self.refuse(app, tenant, error);
+                    false
+                }
+            }
+        });
+        app.metrics.count_changes(tenant, &report.notes);
+        self.profile.absorb(&profile);
+    }
+
+    /// Counts what may not be stored; the rest of the request is.
+    pub(crate) fn refuse(&mut self, app: &App, tenant: &TenantName, error: ApiError) {
+        app.metrics.count_refused(tenant, error.code, 1);
+        self.refused.push(error);
+    }
+
+    /// What the client is told: of several errors the first decides the status, unless one of them
+    /// is cured by time, and then the client is to send all of it again.
+    pub(crate) fn outcome(&self) -> Result<(), ApiError> {
+        let Some(first) = self.refused.first() else {
+            return Ok(());
+        };
+        let temporary = self
+            .refused
+            .iter()
+            .find(|error| error.retry_after.is_some());
+        let mut told = temporary.unwrap_or(first).clone();
+        let mut messages: Vec<&str> = Vec::new();
+        for error in &self.refused {
+            if !messages.contains(&error.message.as_str()) {
+                messages.push(&error.message);
+            }
+        }
+        let left_out = messages.len().saturating_sub(NAMED_REFUSALS);
+        messages.truncate(NAMED_REFUSALS);
+        told.message = messages.join("; ");
+        if left_out > 0 {
+            told.message.push_str(&format!("; and {left_out} more"));
+        }
+        Err(told)
+    }
+}

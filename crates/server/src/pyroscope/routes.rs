@@ -1,0 +1,105 @@
+//! The routes that Pyroscope's clients know. What is not in the parameters of one is left alone:
+//! these clients are older and newer than we are.
+
+use axum::routing::MethodRouter;
+use axum::routing::any;
+use axum::routing::post;
+
+use crate::app::SharedApp;
+use crate::auth::Right;
+use crate::pyroscope::push;
+use crate::pyroscope::querier::lines;
+use crate::pyroscope::querier::merge;
+use crate::pyroscope::querier::names;
+use crate::routes::Route;
+use crate::rpc;
+
+const RPC: &[&str] = &["application/proto", "application/json", "application/grpc"];
+
+/// The routes that answer under any prefix: agents are given addresses such as
+/// `https://profiles.example.com/profile`.
+pub(crate) const ANY_PREFIX: &[Route] = &[Route {
+    method: "POST",
+    path: push::PUSH,
+    right: Right::Write,
+    summary: "stores profiles as SDKs and Alloy push them; answers once they are durable",
+    parameters: &[],
+    content_types: RPC,
+    handler: || post(push::push),
+}];
+
+/// The others.
+pub(crate) const PYROSCOPE_ROUTES: &[Route] = &[
+    question(
+        "/querier.v1.QuerierService/ProfileTypes",
+        "the profile types that are stored",
+        || post(names::profile_types),
+    ),
+    question(
+        "/querier.v1.QuerierService/LabelNames",
+        "the names of labels",
+        || post(names::label_names),
+    ),
+    question(
+        "/querier.v1.QuerierService/LabelValues",
+        "the values of a label",
+        || post(names::label_values),
+    ),
+    question(
+        "/querier.v1.QuerierService/SelectMergeStacktraces",
+        "a merged flame graph, tree, graph or profile",
+        || post(merge::select_merge_stacktraces),
+    ),
+    question(
+        "/querier.v1.QuerierService/SelectMergeSpanProfile",
+        "the merged flame graph of spans",
+        || post(merge::select_merge_span_profile),
+    ),
+    question(
+        "/querier.v1.QuerierService/SelectMergeProfile",
+        "a merged profile",
+        || post(merge::select_merge_profile),
+    ),
+    question(
+        "/querier.v1.QuerierService/Diff",
+        "two selections as one flame graph",
+        || post(merge::diff),
+    ),
+    question(
+        "/querier.v1.QuerierService/SelectSeries",
+        "values over time",
+        || post(lines::select_series),
+    ),
+    call_that_is_not_here("/vcs.v1.VCSService/{method}"),
+    call_that_is_not_here("/settings.v1.RecordingRulesService/{method}"),
+    call_that_is_not_here("/debuginfo.v1alpha1.DebuginfoService/{method}"),
+    call_that_is_not_here("/debuginfo.v1alpha1.DebuginfoService/Upload/{build_id}"),
+];
+
+const fn question(
+    path: &'static str,
+    summary: &'static str,
+    handler: fn() -> MethodRouter<SharedApp>,
+) -> Route {
+    Route {
+        method: "POST",
+        path,
+        right: Right::Read,
+        summary,
+        parameters: &[],
+        content_types: RPC,
+        handler,
+    }
+}
+
+const fn call_that_is_not_here(path: &'static str) -> Route {
+    Route {
+        method: "POST",
+        path,
+        right: Right::Read,
+        summary: "not part of this server: 501",
+        parameters: &[],
+        content_types: RPC,
+        handler: || any(rpc::unimplemented),
+    }
+}
