@@ -48,6 +48,11 @@ impl ApiError {
         Self::new(StatusCode::BAD_REQUEST, code, message)
     }
 
+    /// A body that is understood and cannot be stored.
+    pub(crate) fn unprocessable(code: &'static str, message: impl Into<String>) -> Self {
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, code, message)
+    }
+
     /// A bug of ours or a broken disk: the log has the details, the client learns that it is not
     /// to blame.
     pub(crate) fn internal(message: impl Into<String>) -> Self {

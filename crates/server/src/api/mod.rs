@@ -4,7 +4,7 @@ mod asked;
 mod columns;
 pub(crate) mod data;
 pub(crate) mod diff;
-mod errors;
+pub(crate) mod errors;
 pub(crate) mod flamegraph;
 mod head;
 pub(crate) mod heatmap;

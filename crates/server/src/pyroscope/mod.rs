@@ -1,9 +1,13 @@
 //! The surfaces of Grafana Pyroscope: its clients, and Grafana, find what they know.
 
+mod about;
+mod attime;
+mod ingest;
 mod labels;
 pub(crate) mod push;
 mod pushed;
 mod querier;
+mod render;
 mod routes;
 
 pub(crate) use self::routes::ANY_PREFIX;

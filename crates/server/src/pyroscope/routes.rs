@@ -3,14 +3,18 @@
 
 use axum::routing::MethodRouter;
 use axum::routing::any;
+use axum::routing::get;
 use axum::routing::post;
 
 use crate::app::SharedApp;
 use crate::auth::Right;
+use crate::pyroscope::about;
+use crate::pyroscope::ingest;
 use crate::pyroscope::push;
 use crate::pyroscope::querier::lines;
 use crate::pyroscope::querier::merge;
 use crate::pyroscope::querier::names;
+use crate::pyroscope::render;
 use crate::routes::Route;
 use crate::rpc;
 
@@ -18,15 +22,19 @@ const RPC: &[&str] = &["application/proto", "application/json", "application/grp
 
 /// The routes that answer under any prefix: agents are given addresses such as
 /// `https://profiles.example.com/profile`.
-pub(crate) const ANY_PREFIX: &[Route] = &[Route {
-    method: "POST",
-    path: push::PUSH,
-    right: Right::Write,
-    summary: "stores profiles as SDKs and Alloy push them; answers once they are durable",
-    parameters: &[],
-    content_types: RPC,
-    handler: || post(push::push),
-}];
+pub(crate) const ANY_PREFIX: &[Route] = &[
+    Route {
+        method: "POST",
+        path: push::PUSH,
+        right: Right::Write,
+        summary: "stores profiles as SDKs and Alloy push them; answers once they are durable",
+        parameters: &[],
+        content_types: RPC,
+        handler: || post(push::push),
+    },
+    ingestion("/ingest"),
+    ingestion("/pyroscope/ingest"),
+];
 
 /// The others.
 pub(crate) const PYROSCOPE_ROUTES: &[Route] = &[
@@ -70,11 +78,69 @@ pub(crate) const PYROSCOPE_ROUTES: &[Route] = &[
         "values over time",
         || post(lines::select_series),
     ),
+    question(
+        "/version.v1.Version/Version",
+        "the version of the query API",
+        || post(about::version),
+    ),
+    question(
+        "/capabilities.v1.FeatureFlagsService/GetFeatureFlags",
+        "what this server can do",
+        || post(about::feature_flags),
+    ),
+    page(
+        "/api/v1/status/buildinfo",
+        "the version, as Grafana reads it",
+        || get(about::build_info),
+    ),
+    page(
+        "/pyroscope/render",
+        "a flame graph and its timeline as Drilldown reads them",
+        || get(render::render),
+    ),
+    page(
+        "/pyroscope/render-diff",
+        "two selections as one flame graph",
+        || get(render::render_diff),
+    ),
+    page(
+        "/pyroscope/label-values",
+        "the values of a label, a list",
+        || get(render::label_values),
+    ),
     call_that_is_not_here("/vcs.v1.VCSService/{method}"),
     call_that_is_not_here("/settings.v1.RecordingRulesService/{method}"),
     call_that_is_not_here("/debuginfo.v1alpha1.DebuginfoService/{method}"),
     call_that_is_not_here("/debuginfo.v1alpha1.DebuginfoService/Upload/{build_id}"),
 ];
+
+const fn ingestion(path: &'static str) -> Route {
+    Route {
+        method: "POST",
+        path,
+        right: Right::Write,
+        summary: "stores the profile in the body, as older SDKs push it",
+        parameters: &[],
+        content_types: &["text/plain"],
+        handler: || post(ingest::ingest),
+    }
+}
+
+const fn page(
+    path: &'static str,
+    summary: &'static str,
+    handler: fn() -> MethodRouter<SharedApp>,
+) -> Route {
+    Route {
+        method: "GET",
+        path,
+        right: Right::Read,
+        summary,
+        parameters: &[],
+        content_types: &["application/json"],
+        handler,
+    }
+}
 
 const fn question(
     path: &'static str,

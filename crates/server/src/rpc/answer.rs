@@ -25,7 +25,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::api_error::ApiError;
-use crate::ingest::grpc_status::grpc_status;
+use crate::ingest::grpc_status;
 use crate::reply::AcceptsGzip;
 use crate::rpc::code::connect_code;
 use crate::rpc::dialect::Codec;

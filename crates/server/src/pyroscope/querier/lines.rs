@@ -35,10 +35,13 @@ pub(crate) async fn select_series(call: Call) -> Response {
         };
         let query = Query {
             filters: call_site_filters(asked.stack_trace_selector.as_ref())?,
-            aggregation: asked.aggregation.is_some().then(|| match asked.aggregation() {
-                TimeSeriesAggregationType::Sum => Aggregation::Sum,
-                TimeSeriesAggregationType::Average => Aggregation::Average,
-            }),
+            aggregation: asked
+                .aggregation
+                .is_some()
+                .then(|| match asked.aggregation() {
+                    TimeSeriesAggregationType::Sum => Aggregation::Sum,
+                    TimeSeriesAggregationType::Average => Aggregation::Average,
+                }),
             ..selected.query(caller, cancellation)?
         };
         let options = SeriesOptions {

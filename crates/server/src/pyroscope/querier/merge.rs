@@ -47,87 +47,97 @@ use crate::rpc::Codec;
 struct WrittenPprof(Vec<u8>);
 
 pub(crate) async fn select_merge_stacktraces(call: Call) -> Response {
-    call.answer(|app, caller, asked: SelectMergeStacktracesRequest, cancellation| {
-        if asked.r#async.as_ref().is_some_and(|request| request.r#type != 0) {
-            let message = "asynchronous queries are not part of this server";
-            let status = StatusCode::NOT_IMPLEMENTED;
-            return Err(ApiError::new(status, "not_implemented", message)
-                .hint("answers come at once; ask without async"));
-        }
-        let nodes = max_nodes(asked.max_nodes)?;
-        let query = stacktraces_query(caller, &asked, cancellation)?;
-        let mut response = SelectMergeStacktracesResponse::default();
-        match asked.format() {
-            ProfileFormat::Unspecified | ProfileFormat::Flamegraph => {
-                response.flamegraph = Some(flame_graph(&tree(app, &query)?, nodes)?);
+    call.answer(
+        |app, caller, asked: SelectMergeStacktracesRequest, cancellation| {
+            if asked
+                .r#async
+                .as_ref()
+                .is_some_and(|request| request.r#type != 0)
+            {
+                let message = "asynchronous queries are not part of this server";
+                let status = StatusCode::NOT_IMPLEMENTED;
+                return Err(ApiError::new(status, "not_implemented", message)
+                    .hint("answers come at once; ask without async"));
             }
-            ProfileFormat::Tree => {
-                response.tree = tree_bytes(&tree(app, &query)?, nodes).map_err(write_error)?;
+            let nodes = max_nodes(asked.max_nodes)?;
+            let query = stacktraces_query(caller, &asked, cancellation)?;
+            let mut response = SelectMergeStacktracesResponse::default();
+            match asked.format() {
+                ProfileFormat::Unspecified | ProfileFormat::Flamegraph => {
+                    response.flamegraph = Some(flame_graph(&tree(app, &query)?, nodes)?);
+                }
+                ProfileFormat::Tree => {
+                    response.tree = tree_bytes(&tree(app, &query)?, nodes).map_err(write_error)?;
+                }
+                ProfileFormat::Dot => response.dot = dot(app, &query, asked.max_nodes)?,
+                ProfileFormat::Pprof => {
+                    let bytes = pprof(app, &query)?;
+                    let profile = Profile::decode(&bytes[..]).map_err(|error| {
+                        tracing::error!("a pprof that was written cannot be read: {error}");
+                        ApiError::internal("the profile cannot be read")
+                    })?;
+                    response.pprof = Some(PprofProfile {
+                        profile: Some(profile),
+                    });
+                }
             }
-            ProfileFormat::Dot => response.dot = dot(app, &query, asked.max_nodes)?,
-            ProfileFormat::Pprof => {
-                let bytes = pprof(app, &query)?;
-                let profile = Profile::decode(&bytes[..]).map_err(|error| {
-                    tracing::error!("a pprof that was written cannot be read: {error}");
-                    ApiError::internal("the profile cannot be read")
-                })?;
-                response.pprof = Some(PprofProfile {
-                    profile: Some(profile),
-                });
-            }
-        }
-        Ok(response)
-    })
+            Ok(response)
+        },
+    )
     .await
 }
 
 pub(crate) async fn select_merge_span_profile(call: Call) -> Response {
-    call.answer(|app, caller, asked: SelectMergeSpanProfileRequest, cancellation| {
-        let nodes = max_nodes(asked.max_nodes)?;
-        let format = asked.format();
-        let query = stacktraces_query(
-            caller,
-            &SelectMergeStacktracesRequest {
-                profile_type_id: asked.profile_type_id,
-                label_selector: asked.label_selector,
-                start: asked.start,
-                end: asked.end,
-                span_selector: asked.span_selector,
-                ..SelectMergeStacktracesRequest::default()
-            },
-            cancellation,
-        )?;
-        let tree = tree(app, &query)?;
-        let mut response = SelectMergeSpanProfileResponse::default();
-        if format == ProfileFormat::Tree {
-            response.tree = tree_bytes(&tree, nodes).map_err(write_error)?;
-        } else {
-            response.flamegraph = Some(flame_graph(&tree, nodes)?);
-        }
-        Ok(response)
-    })
+    call.answer(
+        |app, caller, asked: SelectMergeSpanProfileRequest, cancellation| {
+            let nodes = max_nodes(asked.max_nodes)?;
+            let format = asked.format();
+            let query = stacktraces_query(
+                caller,
+                &SelectMergeStacktracesRequest {
+                    profile_type_id: asked.profile_type_id,
+                    label_selector: asked.label_selector,
+                    start: asked.start,
+                    end: asked.end,
+                    span_selector: asked.span_selector,
+                    ..SelectMergeStacktracesRequest::default()
+                },
+                cancellation,
+            )?;
+            let tree = tree(app, &query)?;
+            let mut response = SelectMergeSpanProfileResponse::default();
+            if format == ProfileFormat::Tree {
+                response.tree = tree_bytes(&tree, nodes).map_err(write_error)?;
+            } else {
+                response.flamegraph = Some(flame_graph(&tree, nodes)?);
+            }
+            Ok(response)
+        },
+    )
     .await
 }
 
 pub(crate) async fn select_merge_profile(call: Call) -> Response {
-    call.answer(|app, caller, asked: SelectMergeProfileRequest, cancellation| {
-        max_nodes(asked.max_nodes)?;
-        let query = stacktraces_query(
-            caller,
-            &SelectMergeStacktracesRequest {
-                profile_type_id: asked.profile_type_id,
-                label_selector: asked.label_selector,
-                start: asked.start,
-                end: asked.end,
-                stack_trace_selector: asked.stack_trace_selector,
-                profile_id_selector: asked.profile_id_selector,
-                trace_id_selector: asked.trace_id_selector,
-                ..SelectMergeStacktracesRequest::default()
-            },
-            cancellation,
-        )?;
-        Ok(WrittenPprof(pprof(app, &query)?))
-    })
+    call.answer(
+        |app, caller, asked: SelectMergeProfileRequest, cancellation| {
+            max_nodes(asked.max_nodes)?;
+            let query = stacktraces_query(
+                caller,
+                &SelectMergeStacktracesRequest {
+                    profile_type_id: asked.profile_type_id,
+                    label_selector: asked.label_selector,
+                    start: asked.start,
+                    end: asked.end,
+                    stack_trace_selector: asked.stack_trace_selector,
+                    profile_id_selector: asked.profile_id_selector,
+                    trace_id_selector: asked.trace_id_selector,
+                    ..SelectMergeStacktracesRequest::default()
+                },
+                cancellation,
+            )?;
+            Ok(WrittenPprof(pprof(app, &query)?))
+        },
+    )
     .await
 }
 
@@ -201,11 +211,7 @@ fn levels(levels: Vec<Vec<i64>>) -> Vec<Level> {
 }
 
 /// The graph in Graphviz's language; nothing without data.
-pub(crate) fn dot(
-    app: &App,
-    query: &Query,
-    max_nodes: Option<i64>,
-) -> Result<String, ApiError> {
+pub(crate) fn dot(app: &App, query: &Query, max_nodes: Option<i64>) -> Result<String, ApiError> {
     let answer = app.engine.flame_tree(query).map_err(query_error)?;
     let (Some(profile_type), false) = (&answer.profile_type, answer.value.is_empty()) else {
         return Ok(String::new());

@@ -53,7 +53,7 @@ pub(crate) async fn label_names(call: Call) -> Response {
             cancellation,
             ..caller.query()
         };
-        let mut names = BTreeSet::new();
+        let mut names: BTreeSet<String> = BTreeSet::new();
         for selector in selectors(&asked.matchers)? {
             let query = Query {
                 selector: without_types(&selector),
@@ -142,5 +142,9 @@ fn described(found: &ModelType) -> ProfileType {
 /// Whether a name is one that all clients read: `[a-zA-Z_][a-zA-Z0-9_]*`.
 fn is_plain_name(name: &str) -> bool {
     let is_word = |byte: u8| byte == b'_' || byte.is_ascii_alphanumeric();
-    name.bytes().all(is_word) && name.bytes().next().is_some_and(|first| !first.is_ascii_digit())
+    name.bytes().all(is_word)
+        && name
+            .bytes()
+            .next()
+            .is_some_and(|first| !first.is_ascii_digit())
 }

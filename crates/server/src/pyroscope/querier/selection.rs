@@ -48,8 +48,9 @@ impl Selected<'_> {
         let profile_type = exact_type(self.profile_type)?;
         if self.selector.trim().is_empty() {
             let message = "labelSelector is missing";
-            return Err(ApiError::bad_request("bad_selector", message)
-                .hint("it is {} for everything"));
+            return Err(
+                ApiError::bad_request("bad_selector", message).hint("it is {} for everything")
+            );
         }
         let selector = parse_selector("labelSelector", self.selector)?;
         Ok(Query {
@@ -175,7 +176,9 @@ fn known_by_us(matcher: &LabelMatcher) -> LabelMatcher {
 ///
 /// # Errors
 /// 400 when a name cannot be looked for.
-pub(crate) fn call_site_filters(selector: Option<&StackTraceSelector>) -> Result<Filters, ApiError> {
+pub(crate) fn call_site_filters(
+    selector: Option<&StackTraceSelector>,
+) -> Result<Filters, ApiError> {
     let sites = selector.map_or(&[][..], |selector| &selector.call_site);
     let filters = sites
         .iter()

@@ -1,0 +1,95 @@
+//! What the last part of an application's name says of its profiles.
+//!
+//! Formats without types (folded text, trees) leave it to the name: `app.cpu`, `app.inuse_space`.
+//! Names of services have dots too, so a last part that is no type belongs to the service, and the
+//! profile is of cpu. Upstream refuses such a push.
+
+use candela_model::ProfileType;
+
+/// The type of a pushed profile, and by what its values are multiplied.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct NamedType {
+    pub(crate) service: String,
+    pub(crate) profile_type: ProfileType,
+    /// Nanoseconds of a sample, for types of time.
+    pub(crate) factor: i64,
+}
+
+const NANOSECONDS_PER_SECOND: i64 = 1_000_000_000;
+
+impl NamedType {
+    /// `rate` are the samples of a second of cpu time; with 0 the values stay numbers of samples.
+    pub(crate) fn of(app: &str, rate: u32) -> Self {
+        let suffixed = app
+            .rsplit_once('.')
+            .and_then(|(service, suffix)| Some((service, of_suffix(suffix)?)));
+        let (service, parts) = suffixed.unwrap_or((app, CPU));
+        let [name, sample_type, unit, period_type, period_unit] = parts;
+        let is_time = matches!(name, "process_cpu" | "wall");
+        let (unit, sample_type, factor) = match (is_time, rate) {
+            (true, 0) => ("count", "samples", 1),
+            (true, rate) => (unit, sample_type, NANOSECONDS_PER_SECOND / i64::from(rate)),
+            (false, _) => (unit, sample_type, 1),
+        };
+        Self {
+            service: service.to_owned(),
+            profile_type: ProfileType::new(name, sample_type, unit, period_type, period_unit),
+            factor,
+        }
+    }
+}
+
+const CPU: [&str; 5] = ["process_cpu", "cpu", "nanoseconds", "cpu", "nanoseconds"];
+
+/// Name, sample type, unit, period type and unit (pyroscope-api 1.6).
+fn of_suffix(suffix: &str) -> Option<[&'static str; 5]> {
+    let known = match suffix {
+        "cpu" | "itimer" => CPU,
+        "wall" | "seconds" | "nanoseconds" | "microseconds" | "milliseconds" => {
+            ["wall", "wall", "nanoseconds", "cpu", "nanoseconds"]
+        }
+        "inuse_objects" => ["memory", "inuse_objects", "count", "", ""],
+        "alloc_objects" => ["memory", "alloc_objects", "count", "", ""],
+        "inuse_space" => ["memory", "inuse_space", "bytes", "", ""],
+        "alloc_space" => ["memory", "alloc_space", "bytes", "", ""],
+        "goroutines" => ["goroutine", "goroutines", "count", "", ""],
+        "mutex_count" => ["mutex", "contentions", "count", "", ""],
+        "mutex_duration" => ["mutex", "delay", "nanoseconds", "", ""],
+        "block_count" | "lock_count" => ["block", "contentions", "count", "", ""],
+        "block_duration" | "lock_duration" => ["block", "delay", "nanoseconds", "", ""],
+        "alloc_in_new_tlab_objects" => ["memory", "alloc_in_new_tlab_objects", "count", "", ""],
+        "alloc_in_new_tlab_bytes" => ["memory", "alloc_in_new_tlab_bytes", "bytes", "", ""],
+        "alloc_outside_tlab_objects" => ["memory", "alloc_outside_tlab_objects", "count", "", ""],
+        "alloc_outside_tlab_bytes" => ["memory", "alloc_outside_tlab_bytes", "bytes", "", ""],
+        "live" => ["memory", "live", "count", "", ""],
+        "exceptions" => ["exceptions", "samples", "count", "", ""],
+        "bytes" => ["memory", "samples", "bytes", "", ""],
+        _ => return None,
+    };
+    Some(known)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_suffix_names_the_type_and_a_service_keeps_its_dots() {
+        let cases = [
+            ("app.cpu", 100, "app", "process_cpu:cpu:nanoseconds:cpu:nanoseconds", 10_000_000),
+            ("app", 50, "app", "process_cpu:cpu:nanoseconds:cpu:nanoseconds", 20_000_000),
+            ("my.service", 100, "my.service", "process_cpu:cpu:nanoseconds:cpu:nanoseconds", 10_000_000),
+            ("my.service.itimer", 0, "my.service", "process_cpu:samples:count:cpu:nanoseconds", 1),
+            ("app.wall", 100, "app", "wall:wall:nanoseconds:cpu:nanoseconds", 10_000_000),
+            ("app.inuse_space", 100, "app", "memory:inuse_space:bytes::", 1),
+            ("app.goroutines", 100, "app", "goroutine:goroutines:count::", 1),
+            ("app.lock_duration", 100, "app", "block:delay:nanoseconds::", 1),
+        ];
+        for (app, rate, service, id, factor) in cases {
+            let named = NamedType::of(app, rate);
+            assert_eq!(named.service, service, "{app}");
+            assert_eq!(named.profile_type.to_string(), id, "{app}");
+            assert_eq!(named.factor, factor, "{app}");
+        }
+    }
+}
