@@ -61,7 +61,9 @@ pub(crate) async fn render(
         if is_dot {
             let nodes = nodes.and_then(|nodes| i64::try_from(nodes).ok());
             let text = dot(app, &query, nodes)?;
-            return Ok(Reply::new("text/plain; charset=utf-8", text.into_bytes()).compressed(accepts));
+            return Ok(
+                Reply::new("text/plain; charset=utf-8", text.into_bytes()).compressed(accepts)
+            );
         }
         let answer = app.engine.flame_tree(&query).map_err(query_error)?;
         let profile_type = type_of(&query, answer.profile_type.clone())?;
@@ -133,9 +135,9 @@ pub(crate) async fn label_values(
     parameters: Parameters,
     accepts: AcceptsGzip,
 ) -> Result<Reply, ApiError> {
-    let label = parameters.one("label").ok_or_else(|| {
-        ApiError::bad_request("missing_parameter", "label is missing".to_owned())
-    })?;
+    let label = parameters
+        .one("label")
+        .ok_or_else(|| ApiError::bad_request("missing_parameter", "label is missing".to_owned()))?;
     let label = if label == "__name__" {
         "__profile_type__".to_owned()
     } else {
@@ -264,7 +266,8 @@ fn timeline(line: &LabeledPoints, from_ns: i64, step_s: i64, steps: usize) -> Ti
 }
 
 fn json(document: &FlameDocument<'_>) -> Result<Reply, ApiError> {
-    let bytes = serde_json::to_vec(document).map_err(|error| write_error(std::io::Error::from(error).into()))?;
+    let bytes = serde_json::to_vec(document)
+        .map_err(|error| write_error(std::io::Error::from(error).into()))?;
     Ok(Reply::new("application/json", bytes))
 }
 

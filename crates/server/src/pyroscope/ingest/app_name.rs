@@ -16,14 +16,18 @@ impl AppName {
     pub(crate) fn parse(text: &str) -> Result<Self, ApiError> {
         let bad = |problem: &str| {
             let message = format!("name: {text:?} {problem}");
-            ApiError::bad_request("bad_name", message).hint("it looks like app{key=value,key2=value2}")
+            ApiError::bad_request("bad_name", message)
+                .hint("it looks like app{key=value,key2=value2}")
         };
         let text = text.trim();
         let (app, labels) = match text.split_once('{') {
             None => (text, ""),
             Some((app, rest)) => {
                 let labels = rest.strip_suffix('}');
-                (app, labels.ok_or_else(|| bad("has a brace that is not closed"))?)
+                (
+                    app,
+                    labels.ok_or_else(|| bad("has a brace that is not closed"))?,
+                )
             }
         };
         if app.trim().is_empty() {
@@ -52,7 +56,8 @@ impl AppName {
 
 /// Whether it can be the name of a label. Dots are names of OpenTelemetry's.
 fn is_key(key: &str) -> bool {
-    let is_part = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'-' | b'/');
+    let is_part =
+        |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'-' | b'/');
     !key.is_empty() && key.bytes().all(is_part)
 }
 

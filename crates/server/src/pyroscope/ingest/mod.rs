@@ -2,8 +2,8 @@
 //! (pyroscope-api 1.6).
 
 mod app_name;
-mod format;
 mod form;
+mod format;
 mod names;
 mod read;
 
@@ -45,7 +45,9 @@ pub(crate) async fn ingest(
         .inspect_err(counted)?;
     let bytes = sent.body.len() as u64;
     let of_tenant = tenant.clone();
-    let said = parameters.in_order().map(|(name, value)| format!("{name}={value}"));
+    let said = parameters
+        .in_order()
+        .map(|(name, value)| format!("{name}={value}"));
     let said: Vec<String> = said.collect();
     let read = move |app: &App| {
         app.tenants

@@ -76,14 +76,62 @@ mod tests {
     #[test]
     fn a_suffix_names_the_type_and_a_service_keeps_its_dots() {
         let cases = [
-            ("app.cpu", 100, "app", "process_cpu:cpu:nanoseconds:cpu:nanoseconds", 10_000_000),
-            ("app", 50, "app", "process_cpu:cpu:nanoseconds:cpu:nanoseconds", 20_000_000),
-            ("my.service", 100, "my.service", "process_cpu:cpu:nanoseconds:cpu:nanoseconds", 10_000_000),
-            ("my.service.itimer", 0, "my.service", "process_cpu:samples:count:cpu:nanoseconds", 1),
-            ("app.wall", 100, "app", "wall:wall:nanoseconds:cpu:nanoseconds", 10_000_000),
-            ("app.inuse_space", 100, "app", "memory:inuse_space:bytes::", 1),
-            ("app.goroutines", 100, "app", "goroutine:goroutines:count::", 1),
-            ("app.lock_duration", 100, "app", "block:delay:nanoseconds::", 1),
+            (
+                "app.cpu",
+                100,
+                "app",
+                "process_cpu:cpu:nanoseconds:cpu:nanoseconds",
+                10_000_000,
+            ),
+            (
+                "app",
+                50,
+                "app",
+                "process_cpu:cpu:nanoseconds:cpu:nanoseconds",
+                20_000_000,
+            ),
+            (
+                "my.service",
+                100,
+                "my.service",
+                "process_cpu:cpu:nanoseconds:cpu:nanoseconds",
+                10_000_000,
+            ),
+            (
+                "my.service.itimer",
+                0,
+                "my.service",
+                "process_cpu:samples:count:cpu:nanoseconds",
+                1,
+            ),
+            (
+                "app.wall",
+                100,
+                "app",
+                "wall:wall:nanoseconds:cpu:nanoseconds",
+                10_000_000,
+            ),
+            (
+                "app.inuse_space",
+                100,
+                "app",
+                "memory:inuse_space:bytes::",
+                1,
+            ),
+            (
+                "app.goroutines",
+                100,
+                "app",
+                "goroutine:goroutines:count::",
+                1,
+            ),
+            (
+                "app.lock_duration",
+                100,
+                "app",
+                "block:delay:nanoseconds::",
+                1,
+            ),
         ];
         for (app, rate, service, id, factor) in cases {
             let named = NamedType::of(app, rate);

@@ -99,14 +99,22 @@ impl Ingested {
         let mut labels = PushedLabels::from_pairs(pairs);
         let named = NamedType::of(&self.name.app, self.rate);
         let has_types = matches!(self.format, BodyFormat::Pprof | BodyFormat::Jfr);
-        let service = if has_types { &self.name.app } else { &named.service };
+        let service = if has_types {
+            &self.name.app
+        } else {
+            &named.service
+        };
         // A client that names its service keeps that, and the application is a label beside it.
         let own_service = self
             .name
             .labels
             .iter()
             .any(|(name, _)| name == SERVICE_NAME_LABEL);
-        let label = if own_service { "app_name" } else { SERVICE_NAME_LABEL };
+        let label = if own_service {
+            "app_name"
+        } else {
+            SERVICE_NAME_LABEL
+        };
         labels.labels.set(label, service.as_str());
         let options = ReadOptions {
             labels: labels.labels.clone(),
@@ -116,13 +124,24 @@ impl Ingested {
         let read = match self.format {
             BodyFormat::Pprof => self.pprof(&sent, &options)?,
             BodyFormat::Jfr => self.jfr(&sent, &options)?,
-            BodyFormat::Groups => self.typed(&named, candela_formats::read_groups(&sent.body[..], &options)),
-            BodyFormat::Lines => self.typed(&named, candela_formats::read_lines(&sent.body[..], &options)),
-            BodyFormat::Tree => self.typed(&named, candela_formats::read_tree(&sent.body[..], &options)),
-            BodyFormat::Trie => self.typed(&named, candela_formats::read_trie(&sent.body[..], &options)),
-            BodyFormat::Speedscope => {
-                self.typed(&named, candela_formats::read_speedscope(&sent.body[..], &options))
+            BodyFormat::Groups => self.typed(
+                &named,
+                candela_formats::read_groups(&sent.body[..], &options),
+            ),
+            BodyFormat::Lines => self.typed(
+                &named,
+                candela_formats::read_lines(&sent.body[..], &options),
+            ),
+            BodyFormat::Tree => {
+                self.typed(&named, candela_formats::read_tree(&sent.body[..], &options))
             }
+            BodyFormat::Trie => {
+                self.typed(&named, candela_formats::read_trie(&sent.body[..], &options))
+            }
+            BodyFormat::Speedscope => self.typed(
+                &named,
+                candela_formats::read_speedscope(&sent.body[..], &options),
+            ),
         };
         let (mut profile, report) = read.map_err(|error| unprocessable(read_error(&error)))?;
         app.tenants.charge(tenant, sent.body.len() as u64);
@@ -171,7 +190,10 @@ impl Ingested {
     fn jfr(&self, sent: &Sent, options: &ReadOptions) -> Result<Read, ApiError> {
         let jfr = JfrOptions {
             sample_rate_hz: Some(self.rate),
-            labels_snapshot: sent.part("labels").map(|part| part.to_vec()).unwrap_or_default(),
+            labels_snapshot: sent
+                .part("labels")
+                .map(|part| part.to_vec())
+                .unwrap_or_default(),
             drop_times: true,
         };
         let file = sent.file("jfr")?;
@@ -193,4 +215,3 @@ impl Ingested {
         Ok((profile, report))
     }
 }
-
