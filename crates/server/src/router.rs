@@ -21,6 +21,7 @@ use axum::response::IntoResponse;
 use axum::response::Response;
 use axum::routing::post;
 use futures::FutureExt;
+use tower::ServiceExt;
 
 use crate::api_error::ApiError;
 use crate::app::SharedApp;
@@ -53,7 +54,8 @@ pub(crate) fn main_router(app: &SharedApp, hosts: HostPolicy, prefixes: &[String
         router = add_foreign_routes(router, prefix, PYROSCOPE_ROUTES, app);
         router = window::add_window(router, prefix);
     }
-    finish(add_otlp_grpc(router, app), app, hosts)
+    let router = add_any_prefix(add_otlp_grpc(router, app), app);
+    finish(router, app, hosts)
 }
 
 /// Every path that a prefix leads to; the empty one is the root, which has gRPC besides.
@@ -71,7 +73,8 @@ pub(crate) fn paths(prefix: &str) -> impl Iterator<Item = String> {
 /// OTLP over gRPC and HTTP only: the ports of collectors.
 pub(crate) fn otlp_router(app: &SharedApp, hosts: HostPolicy) -> Router {
     let router = add_routes(Router::new(), "", OTLP_ROUTES, app);
-    finish(add_otlp_grpc(router, app), app, hosts)
+    let router = add_otlp_grpc(router, app).fallback(not_found);
+    finish(router, app, hosts)
 }
 
 /// gRPC has no prefixes: its clients take an address without a path.
@@ -111,11 +114,44 @@ fn add_foreign_routes(
     router
 }
 
+/// What no route is for: pushes under prefixes that agents were given, as in
+/// `https://profiles.example.com/profile`, reach the routes that they end with.
+fn add_any_prefix(router: Router<SharedApp>, app: &SharedApp) -> Router<SharedApp> {
+    let routes = add_foreign_routes(Router::new(), "", ANY_PREFIX, app);
+    let routes = routes
+        .method_not_allowed_fallback(method_not_allowed)
+        .with_state(SharedApp::clone(app));
+    router.fallback(move |mut request: Request| {
+        let routes = routes.clone();
+        async move {
+            let Some(uri) = without_prefix(request.uri()) else {
+                return not_found(request).await;
+            };
+            *request.uri_mut() = uri;
+            match routes.oneshot(request).await {
+                Ok(response) => response,
+                Err(never) => match never {},
+            }
+        }
+    })
+}
+
+/// The address of the push that an address ends with.
+fn without_prefix(uri: &Uri) -> Option<Uri> {
+    let path = uri.path();
+    let mut ends = ANY_PREFIX.iter().map(|route| route.path);
+    let end = ends.find(|end| path.ends_with(end))?;
+    let path_and_query = match uri.query() {
+        Some(query) => format!("{end}?{query}"),
+        None => end.to_owned(),
+    };
+    path_and_query.parse().ok()
+}
+
 /// The layers run in the reverse order of this text: a request is counted first.
 fn finish(router: Router<SharedApp>, app: &SharedApp, hosts: HostPolicy) -> Router {
     router
         .method_not_allowed_fallback(method_not_allowed)
-        .fallback(not_found)
         .layer(DefaultBodyLimit::disable())
         .layer(from_fn_with_state(hosts, check_host_and_origin))
         .layer(map_response(add_security_headers))
@@ -124,7 +160,8 @@ fn finish(router: Router<SharedApp>, app: &SharedApp, hosts: HostPolicy) -> Rout
         .with_state(SharedApp::clone(app))
 }
 
-async fn not_found(method: Method, uri: Uri, request: Request) -> Response {
+async fn not_found(request: Request) -> Response {
+    let (method, uri) = (request.method(), request.uri());
     let content_type = request.headers().get(CONTENT_TYPE);
     let is_grpc =
         content_type.is_some_and(|value| value.as_bytes().starts_with(b"application/grpc"));

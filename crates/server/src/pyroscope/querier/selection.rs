@@ -5,7 +5,6 @@ use candela_model::Filter;
 use candela_model::FilterKind;
 use candela_model::Filters;
 use candela_model::LabelMatcher;
-use candela_model::MatchOperator;
 use candela_model::ProfileType;
 use candela_model::Selector;
 use candela_query::Cancellation;
@@ -201,9 +200,4 @@ pub(crate) fn max_nodes(asked: Option<i64>) -> Result<usize, ApiError> {
         }
         Some(nodes) => Ok(usize::try_from(nodes).expect("it was compared with the most")),
     }
-}
-
-/// The matcher for one value of a label, for queries made here.
-pub(crate) fn equal(name: &str, value: &str) -> LabelMatcher {
-    LabelMatcher::new(name, MatchOperator::Equal, value).expect("no pattern is compiled")
 }
