@@ -166,7 +166,7 @@ mod tests {
     #[test]
     fn lists_and_tables_of_accounts_are_the_same() {
         let list = "auth:\n  tokens:\n    - name: ci.1\n      token: sesame\n      rights: [read, write]\n";
-        let table = "auth:\n  tokens:\n    ci.1: {token: sesame, rights: read+write}\n";
+        let table = "auth:\n  tokens:\n    ci.1: {token: sesame, rights: [read, write]}\n";
         let (list, table) = (settings(list), settings(table));
         assert_eq!(
             list.get("auth.tokens").value,
