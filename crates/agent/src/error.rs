@@ -41,8 +41,8 @@ pub enum AgentError {
         /// Why.
         reason: String,
     },
-    /// The bearer token cannot be sent in a header.
-    #[error("the bearer token has characters that no HTTP header can hold; check the token file")]
+    /// The credentials cannot be sent in a header.
+    #[error("the token has characters that no HTTP header can hold; check the token file")]
     Token,
     /// The spool directory cannot be used.
     #[error("cannot use the spool directory {}: {source}", path.display())]

@@ -263,7 +263,7 @@ fn a_server_that_comes_later_gets_everything() {
         .and_then(|listener| listener.local_addr())
         .expect("a free port");
     let exporter = OtlpGrpc::new(&OtlpGrpcOptions {
-        bearer_token: Some("sesame".to_owned()),
+        authorization: Some("Bearer sesame".to_owned()),
         ..OtlpGrpcOptions::new(&format!("http://{address}"))
     });
     let agent_options = AgentOptions {

@@ -130,7 +130,7 @@ fn config_check_builds_what_the_commands_build() {
     let output = support::candela()
         .args(["config", "check"])
         .env("CANDELA_AGENT__SERVICE_RULES", "api=(")
-        .env("CANDELA_AGENT__SERVER", "https://candela.example")
+        .env("CANDELA_AGENT__SERVER", "http://candela example")
         .env("CANDELA_SERVER__HTTP_PREFIX", "/a b")
         .output()
         .unwrap();

@@ -298,4 +298,47 @@ mod with_sql {
             assert_eq!(count(), expected);
         }
     }
+
+    #[test]
+    fn a_statement_sees_one_tenant() {
+        use candela_server::AuthOptions;
+
+        let server = TestServer::start_with(ServerOptions {
+            auth: AuthOptions {
+                multi_tenancy: true,
+                ..AuthOptions::default()
+            },
+            ..support::options()
+        });
+        let ask = |tenant: &str, path: &str, body: &[u8]| {
+            let headers = [("X-Scope-OrgID", tenant)];
+            support::request(server.address, "POST", path, &headers, body)
+        };
+        let body = support::pprof_bytes(&support::demo_profile());
+        for tenant in ["alpha", "beta"] {
+            let path = format!("/api/v1/ingest?service={tenant}");
+            assert_eq!(ask(tenant, &path, &body).status, 200);
+        }
+        let services = b"SELECT DISTINCT service_name FROM profiles";
+        for flushed in [false, true] {
+            if flushed {
+                let flush = server.store.flush();
+                server.runtime.block_on(flush).expect("flushes");
+            }
+            for tenant in ["alpha", "beta"] {
+                let answer = ask(tenant, "/api/v1/sql", services);
+                assert_eq!(
+                    answer.json()["rows"],
+                    json!([[tenant]]),
+                    "{}",
+                    answer.text()
+                );
+            }
+            let nobody = ask("nobody", "/api/v1/sql", services);
+            assert_eq!(nobody.json()["rows"], json!([]), "{}", nobody.text());
+        }
+        let several = ask("alpha|beta", "/api/v1/sql", services);
+        assert_eq!(several.status, 400);
+        assert_eq!(several.json()["code"], "several_tenants");
+    }
 }

@@ -154,7 +154,7 @@ impl Delivery {
             Ok(()) => {}
             Err(ExportError::PartlyRejected { series, .. }) => refused = *series,
             Err(ExportError::Rejected { .. }) => refused = series,
-            Err(ExportError::Unavailable { reason }) => {
+            Err(ExportError::Unavailable { reason } | ExportError::NotAllowed { reason }) => {
                 tracing::debug!(%reason, "profile not exported");
                 self.backoff.failed(Instant::now());
                 let delivery = &mut self.board.parts().delivery;

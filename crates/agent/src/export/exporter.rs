@@ -61,6 +61,12 @@ pub enum ExportError {
         /// Why, for users.
         reason: String,
     },
+    /// Not as whom we ask: somebody has to correct the token, the user or its rights.
+    #[error("{reason}")]
+    NotAllowed {
+        /// Why, for users.
+        reason: String,
+    },
     /// Never: the receiver does not want this profile.
     #[error("{reason}")]
     Rejected {

@@ -1,5 +1,6 @@
 //! The sink of `candela agent --server`: OTLP profiles over gRPC, to Candela or any other receiver.
 
+use std::fmt;
 use std::time::Duration;
 
 use candela_formats::AttributeValue;
@@ -16,6 +17,7 @@ use tonic::codec::CompressionEncoding;
 use tonic::metadata::Ascii;
 use tonic::metadata::MetadataValue;
 use tonic::transport::Channel;
+use tonic::transport::ClientTlsConfig;
 use tonic::transport::Endpoint;
 
 use crate::error::AgentError;
@@ -25,12 +27,12 @@ use crate::export::exporter::Vitals;
 use crate::status::VERSION;
 
 /// Where to send, and as whom.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct OtlpGrpcOptions {
     /// The server, like `http://127.0.0.1:4040`.
     pub endpoint: String,
-    /// Sent as `authorization: Bearer …`.
-    pub bearer_token: Option<String>,
+    /// Sent as `authorization`: `Bearer …` or `Basic …`.
+    pub authorization: Option<String>,
     /// Sent as `x-scope-orgid`.
     pub tenant: Option<String>,
     /// How long one attempt may take.
@@ -51,15 +53,28 @@ pub struct OtlpGrpc {
 // === impl OtlpGrpcOptions ===
 
 impl OtlpGrpcOptions {
-    /// No token, no tenant, ten seconds.
+    /// No credentials, no tenant, ten seconds.
     #[must_use]
     pub fn new(endpoint: &str) -> Self {
         Self {
             endpoint: endpoint.to_owned(),
-            bearer_token: None,
+            authorization: None,
             tenant: None,
             timeout: Duration::from_secs(10),
         }
+    }
+}
+
+impl fmt::Debug for OtlpGrpcOptions {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let authorization = self.authorization.as_ref().map(|_| "***");
+        formatter
+            .debug_struct("OtlpGrpcOptions")
+            .field("endpoint", &self.endpoint)
+            .field("authorization", &authorization)
+            .field("tenant", &self.tenant)
+            .field("timeout", &self.timeout)
+            .finish()
     }
 }
 
@@ -77,18 +92,21 @@ impl OtlpGrpc {
             reason,
         };
         let address = options.endpoint.trim_end_matches('/').to_owned();
-        if address.starts_with("https://") {
-            return Err(refused(
-                "this build has no TLS; put a proxy before the server or use http".to_owned(),
-            ));
+        let has_tls = address.starts_with("https://");
+        if !has_tls && !address.starts_with("http://") {
+            let reason = "it starts with neither http:// nor https://";
+            return Err(refused(reason.to_owned()));
         }
-        if !address.starts_with("http://") {
-            return Err(refused("it does not start with http://".to_owned()));
-        }
-        let endpoint = Endpoint::from_shared(address.clone())
+        let mut endpoint = Endpoint::from_shared(address.clone())
             .map_err(|error| refused(error.to_string()))?
             .connect_timeout(options.timeout)
             .timeout(options.timeout);
+        if has_tls {
+            // The certificates that the system trusts, or those of $SSL_CERT_FILE.
+            let tls = ClientTlsConfig::new().with_native_roots();
+            let with_tls = endpoint.tls_config(tls);
+            endpoint = with_tls.map_err(|error| refused(with_causes(&error)))?;
+        }
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
@@ -158,10 +176,9 @@ fn headers(
     options: &OtlpGrpcOptions,
 ) -> Result<Vec<(&'static str, MetadataValue<Ascii>)>, AgentError> {
     let mut headers = Vec::new();
-    if let Some(token) = &options.bearer_token {
-        let mut value: MetadataValue<Ascii> = format!("Bearer {token}")
-            .parse()
-            .map_err(|_| AgentError::Token)?;
+    if let Some(authorization) = &options.authorization {
+        let value = authorization.parse();
+        let mut value: MetadataValue<Ascii> = value.map_err(|_| AgentError::Token)?;
         // Keeps it out of what tonic and hyper print.
         value.set_sensitive(true);
         headers.push(("authorization", value));
@@ -223,15 +240,31 @@ fn error_of(endpoint: &str, status: &Status) -> ExportError {
     // What grpc-go says of a message over its limit; the code alone also stands for "busy".
     let is_final = is_final || status.message().contains("larger than max");
     let mut reason = format!("{endpoint}: {}", status.message());
-    let mut cause = std::error::Error::source(status);
-    while let Some(error) = cause {
-        reason = format!("{reason}: {error}");
-        cause = error.source();
+    if let Some(cause) = std::error::Error::source(status) {
+        reason = format!("{reason}: {}", with_causes(cause));
     }
     if is_final {
         return ExportError::Rejected { reason };
     }
-    ExportError::Unavailable { reason }
+    match status.code() {
+        Code::Unauthenticated => {
+            let how = "send a token with --token-file FILE or CANDELA_TOKEN, or user:password before the host in the URL";
+            reason = format!("{reason}; {how}");
+            ExportError::NotAllowed { reason }
+        }
+        Code::PermissionDenied => ExportError::NotAllowed { reason },
+        _ => ExportError::Unavailable { reason },
+    }
+}
+
+fn with_causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text = format!("{text}: {error}");
+        cause = error.source();
+    }
+    text
 }
 
 #[cfg(test)]
@@ -240,7 +273,7 @@ mod tests {
 
     #[test]
     fn addresses_that_are_none_are_named() {
-        for address in ["", "localhost:4040", "https://server", "http://"] {
+        for address in ["", "localhost:4040", "ftp://server", "http://"] {
             let error = OtlpGrpc::new(&OtlpGrpcOptions::new(address)).expect_err("no address");
             assert!(
                 error.to_string().contains(&format!("{address:?}")),
@@ -252,10 +285,11 @@ mod tests {
     #[test]
     fn tokens_do_not_show() {
         let mut options = OtlpGrpcOptions::new("http://127.0.0.1:1");
-        options.bearer_token = Some("secret-token".to_owned());
+        options.authorization = Some("Bearer secret-token".to_owned());
+        assert!(!format!("{options:?}").contains("secret-token"));
         let exporter = OtlpGrpc::new(&options).expect("a valid address");
         assert!(!format!("{exporter:?}").contains("secret-token"));
-        options.bearer_token = Some("line\nfeed".to_owned());
+        options.authorization = Some("Bearer line\nfeed".to_owned());
         assert!(matches!(OtlpGrpc::new(&options), Err(AgentError::Token)));
     }
 

@@ -35,7 +35,7 @@ pub(crate) struct CommandLine {
 /// Flags of every command.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct GlobalArgs {
-    /// Server to ask or to send to [default: http://127.0.0.1:4040]
+    /// Server to ask or to send to, also as https://USER:PASSWORD@HOST [default: http://127.0.0.1:4040]
     #[arg(long, global = true, value_name = "URL")]
     pub(crate) server: Option<String>,
     /// File that holds the bearer token; else $CANDELA_TOKEN
@@ -44,7 +44,7 @@ pub(crate) struct GlobalArgs {
     /// Configuration file [default: candela.yaml in ., $XDG_CONFIG_HOME/candela, /etc/candela]
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
-    /// Tenant to ask for
+    /// Tenant to ask for or to send to, where a server has several
     #[arg(long, global = true, value_name = "NAME")]
     pub(crate) tenant: Option<String>,
     /// Most rows to print, 0 for all

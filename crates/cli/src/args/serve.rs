@@ -30,6 +30,9 @@ pub(crate) struct ServerArgs {
     /// Address of everything over HTTP and gRPC [default: 127.0.0.1:4040]
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) listen: Option<String>,
+    /// Serve other hosts though no token or user is configured
+    #[arg(long)]
+    pub(crate) insecure: bool,
 }
 
 /// `candela agent`
@@ -66,6 +69,9 @@ impl ServerArgs {
         }
         if let Some(listen) = &self.listen {
             overrides.push(("server.listen", "--listen", listen.clone()));
+        }
+        if self.insecure {
+            overrides.push(("auth.insecure", "--insecure", "true".to_owned()));
         }
         overrides
     }

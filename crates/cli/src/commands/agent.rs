@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use candela_agent::Agent;
 use candela_agent::AgentOptions;
+use candela_agent::Exporter;
 
 use super::sampling;
 use crate::args::GlobalArgs;
@@ -20,6 +21,8 @@ pub(crate) fn run(global: &GlobalArgs, arguments: &AgentArgs) -> Result<ExitCode
         .expect("the key has a default")
         .to_owned();
     let exporter = sampling::exporter(global, &server)?;
+    // Without the password that the address may have.
+    let server = exporter.name();
     let options = AgentOptions {
         spool: Some(sampling::spool(&settings)),
         ..sampling::options(&settings)?

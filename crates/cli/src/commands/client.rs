@@ -1,9 +1,9 @@
 //! Asking a server over HTTP.
 
-use std::fs;
 use std::time::Duration;
 
 use crate::args::GlobalArgs;
+use crate::commands::credentials::ServerAddress;
 use crate::errors::CliError;
 use crate::errors::Context;
 use crate::errors::ExitStatus;
@@ -18,15 +18,16 @@ const LARGEST_ANSWER: u64 = 1 << 30;
 #[derive(Debug)]
 pub(crate) struct Client {
     agent: ureq::Agent,
-    base: String,
-    token: Option<String>,
+    server: ServerAddress,
     tenant: Option<String>,
 }
 
 impl Client {
     /// A client for `--server`, with the token and tenant of the global flags.
     pub(crate) fn new(global: &GlobalArgs) -> Result<Self, CliError> {
-        let base = global.server.as_deref().unwrap_or(DEFAULT_SERVER);
+        let server = global.server.as_deref().unwrap_or(DEFAULT_SERVER);
+        let server = ServerAddress::new(global, server)?;
+        let base = &server.url;
         if !base.starts_with("http://") && !base.starts_with("https://") {
             return Err(CliError::usage(format!(
                 "--server {base:?} is no URL such as {DEFAULT_SERVER}"
@@ -43,15 +44,14 @@ impl Client {
             .build();
         Ok(Self {
             agent: config.into(),
-            base: base.trim_end_matches('/').to_owned(),
-            token: token(global)?,
+            server,
             tenant: global.tenant.clone(),
         })
     }
 
     /// The body of a GET request.
     pub(crate) fn get(&self, path: &str, parameters: &[(&str, &str)]) -> Result<Vec<u8>, CliError> {
-        let request = self.agent.get(format!("{}{path}", self.base));
+        let request = self.agent.get(format!("{}{path}", self.server.url));
         let request = self.identified(request.query_pairs(parameters.iter().copied()));
         self.body(request.call())
     }
@@ -63,7 +63,7 @@ impl Client {
         content_type: &str,
         body: &[u8],
     ) -> Result<Vec<u8>, CliError> {
-        let request = self.agent.post(format!("{}{path}", self.base));
+        let request = self.agent.post(format!("{}{path}", self.server.url));
         let request = request.header("Content-Type", content_type);
         self.body(self.identified(request).send(body))
     }
@@ -77,7 +77,7 @@ impl Client {
         bytes: u64,
         file: &mut dyn std::io::Read,
     ) -> Result<Vec<u8>, CliError> {
-        let request = self.agent.post(format!("{}{path}", self.base));
+        let request = self.agent.post(format!("{}{path}", self.server.url));
         let request = request
             .query_pairs(parameters.iter().copied())
             .header("Content-Type", "application/octet-stream")
@@ -93,8 +93,8 @@ impl Client {
 
     /// The request of this token and tenant.
     fn identified<B>(&self, mut request: ureq::RequestBuilder<B>) -> ureq::RequestBuilder<B> {
-        if let Some(token) = &self.token {
-            request = request.header("Authorization", format!("Bearer {token}"));
+        if let Some(authorization) = &self.server.authorization {
+            request = request.header("Authorization", authorization);
         }
         if let Some(tenant) = &self.tenant {
             request = request.header("X-Scope-OrgID", tenant);
@@ -117,7 +117,7 @@ impl Client {
         if status.is_success() {
             return Ok(body);
         }
-        Err(refusal(&self.base, status.as_u16(), &body))
+        Err(refusal(&self.server.url, status.as_u16(), &body))
     }
 
     /// The JSON body of a GET request.
@@ -127,7 +127,7 @@ impl Client {
         parameters: &[(&str, &str)],
     ) -> Result<serde_json::Value, CliError> {
         let body = self.get(path, parameters)?;
-        let what = format!("answer of {}{path}", self.base);
+        let what = format!("answer of {}{path}", self.server.url);
         serde_json::from_slice(&body).or_exit(ExitStatus::Failed, &what)
     }
 
@@ -136,22 +136,10 @@ impl Client {
             ExitStatus::Unreachable,
             format!(
                 "server {} does not answer: {error}; start one with `candela up`, or name another with --server",
-                self.base
+                self.server.url
             ),
         )
     }
-}
-
-/// The token of `--token-file`, else of the environment.
-pub(crate) fn token(global: &GlobalArgs) -> Result<Option<String>, CliError> {
-    let Some(path) = &global.token_file else {
-        return Ok(std::env::var("CANDELA_TOKEN")
-            .ok()
-            .filter(|token| !token.is_empty()));
-    };
-    let what = format!("token file {}", path.display());
-    let token = fs::read_to_string(path).or_exit(ExitStatus::Usage, &what)?;
-    Ok(Some(token.trim().to_owned()))
 }
 
 /// The server's own words, when it sent any.
@@ -169,15 +157,35 @@ fn refusal(base: &str, status: u16, body: &[u8]) -> CliError {
         _ => ExitStatus::Failed,
     };
     let message = field("message").unwrap_or_else(|| format!("status {status}"));
-    let hint = field("hint")
-        .map(|hint| format!("; {hint}"))
-        .unwrap_or_default();
+    // A proxy before the server says nothing that helps.
+    let default_hint = match status {
+        401 => Some("send a token with --token-file FILE or CANDELA_TOKEN, or user:password before the host in --server".to_owned()),
+        403 => Some("use a token or user that may do this".to_owned()),
+        _ => None,
+    };
+    let hint = field("hint").or(default_hint);
+    let hint = hint.map(|hint| format!("; {hint}")).unwrap_or_default();
     CliError::new(exit, format!("server {base} refused: {message}{hint}"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn who_is_refused_learns_what_to_do() {
+        for (status, part) in [(401, "--token-file"), (403, "use a token or user")] {
+            let error = refusal("http://server", status, b"<html>");
+            assert_eq!(error.status, ExitStatus::Permission);
+            assert!(error.to_string().contains(part), "{error}");
+            let own = refusal(
+                "http://server",
+                status,
+                br#"{"message": "no", "hint": "ask ann"}"#,
+            );
+            assert!(own.to_string().ends_with("no; ask ann"), "{own}");
+        }
+    }
 
     #[test]
     fn what_takes_too_much_is_no_usage_error() {

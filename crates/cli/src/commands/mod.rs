@@ -1,12 +1,15 @@
 //! One module a command.
 
 pub(crate) mod about;
+#[cfg(feature = "server")]
+mod access;
 #[cfg(feature = "agent")]
 pub(crate) mod agent;
 #[cfg(feature = "server")]
 pub(crate) mod backend;
 pub(crate) mod client;
 pub(crate) mod config;
+pub(crate) mod credentials;
 pub(crate) mod doctor;
 pub(crate) mod profiles;
 pub(crate) mod query;

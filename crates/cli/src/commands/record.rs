@@ -235,6 +235,7 @@ fn deliver(
 fn export_failure(server: &str, error: &ExportError) -> CliError {
     let status = match error {
         ExportError::Unavailable { .. } => ExitStatus::Unreachable,
+        ExportError::NotAllowed { .. } => ExitStatus::Permission,
         ExportError::Rejected { .. } | ExportError::PartlyRejected { .. } => ExitStatus::Failed,
     };
     CliError::new(status, format!("server {server}: {error}"))
@@ -349,6 +350,10 @@ mod tests {
             (
                 ExportError::Unavailable { reason: reason() },
                 ExitStatus::Unreachable,
+            ),
+            (
+                ExportError::NotAllowed { reason: reason() },
+                ExitStatus::Permission,
             ),
             (
                 ExportError::Rejected { reason: reason() },

@@ -9,6 +9,7 @@ use candela_agent::SpoolOptions;
 use candela_model::Labels;
 
 use crate::args::GlobalArgs;
+use crate::commands::credentials::ServerAddress;
 use crate::config::Settings;
 use crate::errors::CliError;
 use crate::errors::ExitStatus;
@@ -50,7 +51,9 @@ pub(crate) fn check_server(settings: &Settings) -> Result<(), CliError> {
     let server = settings
         .text("agent.server")
         .expect("the key has a default");
-    OtlpGrpc::new(&OtlpGrpcOptions::new(server))
+    let server = ServerAddress::without_token(server)
+        .map_err(|error| CliError::usage(format!("agent.server: {error}")))?;
+    OtlpGrpc::new(&OtlpGrpcOptions::new(&server.url))
         .map(drop)
         .map_err(|error| CliError::usage(format!("agent.server: {error}")))
 }
@@ -65,10 +68,11 @@ pub(crate) fn spool(settings: &Settings) -> SpoolOptions {
 
 /// A sender to a server, with the token and tenant of the global flags.
 pub(crate) fn exporter(global: &GlobalArgs, server: &str) -> Result<OtlpGrpc, CliError> {
+    let server = ServerAddress::new(global, server)?;
     let options = OtlpGrpcOptions {
-        bearer_token: super::client::token(global)?,
+        authorization: server.authorization,
         tenant: global.tenant.clone(),
-        ..OtlpGrpcOptions::new(server)
+        ..OtlpGrpcOptions::new(&server.url)
     };
     OtlpGrpc::new(&options).map_err(|error| CliError::usage(error.to_string()))
 }

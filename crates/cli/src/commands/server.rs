@@ -17,6 +17,8 @@ use candela_store::Store;
 use candela_store::StoreOptions;
 use candela_store::SyncMode;
 
+use super::access::auth_options;
+use super::access::tls_options;
 use super::retention_rules::retention_rules;
 use super::symbols::symbol_sources;
 use super::tenant_limits::tenant_limits;
@@ -52,7 +54,7 @@ pub(crate) fn run(global: &GlobalArgs, arguments: &ServerArgs) -> Result<ExitCod
             self_profiler: super::self_profile::profiler(),
         };
         let server = bind(&settings, &store, companions).await?;
-        output::note(&format!("candela is at http://{}", server.local_address()));
+        output::note(&format!("candela is at {}", server.url()));
         let served = server.run(stopped).await;
         // Whatever became of the server, what it took goes to blocks.
         let served = served.or_exit(ExitStatus::Failed, "server");
@@ -122,7 +124,8 @@ fn log_place(settings: &Settings) -> Result<LogPlace, CliError> {
 /// The options of the configuration.
 ///
 /// # Errors
-/// When `server.tenant_limits` names a limit that is none, or a value that it does not take.
+/// When `server.tenant_limits` names a limit that is none, or a value that it does not take; when an
+/// account is none, or a file of a secret or a certificate cannot be read.
 pub(crate) fn server_options(
     settings: &Settings,
     companions: Companions,
@@ -138,6 +141,8 @@ pub(crate) fn server_options(
         otlp_http: otlp("server.otlp_http_listen"),
         http_prefixes: settings.list("server.http_prefix"),
         host_names: settings.list("server.allowed_hosts"),
+        auth: auth_options(settings)?,
+        tls: tls_options(settings)?,
         status_source: companions.status,
         self_profiler: companions.self_profiler,
         limits: Limits {

@@ -11,7 +11,9 @@ use candela_agent::AgentObserver;
 use candela_agent::ExportError;
 use candela_agent::InProcess;
 use candela_server::LocalIngest;
+use candela_server::Server;
 use candela_server::StatusSource;
+use candela_server::TenantName;
 use candela_store::AppendError;
 use tokio::runtime::Handle;
 
@@ -45,9 +47,9 @@ pub(crate) fn run(global: &GlobalArgs, arguments: &UpArgs) -> Result<ExitCode, C
         let agent = if arguments.no_agent {
             None
         } else {
-            start_agent(&settings, bound.local_ingest())
+            start_agent(&settings, local_ingest(global, &settings, &bound)?)
         };
-        let url = format!("http://{}", bound.local_address());
+        let url = bound.url();
         output::note(&format!("candela is at {url}"));
         if let Some(agent) = &agent {
             figures.show(agent.observer());
@@ -67,6 +69,22 @@ pub(crate) fn run(global: &GlobalArgs, arguments: &UpArgs) -> Result<ExitCode, C
         errors::all_of([served, agent_stopped, closed])
     })?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// What this host's agent measures is of the tenant of `--tenant`, where there are several.
+fn local_ingest(
+    global: &GlobalArgs,
+    settings: &Settings,
+    server: &Server,
+) -> Result<LocalIngest, CliError> {
+    let ingest = server.local_ingest();
+    let tenant = global.tenant.as_ref();
+    let Some(tenant) = tenant.filter(|_| settings.boolean("auth.multi_tenancy")) else {
+        return Ok(ingest);
+    };
+    let tenant = TenantName::new(tenant);
+    let tenant = tenant.map_err(|error| CliError::usage(format!("--tenant: {error}")))?;
+    Ok(ingest.of_tenant(tenant))
 }
 
 /// The agent, or a clear word on why there is none: history can be looked at without one, and other

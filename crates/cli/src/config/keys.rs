@@ -21,7 +21,7 @@ pub(crate) enum Kind {
     Path,
     /// `host:port`.
     Address,
-    /// `http://` or `https://`.
+    /// `http://` or `https://`; a password in it is shown to nobody.
     Url,
     /// A whole number in a range, both ends included.
     Integer(i64, i64),
@@ -40,6 +40,9 @@ pub(crate) enum Kind {
     Tables,
     /// Names and values; in the environment `name=value` separated by commas.
     Map,
+    /// A list of tables that each have a `name`; else as [`Kind::Tables`], with tokens and passwords
+    /// that are shown to nobody.
+    Accounts,
 }
 
 /// One key.
@@ -55,7 +58,7 @@ pub(crate) struct Key {
 }
 
 /// Sections that the contract reserves and that have no keys yet.
-pub(crate) const RESERVED_SECTIONS: [&str; 2] = ["auth", "insight"];
+pub(crate) const RESERVED_SECTIONS: [&str; 1] = ["insight"];
 
 /// All keys, by section.
 pub(crate) const KEYS: &[Key] = &[
@@ -89,6 +92,13 @@ pub(crate) const KEYS: &[Key] = &[
         "",
         "further host names that requests may carry in Host",
     ),
+    key(
+        "server.tls.cert_file",
+        Kind::Path,
+        "",
+        "certificate of all ports in PEM, with those above it; with it they speak TLS only",
+    ),
+    key("server.tls.key_file", Kind::Path, "", "its private key"),
     key(
         "server.limits.ingest_rate",
         Kind::Size,
@@ -190,6 +200,30 @@ pub(crate) const KEYS: &[Key] = &[
         Kind::Size,
         "32MiB",
         "most memory of sums of blocks that are kept for later queries; 0 keeps none",
+    ),
+    key(
+        "auth.tokens",
+        Kind::Accounts,
+        "",
+        "list of name, token or token_file, rights (read, write, admin) and tenant; with one of them or of users nobody else may ask",
+    ),
+    key(
+        "auth.users",
+        Kind::Accounts,
+        "",
+        "list of name, password or password_file, rights and tenant, by default the name",
+    ),
+    key(
+        "auth.multi_tenancy",
+        Kind::Boolean,
+        "false",
+        "X-Scope-OrgID names the tenants that a request is about; without it there is one",
+    ),
+    key(
+        "auth.insecure",
+        Kind::Boolean,
+        "false",
+        "serve addresses that other hosts reach though there are no tokens and users",
     ),
     key(
         "store.backend",

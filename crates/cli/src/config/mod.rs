@@ -12,6 +12,8 @@ use std::time::Duration;
 
 pub(crate) use self::load::Inputs;
 pub(crate) use self::load::load;
+#[cfg(feature = "server")]
+pub(crate) use self::value::AccountField;
 pub(crate) use self::value::Value;
 
 /// Where a value comes from.
@@ -53,6 +55,7 @@ impl Settings {
     pub(crate) fn text(&self, path: &str) -> Option<&str> {
         match &self.get(path).value {
             Value::Text(text) => Some(text),
+            Value::Url(hidden) => Some(hidden.expose()),
             _ => None,
         }
     }
@@ -108,6 +111,15 @@ impl Settings {
     pub(crate) fn map(&self, path: &str) -> BTreeMap<String, String> {
         match &self.get(path).value {
             Value::Map(entries) => entries.clone(),
+            _ => BTreeMap::new(),
+        }
+    }
+
+    /// Accounts as `name.field`.
+    #[cfg(feature = "server")]
+    pub(crate) fn accounts(&self, path: &str) -> BTreeMap<String, AccountField> {
+        match &self.get(path).value {
+            Value::Accounts(entries) => entries.clone(),
             _ => BTreeMap::new(),
         }
     }

@@ -1,6 +1,7 @@
 //! Values of configuration keys: parsed once, when read, so that a wrong one is an error at start.
 
 use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::fmt;
 use std::net::SocketAddr;
 use std::net::ToSocketAddrs;
@@ -14,6 +15,8 @@ pub(crate) enum Value {
     Unset,
     Text(String),
     Secret(Hidden),
+    /// May have a password in it.
+    Url(Hidden),
     Address(SocketAddr),
     Integer(i64),
     Boolean(bool),
@@ -21,7 +24,19 @@ pub(crate) enum Value {
     Bytes(u64),
     List(Vec<String>),
     Map(BTreeMap<String, String>),
+    /// Fields as `name.field`.
+    Accounts(BTreeMap<String, AccountField>),
 }
+
+/// A field of an account.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum AccountField {
+    Shown(String),
+    Secret(Hidden),
+}
+
+/// The fields of accounts that are secrets.
+const SECRET_FIELDS: [&str; 2] = ["token", "password"];
 
 /// What is shown in the place of a secret.
 const MASK: &str = "***";
@@ -31,7 +46,6 @@ const MASK: &str = "***";
 pub(crate) struct Hidden(String);
 
 impl Hidden {
-    #[cfg(feature = "server")]
     pub(crate) fn expose(&self) -> &str {
         &self.0
     }
@@ -40,6 +54,37 @@ impl Hidden {
 impl fmt::Debug for Hidden {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(MASK)
+    }
+}
+
+impl AccountField {
+    /// # Errors
+    /// When it is what is shown in the place of a secret.
+    fn new(path: &str, text: String) -> Result<Self, String> {
+        let name = path.rsplit('.').next().unwrap_or(path);
+        if !SECRET_FIELDS.contains(&name) {
+            return Ok(Self::Shown(text));
+        }
+        if text == MASK {
+            return Err(only_the_mask());
+        }
+        Ok(Self::Secret(Hidden(text)))
+    }
+
+    /// What is shown of it.
+    fn shown(&self) -> &str {
+        match self {
+            Self::Shown(text) => text,
+            Self::Secret(_) => MASK,
+        }
+    }
+
+    #[cfg(feature = "server")]
+    pub(crate) fn expose(&self) -> &str {
+        match self {
+            Self::Shown(text) => text,
+            Self::Secret(hidden) => hidden.expose(),
+        }
     }
 }
 
@@ -54,9 +99,7 @@ impl Value {
         }
         match kind {
             Kind::Path | Kind::Text => Ok(Self::Text(text.to_owned())),
-            Kind::Secret if text == MASK => Err(format!(
-                "{MASK} stands for a secret that is not shown; write the secret itself"
-            )),
+            Kind::Secret if text == MASK => Err(only_the_mask()),
             Kind::Secret => Ok(Self::Secret(Hidden(text.to_owned()))),
             Kind::Url => parse_url(text),
             Kind::Address => parse_address(text),
@@ -74,6 +117,18 @@ impl Value {
             Kind::Choice(words) if words.contains(&text) => Ok(Self::Text(text.to_owned())),
             Kind::Choice(words) => Err(format!("{text:?} is none of {}", words.join(", "))),
             Kind::List => Ok(Self::List(split_list(text).map(str::to_owned).collect())),
+            Kind::Accounts => split_list(text)
+                .map(|entry| {
+                    // The entry is not shown: it may be a part of a secret.
+                    let (path, field) = entry.split_once('=').ok_or(
+                        "an entry is not name.field=value; a secret with a comma goes into a file",
+                    )?;
+                    let (path, field) = (path.trim().to_owned(), field.trim().to_owned());
+                    let field = AccountField::new(&path, field)?;
+                    Ok((path, field))
+                })
+                .collect::<Result<_, String>>()
+                .map(Self::Accounts),
             Kind::Map | Kind::Tables => split_list(text)
                 .map(|entry| {
                     let (name, value) = entry
@@ -107,6 +162,11 @@ impl Value {
                 .map(Self::Map),
             // JSON is YAML too, so a key that is JSON needs no quotes around it.
             (Kind::Secret, Node::Object(_)) => Self::parse(kind, &node.to_string()),
+            (Kind::Accounts, Node::Array(items)) => listed_accounts(items).map(Self::Accounts),
+            (Kind::Accounts, Node::Object(tables)) => account_tables(tables).map(Self::Accounts),
+            (Kind::Accounts, _) => {
+                Err("must be a list, each with name, a secret and rights".to_owned())
+            }
             (Kind::Map, _) => Err("must be names and values, one a line".to_owned()),
             (Kind::Tables, Node::Object(tables)) => flat_tables(tables).map(Self::Map),
             (Kind::Tables, _) => {
@@ -121,7 +181,7 @@ impl Value {
         match self {
             Self::Unset => None,
             Self::Secret(_) => Some(quoted(MASK)),
-            Self::Text(_) | Self::Address(_) => Some(yaml_text(&self.to_string())),
+            Self::Text(_) | Self::Url(_) | Self::Address(_) => Some(yaml_text(&self.to_string())),
             Self::Integer(_) | Self::Boolean(_) | Self::Duration(_) | Self::Bytes(_) => {
                 Some(self.to_string())
             }
@@ -133,6 +193,13 @@ impl Value {
                 let entries: Vec<String> = entries
                     .iter()
                     .map(|(name, value)| format!("{}: {}", quoted(name), quoted(value)))
+                    .collect();
+                Some(format!("{{{}}}", entries.join(", ")))
+            }
+            Self::Accounts(entries) => {
+                let entries: Vec<String> = entries
+                    .iter()
+                    .map(|(path, field)| format!("{}: {}", quoted(path), quoted(field.shown())))
                     .collect();
                 Some(format!("{{{}}}", entries.join(", ")))
             }
@@ -172,6 +239,7 @@ impl fmt::Display for Value {
             Self::Unset => Ok(()),
             Self::Text(text) => formatter.write_str(text),
             Self::Secret(_) => formatter.write_str(MASK),
+            Self::Url(url) => formatter.write_str(&without_password(url.expose())),
             Self::Address(address) => write!(formatter, "{address}"),
             Self::Integer(number) => write!(formatter, "{number}"),
             Self::Boolean(flag) => write!(formatter, "{flag}"),
@@ -186,6 +254,13 @@ impl fmt::Display for Value {
                 let entries: Vec<String> = entries
                     .iter()
                     .map(|(name, value)| format!("{name}={value}"))
+                    .collect();
+                formatter.write_str(&entries.join(","))
+            }
+            Self::Accounts(entries) => {
+                let entries: Vec<String> = entries
+                    .iter()
+                    .map(|(path, field)| format!("{path}={}", field.shown()))
                     .collect();
                 formatter.write_str(&entries.join(","))
             }
@@ -250,6 +325,66 @@ fn flat_tables(
     Ok(flat)
 }
 
+/// Accounts as people list them: each with its name and its fields.
+fn listed_accounts(items: &[serde_json::Value]) -> Result<BTreeMap<String, AccountField>, String> {
+    let mut names: BTreeSet<String> = BTreeSet::new();
+    let mut accounts = BTreeMap::new();
+    for item in items {
+        let name = item.get("name").map(scalar).transpose()?;
+        let Some(name) = name.filter(|name| !name.is_empty()) else {
+            return Err("an entry has no name".to_owned());
+        };
+        let fields = item.as_object().into_iter().flatten();
+        for (field, value) in fields.filter(|(field, _)| *field != "name") {
+            add_field(&mut accounts, format!("{name}.{field}"), value)?;
+        }
+        if !names.insert(name.clone()) {
+            return Err(format!("there are two of the name {name}"));
+        }
+    }
+    Ok(accounts)
+}
+
+/// `{a: {b: c}}` and `{a.b: c}` alike as `a.b` and `c`.
+fn account_tables(
+    tables: &serde_json::Map<String, serde_json::Value>,
+) -> Result<BTreeMap<String, AccountField>, String> {
+    let mut accounts = BTreeMap::new();
+    for (name, node) in tables {
+        let Some(fields) = node.as_object() else {
+            add_field(&mut accounts, name.clone(), node)?;
+            continue;
+        };
+        for (field, value) in fields {
+            add_field(&mut accounts, format!("{name}.{field}"), value)?;
+        }
+    }
+    Ok(accounts)
+}
+
+fn add_field(
+    accounts: &mut BTreeMap<String, AccountField>,
+    path: String,
+    value: &serde_json::Value,
+) -> Result<(), String> {
+    let text = match value {
+        serde_json::Value::Null => return Ok(()),
+        // Of rights there may be several.
+        serde_json::Value::Array(items) => {
+            let items: Vec<String> = items.iter().map(scalar).collect::<Result<_, _>>()?;
+            items.join(" ")
+        }
+        value => scalar(value)?,
+    };
+    let field = AccountField::new(&path, text)?;
+    accounts.insert(path, field);
+    Ok(())
+}
+
+fn only_the_mask() -> String {
+    format!("{MASK} stands for a secret that is not shown; write the secret itself")
+}
+
 fn scalar(node: &serde_json::Value) -> Result<String, String> {
     match node {
         serde_json::Value::String(text) => Ok(text.clone()),
@@ -307,7 +442,28 @@ fn parse_url(text: &str) -> Result<Value, String> {
     if host.is_none_or(str::is_empty) {
         return Err(format!("{text:?} is no URL such as http://127.0.0.1:4040"));
     }
-    Ok(Value::Text(text.trim_end_matches('/').to_owned()))
+    if password_in(text).is_some_and(|(_, password, _)| password == MASK) {
+        return Err(only_the_mask());
+    }
+    Ok(Value::Url(Hidden(text.trim_end_matches('/').to_owned())))
+}
+
+/// A URL as it may be shown.
+fn without_password(url: &str) -> String {
+    match password_in(url) {
+        Some((before, _, behind)) => format!("{before}{MASK}{behind}"),
+        None => url.to_owned(),
+    }
+}
+
+/// What is before, in and behind the password of a URL.
+fn password_in(url: &str) -> Option<(&str, &str, &str)> {
+    let start = url.find("://")? + 3;
+    let end = url[start..].find(['/', '?', '#']);
+    let end = end.map_or(url.len(), |length| start + length);
+    let at = start + url[start..end].rfind('@')?;
+    let colon = start + url[start..at].find(':')?;
+    Some((&url[..=colon], &url[colon + 1..at], &url[at..]))
 }
 
 #[cfg(test)]
@@ -328,6 +484,8 @@ mod tests {
             (Kind::Path, "/var/lib/candela"),
             (Kind::Address, "[::1]:4040"),
             (Kind::Url, "http://h:1"),
+            (Kind::Url, "http://user@h:1/a:b@c"),
+            (Kind::Accounts, "a.b.rights=read write,c.tenant=x"),
             (Kind::List, "/a,b: c,'d"),
             (Kind::Map, "zone=a: b,rack=007,x=\\d+#{2}"),
             (Kind::Tables, "team-a.series=1,team-a.b=2,x.y=3"),
@@ -374,6 +532,21 @@ mod tests {
         assert!(!shown.contains("hunter2"), "{shown}");
         let error = Value::parse(Kind::Secret, &value.to_string()).expect_err("only the mask");
         assert!(error.contains("write the secret itself"), "{error}");
+        for (kind, text) in [
+            (Kind::Url, "http://user:hunter2@host:1/path"),
+            (
+                Kind::Accounts,
+                "a.token=hunter2,b.password=hunter2,b.rights=read",
+            ),
+        ] {
+            let value = Value::parse(kind, text).expect("valid");
+            let shown = format!("{value} {value:?} {:?}", value.to_yaml());
+            assert!(!shown.contains("hunter2"), "{shown}");
+            let error = Value::parse(kind, &value.to_string()).expect_err("only the mask");
+            assert!(error.contains("write the secret itself"), "{error}");
+        }
+        let error = Value::parse(Kind::Accounts, "a.token=one,two").expect_err("a comma");
+        assert!(!error.contains("two"), "{error}");
         let json = serde_json::json!({ "private_key": "hunter2" });
         let value = Value::from_node(Kind::Secret, &json).expect("a secret");
         assert_eq!(

@@ -217,7 +217,7 @@ impl Running {
         });
         let url = eventually("candela says where it is", || {
             let text = messages.lock().expect("no panic while locked").clone();
-            let Some(position) = text.find("candela is at http://") else {
+            let Some(position) = text.find("candela is at http") else {
                 let has_ended = child.try_wait().expect("a child").is_some();
                 return has_ended.then_some(Err(text));
             };
@@ -236,7 +236,7 @@ impl Running {
         self.child.try_wait().expect("a child").is_some()
     }
 
-    /// `http://127.0.0.1:PORT` and a path.
+    /// `http://127.0.0.1:PORT`, with TLS `https://`, and a path.
     pub(crate) fn url(&self, path: &str) -> String {
         format!("{}{path}", self.url)
     }
