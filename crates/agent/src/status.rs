@@ -14,6 +14,7 @@ use serde::Serialize;
 
 use crate::export::Vitals;
 use crate::ledger::Ledger;
+use crate::scrape::ScrapeStatus;
 use crate::window::RESULT_CODES;
 
 /// The version of this crate, which is the agent's.
@@ -38,6 +39,8 @@ pub struct AgentStatus {
     pub source: SourceStatus,
     /// Symbolization.
     pub symbols: SymbolStatus,
+    /// Scraping.
+    pub scrape: ScrapeStatus,
     /// Export.
     pub delivery: DeliveryStatus,
     /// Why nothing is sampled any more; empty while all is well.
@@ -129,6 +132,7 @@ pub(crate) struct Parts {
     pub(crate) results: [u64; RESULT_CODES],
     pub(crate) source: SourceStatus,
     pub(crate) symbols: SymbolStatus,
+    pub(crate) scrape: ScrapeStatus,
     pub(crate) delivery: DeliveryStatus,
     pub(crate) failure: String,
 }
@@ -348,6 +352,7 @@ impl AgentStatus {
             family(out, &name, kind, help);
             sample(out, &name, "", value);
         }
+        self.scrape.write_metrics(out);
     }
 }
 
