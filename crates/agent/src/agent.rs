@@ -85,8 +85,13 @@ impl Agent {
         exporter: Box<dyn Exporter>,
     ) -> Result<AgentHandle, AgentError> {
         options.check()?;
+        if !options.sampling && options.scrape.is_empty() {
+            return Err(AgentError::NothingToDo);
+        }
         allow_many_files();
-        let board = Arc::new(StatusBoard::default());
+        let host = options.host_name();
+        let host = options.extra_labels.get("host").unwrap_or(&host);
+        let board = Arc::new(StatusBoard::of_host(host));
         let spool = options
             .spool
             .clone()

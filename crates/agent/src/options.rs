@@ -127,9 +127,6 @@ impl AgentOptions {
     /// # Errors
     /// [`AgentError::Option`] with the range, [`AgentError::Scrape`].
     pub fn check(&self) -> Result<(), AgentError> {
-        if !self.sampling && self.scrape.is_empty() {
-            return Err(AgentError::NothingToDo);
-        }
         let within = |name, value: Duration, from: Duration, to: Duration, range| {
             if (from..=to).contains(&value) {
                 return Ok(());

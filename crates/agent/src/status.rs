@@ -124,6 +124,8 @@ pub struct DeliveryStatus {
 pub(crate) struct StatusBoard {
     pub(crate) ledger: Arc<Ledger>,
     pub(crate) started_ms: i64,
+    /// The host as its series call it.
+    host: String,
     parts: Mutex<Parts>,
 }
 
@@ -144,12 +146,20 @@ impl Default for StatusBoard {
         Self {
             ledger: Arc::default(),
             started_ms: unix_ms(),
+            host: String::new(),
             parts: Mutex::default(),
         }
     }
 }
 
 impl StatusBoard {
+    pub(crate) fn of_host(host: &str) -> Self {
+        Self {
+            host: host.to_owned(),
+            ..Self::default()
+        }
+    }
+
     /// The parts, to read or to change. Held for a moment only.
     pub(crate) fn parts(&self) -> MutexGuard<'_, Parts> {
         // A panic while the lock is held leaves old numbers behind, which is no harm.
@@ -173,6 +183,7 @@ impl StatusBoard {
     pub(crate) fn vitals(&self) -> Vitals {
         Vitals {
             version: VERSION.to_owned(),
+            host: self.host.clone(),
             started_ms: self.started_ms,
             results: Quality::from_results(&self.parts().results).results,
             drops: self.drops(),

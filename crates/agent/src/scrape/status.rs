@@ -61,6 +61,9 @@ pub struct FailingEndpoint {
     pub failures: u32,
 }
 
+/// One number of a job.
+type Count = fn(&ScrapeJobStatus) -> u64;
+
 // === impl ScrapeStatus ===
 
 impl ScrapeStatus {
@@ -69,7 +72,7 @@ impl ScrapeStatus {
         if self.jobs.is_empty() {
             return;
         }
-        let counts: [(&str, &str, &str, fn(&ScrapeJobStatus) -> u64); 8] = [
+        let counts: [(&str, &str, &str, Count); 8] = [
             ("targets", "gauge", "Targets after rules.", |job| {
                 job.targets
             }),
