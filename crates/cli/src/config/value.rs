@@ -7,6 +7,7 @@ use std::net::ToSocketAddrs;
 use std::time::Duration;
 
 use super::keys::Kind;
+use super::structure::Structure;
 
 /// A value of the kind that its key asks for.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,10 +22,11 @@ pub(crate) enum Value {
     Bytes(u64),
     List(Vec<String>),
     Map(BTreeMap<String, String>),
+    Structure(Structure),
 }
 
 /// What is shown in the place of a secret.
-const MASK: &str = "***";
+pub(super) const MASK: &str = "***";
 
 /// A text that is shown to nobody.
 #[derive(Clone, PartialEq)]
@@ -74,6 +76,7 @@ impl Value {
             Kind::Choice(words) if words.contains(&text) => Ok(Self::Text(text.to_owned())),
             Kind::Choice(words) => Err(format!("{text:?} is none of {}", words.join(", "))),
             Kind::List => Ok(Self::List(split_list(text).map(str::to_owned).collect())),
+            Kind::Structure => Structure::parse(text).map(Self::Structure),
             Kind::Map | Kind::Tables => split_list(text)
                 .map(|entry| {
                     let (name, value) = entry
@@ -108,6 +111,8 @@ impl Value {
             // JSON is YAML too, so a key that is JSON needs no quotes around it.
             (Kind::Secret, Node::Object(_)) => Self::parse(kind, &node.to_string()),
             (Kind::Map, _) => Err("must be names and values, one a line".to_owned()),
+            (Kind::Structure, Node::String(text)) => Self::parse(kind, text),
+            (Kind::Structure, _) => Structure::from_node(node).map(Self::Structure),
             (Kind::Tables, Node::Object(tables)) => flat_tables(tables).map(Self::Map),
             (Kind::Tables, _) => {
                 Err("must be names, and below each of them names and values".to_owned())
@@ -129,6 +134,7 @@ impl Value {
                 let items: Vec<String> = items.iter().map(|item| quoted(item)).collect();
                 Some(format!("[{}]", items.join(", ")))
             }
+            Self::Structure(structure) => Some(structure.to_string()),
             Self::Map(entries) => {
                 let entries: Vec<String> = entries
                     .iter()
@@ -182,6 +188,7 @@ impl fmt::Display for Value {
                 formatter.write_str(&in_shortest_unit(u128::from(*bytes), &SIZE_UNITS))
             }
             Self::List(items) => formatter.write_str(&items.join(",")),
+            Self::Structure(structure) => write!(formatter, "{structure}"),
             Self::Map(entries) => {
                 let entries: Vec<String> = entries
                     .iter()
@@ -331,6 +338,10 @@ mod tests {
             (Kind::List, "/a,b: c,'d"),
             (Kind::Map, "zone=a: b,rack=007,x=\\d+#{2}"),
             (Kind::Tables, "team-a.series=1,team-a.b=2,x.y=3"),
+            (
+                Kind::Structure,
+                r##"[{"name": "a: #b", "n": 7, "x": [true, null]}]"##,
+            ),
             (Kind::Size, "50GB"),
             (Kind::Size, "0B"),
             (ANY_DURATION, "90s"),
