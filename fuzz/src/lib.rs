@@ -6,6 +6,7 @@
 //! invariant 9 keeps out.
 #![forbid(unsafe_code)]
 
+mod agent;
 mod formats;
 pub mod mutate;
 mod queries;
@@ -76,6 +77,18 @@ pub const TARGETS: &[Target] = &[
         run: formats::folded,
         seeds: formats::folded_seeds,
         inputs: 100_000,
+    },
+    Target {
+        name: "target_file",
+        run: agent::target_file,
+        seeds: agent::target_file_seeds,
+        inputs: 20_000,
+    },
+    Target {
+        name: "relabel",
+        run: agent::relabelling,
+        seeds: agent::relabelling_seeds,
+        inputs: 5_000,
     },
 ];
 

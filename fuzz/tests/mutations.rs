@@ -67,6 +67,8 @@ survives_mutations! {
     the_pprof_reader_survives_mutations "pprof"
     the_otlp_reader_survives_mutations "otlp"
     the_folded_reader_survives_mutations "folded"
+    the_reader_of_target_files_survives_mutations "target_file"
+    relabelling_survives_mutations "relabel"
 }
 
 #[test]
