@@ -232,10 +232,9 @@ fn totals_become_what_was_added_and_restarts_are_seen() {
     );
     assert!(live.len() >= 4);
 
-    let series = profiles.iter().flat_map(|profile| &profile.series);
+    let mut series = profiles.iter().flat_map(|profile| &profile.series);
     let added = series
-        .filter(|series| series.profile_type.sample_type == "alloc_space")
-        .next()
+        .find(|series| series.profile_type.sample_type == "alloc_space")
         .expect("what was added");
     let address = &program.address;
     assert_eq!(
