@@ -6,6 +6,7 @@
 //! invariant 9 keeps out.
 #![forbid(unsafe_code)]
 
+mod agent;
 mod formats;
 // The tests of the reader look into the same recordings.
 #[path = "../../crates/formats/tests/common/jfr_recording.rs"]
@@ -116,6 +117,18 @@ pub const TARGETS: &[Target] = &[
         run: formats::jfr,
         seeds: formats::jfr_seeds,
         inputs: 30_000,
+    },
+    Target {
+        name: "target_file",
+        run: agent::target_file,
+        seeds: agent::target_file_seeds,
+        inputs: 20_000,
+    },
+    Target {
+        name: "relabel",
+        run: agent::relabelling,
+        seeds: agent::relabelling_seeds,
+        inputs: 5_000,
     },
 ];
 

@@ -1,7 +1,9 @@
-//! The continuous agent: three threads in a row, each with a bounded queue before it.
+//! The continuous agent: three threads in a row, each with a bounded queue before it, and one that
+//! scrapes.
 //!
 //! ```text
-//! candela-sampler ─ windows ─► candela-symbols ─ profiles ─► candela-export ─► exporter, spool
+//! candela-sampler ─ windows ─► candela-symbols ─ profiles ─┬─► candela-export ─► exporter, spool
+//!                                    candela-scrape ───────┘
 //! ```
 //!
 //! The first never waits for the second, nor the second for the third: what finds a queue full is
@@ -35,6 +37,7 @@ use crate::pipeline::start_cpu;
 use crate::pipeline::start_symbols;
 use crate::pipeline::symbolize;
 use crate::schedule::Schedule;
+use crate::scrape::Scraper;
 use crate::status::AgentStatus;
 use crate::status::Quality;
 use crate::status::StatusBoard;
@@ -46,6 +49,7 @@ const WINDOW_QUEUE: usize = 3;
 
 const SAMPLER: &str = "candela-sampler";
 const SYMBOLS: &str = "candela-symbols";
+const SCRAPE: &str = "candela-scrape";
 const EXPORT: &str = "candela-export";
 
 /// The continuous agent.
@@ -81,8 +85,13 @@ impl Agent {
         exporter: Box<dyn Exporter>,
     ) -> Result<AgentHandle, AgentError> {
         options.check()?;
+        if !options.sampling && options.scrape.is_empty() {
+            return Err(AgentError::NothingToDo);
+        }
         allow_many_files();
-        let board = Arc::new(StatusBoard::default());
+        let host = options.host_name();
+        let host = options.extra_labels.get("host").unwrap_or(&host);
+        let board = Arc::new(StatusBoard::of_host(host));
         let spool = options
             .spool
             .clone()
@@ -100,15 +109,29 @@ impl Agent {
             stop: Arc::clone(&stop),
             threads: Vec::new(),
         };
-        let target = options.targets.to_kernel();
-        let source = start_cpu(
-            &options,
-            options.rate_hz,
-            target,
-            options.exclude_self,
-            &board,
-        )?;
+        let scraper = match options.scrape.is_empty() {
+            true => None,
+            false => Some(Scraper::new(
+                &options.scrape,
+                &options.extra_labels,
+                profiles.clone(),
+                Arc::clone(&board),
+            )?),
+        };
+        let start_source = || {
+            let target = options.targets.to_kernel();
+            let exclude_self = options.exclude_self;
+            start_cpu(&options, options.rate_hz, target, exclude_self, &board)
+        };
+        let source = options.sampling.then(start_source).transpose()?;
         handle.spawn(EXPORT, move || delivery.run())?;
+        if let Some(scraper) = scraper {
+            let stop = Arc::clone(&stop);
+            handle.spawn(SCRAPE, move || scraper.run(&stop))?;
+        }
+        let Some(source) = source else {
+            return Ok(handle);
+        };
         let symbol_options = options.clone();
         let symbol_board = Arc::clone(&board);
         handle.spawn(SYMBOLS, move || {
@@ -205,6 +228,7 @@ impl AgentObserver {
             drops: self.board.drops(),
             source: parts.source,
             symbols: parts.symbols,
+            scrape: parts.scrape,
             delivery: parts.delivery,
             failure: parts.failure,
         }

@@ -31,6 +31,12 @@ pub enum AgentError {
         /// What is allowed.
         range: &'static str,
     },
+    /// Neither sampling nor scraping is wanted.
+    #[error("the agent is to sample nothing and has nothing to scrape; turn one of both on")]
+    NothingToDo,
+    /// A scrape job that cannot be run.
+    #[error("scrape: {0}")]
+    Scrape(#[from] crate::scrape::ScrapeConfigError),
     /// The server's address is no URL.
     #[error(
         "server address {given:?} is not usable: {reason}; give one like http://127.0.0.1:4040"

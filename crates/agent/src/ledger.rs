@@ -73,6 +73,8 @@ reasons! {
     SymbolizerFailed => "symbolizer_failed",
     /// Frames that no symbol source names; they are shown as binary and address.
     FrameUnnamed => "frame_unnamed",
+    /// Scrapes that gave nothing; the scrape status has them by job and reason.
+    ScrapeFailed => "scrape_failed",
     /// Samples: the exporter was behind and the profile was given up.
     ExporterBehind => "exporter_behind",
     /// Series that the receiver refused for good.

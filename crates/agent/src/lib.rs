@@ -4,7 +4,8 @@
 //! tables that stacks need, walks in user space what the kernel could not, names every frame by
 //! `candela-symbols`, and labels series by process, container and service. Profiles go to an
 //! [`Exporter`]; while it takes none they wait in a bounded spool. Whatever is dropped is counted by
-//! reason ([`AgentStatus::drops`]).
+//! reason ([`AgentStatus::drops`]). What programs offer of themselves over HTTP is scraped
+//! ([`ScrapeJob`]).
 //!
 //! This crate never sees storage or queries.
 //!
@@ -37,6 +38,7 @@ mod pipeline;
 mod processes;
 mod record;
 mod schedule;
+mod scrape;
 mod status;
 mod symbolize;
 mod tables;
@@ -72,6 +74,32 @@ pub use crate::options::RecordTargets;
 pub use crate::record::RecordReport;
 pub use crate::record::Recording;
 pub use crate::record::record;
+pub use crate::scrape::Credentials;
+pub use crate::scrape::Cumulative;
+pub use crate::scrape::DeltaError;
+pub use crate::scrape::FailingEndpoint;
+pub use crate::scrape::ProfileReading;
+pub use crate::scrape::RelabelAction;
+pub use crate::scrape::RelabelError;
+pub use crate::scrape::RelabelRule;
+pub use crate::scrape::RelabelSpec;
+pub use crate::scrape::ScrapeConfigError;
+pub use crate::scrape::ScrapeJob;
+pub use crate::scrape::ScrapeJobStatus;
+pub use crate::scrape::ScrapeScheme;
+pub use crate::scrape::ScrapeStatus;
+pub use crate::scrape::ScrapedProfile;
+pub use crate::scrape::SecretSource;
+pub use crate::scrape::StaticTargets;
+pub use crate::scrape::Subtracted;
+pub use crate::scrape::TargetDiscovery;
+pub use crate::scrape::TargetFileError;
+pub use crate::scrape::TargetFiles;
+pub use crate::scrape::TargetGroup;
+pub use crate::scrape::default_profiles;
+pub use crate::scrape::parse_target_file;
+pub use crate::scrape::parse_target_groups;
+pub use crate::scrape::relabel;
 pub use crate::status::AgentStatus;
 pub use crate::status::DeliveryStatus;
 pub use crate::status::Quality;

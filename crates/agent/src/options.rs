@@ -12,12 +12,16 @@ use candela_model::Labels;
 use crate::error::AgentError;
 use crate::export::SpoolOptions;
 use crate::labels::ServiceRule;
+use crate::scrape::ScrapeJob;
+use crate::scrape::check_jobs;
 
 /// Settings of the continuous agent; `AgentOptions::default()` samples the whole host at 19 Hz.
 #[derive(Clone, Debug)]
 pub struct AgentOptions {
     /// Samples per second of each busy CPU, 1 to 1000.
     pub rate_hz: u32,
+    /// Sample this host; without it the agent only scrapes, and needs no privileges.
+    pub sampling: bool,
     /// Whose samples are wanted.
     pub targets: AgentTargets,
     /// Leave the agent's own samples out.
@@ -46,6 +50,8 @@ pub struct AgentOptions {
     pub debuginfod_cache: Option<PathBuf>,
     /// The host's name; `None` is what the kernel says.
     pub host: Option<String>,
+    /// Programs that are asked for their profiles over HTTP.
+    pub scrape: Vec<ScrapeJob>,
 }
 
 /// Whose samples the agent takes.
@@ -95,6 +101,7 @@ impl Default for AgentOptions {
     fn default() -> Self {
         Self {
             rate_hz: 19,
+            sampling: true,
             targets: AgentTargets::Host,
             exclude_self: false,
             window: Duration::from_secs(10),
@@ -109,6 +116,7 @@ impl Default for AgentOptions {
             debuginfod_urls: Vec::new(),
             debuginfod_cache: None,
             host: None,
+            scrape: Vec::new(),
         }
     }
 }
@@ -117,7 +125,7 @@ impl AgentOptions {
     /// Whether an agent can start with these options, the kernel and the disk aside.
     ///
     /// # Errors
-    /// [`AgentError::Option`] with the range.
+    /// [`AgentError::Option`] with the range, [`AgentError::Scrape`].
     pub fn check(&self) -> Result<(), AgentError> {
         let within = |name, value: Duration, from: Duration, to: Duration, range| {
             if (from..=to).contains(&value) {
@@ -141,7 +149,8 @@ impl AgentOptions {
             10 * millisecond,
             second,
             "10ms to 1s",
-        )
+        )?;
+        Ok(check_jobs(&self.scrape)?)
     }
 
     pub(crate) fn host_name(&self) -> String {

@@ -14,6 +14,7 @@ use serde::Serialize;
 
 use crate::export::Vitals;
 use crate::ledger::Ledger;
+use crate::scrape::ScrapeStatus;
 use crate::window::RESULT_CODES;
 
 /// The version of this crate, which is the agent's.
@@ -38,6 +39,8 @@ pub struct AgentStatus {
     pub source: SourceStatus,
     /// Symbolization.
     pub symbols: SymbolStatus,
+    /// Scraping.
+    pub scrape: ScrapeStatus,
     /// Export.
     pub delivery: DeliveryStatus,
     /// Why nothing is sampled any more; empty while all is well.
@@ -121,6 +124,8 @@ pub struct DeliveryStatus {
 pub(crate) struct StatusBoard {
     pub(crate) ledger: Arc<Ledger>,
     pub(crate) started_ms: i64,
+    /// The host as its series call it.
+    host: String,
     parts: Mutex<Parts>,
 }
 
@@ -129,6 +134,7 @@ pub(crate) struct Parts {
     pub(crate) results: [u64; RESULT_CODES],
     pub(crate) source: SourceStatus,
     pub(crate) symbols: SymbolStatus,
+    pub(crate) scrape: ScrapeStatus,
     pub(crate) delivery: DeliveryStatus,
     pub(crate) failure: String,
 }
@@ -140,12 +146,20 @@ impl Default for StatusBoard {
         Self {
             ledger: Arc::default(),
             started_ms: unix_ms(),
+            host: String::new(),
             parts: Mutex::default(),
         }
     }
 }
 
 impl StatusBoard {
+    pub(crate) fn of_host(host: &str) -> Self {
+        Self {
+            host: host.to_owned(),
+            ..Self::default()
+        }
+    }
+
     /// The parts, to read or to change. Held for a moment only.
     pub(crate) fn parts(&self) -> MutexGuard<'_, Parts> {
         // A panic while the lock is held leaves old numbers behind, which is no harm.
@@ -169,6 +183,7 @@ impl StatusBoard {
     pub(crate) fn vitals(&self) -> Vitals {
         Vitals {
             version: VERSION.to_owned(),
+            host: self.host.clone(),
             started_ms: self.started_ms,
             results: Quality::from_results(&self.parts().results).results,
             drops: self.drops(),
@@ -348,6 +363,7 @@ impl AgentStatus {
             family(out, &name, kind, help);
             sample(out, &name, "", value);
         }
+        self.scrape.write_metrics(out);
     }
 }
 

@@ -48,7 +48,7 @@ pub struct Rejection {
 /// What an agent says of its own work with a profile: attributes `candela.*`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AgentReport {
-    /// The label `host` of the profile; empty when it has none.
+    /// What the agent says it runs on, else the label `host` of the profile; empty without both.
     pub host: String,
     /// When the agent started, milliseconds since the Unix epoch; 0 when it does not say. With the
     /// host it tells agents apart.

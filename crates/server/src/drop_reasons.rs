@@ -39,6 +39,7 @@ const REASONS: &[(&str, &str, bool)] = &[
     ("symbolizer_behind", "samples", true),
     ("symbolizer_failed", "samples", true),
     ("frame_unnamed", "frames", false),
+    ("scrape_failed", "scrapes", true),
     ("exporter_behind", "samples", true),
     ("export_rejected", "profiles", true),
     ("spool_full", "profiles", true),

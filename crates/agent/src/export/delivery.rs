@@ -88,6 +88,24 @@ impl ProfileQueue {
             }
         }
     }
+
+    /// Queues a profile, or gives it back where the queue is full.
+    pub(crate) fn try_push(&self, profile: Profile) -> Result<(), Box<Profile>> {
+        self.sender
+            .try_send(profile)
+            .map_err(|refused| match refused {
+                TrySendError::Full(profile) | TrySendError::Disconnected(profile) => {
+                    Box::new(profile)
+                }
+            })
+    }
+
+    /// A queue without a thread behind it, and what comes out of it.
+    #[cfg(test)]
+    pub(crate) fn for_tests(board: Arc<StatusBoard>) -> (Self, Receiver<Profile>) {
+        let (sender, queue) = sync_channel(QUEUE_LENGTH);
+        (Self { sender, board }, queue)
+    }
 }
 
 // === impl Delivery ===

@@ -44,6 +44,8 @@ pub trait Exporter: Send {
 pub struct Vitals {
     /// The agent's version.
     pub version: String,
+    /// The host that it runs on, as its series call it.
+    pub host: String,
     /// When it started, unix milliseconds: tells its totals from those of the run before.
     pub started_ms: i64,
     /// Samples by the result code of their walk.

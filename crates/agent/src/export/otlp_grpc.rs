@@ -216,6 +216,10 @@ fn attributes_of(vitals: &Vitals) -> Vec<(String, AttributeValue)> {
             AttributeValue::Text(vitals.version.clone()),
         ),
         (
+            "candela.agent.host".to_owned(),
+            AttributeValue::Text(vitals.host.clone()),
+        ),
+        (
             "candela.agent.started_ms".to_owned(),
             AttributeValue::Number(vitals.started_ms),
         ),

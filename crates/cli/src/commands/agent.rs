@@ -27,13 +27,11 @@ pub(crate) fn run(global: &GlobalArgs, arguments: &AgentArgs) -> Result<ExitCode
         spool: Some(sampling::spool(&settings)),
         ..sampling::options(&settings)?
     };
-    let rate = options.rate_hz;
+    let doing = sampling::describe(&options);
     let mut stop = super::signals::stop_signal()?;
     let agent =
         Agent::start(options, Box::new(exporter)).map_err(|error| sampling::failure(&error))?;
-    output::note(&format!(
-        "sampling this host at {rate} Hz, sending to {server}"
-    ));
+    output::note(&format!("{doing}, sending to {server}"));
     stop.wait();
     let status = agent.stop().or_exit(ExitStatus::Failed, "agent")?;
     if status.delivery.spooled_profiles > 0 {

@@ -19,6 +19,10 @@ pub(crate) mod record;
 mod retention_rules;
 #[cfg(feature = "agent")]
 pub(crate) mod sampling;
+#[cfg(feature = "agent")]
+mod scrape_fields;
+#[cfg(feature = "agent")]
+mod scrape_jobs;
 #[cfg(feature = "server")]
 pub(crate) mod self_profile;
 #[cfg(feature = "server")]

@@ -36,6 +36,8 @@ pub(crate) fn options(settings: &Settings) -> Result<AgentOptions, CliError> {
             .unwrap_or(usize::MAX),
         extra_labels: Labels::from_pairs(settings.map("agent.labels")),
         service_rules,
+        sampling: settings.boolean("agent.sampling"),
+        scrape: super::scrape_jobs::scrape_jobs(settings)?,
         debuginfod_urls: super::debuginfod_urls(settings),
         debuginfod_cache: Some(settings.data_dir(&environment).join("symbols")),
         ..AgentOptions::default()
@@ -44,6 +46,18 @@ pub(crate) fn options(settings: &Settings) -> Result<AgentOptions, CliError> {
         .check()
         .map_err(|error| CliError::usage(format!("agent: {error}")))?;
     Ok(options)
+}
+
+/// What an agent with these options does, for people.
+pub(crate) fn describe(options: &AgentOptions) -> String {
+    let sampling = format!("sampling this host at {} Hz", options.rate_hz);
+    let jobs = options.scrape.iter().map(|job| job.name.as_str());
+    let scraping = format!("scraping {}", jobs.collect::<Vec<_>>().join(", "));
+    match (options.sampling, options.scrape.is_empty()) {
+        (true, true) => sampling,
+        (true, false) => format!("{sampling}, {scraping}"),
+        (false, _) => scraping,
+    }
 }
 
 /// Whether `agent.server` is an address that can be sent to.

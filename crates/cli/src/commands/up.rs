@@ -53,9 +53,9 @@ pub(crate) fn run(global: &GlobalArgs, arguments: &UpArgs) -> Result<ExitCode, C
         output::note(&format!("candela is at {url}"));
         if let Some(agent) = &agent {
             figures.show(agent.observer());
-            let rate = settings.integer("agent.rate");
+            let doing = sampling::describe(&sampling::options(&settings)?);
             output::note(&format!(
-                "sampling this host at {rate} Hz; the first profiles are there in 3 s; Ctrl-C ends it"
+                "{doing}; the first profiles are there in 3 s; Ctrl-C ends it"
             ));
         }
         if arguments.open {

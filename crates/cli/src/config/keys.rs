@@ -43,6 +43,9 @@ pub(crate) enum Kind {
     /// A list of tables that each have a `name`; else as [`Kind::Tables`], with tokens and passwords
     /// that are shown to nobody.
     Accounts,
+    /// A list with a shape of its own, which its reader checks; in the environment as YAML on one
+    /// line, JSON for example.
+    Structure,
 }
 
 /// One key.
@@ -449,6 +452,18 @@ pub(crate) const KEYS: &[Key] = &[
         "service name by regex over the command line: name=regex",
     ),
     key(
+        "agent.sampling",
+        Kind::Boolean,
+        "true",
+        "sample this host; without it the agent only scrapes, and needs no privileges",
+    ),
+    key(
+        "agent.scrape",
+        Kind::Structure,
+        "",
+        "jobs that ask programs for their profiles over HTTP",
+    ),
+    key(
         "symbols.debuginfod_urls",
         Kind::List,
         "",
@@ -509,10 +524,12 @@ pub(crate) fn is_section(path: &str) -> bool {
 
 /// The known path most like a wrong one, if one is like it at all.
 pub(crate) fn nearest(path: &str) -> Option<&'static str> {
-    let (distance, nearest) = KEYS
-        .iter()
-        .map(|key| (edit_distance(path, key.path), key.path))
-        .min()?;
+    nearest_of(path, KEYS.iter().map(|key| key.path))
+}
+
+/// The word most like a wrong one, if one is like it at all.
+pub(crate) fn nearest_of<'a>(given: &str, words: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let (distance, nearest) = words.map(|word| (edit_distance(given, word), word)).min()?;
     (distance <= nearest.len() / 2).then_some(nearest)
 }
 

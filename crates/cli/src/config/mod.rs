@@ -2,6 +2,7 @@
 
 pub(crate) mod keys;
 mod load;
+mod structure;
 mod value;
 
 use std::collections::BTreeMap;
@@ -121,6 +122,15 @@ impl Settings {
         match &self.get(path).value {
             Value::Accounts(entries) => entries.clone(),
             _ => BTreeMap::new(),
+        }
+    }
+
+    /// A list with a shape of its own; null when it is not set.
+    #[cfg(feature = "agent")]
+    pub(crate) fn structure(&self, path: &str) -> &serde_json::Value {
+        match &self.get(path).value {
+            Value::Structure(structure) => structure.expose(),
+            _ => &serde_json::Value::Null,
         }
     }
 

@@ -8,6 +8,7 @@ use std::net::ToSocketAddrs;
 use std::time::Duration;
 
 use super::keys::Kind;
+use super::structure::Structure;
 
 /// A value of the kind that its key asks for.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,6 +27,7 @@ pub(crate) enum Value {
     Map(BTreeMap<String, String>),
     /// Fields as `name.field`.
     Accounts(BTreeMap<String, AccountField>),
+    Structure(Structure),
 }
 
 /// A field of an account.
@@ -39,7 +41,7 @@ pub(crate) enum AccountField {
 const SECRET_FIELDS: [&str; 2] = ["token", "password"];
 
 /// What is shown in the place of a secret.
-const MASK: &str = "***";
+pub(super) const MASK: &str = "***";
 
 /// A text that is shown to nobody.
 #[derive(Clone, PartialEq)]
@@ -129,6 +131,7 @@ impl Value {
                 })
                 .collect::<Result<_, String>>()
                 .map(Self::Accounts),
+            Kind::Structure => Structure::parse(text).map(Self::Structure),
             Kind::Map | Kind::Tables => split_list(text)
                 .map(|entry| {
                     let (name, value) = entry
@@ -168,6 +171,8 @@ impl Value {
                 Err("must be a list, each with name, a secret and rights".to_owned())
             }
             (Kind::Map, _) => Err("must be names and values, one a line".to_owned()),
+            (Kind::Structure, Node::String(text)) => Self::parse(kind, text),
+            (Kind::Structure, _) => Structure::from_node(node).map(Self::Structure),
             (Kind::Tables, Node::Object(tables)) => flat_tables(tables).map(Self::Map),
             (Kind::Tables, _) => {
                 Err("must be names, and below each of them names and values".to_owned())
@@ -189,6 +194,7 @@ impl Value {
                 let items: Vec<String> = items.iter().map(|item| quoted(item)).collect();
                 Some(format!("[{}]", items.join(", ")))
             }
+            Self::Structure(structure) => Some(structure.to_string()),
             Self::Map(entries) => {
                 let entries: Vec<String> = entries
                     .iter()
@@ -250,6 +256,7 @@ impl fmt::Display for Value {
                 formatter.write_str(&in_shortest_unit(u128::from(*bytes), &SIZE_UNITS))
             }
             Self::List(items) => formatter.write_str(&items.join(",")),
+            Self::Structure(structure) => write!(formatter, "{structure}"),
             Self::Map(entries) => {
                 let entries: Vec<String> = entries
                     .iter()
@@ -489,6 +496,10 @@ mod tests {
             (Kind::List, "/a,b: c,'d"),
             (Kind::Map, "zone=a: b,rack=007,x=\\d+#{2}"),
             (Kind::Tables, "team-a.series=1,team-a.b=2,x.y=3"),
+            (
+                Kind::Structure,
+                r##"[{"name": "a: #b", "n": 7, "x": [true, null]}]"##,
+            ),
             (Kind::Size, "50GB"),
             (Kind::Size, "0B"),
             (ANY_DURATION, "90s"),

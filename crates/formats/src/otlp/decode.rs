@@ -33,6 +33,7 @@ use crate::otlp::names::sample_label;
 use crate::otlp::names::series_label;
 use crate::otlp::own::is_own;
 use crate::otlp::own::own_attributes;
+use crate::otlp::own::own_host;
 use crate::otlp::own::own_name;
 use crate::otlp::own::started_ms;
 use crate::otlp::profile_type::ChosenType;
@@ -259,7 +260,10 @@ impl<'a> ScopeDecoder<'a, '_> {
         let own_attributes = own_attributes(&attributes);
         if !own_attributes.is_empty() {
             report.hear(AgentReport {
-                host: labels.get(HOST_LABEL).unwrap_or("").to_owned(),
+                host: own_host(&own_attributes)
+                    .or_else(|| labels.get(HOST_LABEL))
+                    .unwrap_or_default()
+                    .to_owned(),
                 started_ms: started_ms(&own_attributes),
                 start_ns,
                 attributes: own_attributes,

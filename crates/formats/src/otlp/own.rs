@@ -12,6 +12,9 @@ const MAX_BYTES: usize = 256;
 /// When the agent started.
 const STARTED_ATTRIBUTE: &str = "candela.agent.started_ms";
 
+/// Where it runs: what it scrapes may run elsewhere.
+const HOST_ATTRIBUTE: &str = "candela.agent.host";
+
 /// Whether an attribute is ours, and so no label.
 pub(crate) fn is_own(attribute: &Attribute<'_>) -> bool {
     attribute.key.starts_with(OWN_PREFIX)
@@ -48,6 +51,14 @@ pub(crate) fn own_attributes(attributes: &[&Attribute<'_>]) -> Vec<(String, Attr
         is_short.then(|| (attribute.key.to_owned(), value))
     })
     .collect()
+}
+
+/// The agent's host, where it says it.
+pub(crate) fn own_host(own: &[(String, AttributeValue)]) -> Option<&str> {
+    own.iter().find_map(|(name, value)| match value {
+        AttributeValue::Text(host) if name == HOST_ATTRIBUTE => Some(host.as_str()),
+        _ => None,
+    })
 }
 
 /// When the agent started; 0 when it does not say.
