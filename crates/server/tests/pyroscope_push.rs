@@ -1,0 +1,278 @@
+//! What Pyroscope's clients push, in every dialect and form, is found by query.
+
+mod support;
+
+use std::io::Write;
+
+use candela_wire::push::v1::PushRequest;
+use candela_wire::push::v1::PushResponse;
+use candela_wire::push::v1::RawProfileSeries;
+use candela_wire::push::v1::RawSample;
+use candela_wire::types::v1::LabelPair;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use prost::Message;
+use serde_json::json;
+use support::Answer;
+use support::TestServer;
+use support::demo_profile;
+use support::pprof_bytes;
+
+const PUSH: &str = "/push.v1.PusherService/Push";
+
+fn labels(pairs: &[(&str, &str)]) -> Vec<LabelPair> {
+    let pair = |&(name, value): &(&str, &str)| LabelPair {
+        name: name.to_owned(),
+        value: value.to_owned(),
+    };
+    pairs.iter().map(pair).collect()
+}
+
+fn sample(raw_profile: Vec<u8>) -> RawSample {
+    RawSample {
+        raw_profile: raw_profile.into(),
+        id: "7c9e6679-7425-40de-944b-e07fc1f90ae7".to_owned(),
+    }
+}
+
+fn push_of(service: &str) -> PushRequest {
+    let pairs = [
+        ("__name__", "process_cpu"),
+        ("__session_id__", "1"),
+        ("service_name", service),
+        ("region", "eu"),
+    ];
+    PushRequest {
+        series: vec![RawProfileSeries {
+            labels: labels(&pairs),
+            samples: vec![sample(pprof_bytes(&demo_profile()))],
+        }],
+    }
+}
+
+fn post(server: &TestServer, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Answer {
+    support::request(server.address, "POST", path, headers, body)
+}
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(bytes).expect("memory does not fail");
+    encoder.finish().expect("memory does not fail")
+}
+
+fn framed(flag: u8, message: &[u8]) -> Vec<u8> {
+    let mut framed = vec![flag];
+    framed.extend((message.len() as u32).to_be_bytes());
+    framed.extend(message);
+    framed
+}
+
+#[track_caller]
+fn assert_stored(server: &TestServer, service: &str) {
+    let query = format!("/api/v1/top?query=%7Bservice_name%3D%22{service}%22%7D");
+    assert_eq!(server.json(&query)["total"], 100, "{service}");
+}
+
+#[test]
+fn a_push_comes_in_every_dialect() {
+    let server = TestServer::start();
+    let proto = ("Content-Type", "application/proto");
+    let body = push_of("proto").encode_to_vec();
+    let answer = post(&server, PUSH, &[proto], &body);
+    assert_eq!((answer.status, &answer.body[..]), (200, &b""[..]));
+    assert_eq!(answer.header("content-type"), Some("application/proto"));
+    assert_stored(&server, "proto");
+    let labels = server.json("/api/v1/labels");
+    assert_eq!(labels["labels"], json!(["region", "service_name"]));
+
+    let body = gzip(&push_of("gzip").encode_to_vec());
+    let answer = post(&server, PUSH, &[proto, ("Content-Encoding", "gzip")], &body);
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    assert_stored(&server, "gzip");
+
+    let body = serde_json::to_vec(&push_of("json")).expect("JSON");
+    let answer = post(
+        &server,
+        PUSH,
+        &[("Content-Type", "application/json")],
+        &body,
+    );
+    assert_eq!((answer.status, answer.json()), (200, json!({})));
+    assert_stored(&server, "json");
+
+    let web = ("Content-Type", "application/grpc-web+proto");
+    let body = framed(0, &push_of("web").encode_to_vec());
+    let answer = post(&server, PUSH, &[web], &body);
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    let trailers = framed(0x80, b"grpc-status:0\r\n");
+    assert!(answer.body.ends_with(&trailers), "{:?}", answer.body);
+    assert_stored(&server, "web");
+}
+
+#[test]
+fn a_push_comes_over_grpc() {
+    let server = TestServer::start();
+    let push = async |service: &str| {
+        let endpoint = tonic::transport::Endpoint::new(format!("http://{}", server.address));
+        let channel = endpoint
+            .expect("an address")
+            .connect()
+            .await
+            .expect("it listens");
+        let mut client = tonic::client::Grpc::new(channel)
+            .send_compressed(tonic::codec::CompressionEncoding::Gzip)
+            .accept_compressed(tonic::codec::CompressionEncoding::Gzip);
+        client.ready().await.expect("it is ready");
+        let codec = tonic_prost::ProstCodec::<PushRequest, PushResponse>::default();
+        let path = axum::http::uri::PathAndQuery::from_static(PUSH);
+        let mut request = push_of(service);
+        if service.is_empty() {
+            request.series.clear();
+        }
+        client
+            .unary(tonic::Request::new(request), path, codec)
+            .await
+    };
+    server.runtime.block_on(push("grpc")).expect("it is taken");
+    assert_stored(&server, "grpc");
+    let refused = server.runtime.block_on(push("")).expect_err("no profile");
+    assert_eq!(refused.code(), tonic::Code::InvalidArgument);
+    assert!(refused.message().contains("no profile"), "{refused}");
+}
+
+#[test]
+fn what_may_be_stored_is_stored_and_the_rest_told() {
+    let server = TestServer::start();
+    let mut request = push_of("good");
+    let broken = RawProfileSeries {
+        labels: labels(&[("service_name", "broken")]),
+        samples: vec![sample(b"no pprof".to_vec())],
+    };
+    let twice = RawProfileSeries {
+        labels: labels(&[("a", "1"), ("a", "2")]),
+        samples: vec![sample(pprof_bytes(&demo_profile()))],
+    };
+    request.series.extend([broken, twice]);
+    let body = request.encode_to_vec();
+    let answer = post(
+        &server,
+        PUSH,
+        &[("Content-Type", "application/proto")],
+        &body,
+    );
+    assert_eq!(answer.status, 400, "{}", answer.text());
+    assert_eq!(answer.header("content-type"), Some("application/json"));
+    let error = answer.json();
+    assert_eq!(error["code"], "invalid_argument");
+    let message = error["message"].as_str().expect("a message");
+    assert!(message.contains("\"a\" is given twice"), "{message}");
+    assert_stored(&server, "good");
+    let services = server.json("/api/v1/label-values?label=service_name");
+    assert_eq!(services["values"], json!(["good"]));
+}
+
+#[test]
+fn agents_push_under_the_address_they_were_given() {
+    let server = TestServer::start();
+    let proto = [("Content-Type", "application/proto")];
+    let body = push_of("prefixed").encode_to_vec();
+    let path = format!("/profile{PUSH}");
+    assert_eq!(post(&server, &path, &proto, &body).status, 200);
+    assert_stored(&server, "prefixed");
+    let path = "/some/where/ingest?name=folded&from=1699999990&format=folded";
+    assert_eq!(server.post(path, b"main;burn 7\n").status, 200);
+    assert_eq!(server.get("/profile/ingest").status, 405);
+    assert_eq!(server.post("/profile/digest", b"").status, 404);
+}
+
+/// A service of a push to `/ingest`, its type and total.
+fn ingested(server: &TestServer, service: &str, profile_type: &str) -> serde_json::Value {
+    let query =
+        format!("/api/v1/top?query=%7Bservice_name%3D%22{service}%22%7D&type={profile_type}");
+    server.json(&query)["total"].clone()
+}
+
+#[test]
+fn text_and_trees_are_ingested() {
+    let server = TestServer::start();
+    let ingest = |name: &str, rest: &str, body: &[u8]| {
+        let path = format!("/ingest?name={name}&from=1699999980&until=1699999990{rest}");
+        let answer = server.post(&path, body);
+        assert_eq!(answer.status, 200, "{name}: {}", answer.text());
+        assert_eq!(answer.body, b"");
+    };
+    ingest("app.cpu%7Bregion%3Deu%7D", "", b"main;burn 3\nmain 1\n");
+    assert_eq!(ingested(&server, "app", "process_cpu:cpu"), 40_000_000);
+    let regions = server.json("/api/v1/label-values?label=region");
+    assert_eq!(regions["values"], json!(["eu"]));
+    let spies = server.json("/api/v1/label-values?label=pyroscope_spy");
+    assert_eq!(spies["values"], json!(["unknown"]));
+
+    // The dot in a service's name, which is no type.
+    ingest("my.service", "&format=lines", b"main;burn\nmain;burn\n");
+    assert_eq!(
+        ingested(&server, "my.service", "process_cpu:cpu"),
+        20_000_000
+    );
+    ingest("heap.inuse_space", "&format=groups", b"main;grow 4096\n");
+    assert_eq!(ingested(&server, "heap", "memory:inuse_space"), 4096);
+    ingest("slow", "&sampleRate=10", b"main 2\n");
+    assert_eq!(ingested(&server, "slow", "process_cpu:cpu"), 200_000_000);
+
+    let tree = b"\x00\x00\x01\x04main\x01\x01\x04burn\x03\x00";
+    ingest("tree", "&format=tree", tree);
+    assert_eq!(ingested(&server, "tree", "process_cpu:cpu"), 40_000_000);
+    let trie = b"\x00\x00\x01\x04main\x01\x01\x05;burn\x03\x00";
+    ingest("trie", "&format=trie", trie);
+    assert_eq!(ingested(&server, "trie", "process_cpu:cpu"), 40_000_000);
+    let speedscope = json!({
+        "$schema": "https://www.speedscope.app/file-format-schema.json",
+        "shared": {"frames": [{"name": "main"}, {"name": "burn"}]},
+        "profiles": [{"type": "sampled", "name": "t", "unit": "none", "startValue": 0,
+            "endValue": 4, "samples": [[0, 1], [0]], "weights": [3, 1]}],
+    });
+    let speedscope = speedscope.to_string();
+    ingest("scope", "&format=speedscope", speedscope.as_bytes());
+    assert_eq!(ingested(&server, "scope", "process_cpu:cpu"), 40_000_000);
+}
+
+#[test]
+fn forms_are_ingested() {
+    let server = TestServer::start();
+    let pprof = pprof_bytes(&demo_profile());
+    let config = br#"{"cpu": {"units": "nanoseconds", "sampled": true}}"#;
+    let form = form_of(&[("profile", &pprof), ("sample_type_config", config)]);
+    let multipart = [("Content-Type", "multipart/form-data; boundary=xyz")];
+    let path = "/ingest?name=go.app%7Bservice_name%3Dshop%7D&spyName=gospy";
+    let answer = post(&server, path, &multipart, &form);
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    assert_eq!(ingested(&server, "shop", "process_cpu:cpu"), 100);
+    let apps = server.json("/api/v1/label-values?label=app_name");
+    assert_eq!(apps["values"], json!(["go.app"]));
+    // A pprof as the body, without a form.
+    let answer = server.post("/pyroscope/ingest?name=raw&format=pprof", &pprof);
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    assert_eq!(ingested(&server, "raw", "process_cpu:cpu"), 100);
+
+    let previous = form_of(&[("profile", &pprof), ("prev_profile", &pprof)]);
+    let answer = post(&server, "/ingest?name=a", &multipart, &previous);
+    assert_eq!(answer.status, 422, "{}", answer.text());
+    let empty = form_of(&[]);
+    let answer = post(&server, "/ingest?name=a", &multipart, &empty);
+    assert_eq!(answer.status, 422, "{}", answer.text());
+    assert_eq!(answer.json()["code"], "missing_part");
+}
+
+fn form_of(parts: &[(&str, &[u8])]) -> Vec<u8> {
+    let mut form = Vec::new();
+    for (name, bytes) in parts {
+        form.extend_from_slice(b"--xyz\r\n");
+        let head =
+            format!("Content-Disposition: form-data; name=\"{name}\"; filename=\"{name}\"\r\n\r\n");
+        form.extend_from_slice(head.as_bytes());
+        form.extend_from_slice(bytes);
+        form.extend_from_slice(b"\r\n");
+    }
+    form.extend_from_slice(b"--xyz--\r\n");
+    form
+}
