@@ -236,6 +236,7 @@ fn pprof(app: &App, query: &Query) -> Result<Vec<u8>, ApiError> {
         profile.series.push(empty);
     }
     let options = PprofOptions {
+        compress: false,
         comments: answer.partial.into_iter().collect(),
         ..PprofOptions::default()
     };
