@@ -78,6 +78,9 @@ impl Load {
             .timeout_global(Some(Duration::from_secs(30)))
             .build()
             .into();
+        // Clients keep their connection, so opening it is not part of a push.
+        let opening = agent.get(format!("{}/ready", self.url)).call();
+        self.check(opening);
         while !self.is_over.load(Ordering::SeqCst) {
             let number = self.next.fetch_add(1, Ordering::SeqCst);
             let (series, body) = profile(number);
@@ -91,11 +94,21 @@ impl Load {
                 std::thread::park_timeout(rest);
             }
             let sent = Instant::now();
-            let status = agent.post(&url).send(&body[..]);
+            let answer = agent.post(&url).send(&body[..]);
             self.pushes.add(sent.elapsed());
-            if !status.is_ok_and(|response| response.status().as_u16() == 200) {
-                self.refused.fetch_add(1, Ordering::SeqCst);
-            }
+            self.check(answer);
+        }
+    }
+
+    /// Counts an answer that is no 200, and reads it to its end: only then is its connection used
+    /// for the next.
+    fn check(&self, answer: Result<ureq::http::Response<ureq::Body>, ureq::Error>) {
+        let is_good = answer.is_ok_and(|mut response| {
+            let is_read = response.body_mut().read_to_vec().is_ok();
+            is_read && response.status().as_u16() == 200
+        });
+        if !is_good {
+            self.refused.fetch_add(1, Ordering::SeqCst);
         }
     }
 }
