@@ -225,7 +225,7 @@ fn gauges_are_averaged_unless_something_else_is_asked_for() {
         ));
         assert_eq!(diff["before"]["total"], total, "{parameter}");
         let pprof = server.get(&format!("/api/v1/pprof?type=inuse{parameter}"));
-        let options = candela_formats::ReadOptions::default();
+        let options = ReadOptions::default();
         let read = candela_formats::read_pprof(pprof.body.as_slice(), &options);
         assert_eq!(read.expect("a pprof").0.series[0].total(), total);
         let lines = server.json(&format!("/api/v1/series?type=inuse&step=3600{parameter}"));
