@@ -40,6 +40,8 @@ pub(crate) struct Load {
     pub(crate) is_over: AtomicBool,
     pub(crate) refused: AtomicU64,
     pub(crate) pushes: Latencies,
+    /// The first profiles, if they were made before the first push.
+    prepared: Vec<(u64, Vec<u8>)>,
 }
 
 /// Numbers that depend on the seed alone (SplitMix64).
@@ -60,7 +62,17 @@ impl Load {
             is_over: AtomicBool::new(false),
             refused: AtomicU64::new(0),
             pushes: Latencies::default(),
+            prepared: Vec::new(),
         }
+    }
+
+    /// Makes the profiles of so long before the first push: programs that push do it beside their
+    /// work on their own cores, and to make them on those of the server would measure that.
+    pub(crate) fn prepared_for(mut self, duration: Duration) -> Self {
+        let count = (duration.as_secs_f64() * self.per_second as f64) as u64 + PUSHERS;
+        self.prepared = (0..count).map(profile).collect();
+        self.start = Instant::now();
+        self
     }
 
     /// Pushes until it is over.
@@ -78,9 +90,19 @@ impl Load {
             .timeout_global(Some(Duration::from_secs(30)))
             .build()
             .into();
+        // Clients keep their connection, so opening it is not part of a push.
+        let opening = agent.get(format!("{}/ready", self.url)).call();
+        self.check(opening);
         while !self.is_over.load(Ordering::SeqCst) {
             let number = self.next.fetch_add(1, Ordering::SeqCst);
-            let (series, body) = profile(number);
+            let made;
+            let (series, body) = match self.prepared.get(number as usize) {
+                Some((series, body)) => (*series, body),
+                None => {
+                    made = profile(number);
+                    (made.0, &made.1)
+                }
+            };
             let (service, pod) = (series % SERVICES, series / SERVICES);
             let url = format!(
                 "{}/api/v1/ingest?service=service-{service:02}&label=pod=pod-{pod}",
@@ -91,11 +113,21 @@ impl Load {
                 std::thread::park_timeout(rest);
             }
             let sent = Instant::now();
-            let status = agent.post(&url).send(&body[..]);
+            let answer = agent.post(&url).send(&body[..]);
             self.pushes.add(sent.elapsed());
-            if !status.is_ok_and(|response| response.status().as_u16() == 200) {
-                self.refused.fetch_add(1, Ordering::SeqCst);
-            }
+            self.check(answer);
+        }
+    }
+
+    /// Counts an answer that is no 200, and reads it to its end: only then is its connection used
+    /// for the next.
+    fn check(&self, answer: Result<ureq::http::Response<ureq::Body>, ureq::Error>) {
+        let is_good = answer.is_ok_and(|mut response| {
+            let is_read = response.body_mut().read_to_vec().is_ok();
+            is_read && response.status().as_u16() == 200
+        });
+        if !is_good {
+            self.refused.fetch_add(1, Ordering::SeqCst);
         }
     }
 }

@@ -68,8 +68,8 @@ fn go_and_c() {
     assert_go_is_complete("busy_cgo.go", &["-buildmode=pie"], "main.main");
 }
 
-/// Builds a native program with `flags`, watches it, and expects every stack to be complete.
-fn assert_native_is_complete(compiler: &str, name: &str, flags: &[&str]) {
+/// Builds a native program with `flags`, watches it, and expects a share of stacks to be complete.
+fn assert_native_is_complete(compiler: &str, name: &str, flags: &[&str], least: f64) {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let Some(program) = compile(compiler, name, flags, directory.path()) else {
         return;
@@ -78,23 +78,33 @@ fn assert_native_is_complete(compiler: &str, name: &str, flags: &[&str]) {
         return;
     };
     let share = share_complete(&stacks);
-    assert!(share >= 0.995, "{name} {flags:?}: only {share} complete");
+    assert!(share >= least, "{name} {flags:?}: only {share} complete");
 }
 
+/// This program does little but throw, so that the instructions of libgcc which nobody unwinds are a
+/// share of its stacks that changes from run to run: 0 to 12 of 2000 were seen. What is wrong with
+/// the rules costs more than one in a hundred.
 #[test]
 fn cpp_with_exceptions() {
     let flags = ["-O2", "-fomit-frame-pointer", "-pthread"];
-    assert_native_is_complete("g++", "busy.cpp", &flags);
-    assert_native_is_complete("g++", "busy.cpp", &["-O3", "-pthread", "-static", "-s"]);
+    assert_native_is_complete("g++", "busy.cpp", &flags, 0.99);
+    let flags = ["-O3", "-pthread", "-static", "-s"];
+    assert_native_is_complete("g++", "busy.cpp", &flags, 0.99);
 }
 
 #[test]
 fn rust_with_panics() {
-    assert_native_is_complete("rustc", "busy.rs", &["-Copt-level=3", "-Cstrip=symbols"]);
+    assert_native_is_complete(
+        "rustc",
+        "busy.rs",
+        &["-Copt-level=3", "-Cstrip=symbols"],
+        0.995,
+    );
     assert_native_is_complete(
         "rustc",
         "busy.rs",
         &["-Copt-level=3", "-Ctarget-feature=+crt-static"],
+        0.995,
     );
 }
 

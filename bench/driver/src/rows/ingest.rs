@@ -58,7 +58,7 @@ pub(crate) fn push(bench: &Bench) -> Result<Figure, String> {
 }
 
 fn push_for(url: &str, duration: Duration) -> Result<Vec<Duration>, String> {
-    let load = Load::new(url, PER_SECOND);
+    let load = Load::new(url, PER_SECOND).prepared_for(duration);
     std::thread::scope(|scope| {
         scope.spawn(|| load.run());
         measure_for(duration);

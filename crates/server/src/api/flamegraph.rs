@@ -140,6 +140,8 @@ fn pprof(query: &Query, answer: &Answer<FlameTree>, tree: &FlameTree) -> Result<
     let profile_type = type_of_empty(query, answer.profile_type.as_ref());
     let comments = answer.hint.iter().chain(&answer.partial).cloned().collect();
     let options = PprofOptions {
+        // The transport compresses, as it does other answers.
+        compress: false,
         comments,
         ..PprofOptions::default()
     };
