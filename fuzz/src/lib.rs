@@ -122,13 +122,13 @@ pub const TARGETS: &[Target] = &[
         name: "target_file",
         run: agent::target_file,
         seeds: agent::target_file_seeds,
-        inputs: 20_000,
+        inputs: 60_000,
     },
     Target {
         name: "relabel",
         run: agent::relabelling,
         seeds: agent::relabelling_seeds,
-        inputs: 5_000,
+        inputs: 60_000,
     },
 ];
 
