@@ -71,6 +71,16 @@ pub enum WriteError {
         /// What there is.
         available: String,
     },
+    /// A negative value in a format that is made of lengths.
+    #[error(
+        "{format} cannot show negative values, as {name:?} has: compare the two profiles instead of subtracting them"
+    )]
+    Negative {
+        /// Name of the format.
+        format: &'static str,
+        /// The function with such a value.
+        name: String,
+    },
     /// The profile does not hold together.
     #[error("the profile is not valid: {0}")]
     Invalid(#[from] candela_model::ValidationError),

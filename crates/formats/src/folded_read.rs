@@ -3,21 +3,22 @@
 use std::io::BufRead;
 
 use candela_model::FrameKind;
-use candela_model::Location;
+use candela_model::LabelSetId;
 use candela_model::LocationId;
 use candela_model::Profile;
-use candela_model::ProfileSeries;
-use candela_model::Sample;
-use candela_model::StackId;
-use hashbrown::HashMap;
 
+use crate::count::Count;
 use crate::error::ReadError;
 use crate::inflate::read_inflated;
+use crate::named_stacks::NamedStacks;
 use crate::naming;
 use crate::options::ReadOptions;
 use crate::report::Report;
 
 const NAME: &str = "folded";
+
+/// The note of lines that are left out.
+const NO_COUNT: &str = "lines_without_count";
 
 /// What async-profiler and FlameGraph put behind a frame's name. Only the kernel is a kind of code
 /// that we know; the others say how a frame ran, and one function must stay one function.
@@ -39,88 +40,86 @@ pub fn read_folded(
     input: impl BufRead,
     options: &ReadOptions,
 ) -> Result<(Profile, Report), ReadError> {
-    let bytes = read_inflated(input, options.limits.inflated_bytes())?;
-    let mut report = Report::default();
-    let text = decode_text(&bytes, &mut report);
-    let mut profile = Profile::default();
-    let mut locations: HashMap<&str, LocationId> = HashMap::new();
-    let mut stack: Vec<LocationId> = Vec::new();
-    let mut order: Vec<StackId> = Vec::new();
-    let mut values: HashMap<StackId, Count> = HashMap::new();
-    for line in text.lines() {
-        if line.trim().is_empty() {
-            continue;
-        }
-        let Some((frames, count)) = split_line(line, &mut report) else {
-            report.note("lines_without_count", "lines without a count were left out");
-            continue;
-        };
-        stack.clear();
-        for frame in frames.split(';').take(options.limits.max_stack_depth) {
-            let whole = frame;
-            let frame = options.limits.cut(whole);
-            if frame.len() < whole.len() {
-                report.note(
-                    "strings_cut",
-                    "strings longer than the limit were cut at their end",
-                );
-            }
-            let location = *locations
-                .entry(frame)
-                .or_insert_with(|| intern_frame(&mut profile, frame));
-            stack.push(location);
-        }
-        if frames
-            .split(';')
-            .nth(options.limits.max_stack_depth)
-            .is_some()
-        {
-            report.note(
-                "stacks_cut",
-                "stacks deeper than the limit were cut at the leaf",
-            );
-        }
-        stack.reverse();
-        let id = profile.stacks.intern(&stack);
-        let sum = values.entry(id).or_insert_with(|| {
-            order.push(id);
-            Count::default()
-        });
-        sum.add(count);
-        if order.len() > options.limits.max_samples {
-            return Err(ReadError::TooLarge {
-                what: "the number of samples",
-                limit: options.limits.max_samples,
-            });
-        }
-    }
-    if order.is_empty() {
+    let stacks = read_text(input, options, split_line)?;
+    if stacks.is_empty() {
         return Err(ReadError::Invalid {
             format: NAME,
             problem: "no line has the form `frame;frame;frame count`".to_owned(),
         });
     }
-    let sample_type = ("samples", "count");
-    let name = options.profile_name.as_deref();
-    let mut series = ProfileSeries::new(
-        options.series_labels(candela_model::Labels::default()),
-        naming::profile_type(sample_type, ("", ""), name),
-    );
-    series.start_ns = options.now_ns.max(0);
-    for id in order {
-        let (value, is_rounded) = values[&id].rounded();
-        if is_rounded {
-            report.note(
-                "fractions_rounded",
-                "fractional counts were rounded, after adding up",
-            );
-        }
-        if value != 0 {
-            series.samples.push(Sample::new(id, value));
-        }
+    Ok(finish(stacks, options))
+}
+
+/// Reads folded stacks as Pyroscope's `/ingest` takes them (`format=groups`): the last space of a
+/// line stands before its count, whatever is in front. Nothing is a profile without samples, as
+/// clients send it when nothing ran.
+///
+/// # Errors
+/// When the input cannot be read, exceeds a limit, or has lines and none of them has a count.
+pub fn read_groups(
+    input: impl BufRead,
+    options: &ReadOptions,
+) -> Result<(Profile, Report), ReadError> {
+    let stacks = read_text(input, options, |line, _| {
+        let (frames, count) = line.trim_end().rsplit_once([' ', '\t'])?;
+        let frames = frames.trim();
+        Some((frames, Count::parse(count)?)).filter(|_| !frames.is_empty())
+    })?;
+    if stacks.is_empty() && stacks.report.count(NO_COUNT) > 0 {
+        return Err(ReadError::Invalid {
+            format: "groups",
+            problem: "no line has the form `frame;frame;frame count`".to_owned(),
+        });
     }
-    profile.series.push(series);
-    Ok((profile, report))
+    Ok(finish(stacks, options))
+}
+
+/// Reads stacks without counts, one a line, each counting 1 (Pyroscope's `format=lines`).
+///
+/// # Errors
+/// When the input cannot be read or exceeds a limit.
+pub fn read_lines(
+    input: impl BufRead,
+    options: &ReadOptions,
+) -> Result<(Profile, Report), ReadError> {
+    let stacks = read_text(input, options, |line, _| Some((line.trim(), Count::ONE)))?;
+    Ok(finish(stacks, options))
+}
+
+fn finish(stacks: NamedStacks<'_>, options: &ReadOptions) -> (Profile, Report) {
+    let name = options.profile_name.as_deref();
+    let profile_type = naming::profile_type(("samples", "count"), ("", ""), name);
+    stacks.finish(vec![profile_type], options)
+}
+
+/// The stacks of all lines that `split` takes apart into frames and count.
+fn read_text<'o>(
+    input: impl BufRead,
+    options: &'o ReadOptions,
+    split: impl for<'l> Fn(&'l str, &mut Report) -> Option<(&'l str, Count)>,
+) -> Result<NamedStacks<'o>, ReadError> {
+    let bytes = read_inflated(input, options.limits.inflated_bytes())?;
+    let mut stacks = NamedStacks::new(&options.limits);
+    let text = decode_text(&bytes, &mut stacks.report);
+    let mut root_first: Vec<LocationId> = Vec::new();
+    for line in text.lines() {
+        if line.trim().is_empty() {
+            continue;
+        }
+        let Some((frames, count)) = split(line, &mut stacks.report) else {
+            let report = &mut stacks.report;
+            report.note(NO_COUNT, "lines without a count were left out");
+            continue;
+        };
+        root_first.clear();
+        // One more than may be, so that the cut is seen where stacks are cut.
+        let most = options.limits.max_stack_depth.saturating_add(1);
+        for frame in frames.split(';').take(most) {
+            root_first.push(stacks.frame_described(frame, without_annotation)?);
+        }
+        stacks.add(0, &root_first, LabelSetId(0), count)?;
+    }
+    Ok(stacks)
 }
 
 /// Whether the start of some input looks like folded stacks.
@@ -142,45 +141,6 @@ pub(crate) fn looks_folded(prefix: &[u8]) -> bool {
     with_count > 0 && 2 * with_count >= lines().count()
 }
 
-/// A sum that stays exact for whole numbers.
-#[derive(Clone, Copy, Debug, Default)]
-struct Count {
-    whole: i64,
-    fraction: f64,
-}
-
-impl Count {
-    fn parse(text: &str) -> Option<Self> {
-        if let Ok(whole) = text.parse::<i64>() {
-            return Some(Self {
-                whole,
-                fraction: 0.0,
-            });
-        }
-        let is_decimal = text
-            .bytes()
-            .all(|byte| matches!(byte, b'0'..=b'9' | b'.' | b'-'));
-        let number = text.parse::<f64>().ok().filter(|_| is_decimal)?;
-        let whole = number.trunc();
-        // What is beyond 2^53 has no fraction to lose, beyond 2^63 no meaning.
-        (whole.abs() < 9.0e18).then_some(Self {
-            whole: whole as i64,
-            fraction: number - whole,
-        })
-    }
-
-    fn add(&mut self, other: Self) {
-        self.whole = self.whole.saturating_add(other.whole);
-        self.fraction += other.fraction;
-    }
-
-    fn rounded(self) -> (i64, bool) {
-        let rounded = self.fraction.round();
-        let is_rounded = (self.fraction - rounded).abs() > 1e-9;
-        (self.whole.saturating_add(rounded as i64), is_rounded)
-    }
-}
-
 /// The frames and the count; frames may contain spaces, so the last space decides.
 fn split_line<'a>(line: &'a str, report: &mut Report) -> Option<(&'a str, Count)> {
     let (frames, count) = line.trim_end().rsplit_once([' ', '\t'])?;
@@ -200,17 +160,14 @@ fn split_line<'a>(line: &'a str, report: &mut Report) -> Option<(&'a str, Count)
     (!frames.is_empty()).then_some((frames, count))
 }
 
-fn intern_frame(profile: &mut Profile, frame: &str) -> LocationId {
+fn without_annotation(frame: &str) -> (&str, FrameKind) {
     let annotated = ANNOTATIONS
         .iter()
         .find_map(|(suffix, kind)| Some((frame.strip_suffix(suffix)?, *kind)));
-    let (name, kind) = match annotated {
+    match annotated {
         Some((name, kind)) if !name.is_empty() => (name, kind),
         _ => (frame, FrameKind::Unknown),
-    };
-    let symbols = &mut profile.symbols;
-    let function = symbols.intern_function(name, "", "", 0);
-    symbols.intern_location(&Location::new(kind, 0), &[(function, 0, 0)])
+    }
 }
 
 fn decode_text(bytes: &[u8], report: &mut Report) -> String {

@@ -24,17 +24,20 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod count;
 mod error;
 mod folded_read;
 mod folded_write;
 mod format;
 mod hex;
 mod inflate;
+mod named_stacks;
 mod naming;
 mod options;
 mod otlp;
 mod pprof;
 mod protobuf;
+mod pyroscope;
 mod report;
 mod selection;
 mod svg;
@@ -47,6 +50,8 @@ mod units;
 pub use crate::error::ReadError;
 pub use crate::error::WriteError;
 pub use crate::folded_read::read_folded;
+pub use crate::folded_read::read_groups;
+pub use crate::folded_read::read_lines;
 pub use crate::folded_write::FoldedOptions;
 pub use crate::folded_write::write_folded;
 pub use crate::format::Format;
@@ -69,6 +74,9 @@ pub use crate::otlp::otlp_request_to_json;
 pub use crate::pprof::PprofOptions;
 pub use crate::pprof::read_pprof;
 pub use crate::pprof::write_pprof;
+pub use crate::pyroscope::read_tree;
+pub use crate::pyroscope::read_trie;
+pub use crate::pyroscope::tree_bytes;
 pub use crate::report::AgentReport;
 pub use crate::report::AttributeValue;
 pub use crate::report::Note;

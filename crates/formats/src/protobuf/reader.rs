@@ -189,8 +189,9 @@ impl<'a> Reader<'a> {
         Err(error(Problem::CutVarint, self.position))
     }
 
+    /// The next bytes, as many as `length`.
     #[inline(always)]
-    fn take(&mut self, length: u64) -> Result<Span, WireError> {
+    pub(crate) fn take(&mut self, length: u64) -> Result<Span, WireError> {
         let left = (self.data.len() - self.position) as u64;
         if length > left {
             return Err(error(Problem::CutBytes, self.position));

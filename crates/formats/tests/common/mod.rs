@@ -14,6 +14,9 @@ pub mod pprof_proto;
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use candela_model::FlameTree;
+use candela_model::FlameTreeBuilder;
+use candela_model::FrameKind;
 use candela_model::LabelValue;
 use candela_model::Profile;
 use candela_model::Sample;
@@ -62,6 +65,78 @@ pub fn found_files(folder: &str) -> Vec<RealFile> {
         }
     }
     files.into_values().collect()
+}
+
+/// Compares with a file of `tests/golden`, or writes it when `UPDATE_GOLDEN` is set.
+pub fn assert_golden(name: &str, found: &[u8]) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
+    let path = folder.join(name);
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        std::fs::create_dir_all(&folder).expect("a folder");
+        std::fs::write(&path, found).expect("writes");
+        return;
+    }
+    let expected = std::fs::read(&path).unwrap_or_default();
+    if expected != found {
+        let found = String::from_utf8_lossy(found);
+        panic!("tests/golden/{name} differs: run with UPDATE_GOLDEN=1\n{found}");
+    }
+}
+
+/// The stacks of all series as folded lines, with what tells samples apart in front.
+pub fn folded_lines(profile: &Profile) -> Vec<String> {
+    let symbols = &profile.symbols;
+    let text = |id| symbols.strings.get(id);
+    let mut lines = Vec::new();
+    for series in &profile.series {
+        for sample in &series.samples {
+            let mut labels: Vec<String> = profile
+                .label_sets
+                .get(sample.label_set)
+                .iter()
+                .map(|label| match label.value {
+                    LabelValue::Text(value) => format!("{}={}", text(label.key), text(value)),
+                    LabelValue::Number { value, .. } => format!("{}={value}", text(label.key)),
+                })
+                .collect();
+            labels.sort();
+            let stack = profile.stacks.get(sample.stack).iter().rev();
+            let names: Vec<String> = stack
+                .map(|&location| match symbols.lines(location).first() {
+                    Some(line) => text(symbols.function(line.function).name).to_owned(),
+                    None => symbols.address_name(location),
+                })
+                .collect();
+            lines.push(format!(
+                "{} {} [{}] {} {}",
+                series.labels,
+                series.profile_type,
+                labels.join(" "),
+                names.join(";"),
+                sample.value
+            ));
+        }
+    }
+    lines.sort();
+    lines
+}
+
+/// A tree of stacks as `name` or `name@kind` separated by `;`, with values.
+pub fn tree(stacks: &[(&str, i64)]) -> FlameTree {
+    let mut builder = FlameTreeBuilder::new();
+    for (stack, value) in stacks {
+        let frames: Vec<_> = stack
+            .split(';')
+            .map(|frame| {
+                let (name, kind) = frame.split_once('@').unwrap_or((frame, ""));
+                builder
+                    .frames
+                    .intern(name, "", "", FrameKind::from_name(kind), 0)
+            })
+            .collect();
+        builder.add_stack(frames, *value);
+    }
+    builder.finish()
 }
 
 /// One of the project's own real files.
