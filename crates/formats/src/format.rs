@@ -6,6 +6,8 @@ use std::io::Write;
 
 use candela_model::Profile;
 
+use crate::dot::DotOptions;
+use crate::dot::write_dot;
 use crate::error::ReadError;
 use crate::error::WriteError;
 use crate::folded_read::looks_folded;
@@ -19,8 +21,10 @@ use crate::otlp;
 use crate::otlp::OtlpOptions;
 use crate::pprof;
 use crate::pprof::PprofOptions;
+use crate::pyroscope;
 use crate::report::Report;
 use crate::selection::Selection;
+use crate::speedscope;
 use crate::svg::SvgOptions;
 use crate::svg::write_svg;
 use crate::top::TableFormat;
@@ -40,6 +44,12 @@ pub enum Format {
     Otlp,
     /// OTLP profiles, JSON.
     OtlpJson,
+    /// The JSON of speedscope.
+    Speedscope,
+    /// A flame graph in levels, the JSON of Pyroscope.
+    Flamebearer,
+    /// The graph of functions for Graphviz.
+    Dot,
     /// The table of functions as comma-separated values.
     Csv,
     /// The table of functions in Markdown.
@@ -64,16 +74,21 @@ pub struct WriteOptions {
     pub folded: FoldedOptions,
     /// For SVG; an empty title becomes the profile type.
     pub svg: SvgOptions,
+    /// For the graph of functions.
+    pub dot: DotOptions,
 }
 
 impl Format {
     /// All formats, those that can be read first.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 11] = [
         Self::Pprof,
         Self::Folded,
         Self::Otlp,
         Self::OtlpJson,
+        Self::Speedscope,
+        Self::Flamebearer,
         Self::Svg,
+        Self::Dot,
         Self::Text,
         Self::Csv,
         Self::Markdown,
@@ -88,6 +103,9 @@ impl Format {
             Self::Svg => "svg",
             Self::Otlp => "otlp",
             Self::OtlpJson => "otlp-json",
+            Self::Speedscope => "speedscope",
+            Self::Flamebearer => "flamebearer",
+            Self::Dot => "dot",
             Self::Csv => "csv",
             Self::Markdown => "markdown",
             Self::Text => "text",
@@ -103,6 +121,9 @@ impl Format {
             Self::Svg => &["svg"],
             Self::Otlp => &["otlp"],
             Self::OtlpJson => &["otlp.json"],
+            Self::Speedscope => &["speedscope.json"],
+            Self::Flamebearer => &["flamebearer.json"],
+            Self::Dot => &["dot", "gv"],
             Self::Csv => &["csv"],
             Self::Markdown => &["md"],
             Self::Text => &["txt"],
@@ -118,6 +139,9 @@ impl Format {
             Self::Svg => "interactive flame graph, one sample type",
             Self::Otlp => "OpenTelemetry profiles (OTLP 1.10) protobuf, all sample types",
             Self::OtlpJson => "OpenTelemetry profiles (OTLP 1.10) JSON, all sample types",
+            Self::Speedscope => "speedscope JSON, one sample type",
+            Self::Flamebearer => "Pyroscope's flame graph JSON, one sample type",
+            Self::Dot => "graph of functions for Graphviz, one sample type",
             Self::Csv => "table of functions, comma-separated",
             Self::Markdown => "table of functions, Markdown",
             Self::Text => "table of functions, text",
@@ -129,7 +153,12 @@ impl Format {
     pub const fn is_readable(self) -> bool {
         matches!(
             self,
-            Self::Pprof | Self::Folded | Self::Otlp | Self::OtlpJson
+            Self::Pprof
+                | Self::Folded
+                | Self::Otlp
+                | Self::OtlpJson
+                | Self::Speedscope
+                | Self::Flamebearer
         )
     }
 
@@ -185,7 +214,13 @@ pub fn detect(first_bytes: &[u8]) -> Option<Format> {
     if otlp::looks_like_otlp(&prefix) {
         return Some(Format::Otlp);
     }
-    otlp::looks_like_otlp_json(&prefix).then_some(Format::OtlpJson)
+    if otlp::looks_like_otlp_json(&prefix) {
+        return Some(Format::OtlpJson);
+    }
+    if speedscope::looks_like_speedscope(&prefix) {
+        return Some(Format::Speedscope);
+    }
+    pyroscope::looks_like_flamebearer(&prefix).then_some(Format::Flamebearer)
 }
 
 /// Reads any readable format.
@@ -209,6 +244,8 @@ pub fn read(
             let request = otlp::otlp_request_from_json(&bytes, &options.limits)?;
             otlp::decode_otlp(&request, options)
         }
+        Format::Speedscope => speedscope::read_speedscope(input, options),
+        Format::Flamebearer => pyroscope::read_flamebearer(input, options),
         other => Err(ReadError::NotReadable {
             format: other.name(),
             readable: names(Format::is_readable),
@@ -261,6 +298,9 @@ pub fn write(
         Format::Text => table(TableFormat::Text)?,
         Format::Folded => write_folded(&tree, output, &options.folded)?,
         Format::Svg => write_svg(&tree, shown, output, &options.svg)?,
+        Format::Speedscope => speedscope::write_speedscope(&tree, shown, output)?,
+        Format::Flamebearer => pyroscope::write_flamebearer(&tree, shown, output)?,
+        Format::Dot => write_dot(&tree, shown, &options.dot, output)?,
         Format::Pprof | Format::Otlp | Format::OtlpJson => {}
     }
     Ok(report)
@@ -308,7 +348,8 @@ mod tests {
         let error = read(Format::Svg, &b""[..], &ReadOptions::default()).expect_err("svg");
         let message = error.to_string();
         assert!(
-            message.ends_with("readable are pprof, folded, otlp, otlp-json"),
+            message
+                .ends_with("readable are pprof, folded, otlp, otlp-json, speedscope, flamebearer"),
             "{message}"
         );
     }

@@ -13,15 +13,13 @@ use opentelemetry_proto::tonic::resource::v1::Resource;
 use serde_json::Value;
 
 use crate::error::ReadError;
+use crate::json_limits::check_value_count;
 use crate::options::Limits;
 use crate::otlp::ExportProfilesServiceRequest;
 use crate::otlp::NAME;
 use crate::otlp::wire;
 
-/// A message has fields, which are values of their own in JSON.
-const VALUES_PER_MESSAGE: usize = 2;
-
-type Result<T> = std::result::Result<T, ReadError>;
+pub(super) type Result<T> = std::result::Result<T, ReadError>;
 
 /// A request from the bytes of its JSON form. Unknown fields are ignored, absent ones are zero.
 ///
@@ -32,20 +30,7 @@ pub fn otlp_request_from_json(
     bytes: &[u8],
     limits: &Limits,
 ) -> Result<ExportProfilesServiceRequest> {
-    let max_values = limits.max_messages.saturating_mul(VALUES_PER_MESSAGE);
-    if count_values(bytes) > max_values {
-        return Err(ReadError::TooLarge {
-            what: "the number of values of the request",
-            limit: max_values,
-        });
-    }
-    let root: Value = serde_json::from_slice(bytes).map_err(|error| ReadError::Invalid {
-        format: NAME,
-        problem: format!("the bytes are no JSON: {error}"),
-    })?;
-    if !root.is_object() {
-        return Err(wrong("the request", "an object"));
-    }
+    let root = root_object(bytes, limits)?;
     let dictionary = root.get("dictionary").filter(|value| !value.is_null());
     Ok(ExportProfilesServiceRequest {
         resource_profiles: list(&root, "resourceProfiles", resource_profiles)?,
@@ -53,22 +38,17 @@ pub fn otlp_request_from_json(
     })
 }
 
-/// How many values some JSON has at least: the separators and brackets outside of its strings. A
-/// value of two bytes takes a hundred in memory, so that they are counted before they are made.
-fn count_values(bytes: &[u8]) -> usize {
-    let mut count = 0;
-    let mut is_in_string = false;
-    let mut is_escaped = false;
-    for &byte in bytes {
-        match byte {
-            _ if is_escaped => is_escaped = false,
-            b'\\' => is_escaped = is_in_string,
-            b'"' => is_in_string = !is_in_string,
-            b',' | b'{' | b'[' if !is_in_string => count += 1,
-            _ => {}
-        }
+/// The object that a request is.
+pub(super) fn root_object(bytes: &[u8], limits: &Limits) -> Result<Value> {
+    check_value_count(bytes, limits)?;
+    let root: Value = serde_json::from_slice(bytes).map_err(|error| ReadError::Invalid {
+        format: NAME,
+        problem: format!("the bytes are no JSON: {error}"),
+    })?;
+    if !root.is_object() {
+        return Err(wrong("the request", "an object"));
     }
-    count
+    Ok(root)
 }
 
 /// Whether the start of some input is that of a request: an object that soon has one of its two
@@ -87,18 +67,22 @@ pub(crate) fn looks_like_otlp_json(prefix: &[u8]) -> bool {
     is_resource || is_dictionary
 }
 
-fn wrong(field: &str, wanted: &str) -> ReadError {
+pub(super) fn wrong(field: &str, wanted: &str) -> ReadError {
     ReadError::Invalid {
         format: NAME,
         problem: format!("{field} must be {wanted}"),
     }
 }
 
-fn field<'a>(object: &'a Value, name: &str) -> Option<&'a Value> {
+pub(super) fn field<'a>(object: &'a Value, name: &str) -> Option<&'a Value> {
     object.get(name).filter(|value| !value.is_null())
 }
 
-fn list<T>(object: &Value, name: &str, convert: impl Fn(&Value) -> Result<T>) -> Result<Vec<T>> {
+pub(super) fn list<T>(
+    object: &Value,
+    name: &str,
+    convert: impl Fn(&Value) -> Result<T>,
+) -> Result<Vec<T>> {
     let Some(value) = field(object, name) else {
         return Ok(Vec::new());
     };
@@ -119,7 +103,7 @@ fn integer(value: &Value, name: &str) -> Result<i128> {
     number.ok_or_else(|| wrong(name, "a whole number"))
 }
 
-fn number<T: TryFrom<i128> + Default>(object: &Value, name: &str) -> Result<T> {
+pub(super) fn number<T: TryFrom<i128> + Default>(object: &Value, name: &str) -> Result<T> {
     match field(object, name) {
         None => Ok(T::default()),
         Some(value) => to_number(value, name),
@@ -134,7 +118,7 @@ fn numbers<T: TryFrom<i128>>(object: &Value, name: &str) -> Result<Vec<T>> {
     list(object, name, |value| to_number(value, name))
 }
 
-fn text(object: &Value, name: &str) -> Result<String> {
+pub(super) fn text(object: &Value, name: &str) -> Result<String> {
     match field(object, name) {
         None => Ok(String::new()),
         Some(Value::String(text)) => Ok(text.clone()),
@@ -143,7 +127,7 @@ fn text(object: &Value, name: &str) -> Result<String> {
 }
 
 /// Ids are hexadecimal in OTLP, unlike other bytes of protobuf's JSON.
-fn hex(object: &Value, name: &str) -> Result<Vec<u8>> {
+pub(super) fn hex(object: &Value, name: &str) -> Result<Vec<u8>> {
     let digits = text(object, name)?;
     let bytes = digits.as_bytes().chunks(2).map(|pair| {
         let pair = std::str::from_utf8(pair)
@@ -155,7 +139,7 @@ fn hex(object: &Value, name: &str) -> Result<Vec<u8>> {
     bytes.ok_or_else(|| wrong(name, "hexadecimal"))
 }
 
-fn optional<T>(
+pub(super) fn optional<T>(
     object: &Value,
     name: &str,
     convert: impl Fn(&Value) -> Result<T>,
@@ -164,32 +148,34 @@ fn optional<T>(
 }
 
 fn resource_profiles(value: &Value) -> Result<wire::ResourceProfiles> {
-    let resource = optional(value, "resource", |resource| {
-        Ok(Resource {
-            attributes: list(resource, "attributes", key_value)?,
-            ..Resource::default()
-        })
-    })?;
     Ok(wire::ResourceProfiles {
-        resource,
+        resource: optional(value, "resource", resource)?,
         scope_profiles: list(value, "scopeProfiles", scope_profiles)?,
         schema_url: text(value, "schemaUrl")?,
     })
 }
 
 fn scope_profiles(value: &Value) -> Result<wire::ScopeProfiles> {
-    let scope = optional(value, "scope", |scope| {
-        Ok(InstrumentationScope {
-            name: text(scope, "name")?,
-            version: text(scope, "version")?,
-            attributes: list(scope, "attributes", key_value)?,
-            dropped_attributes_count: 0,
-        })
-    })?;
     Ok(wire::ScopeProfiles {
-        scope,
+        scope: optional(value, "scope", scope)?,
         profiles: list(value, "profiles", profile)?,
         schema_url: text(value, "schemaUrl")?,
+    })
+}
+
+pub(super) fn resource(value: &Value) -> Result<Resource> {
+    Ok(Resource {
+        attributes: list(value, "attributes", key_value)?,
+        ..Resource::default()
+    })
+}
+
+pub(super) fn scope(value: &Value) -> Result<InstrumentationScope> {
+    Ok(InstrumentationScope {
+        name: text(value, "name")?,
+        version: text(value, "version")?,
+        attributes: list(value, "attributes", key_value)?,
+        dropped_attributes_count: 0,
     })
 }
 
@@ -283,7 +269,7 @@ fn location(value: &Value) -> Result<wire::Location> {
     })
 }
 
-fn key_value(value: &Value) -> Result<KeyValue> {
+pub(super) fn key_value(value: &Value) -> Result<KeyValue> {
     Ok(KeyValue {
         key: text(value, "key")?,
         value: optional(value, "value", any_value)?,
@@ -292,7 +278,7 @@ fn key_value(value: &Value) -> Result<KeyValue> {
 }
 
 /// Maps and bytes have no place in labels: they come out as an empty value.
-fn any_value(value: &Value) -> Result<AnyValue> {
+pub(super) fn any_value(value: &Value) -> Result<AnyValue> {
     let any = if let Some(string) = field(value, "stringValue") {
         let text = string
             .as_str()
