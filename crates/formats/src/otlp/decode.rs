@@ -516,7 +516,7 @@ fn scope_labels(
 }
 
 /// What OpenTelemetry calls a service that has no name, by its executable where that is known.
-fn unknown_service(executable: Option<&str>) -> String {
+pub(super) fn unknown_service(executable: Option<&str>) -> String {
     match executable {
         Some(name) => format!("{UNKNOWN_SERVICE}:{name}"),
         None => UNKNOWN_SERVICE.to_owned(),

@@ -49,6 +49,15 @@ static DICTIONARY: [Field; 6] = [
 /// resource_profiles, dictionary
 static REQUEST: [Field; 2] = [field(1, &RESOURCE_PROFILES), field(2, &DICTIONARY)];
 
+/// body, attributes
+static LOG_RECORD: [Field; 2] = [field(5, &ANY_VALUE), field(6, &KEY_VALUE)];
+/// scope, log_records
+static SCOPE_LOGS: [Field; 2] = [field(1, &SCOPE), field(2, &LOG_RECORD)];
+/// resource, scope_logs
+static RESOURCE_LOGS: [Field; 2] = [field(1, &RESOURCE), field(2, &SCOPE_LOGS)];
+/// resource_logs
+static LOGS_REQUEST: [Field; 1] = [field(1, &RESOURCE_LOGS)];
+
 /// As deep as prost goes before it refuses.
 const MAX_DEPTH: usize = 100;
 
@@ -58,12 +67,21 @@ struct TooMany;
 /// Refuses bytes with more messages than may be. Bytes that are no request pass: the decoder says
 /// better what is wrong with them.
 pub(crate) fn check_message_count(bytes: &[u8], limits: &Limits) -> Result<(), ReadError> {
+    check(bytes, &REQUEST, limits)
+}
+
+/// The same for a request of logs.
+pub(crate) fn check_logs_message_count(bytes: &[u8], limits: &Limits) -> Result<(), ReadError> {
+    check(bytes, &LOGS_REQUEST, limits)
+}
+
+fn check(bytes: &[u8], request: &'static [Field], limits: &Limits) -> Result<(), ReadError> {
     let Ok(end) = u32::try_from(bytes.len()) else {
         return Ok(());
     };
     let mut left = limits.max_messages;
     let whole = Span { start: 0, end };
-    count(bytes, whole, &REQUEST, MAX_DEPTH, &mut left).map_err(|TooMany| ReadError::TooLarge {
+    count(bytes, whole, request, MAX_DEPTH, &mut left).map_err(|TooMany| ReadError::TooLarge {
         what: "the number of messages of the request",
         limit: limits.max_messages,
     })

@@ -9,15 +9,18 @@ mod decode;
 mod dictionary;
 mod dictionary_writer;
 mod encode;
+mod events;
 mod json_read;
 mod json_write;
 mod label_budget;
+mod logs_json;
 mod message_count;
 mod names;
 mod own;
 mod profile_type;
 mod wire_version;
 
+pub use opentelemetry_proto::tonic::collector::logs::v1::ExportLogsServiceRequest;
 pub use opentelemetry_proto::tonic::collector::profiles::v1development::ExportProfilesServiceRequest;
 use opentelemetry_proto::tonic::profiles::v1development as wire;
 
@@ -27,9 +30,12 @@ pub use crate::otlp::decode::otlp_request_from_bytes;
 pub use crate::otlp::encode::OtlpOptions;
 pub use crate::otlp::encode::encode_otlp;
 pub use crate::otlp::encode::encode_otlp_bytes;
+pub use crate::otlp::events::logs_request_from_bytes;
+pub use crate::otlp::events::read_profile_events;
 pub(crate) use crate::otlp::json_read::looks_like_otlp_json;
 pub use crate::otlp::json_read::otlp_request_from_json;
 pub use crate::otlp::json_write::otlp_request_to_json;
+pub use crate::otlp::logs_json::logs_request_from_json;
 pub(crate) use crate::otlp::wire_version::looks_like_otlp;
 
 /// The format's name in messages.
