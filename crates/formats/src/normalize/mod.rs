@@ -1,0 +1,48 @@
+//! What servers that take pushed profiles do to them, so that the same program looks the same whichever
+//! client sent it: names, types and stacks that runtimes are known to write differently.
+
+mod go_stacks;
+mod names;
+mod rebuild;
+mod types;
+
+use candela_model::Profile;
+
+use crate::normalize::go_stacks::mended_stacks;
+use crate::normalize::names::Naming;
+use crate::normalize::rebuild::rebuilt;
+use crate::normalize::types::normalize_series;
+use crate::report::Report;
+
+/// What is known of a profile besides its content.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NormalizeOptions {
+    /// The client that sampled, as Pyroscope's `spyName` has it; empty when unknown. Of `pyspy`, `rbspy`
+    /// and `scripting`, functions get their file in front of the name.
+    pub spy: String,
+}
+
+/// The profile with the names, types and stacks that are usual:
+///
+/// - `-` in types becomes `_` (.NET); the names `godeltaprof_memory`, `godeltaprof_block` and
+///   `godeltaprof_mutex` lose their prefix, with the labels `__delta__` and `__name_replaced__` to tell;
+///   CPU time in a profile named `wall` is `process_cpu`.
+/// - Of Go, type parameters in the names of functions are cut, and stacks that the runtime cut at
+///   its limit get the missing callers where other stacks tell them.
+/// - Of scripting languages, functions are `file function`.
+/// - Samples with negative values, and tables' entries that no sample refers to, are left out.
+///
+/// Span and trace ids in the labels `profile_id`, `span_id` and `trace_id` become links in the pprof
+/// reader already.
+#[must_use]
+pub fn normalize(mut profile: Profile, options: &NormalizeOptions, report: &mut Report) -> Profile {
+    for series in &mut profile.series {
+        normalize_series(series, report);
+    }
+    let naming = Naming::of(&profile, &options.spy);
+    let mended = match naming {
+        Naming::Go => mended_stacks(&profile, report),
+        Naming::Plain | Naming::WithFile => Default::default(),
+    };
+    rebuilt(&profile, naming, &mended, report)
+}
