@@ -17,7 +17,7 @@ use candela_model::Profile;
 use crate::store::example_profile;
 
 /// Small enough that an input which reaches a limit is quick.
-fn options() -> ReadOptions {
+pub(crate) fn options() -> ReadOptions {
     ReadOptions {
         limits: Limits {
             max_inflated_bytes: 1 << 20,
@@ -30,7 +30,7 @@ fn options() -> ReadOptions {
 }
 
 /// The sum of all samples.
-fn total(profile: &Profile) -> i128 {
+pub(crate) fn total(profile: &Profile) -> i128 {
     let samples = profile.series.iter().flat_map(|series| &series.samples);
     samples.map(|sample| i128::from(sample.value)).sum()
 }
@@ -121,14 +121,14 @@ pub(crate) fn folded_seeds() -> Vec<Vec<u8>> {
     texts.map(|text| text.as_bytes().to_vec()).to_vec()
 }
 
-fn check_valid(profile: &Profile) {
+pub(crate) fn check_valid(profile: &Profile) {
     if let Err(error) = profile.validate() {
         panic!("a reader gave an invalid profile: {error}");
     }
 }
 
 /// Equal stacks are added up when a profile is written; sums that do not fit are cut.
-fn may_overflow(profile: &Profile) -> bool {
+pub(crate) fn may_overflow(profile: &Profile) -> bool {
     let values = profile.series.iter().flat_map(|series| &series.samples);
     let sum: u128 = values
         .map(|sample| u128::from(sample.value.unsigned_abs()))

@@ -8,6 +8,7 @@
 
 mod formats;
 pub mod mutate;
+mod pushed;
 mod queries;
 mod store;
 
@@ -76,6 +77,36 @@ pub const TARGETS: &[Target] = &[
         run: formats::folded,
         seeds: formats::folded_seeds,
         inputs: 100_000,
+    },
+    Target {
+        name: "tree",
+        run: pushed::tree,
+        seeds: pushed::tree_seeds,
+        inputs: 100_000,
+    },
+    Target {
+        name: "trie",
+        run: pushed::trie,
+        seeds: pushed::trie_seeds,
+        inputs: 100_000,
+    },
+    Target {
+        name: "speedscope",
+        run: pushed::speedscope,
+        seeds: pushed::speedscope_seeds,
+        inputs: 50_000,
+    },
+    Target {
+        name: "flamebearer",
+        run: pushed::flamebearer,
+        seeds: pushed::flamebearer_seeds,
+        inputs: 50_000,
+    },
+    Target {
+        name: "profile-events",
+        run: pushed::profile_events,
+        seeds: pushed::profile_events_seeds,
+        inputs: 20_000,
     },
 ];
 
