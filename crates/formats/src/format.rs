@@ -14,6 +14,8 @@ use crate::folded_write::FoldedOptions;
 use crate::folded_write::write_folded;
 use crate::inflate::inflate_prefix;
 use crate::inflate::read_inflated;
+use crate::jfr;
+use crate::jfr::JfrOptions;
 use crate::options::ReadOptions;
 use crate::otlp;
 use crate::otlp::OtlpOptions;
@@ -40,6 +42,8 @@ pub enum Format {
     Otlp,
     /// OTLP profiles, JSON.
     OtlpJson,
+    /// A recording of Java Flight Recorder.
+    Jfr,
     /// The table of functions as comma-separated values.
     Csv,
     /// The table of functions in Markdown.
@@ -68,11 +72,12 @@ pub struct WriteOptions {
 
 impl Format {
     /// All formats, those that can be read first.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Pprof,
         Self::Folded,
         Self::Otlp,
         Self::OtlpJson,
+        Self::Jfr,
         Self::Svg,
         Self::Text,
         Self::Csv,
@@ -88,6 +93,7 @@ impl Format {
             Self::Svg => "svg",
             Self::Otlp => "otlp",
             Self::OtlpJson => "otlp-json",
+            Self::Jfr => "jfr",
             Self::Csv => "csv",
             Self::Markdown => "markdown",
             Self::Text => "text",
@@ -103,6 +109,7 @@ impl Format {
             Self::Svg => &["svg"],
             Self::Otlp => &["otlp"],
             Self::OtlpJson => &["otlp.json"],
+            Self::Jfr => &["jfr", "jfr.gz"],
             Self::Csv => &["csv"],
             Self::Markdown => &["md"],
             Self::Text => &["txt"],
@@ -118,6 +125,7 @@ impl Format {
             Self::Svg => "interactive flame graph, one sample type",
             Self::Otlp => "OpenTelemetry profiles (OTLP 1.10) protobuf, all sample types",
             Self::OtlpJson => "OpenTelemetry profiles (OTLP 1.10) JSON, all sample types",
+            Self::Jfr => "Java Flight Recorder, all events that are samples",
             Self::Csv => "table of functions, comma-separated",
             Self::Markdown => "table of functions, Markdown",
             Self::Text => "table of functions, text",
@@ -129,14 +137,14 @@ impl Format {
     pub const fn is_readable(self) -> bool {
         matches!(
             self,
-            Self::Pprof | Self::Folded | Self::Otlp | Self::OtlpJson
+            Self::Pprof | Self::Folded | Self::Otlp | Self::OtlpJson | Self::Jfr
         )
     }
 
     /// Whether [`write()`] writes it.
     #[must_use]
     pub const fn is_writable(self) -> bool {
-        true
+        !matches!(self, Self::Jfr)
     }
 
     /// The format with this name.
@@ -176,6 +184,9 @@ pub fn detect(first_bytes: &[u8]) -> Option<Format> {
     if prefix.is_empty() {
         return None;
     }
+    if jfr::looks_like_jfr(&prefix) {
+        return Some(Format::Jfr);
+    }
     if looks_folded(&prefix) {
         return Some(Format::Folded);
     }
@@ -209,6 +220,7 @@ pub fn read(
             let request = otlp::otlp_request_from_json(&bytes, &options.limits)?;
             otlp::decode_otlp(&request, options)
         }
+        Format::Jfr => jfr::read_jfr(input, &JfrOptions::default(), options),
         other => Err(ReadError::NotReadable {
             format: other.name(),
             readable: names(Format::is_readable),
@@ -219,13 +231,20 @@ pub fn read(
 /// Writes any writable format. Formats of one column show one type and note what they leave out.
 ///
 /// # Errors
-/// When the sink fails, the profile has no series or is not valid, or has no such sample type.
+/// When the sink fails, the profile has no series or is not valid, or has no such sample type, and
+/// for formats that are only read.
 pub fn write(
     format: Format,
     profile: &Profile,
     mut output: impl Write,
     options: &WriteOptions,
 ) -> Result<Report, WriteError> {
+    if !format.is_writable() {
+        return Err(WriteError::NotWritable {
+            format: format.name(),
+            writable: names(Format::is_writable),
+        });
+    }
     if format == Format::Pprof {
         return pprof::write_pprof(profile, output, &options.pprof);
     }
@@ -261,7 +280,7 @@ pub fn write(
         Format::Text => table(TableFormat::Text)?,
         Format::Folded => write_folded(&tree, output, &options.folded)?,
         Format::Svg => write_svg(&tree, shown, output, &options.svg)?,
-        Format::Pprof | Format::Otlp | Format::OtlpJson => {}
+        Format::Pprof | Format::Otlp | Format::OtlpJson | Format::Jfr => {}
     }
     Ok(report)
 }
@@ -308,7 +327,7 @@ mod tests {
         let error = read(Format::Svg, &b""[..], &ReadOptions::default()).expect_err("svg");
         let message = error.to_string();
         assert!(
-            message.ends_with("readable are pprof, folded, otlp, otlp-json"),
+            message.ends_with("readable are pprof, folded, otlp, otlp-json, jfr"),
             "{message}"
         );
     }
