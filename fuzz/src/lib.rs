@@ -7,6 +7,9 @@
 #![forbid(unsafe_code)]
 
 mod formats;
+// The tests of the reader look into the same recordings.
+#[path = "../../crates/formats/tests/common/jfr_recording/mod.rs"]
+mod jfr_recording;
 pub mod mutate;
 mod queries;
 mod store;
@@ -75,6 +78,12 @@ pub const TARGETS: &[Target] = &[
         name: "folded",
         run: formats::folded,
         seeds: formats::folded_seeds,
+        inputs: 100_000,
+    },
+    Target {
+        name: "jfr",
+        run: formats::jfr,
+        seeds: formats::jfr_seeds,
         inputs: 100_000,
     },
 ];

@@ -67,6 +67,7 @@ survives_mutations! {
     the_pprof_reader_survives_mutations "pprof"
     the_otlp_reader_survives_mutations "otlp"
     the_folded_reader_survives_mutations "folded"
+    the_jfr_reader_survives_mutations "jfr"
 }
 
 #[test]
