@@ -1,6 +1,7 @@
 //! What clients send.
 
 use candela_formats::FoldedOptions;
+use candela_formats::JfrOptions;
 use candela_formats::Limits;
 use candela_formats::OtlpOptions;
 use candela_formats::PprofOptions;
@@ -8,12 +9,16 @@ use candela_formats::ReadOptions;
 use candela_formats::decode_otlp_bytes;
 use candela_formats::encode_otlp_bytes;
 use candela_formats::read_folded;
+use candela_formats::read_jfr;
 use candela_formats::read_pprof;
 use candela_formats::write_folded;
 use candela_formats::write_pprof;
 use candela_model::FlameTreeBuilder;
 use candela_model::Profile;
 
+use crate::jfr_recording::Shape;
+use crate::jfr_recording::labels_snapshot;
+use crate::jfr_recording::recording;
 use crate::store::example_profile;
 
 /// Small enough that an input which reaches a limit is quick.
@@ -119,6 +124,49 @@ pub(crate) fn folded_seeds() -> Vec<Vec<u8>> {
         "one;two 1 2\nx;;y 3\n;; 9\n",
     ];
     texts.map(|text| text.as_bytes().to_vec()).to_vec()
+}
+
+/// What was read is valid; without times it has the same sums. The first byte says how long the
+/// labels snapshot is that comes before the recording.
+pub(crate) fn jfr(bytes: &[u8]) {
+    let Some((&length, rest)) = bytes.split_first() else {
+        return;
+    };
+    let (snapshot, recording) = rest.split_at(usize::from(length).min(rest.len()));
+    let with_times = JfrOptions {
+        labels_snapshot: snapshot.to_vec(),
+        ..JfrOptions::default()
+    };
+    let Ok((profile, _)) = read_jfr(recording, &with_times, &options()) else {
+        return;
+    };
+    check_valid(&profile);
+    let without_times = JfrOptions {
+        drop_times: true,
+        ..with_times
+    };
+    let (merged, _) = read_jfr(recording, &without_times, &options()).expect("fewer rows");
+    check_valid(&merged);
+    if !may_overflow(&profile) {
+        assert_eq!(total(&merged), total(&profile));
+    }
+}
+
+pub(crate) fn jfr_seeds() -> Vec<Vec<u8>> {
+    let mut seeds = Vec::new();
+    for is_compressed in [true, false] {
+        for is_finished in [true, false] {
+            let mut seed = vec![labels_snapshot().len() as u8];
+            seed.extend(labels_snapshot());
+            seed.extend(recording(Shape {
+                is_compressed,
+                is_finished,
+                ..Shape::default()
+            }));
+            seeds.push(seed);
+        }
+    }
+    seeds
 }
 
 pub(crate) fn check_valid(profile: &Profile) {

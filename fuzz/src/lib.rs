@@ -7,6 +7,9 @@
 #![forbid(unsafe_code)]
 
 mod formats;
+// The tests of the reader look into the same recordings.
+#[path = "../../crates/formats/tests/common/jfr_recording/mod.rs"]
+mod jfr_recording;
 pub mod mutate;
 mod pushed;
 mod queries;
@@ -107,6 +110,13 @@ pub const TARGETS: &[Target] = &[
         run: pushed::profile_events,
         seeds: pushed::profile_events_seeds,
         inputs: 20_000,
+    },
+    },
+    Target {
+        name: "jfr",
+        run: formats::jfr,
+        seeds: formats::jfr_seeds,
+        inputs: 100_000,
     },
 ];
 

@@ -72,6 +72,7 @@ survives_mutations! {
     the_speedscope_reader_survives_mutations "speedscope"
     the_flamebearer_reader_survives_mutations "flamebearer"
     the_reader_of_profile_events_survives_mutations "profile-events"
+    the_jfr_reader_survives_mutations "jfr"
 }
 
 #[test]

@@ -16,6 +16,8 @@ use crate::folded_write::FoldedOptions;
 use crate::folded_write::write_folded;
 use crate::inflate::inflate_prefix;
 use crate::inflate::read_inflated;
+use crate::jfr;
+use crate::jfr::JfrOptions;
 use crate::options::ReadOptions;
 use crate::otlp;
 use crate::otlp::OtlpOptions;
@@ -50,6 +52,8 @@ pub enum Format {
     Flamebearer,
     /// The graph of functions for Graphviz.
     Dot,
+    /// A recording of Java Flight Recorder.
+    Jfr,
     /// The table of functions as comma-separated values.
     Csv,
     /// The table of functions in Markdown.
@@ -80,13 +84,14 @@ pub struct WriteOptions {
 
 impl Format {
     /// All formats, those that can be read first.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Pprof,
         Self::Folded,
         Self::Otlp,
         Self::OtlpJson,
         Self::Speedscope,
         Self::Flamebearer,
+        Self::Jfr,
         Self::Svg,
         Self::Dot,
         Self::Text,
@@ -106,6 +111,7 @@ impl Format {
             Self::Speedscope => "speedscope",
             Self::Flamebearer => "flamebearer",
             Self::Dot => "dot",
+            Self::Jfr => "jfr",
             Self::Csv => "csv",
             Self::Markdown => "markdown",
             Self::Text => "text",
@@ -124,6 +130,7 @@ impl Format {
             Self::Speedscope => &["speedscope.json"],
             Self::Flamebearer => &["flamebearer.json"],
             Self::Dot => &["dot", "gv"],
+            Self::Jfr => &["jfr", "jfr.gz"],
             Self::Csv => &["csv"],
             Self::Markdown => &["md"],
             Self::Text => &["txt"],
@@ -142,6 +149,7 @@ impl Format {
             Self::Speedscope => "speedscope JSON, one sample type",
             Self::Flamebearer => "Pyroscope's flame graph JSON, one sample type",
             Self::Dot => "graph of functions for Graphviz, one sample type",
+            Self::Jfr => "Java Flight Recorder, all events that are samples",
             Self::Csv => "table of functions, comma-separated",
             Self::Markdown => "table of functions, Markdown",
             Self::Text => "table of functions, text",
@@ -159,13 +167,14 @@ impl Format {
                 | Self::OtlpJson
                 | Self::Speedscope
                 | Self::Flamebearer
+                | Self::Jfr
         )
     }
 
     /// Whether [`write()`] writes it.
     #[must_use]
     pub const fn is_writable(self) -> bool {
-        true
+        !matches!(self, Self::Jfr)
     }
 
     /// The format with this name.
@@ -204,6 +213,9 @@ pub fn detect(first_bytes: &[u8]) -> Option<Format> {
     let prefix = inflate_prefix(&first_bytes[..first_bytes.len().min(DETECTED_BYTES)]);
     if prefix.is_empty() {
         return None;
+    }
+    if jfr::looks_like_jfr(&prefix) {
+        return Some(Format::Jfr);
     }
     if looks_folded(&prefix) {
         return Some(Format::Folded);
@@ -246,6 +258,7 @@ pub fn read(
         }
         Format::Speedscope => speedscope::read_speedscope(input, options),
         Format::Flamebearer => pyroscope::read_flamebearer(input, options),
+        Format::Jfr => jfr::read_jfr(input, &JfrOptions::default(), options),
         other => Err(ReadError::NotReadable {
             format: other.name(),
             readable: names(Format::is_readable),
@@ -256,13 +269,20 @@ pub fn read(
 /// Writes any writable format. Formats of one column show one type and note what they leave out.
 ///
 /// # Errors
-/// When the sink fails, the profile has no series or is not valid, or has no such sample type.
+/// When the sink fails, the profile has no series or is not valid, or has no such sample type, and
+/// for formats that are only read.
 pub fn write(
     format: Format,
     profile: &Profile,
     mut output: impl Write,
     options: &WriteOptions,
 ) -> Result<Report, WriteError> {
+    if !format.is_writable() {
+        return Err(WriteError::NotWritable {
+            format: format.name(),
+            writable: names(Format::is_writable),
+        });
+    }
     if format == Format::Pprof {
         return pprof::write_pprof(profile, output, &options.pprof);
     }
@@ -301,7 +321,7 @@ pub fn write(
         Format::Speedscope => speedscope::write_speedscope(&tree, shown, output)?,
         Format::Flamebearer => pyroscope::write_flamebearer(&tree, shown, output)?,
         Format::Dot => write_dot(&tree, shown, &options.dot, output)?,
-        Format::Pprof | Format::Otlp | Format::OtlpJson => {}
+        Format::Pprof | Format::Otlp | Format::OtlpJson | Format::Jfr => {}
     }
     Ok(report)
 }
@@ -348,8 +368,9 @@ mod tests {
         let error = read(Format::Svg, &b""[..], &ReadOptions::default()).expect_err("svg");
         let message = error.to_string();
         assert!(
-            message
-                .ends_with("readable are pprof, folded, otlp, otlp-json, speedscope, flamebearer"),
+            message.ends_with(
+                "readable are pprof, folded, otlp, otlp-json, speedscope, flamebearer, jfr"
+            ),
             "{message}"
         );
     }

@@ -307,7 +307,10 @@ fn every_writable_format_takes_a_real_profile_and_readable_ones_read_it_again() 
         sample_type: Some("alloc_space".to_owned()),
         ..WriteOptions::default()
     };
-    for format in Format::ALL {
+    for format in Format::ALL
+        .into_iter()
+        .filter(|format| format.is_writable())
+    {
         let mut written = Vec::new();
         let report = write(format, &profile, &mut written, &options).unwrap();
         assert!(!written.is_empty(), "{format}");
@@ -356,8 +359,7 @@ fn every_real_pprof_file_is_detected() {
 #[test]
 fn files_of_other_formats_are_not_taken_for_ours() {
     let ours = ["chrome-trace", "callgrind"].map(real_files);
-    let of_the_corpus =
-        ["gecko", "v8", "perf-script", "jfr", "nettrace", "perfetto"].map(found_files);
+    let of_the_corpus = ["gecko", "v8", "perf-script", "nettrace", "perfetto"].map(found_files);
     for file in ours.iter().chain(&of_the_corpus).flatten() {
         let found = detect(&file.bytes[..file.bytes.len().min(4096)]);
         assert_eq!(found, None, "{}", file.name);

@@ -1,0 +1,284 @@
+//! How the values of each type are written, made from the metadata: what is not asked for is
+//! stepped over, whatever it is.
+
+use hashbrown::HashMap;
+
+use crate::jfr::cursor::Cursor;
+use crate::jfr::cursor::Damage;
+use crate::jfr::cursor::Width;
+use crate::jfr::metadata::Field;
+use crate::jfr::metadata::Metadata;
+
+/// The layouts of all types of a chunk.
+#[derive(Debug)]
+pub(crate) struct Layouts {
+    by_id: HashMap<u64, u32>,
+    values: Vec<Value>,
+    /// By class; only structs have steps.
+    steps: Vec<Vec<Step>>,
+    /// By class: how deep structs nest in it.
+    heights: Vec<usize>,
+}
+
+/// How a value of some type is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Value {
+    /// So many bytes as they are.
+    Bytes(usize),
+    Number(Width),
+    Text,
+    /// One field after the other: the position of the class.
+    Struct(u32),
+    /// No bytes at all.
+    Nothing,
+    /// A struct that contains itself, or nests deeper than any recorder writes.
+    Unreadable,
+}
+
+/// One field of a struct or an event, in the order in which they are written.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Step {
+    pub(crate) value: Value,
+    pub(crate) is_array: bool,
+    /// Where a number goes, or the position of anything else.
+    slot: u8,
+}
+
+/// What stands in the place of a field, for those who ask for it: a recording may call anything
+/// by the names that we know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shape {
+    /// The key of a constant.
+    Key,
+    Number,
+    Byte,
+    Text,
+    /// An array of structs.
+    Structs,
+    Other,
+}
+
+/// How to read the fields that are asked for.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Plan {
+    steps: Vec<Step>,
+}
+
+/// How many fields a plan can ask for.
+pub(crate) const SLOTS: usize = 12;
+
+/// What the fields asked for hold; 0 where the type has no such field, as is the key of no constant.
+pub(crate) type Slots = [i64; SLOTS];
+
+const NO_SLOT: u8 = u8::MAX;
+
+/// `jdk.types.StackTrace` nests once, nothing in any JDK more than twice.
+const MAX_NESTING: usize = 16;
+
+impl Layouts {
+    pub(crate) fn new(metadata: &Metadata<'_>) -> Self {
+        let ids = metadata.classes.iter().enumerate();
+        let mut layouts = Self {
+            by_id: ids
+                .map(|(position, class)| (class.id, position as u32))
+                .collect(),
+            values: vec![Value::Unreadable; metadata.classes.len()],
+            steps: vec![Vec::new(); metadata.classes.len()],
+            heights: vec![0; metadata.classes.len()],
+        };
+        let mut is_known = vec![false; metadata.classes.len()];
+        for class in 0..metadata.classes.len() {
+            layouts.lay_out(metadata, class, &mut is_known, 0);
+        }
+        layouts
+    }
+
+    /// The position of the class with this id.
+    pub(crate) fn class(&self, id: u64) -> Option<usize> {
+        self.by_id.get(&id).map(|&position| position as usize)
+    }
+
+    /// How values of a class are written.
+    pub(crate) fn value(&self, class: usize) -> Value {
+        self.values[class]
+    }
+
+    /// The plan that reads the fields to which `slot` gives a place, and ends behind the last.
+    pub(crate) fn plan(
+        &self,
+        metadata: &Metadata<'_>,
+        class: usize,
+        slot: impl Fn(&str, Shape) -> Option<u8>,
+    ) -> Plan {
+        let mut plan = self.whole_plan(metadata, class, slot);
+        let last = plan.steps.iter().rposition(|step| step.slot != NO_SLOT);
+        plan.steps.truncate(last.map_or(0, |last| last + 1));
+        plan
+    }
+
+    /// The same, but it ends behind the value: for elements of an array.
+    pub(crate) fn whole_plan(
+        &self,
+        metadata: &Metadata<'_>,
+        class: usize,
+        slot: impl Fn(&str, Shape) -> Option<u8>,
+    ) -> Plan {
+        let steps = metadata.classes[class].fields.iter().map(|field| Step {
+            slot: slot(metadata.field_name(field), self.shape(field)).unwrap_or(NO_SLOT),
+            ..self.step(field)
+        });
+        Plan {
+            steps: steps.collect(),
+        }
+    }
+
+    fn shape(&self, field: &Field) -> Shape {
+        match self.step(field) {
+            step if field.is_constant && !step.is_array => Shape::Key,
+            Step {
+                value: Value::Struct(_),
+                is_array: true,
+                ..
+            } => Shape::Structs,
+            step if step.is_array => Shape::Other,
+            step => match step.value {
+                Value::Number(_) => Shape::Number,
+                Value::Text => Shape::Text,
+                Value::Bytes(1) => Shape::Byte,
+                _ => Shape::Other,
+            },
+        }
+    }
+
+    /// Reads what a plan asks for.
+    #[inline]
+    pub(crate) fn read(
+        &self,
+        plan: &Plan,
+        cursor: &mut Cursor<'_>,
+        slots: &mut Slots,
+    ) -> Result<(), Damage> {
+        for (index, step) in plan.steps.iter().enumerate() {
+            let Some(slot) = slots.get_mut(usize::from(step.slot)) else {
+                self.skip_step(step, cursor)?;
+                continue;
+            };
+            match step.value {
+                Value::Number(width) if !step.is_array => *slot = cursor.number(width)?,
+                _ => {
+                    *slot = cursor.position() as i64;
+                    if index + 1 < plan.steps.len() {
+                        self.skip_step(step, cursor)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Steps over a value. This takes time in proportion to its bytes: each step of a struct takes
+    /// one at least.
+    #[inline]
+    pub(crate) fn skip(&self, value: Value, cursor: &mut Cursor<'_>) -> Result<(), Damage> {
+        match value {
+            Value::Number(width) => cursor.skip_number(width),
+            Value::Bytes(bytes) => cursor.skip(bytes),
+            Value::Text => cursor.skip_text(),
+            Value::Struct(class) => {
+                for step in &self.steps[class as usize] {
+                    self.skip_step(step, cursor)?;
+                }
+                Ok(())
+            }
+            Value::Nothing => Ok(()),
+            Value::Unreadable => Err(cursor.damage("a type is not described, or contains itself")),
+        }
+    }
+
+    #[inline]
+    fn skip_step(&self, step: &Step, cursor: &mut Cursor<'_>) -> Result<(), Damage> {
+        if !step.is_array {
+            return self.skip(step.value, cursor);
+        }
+        let count = cursor.count()?;
+        if step.value == Value::Nothing {
+            return Ok(());
+        }
+        for _ in 0..count {
+            self.skip(step.value, cursor)?;
+        }
+        Ok(())
+    }
+
+    fn lay_out(
+        &mut self,
+        metadata: &Metadata<'_>,
+        class: usize,
+        is_known: &mut [bool],
+        nesting: usize,
+    ) {
+        if is_known[class] || nesting > MAX_NESTING {
+            return;
+        }
+        // Until it is done it stands as unreadable, and so does what contains itself.
+        is_known[class] = true;
+        let described = &metadata.classes[class];
+        if let Some(value) = primitive(metadata.class_name(described)) {
+            self.values[class] = value;
+            return;
+        }
+        let mut steps = Vec::with_capacity(described.fields.len());
+        let mut height = 0;
+        for field in &described.fields {
+            if !field.is_constant
+                && let Some(inner) = self.class(field.class)
+            {
+                self.lay_out(metadata, inner, is_known, nesting + 1);
+                height = height.max(self.heights[inner] + 1);
+            }
+            let step = self.step(field);
+            if step.value == Value::Unreadable || height > MAX_NESTING {
+                return;
+            }
+            if step.value != Value::Nothing || step.is_array {
+                steps.push(step);
+            }
+        }
+        self.heights[class] = height;
+        self.values[class] = if steps.is_empty() {
+            Value::Nothing
+        } else {
+            Value::Struct(class as u32)
+        };
+        self.steps[class] = steps;
+    }
+
+    fn step(&self, field: &Field) -> Step {
+        let value = match self.class(field.class) {
+            _ if field.is_constant => Value::Number(Width::Long),
+            Some(class) => self.values[class],
+            None => Value::Unreadable,
+        };
+        Step {
+            value,
+            is_array: field.is_array,
+            slot: NO_SLOT,
+        }
+    }
+}
+
+/// How the types without fields are written.
+fn primitive(name: &str) -> Option<Value> {
+    let value = match name {
+        "boolean" | "byte" => Value::Bytes(1),
+        "char" => Value::Number(Width::Char),
+        "short" => Value::Number(Width::Short),
+        "int" => Value::Number(Width::Int),
+        "long" => Value::Number(Width::Long),
+        "float" => Value::Bytes(4),
+        "double" => Value::Bytes(8),
+        "java.lang.String" => Value::Text,
+        _ => return None,
+    };
+    Some(value)
+}

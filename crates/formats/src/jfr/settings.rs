@@ -1,0 +1,167 @@
+//! What the recorder was told: the mode and the distance between samples.
+
+use crate::jfr::chunk::Chunk;
+use crate::jfr::chunk::HEADER_BYTES;
+use crate::jfr::chunk::Outline;
+use crate::jfr::cursor::Cursor;
+use crate::jfr::layout::SLOTS;
+use crate::jfr::layout::Shape;
+use crate::jfr::losses::Losses;
+use crate::jfr::metadata::Metadata;
+use crate::jfr::resolver::Resolver;
+
+/// Settings of the samplers. async-profiler writes them into the first chunk only, so they hold
+/// until others come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Settings {
+    /// Whether execution samples are of all threads, running or not.
+    pub(crate) is_wall: bool,
+    /// Nanoseconds between execution samples of a thread.
+    execution_interval_ns: Option<i64>,
+    /// Nanoseconds between wall-clock samples of a thread.
+    wall_interval_ns: Option<i64>,
+}
+
+const SETTING: &str = "jdk.ActiveSetting";
+const EXECUTION_SAMPLE: &str = "jdk.ExecutionSample";
+
+const NANOSECONDS_PER_SECOND: i64 = 1_000_000_000;
+
+/// What async-profiler and Pyroscope's agent sample at when they are told nothing.
+const DEFAULT_RATE_HZ: u32 = 100;
+
+impl Settings {
+    /// Takes the settings of a chunk. All of them before any sample: the order in the file says
+    /// nothing about when they hold.
+    pub(crate) fn take(
+        &mut self,
+        chunk: &Chunk<'_>,
+        outline: &Outline,
+        metadata: &Metadata<'_>,
+        resolver: &Resolver<'_>,
+        losses: &mut Losses,
+    ) {
+        let Some(class) = metadata.find(SETTING) else {
+            return;
+        };
+        let type_id = metadata.classes[class].id;
+        let execution = metadata.find(EXECUTION_SAMPLE);
+        let execution = execution.map(|class| metadata.classes[class].id);
+        let plan = resolver
+            .layouts()
+            .plan(metadata, class, |name, shape| match (name, shape) {
+                ("id", Shape::Number) => Some(0),
+                ("name", Shape::Text) => Some(1),
+                ("value", Shape::Text) => Some(2),
+                _ => None,
+            });
+        let mut position = chunk.start + HEADER_BYTES;
+        while position < outline.sound_end
+            && let Ok(event) = chunk.event(position)
+        {
+            position = event.end;
+            if event.type_id != type_id {
+                continue;
+            }
+            let mut cursor = Cursor::new(&chunk.data[..event.end], event.body, chunk.is_compressed);
+            let mut slots = [0; SLOTS];
+            let is_read = resolver.layouts().read(&plan, &mut cursor, &mut slots);
+            let [id, name, value, ..] = slots;
+            if is_read.is_err() || name == 0 || value == 0 {
+                losses.damaged_events += 1;
+                continue;
+            }
+            let is_execution = Some(id as u64) == execution;
+            let name = resolver.text_at(name as usize, losses);
+            let value = resolver.text_at(value as usize, losses);
+            self.set(&name, &value, is_execution);
+        }
+    }
+
+    /// Nanoseconds between execution samples: as told, else as recorded, else as usual.
+    pub(crate) fn execution_interval_ns(&self, rate_hz: Option<u32>) -> i64 {
+        told(rate_hz)
+            .or(self.execution_interval_ns)
+            .unwrap_or(NANOSECONDS_PER_SECOND / i64::from(DEFAULT_RATE_HZ))
+    }
+
+    /// The same for wall-clock samples.
+    pub(crate) fn wall_interval_ns(&self, rate_hz: Option<u32>) -> i64 {
+        told(rate_hz)
+            .or(self.wall_interval_ns)
+            .unwrap_or_else(|| self.execution_interval_ns(rate_hz))
+    }
+
+    fn set(&mut self, name: &str, value: &str, is_execution: bool) {
+        match name {
+            "event" => self.is_wall = value == "wall",
+            "wall" => self.wall_interval_ns = parse_interval(value),
+            // The names of async-profiler and of the virtual machine.
+            "interval" | "period" if is_execution => {
+                self.execution_interval_ns = parse_interval(value);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The interval of a rate; 0 Hz is none.
+fn told(rate_hz: Option<u32>) -> Option<i64> {
+    let rate = rate_hz.filter(|&rate| rate > 0)?;
+    Some(NANOSECONDS_PER_SECOND / i64::from(rate))
+}
+
+/// `9 ms`, or nanoseconds as async-profiler writes them. 0 is its default, and `everyChunk` no
+/// distance at all.
+fn parse_interval(text: &str) -> Option<i64> {
+    let text = text.trim();
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let number: i64 = text[..digits].parse().ok()?;
+    let unit = match text[digits..].trim() {
+        "" | "ns" => 1,
+        "us" => 1_000,
+        "ms" => 1_000_000,
+        "s" => NANOSECONDS_PER_SECOND,
+        _ => return None,
+    };
+    number.checked_mul(unit).filter(|&interval| interval > 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn intervals_of_both_recorders() {
+        let cases = [
+            ("10000000", Some(10_000_000)),
+            ("20 ms", Some(20_000_000)),
+            ("1 s", Some(1_000_000_000)),
+            ("500 us", Some(500_000)),
+            ("0", None),
+            ("everyChunk", None),
+            ("", None),
+            ("9223372036854775807 s", None),
+            ("5 h", None),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(parse_interval(text), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_rate_that_is_told_wins() {
+        let mut settings = Settings::default();
+        assert_eq!(settings.execution_interval_ns(None), 10_000_000);
+        settings.set("interval", "5000000", false);
+        assert_eq!(settings.execution_interval_ns(None), 10_000_000);
+        settings.set("interval", "5000000", true);
+        settings.set("event", "wall", false);
+        assert!(settings.is_wall);
+        assert_eq!(settings.execution_interval_ns(None), 5_000_000);
+        assert_eq!(settings.wall_interval_ns(None), 5_000_000);
+        settings.set("wall", "50000000", false);
+        assert_eq!(settings.wall_interval_ns(Some(0)), 50_000_000);
+        assert_eq!(settings.wall_interval_ns(Some(99)), 10_101_010);
+    }
+}
