@@ -9,7 +9,7 @@
 mod agent;
 mod formats;
 // The tests of the reader look into the same recordings.
-#[path = "../../crates/formats/tests/common/jfr_recording.rs"]
+#[path = "../../crates/formats/tests/common/jfr_recording/mod.rs"]
 mod jfr_recording;
 pub mod mutate;
 mod pushed;
@@ -112,23 +112,12 @@ pub const TARGETS: &[Target] = &[
         seeds: pushed::profile_events_seeds,
         inputs: 20_000,
     },
+    },
     Target {
         name: "jfr",
         run: formats::jfr,
         seeds: formats::jfr_seeds,
-        inputs: 30_000,
-    },
-    Target {
-        name: "target_file",
-        run: agent::target_file,
-        seeds: agent::target_file_seeds,
-        inputs: 60_000,
-    },
-    Target {
-        name: "relabel",
-        run: agent::relabelling,
-        seeds: agent::relabelling_seeds,
-        inputs: 60_000,
+        inputs: 100_000,
     },
 ];
 

@@ -69,7 +69,7 @@ fn real_files_are_read() {
                 assert_eq!(profile.series[0].duration_ns, 14_000_000_000);
             }
             "0.6.0_two-sampled.speedscope.json" => {
-                assert_eq!((total, samples), (28_000_000_000, 6))
+                assert_eq!((total, samples), (28_000_000_000, 6));
             }
             "invalid_incomplete-trace.json" => assert_eq!(total, 100),
             "invalid_out-of-order-events.json" => assert_eq!(total, 4),

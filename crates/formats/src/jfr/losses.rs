@@ -104,7 +104,7 @@ impl Losses {
             ),
             (
                 "methods_unknown",
-                "frames refer to methods that the recording does not have",
+                "stacks have places whose method the recording does not have",
                 self.unknown_methods,
             ),
             (

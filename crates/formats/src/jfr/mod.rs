@@ -12,6 +12,7 @@
 mod chunk;
 mod cursor;
 mod events;
+mod frame_cache;
 mod kinds;
 mod labels;
 mod layout;

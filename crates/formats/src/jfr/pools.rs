@@ -79,6 +79,10 @@ impl Pool {
         self.by_key.get(&key).map(|&position| position as usize)
     }
 
+    pub(crate) fn len(&self) -> usize {
+        self.constants.len()
+    }
+
     pub(crate) fn offset(&self, position: usize) -> usize {
         self.constants[position].offset as usize
     }

@@ -13,6 +13,8 @@ use candela_model::StringId;
 use crate::jfr::chunk::Chunk;
 use crate::jfr::cursor::Damage;
 use crate::jfr::cursor::Text;
+use crate::jfr::frame_cache::FrameCache;
+use crate::jfr::frame_cache::FrameKey;
 use crate::jfr::layout::Layouts;
 use crate::jfr::layout::Plan;
 use crate::jfr::layout::SLOTS;
@@ -44,6 +46,7 @@ pub(crate) struct Resolver<'a> {
     pools: Pools,
     plans: Plans,
     limits: Limits,
+    frame_cache: FrameCache,
     // Scratch memory, so that stacks and names cost no allocations.
     frames: Vec<LocationId>,
     name: String,
@@ -85,6 +88,7 @@ impl<'a> Resolver<'a> {
             chunk,
             plans: Plans::new(metadata, &layouts),
             layouts,
+            frame_cache: FrameCache::new(pools.of(PoolKind::Method).len()),
             pools,
             limits,
             frames: Vec::new(),
@@ -262,16 +266,35 @@ impl<'a> Resolver<'a> {
                 continue;
             }
             let [method, line, frame_type, ..] = slots;
-            let location = Location::new(self.frame_kind(frame_type, losses), 0);
-            let function = self.function(method, profile, losses);
-            // Native methods have the line -1.
-            let line = u32::try_from(line).unwrap_or(0);
-            let lines = [(function, line, 0)];
-            let location = profile.symbols.intern_location(&location, &lines);
-            losses.budget.check_locations(location.index());
+            let key = FrameKey {
+                method,
+                line,
+                frame_type,
+            };
+            let location = match self.frame_cache.get(key) {
+                Some(location) => location,
+                None => self.location(key, profile, losses),
+            };
             self.frames.push(location);
         }
         Ok(profile.stacks.intern(&self.frames))
+    }
+
+    fn location(
+        &mut self,
+        key: FrameKey,
+        profile: &mut Profile,
+        losses: &mut Losses,
+    ) -> LocationId {
+        let location = Location::new(self.frame_kind(key.frame_type, losses), 0);
+        let function = self.function(key.method, profile, losses);
+        // Native methods have the line -1.
+        let line = u32::try_from(key.line).unwrap_or(0);
+        let lines = [(function, line, 0)];
+        let location = profile.symbols.intern_location(&location, &lines);
+        losses.budget.check_locations(location.index());
+        self.frame_cache.insert(key, location);
+        location
     }
 
     fn function(&mut self, key: i64, profile: &mut Profile, losses: &mut Losses) -> FunctionId {
