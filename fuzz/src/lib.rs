@@ -119,6 +119,18 @@ pub const TARGETS: &[Target] = &[
         seeds: formats::jfr_seeds,
         inputs: 100_000,
     },
+    Target {
+        name: "target_file",
+        run: agent::target_file,
+        seeds: agent::target_file_seeds,
+        inputs: 20_000,
+    },
+    Target {
+        name: "relabel",
+        run: agent::relabelling,
+        seeds: agent::relabelling_seeds,
+        inputs: 5_000,
+    },
 ];
 
 /// The target of this name.

@@ -73,6 +73,8 @@ survives_mutations! {
     the_flamebearer_reader_survives_mutations "flamebearer"
     the_reader_of_profile_events_survives_mutations "profile-events"
     the_jfr_reader_survives_mutations "jfr"
+    the_reader_of_target_files_survives_mutations "target_file"
+    relabelling_survives_mutations "relabel"
 }
 
 #[test]
