@@ -112,7 +112,6 @@ pub const TARGETS: &[Target] = &[
         seeds: pushed::profile_events_seeds,
         inputs: 20_000,
     },
-    },
     Target {
         name: "jfr",
         run: formats::jfr,
