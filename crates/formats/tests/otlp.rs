@@ -289,21 +289,6 @@ fn what_our_agent_says_of_itself_arrives_once() {
 }
 
 #[test]
-fn an_agent_is_where_it_says_although_its_series_are_of_elsewhere() {
-    let (profile, _) = decode(&ebpf_request());
-    let text = |text: &str| AttributeValue::Text(text.to_owned());
-    let options = OtlpOptions {
-        scope_name: "candela".to_owned(),
-        resource_attributes: vec![("host.name".to_owned(), text("target"))],
-        attributes: vec![("candela.agent.host".to_owned(), text("agent"))],
-        ..OtlpOptions::default()
-    };
-    let (again, report) = decode(&encode_otlp(&profile, &options));
-    assert_eq!(report.agents[0].host, "agent");
-    assert_eq!(again.series[0].labels.get("host"), Some("target"));
-}
-
-#[test]
 fn the_dictionary_has_no_duplicates_and_no_orphans() {
     for file in real_files("pprof") {
         if file.expected != "ok" {

@@ -60,6 +60,12 @@ impl ApiError {
             .hint("the server's log has the details")
     }
 
+    /// An answer that could not be written, which is a bug.
+    pub(crate) fn unwritten(error: impl std::fmt::Display) -> Self {
+        tracing::error!("an answer could not be written: {error}");
+        Self::internal(error.to_string())
+    }
+
     /// A limit that allows the same again after a time.
     pub(crate) fn exceeded(exceeded: Exceeded) -> Self {
         let mut error = Self::new(

@@ -3,6 +3,10 @@
 //!
 //! Nothing here knows a profile, a store or a request.
 #![forbid(unsafe_code)]
+#![expect(
+    clippy::allow_attributes,
+    reason = "what is generated allows what its generators do"
+)]
 
 macro_rules! package {
     ($(#[$what:meta])* $name:ident, $file:literal) => {

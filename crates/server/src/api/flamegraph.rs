@@ -130,7 +130,7 @@ fn nested(query: &Query, answer: &Answer<FlameTree>, tree: &FlameTree) -> Reply 
 
 fn folded(tree: &FlameTree) -> Result<Reply, ApiError> {
     let mut bytes = Vec::new();
-    write_folded(tree, &mut bytes, &FoldedOptions::default()).map_err(write_error)?;
+    write_folded(tree, &mut bytes, &FoldedOptions::default()).map_err(ApiError::unwritten)?;
     Ok(Reply::new("text/plain; charset=utf-8", bytes))
 }
 
@@ -146,7 +146,8 @@ fn pprof(query: &Query, answer: &Answer<FlameTree>, tree: &FlameTree) -> Result<
         ..PprofOptions::default()
     };
     let mut bytes = Vec::new();
-    write_pprof(&tree.to_profile(profile_type), &mut bytes, &options).map_err(write_error)?;
+    write_pprof(&tree.to_profile(profile_type), &mut bytes, &options)
+        .map_err(ApiError::unwritten)?;
     Ok(Reply::new("application/vnd.google.protobuf", bytes).file_name("candela.pb"))
 }
 
@@ -164,11 +165,6 @@ fn svg(query: &Query, answer: &Answer<FlameTree>, tree: &FlameTree) -> Result<Re
     // Without a type there is nothing to draw, and so no unit to name.
     let profile_type = answer.profile_type.clone().unwrap_or_default();
     let mut bytes = Vec::new();
-    write_svg(tree, &profile_type, &mut bytes, &options).map_err(write_error)?;
+    write_svg(tree, &profile_type, &mut bytes, &options).map_err(ApiError::unwritten)?;
     Ok(Reply::new("image/svg+xml", bytes).content_security_policy(SVG_SECURITY))
-}
-
-fn write_error(error: impl std::fmt::Display) -> ApiError {
-    tracing::error!("an answer could not be written: {error}");
-    ApiError::internal(error.to_string())
 }

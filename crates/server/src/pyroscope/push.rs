@@ -9,6 +9,7 @@ use candela_wire::push::v1::RawProfileSeries;
 
 use crate::api_error::ApiError;
 use crate::app::App;
+use crate::app::SharedApp;
 use crate::auth::TenantName;
 use crate::ingest::append::append;
 use crate::ingest::append::received_hash;
@@ -32,7 +33,7 @@ pub(crate) async fn push(mut call: Call) -> Response {
 }
 
 async fn receive(call: &mut Call) -> Result<(), ApiError> {
-    let app = call.app.clone();
+    let app = SharedApp::clone(&call.app);
     let tenant = call.caller.tenant.clone();
     let counted = |error: &ApiError| app.metrics.count_refused(&tenant, error.code, 1);
     let bounds = BodyBounds::request(&app.tenants.limits(&tenant));

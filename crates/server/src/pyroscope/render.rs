@@ -9,7 +9,6 @@ use candela_formats::Flamebearer;
 use candela_formats::FlamebearerDiff;
 use candela_formats::Graph;
 use candela_formats::Timeline;
-use candela_formats::WriteError;
 use candela_model::ProfileType;
 use candela_model::Selector;
 use candela_query::Aggregation;
@@ -68,7 +67,7 @@ pub(crate) async fn render(
         let answer = app.engine.flame_tree(&query).map_err(query_error)?;
         let profile_type = type_of(&query, answer.profile_type.clone())?;
         let nodes = max_nodes(nodes.and_then(|nodes| i64::try_from(nodes).ok()))?;
-        let graph = Flamebearer::new(&answer.value, nodes).map_err(write_error)?;
+        let graph = Flamebearer::new(&answer.value, nodes).map_err(ApiError::unwritten)?;
         let document = FlameDocument {
             profile_type: &profile_type,
             graph: Graph::Single(&graph),
@@ -112,7 +111,7 @@ pub(crate) async fn render_diff(
         let profile_type = type_of(&left, left_tree.profile_type.clone())?;
         let nodes = max_nodes(nodes.and_then(|nodes| i64::try_from(nodes).ok()))?;
         let graph = FlamebearerDiff::new(&left_tree.value, &right_tree.value, nodes);
-        let graph = graph.map_err(write_error)?;
+        let graph = graph.map_err(ApiError::unwritten)?;
         let document = FlameDocument {
             profile_type: &profile_type,
             graph: Graph::Double(&graph),
@@ -266,12 +265,6 @@ fn timeline(line: &LabeledPoints, from_ns: i64, step_s: i64, steps: usize) -> Ti
 }
 
 fn json(document: &FlameDocument<'_>) -> Result<Reply, ApiError> {
-    let bytes = serde_json::to_vec(document)
-        .map_err(|error| write_error(std::io::Error::from(error).into()))?;
+    let bytes = serde_json::to_vec(document).map_err(ApiError::unwritten)?;
     Ok(Reply::new("application/json", bytes))
-}
-
-fn write_error(error: WriteError) -> ApiError {
-    tracing::error!("an answer could not be written: {error}");
-    ApiError::internal(error.to_string())
 }

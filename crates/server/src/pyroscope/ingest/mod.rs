@@ -55,7 +55,7 @@ pub(crate) async fn ingest(
             .map_err(ApiError::exceeded)?;
         let said: Vec<&str> = said.iter().map(String::as_str).collect();
         let hash = received_hash("pyroscope_ingest", &said, &sent.body);
-        Ok((asked.read(app, &of_tenant, sent)?, hash))
+        Ok((asked.read(app, &of_tenant, &sent)?, hash))
     };
     let Decoded {
         value: (pushed, hash),

@@ -90,7 +90,7 @@ impl Ingested {
         &self,
         app: &App,
         tenant: &TenantName,
-        sent: Sent,
+        sent: &Sent,
     ) -> Result<Pushed, ApiError> {
         let limits = app.tenants.limits(tenant);
         let bounds = BodyBounds::profile(&limits);
@@ -122,8 +122,8 @@ impl Ingested {
             ..read_options(app, &limits, bounds)
         };
         let read = match self.format {
-            BodyFormat::Pprof => self.pprof(&sent, &options)?,
-            BodyFormat::Jfr => self.jfr(&sent, &options)?,
+            BodyFormat::Pprof => self.pprof(sent, &options)?,
+            BodyFormat::Jfr => self.jfr(sent, &options)?,
             BodyFormat::Groups => self.typed(
                 &named,
                 candela_formats::read_groups(&sent.body[..], &options),

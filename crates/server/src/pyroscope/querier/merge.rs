@@ -6,7 +6,6 @@ use candela_formats::DotOptions;
 use candela_formats::Flamebearer;
 use candela_formats::FlamebearerDiff;
 use candela_formats::PprofOptions;
-use candela_formats::WriteError;
 use candela_formats::tree_bytes;
 use candela_formats::write_dot;
 use candela_formats::write_pprof;
@@ -67,7 +66,8 @@ pub(crate) async fn select_merge_stacktraces(call: Call) -> Response {
                     response.flamegraph = Some(flame_graph(&tree(app, &query)?, nodes)?);
                 }
                 ProfileFormat::Tree => {
-                    response.tree = tree_bytes(&tree(app, &query)?, nodes).map_err(write_error)?;
+                    response.tree =
+                        tree_bytes(&tree(app, &query)?, nodes).map_err(ApiError::unwritten)?;
                 }
                 ProfileFormat::Dot => response.dot = dot(app, &query, asked.max_nodes)?,
                 ProfileFormat::Pprof => {
@@ -107,7 +107,7 @@ pub(crate) async fn select_merge_span_profile(call: Call) -> Response {
             let tree = tree(app, &query)?;
             let mut response = SelectMergeSpanProfileResponse::default();
             if format == ProfileFormat::Tree {
-                response.tree = tree_bytes(&tree, nodes).map_err(write_error)?;
+                response.tree = tree_bytes(&tree, nodes).map_err(ApiError::unwritten)?;
             } else {
                 response.flamegraph = Some(flame_graph(&tree, nodes)?);
             }
@@ -153,7 +153,7 @@ pub(crate) async fn diff(call: Call) -> Response {
         let left = stacktraces_query(caller, &left, cancellation.clone())?;
         let right = stacktraces_query(caller, &right, cancellation)?;
         let (left, right) = (tree(app, &left)?, tree(app, &right)?);
-        let graph = FlamebearerDiff::new(&left, &right, nodes).map_err(write_error)?;
+        let graph = FlamebearerDiff::new(&left, &right, nodes).map_err(ApiError::unwritten)?;
         Ok(DiffResponse {
             flamegraph: Some(FlameGraphDiff {
                 names: graph.names,
@@ -196,7 +196,7 @@ fn tree(app: &App, query: &Query) -> Result<FlameTree, ApiError> {
 }
 
 fn flame_graph(tree: &FlameTree, max_nodes: usize) -> Result<FlameGraph, ApiError> {
-    let graph = Flamebearer::new(tree, max_nodes).map_err(write_error)?;
+    let graph = Flamebearer::new(tree, max_nodes).map_err(ApiError::unwritten)?;
     Ok(FlameGraph {
         names: graph.names,
         levels: levels(graph.levels),
@@ -222,7 +222,7 @@ pub(crate) fn dot(app: &App, query: &Query, max_nodes: Option<i64>) -> Result<St
         options.max_nodes = nodes;
     }
     let mut bytes = Vec::new();
-    write_dot(&answer.value, profile_type, &options, &mut bytes).map_err(write_error)?;
+    write_dot(&answer.value, profile_type, &options, &mut bytes).map_err(ApiError::unwritten)?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
@@ -241,13 +241,8 @@ fn pprof(app: &App, query: &Query) -> Result<Vec<u8>, ApiError> {
         ..PprofOptions::default()
     };
     let mut bytes = Vec::new();
-    write_pprof(&profile, &mut bytes, &options).map_err(write_error)?;
+    write_pprof(&profile, &mut bytes, &options).map_err(ApiError::unwritten)?;
     Ok(bytes)
-}
-
-fn write_error(error: WriteError) -> ApiError {
-    tracing::error!("an answer could not be written: {error}");
-    ApiError::internal(error.to_string())
 }
 
 impl Answer for WrittenPprof {
