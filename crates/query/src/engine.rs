@@ -21,6 +21,7 @@ use crate::plan::SourcePlan;
 use crate::plan::available_types;
 use crate::plan::plan;
 use crate::plan::resolve_type;
+use crate::profile_key::range_of_profiles;
 use crate::query::Aggregation;
 use crate::query::Answer;
 use crate::query::Query;
@@ -98,6 +99,7 @@ impl Engine {
         check_range(query.range)?;
         let meter = Meter::start(query, self.store.clock());
         meter.check_cancelled()?;
+        let range = range_of_profiles(query, range);
         let snapshot: Snapshot = self.store.snapshot(&query.tenant, range)?;
         let left_out = snapshot
             .quarantined
@@ -142,10 +144,11 @@ impl Engine {
         let (sources, meter) = (&loaded.sources, &loaded.meter);
         let planned = plan(sources, query, &profile_type, query.range, meter);
         let plan = self.or_leave_out(planned, &mut loaded.left_out)?;
-        let plan = plan.unwrap_or_default();
+        let mut plan = plan.unwrap_or_default();
         for error in &plan.failed {
             self.leave_out(&mut loaded.left_out, error);
         }
+        self.keep_linked(query, &mut plan, loaded)?;
         Ok(plan)
     }
 
@@ -235,7 +238,7 @@ impl Engine {
         Ok(Answer {
             value,
             profile_type: plan.profile_type.clone(),
-            matched_series: plan.series.len(),
+            matched_series: plan.matched_series,
             samples: taken.events,
             partial: loaded.partial_of(query, plan),
             hint: hint_if(taken.rows == 0, query, loaded)?,

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use hashbrown::HashMap;
 
-use crate::plan::Run;
 use crate::query::Aggregation;
+use crate::run::Run;
 use crate::series::PointValue;
 use crate::series::step_start;
 
@@ -165,6 +165,7 @@ mod tests {
             event_value: None,
             sets: None,
             stacks: None,
+            samples: None,
         }
     }
 

@@ -76,7 +76,7 @@ enum Windows {
 struct Totals([Option<i64>; Tier::ALL.len()]);
 
 /// The coarsest sums that give a query the answer that profiles would give: they are over all
-/// instances of a service and all labels of samples. `names` are labels that are asked for besides
+/// instances of a service and all labels and links of samples. `names` are labels that are asked for besides
 /// those of the selector.
 pub(crate) fn coarsest_tier(query: &Query, names: &[&str]) -> Tier {
     let matchers = query.selector.matchers().iter();
@@ -89,6 +89,7 @@ pub(crate) fn coarsest_tier(query: &Query, names: &[&str]) -> Tier {
     );
     let is_kept = is_additive
         && query.filters.keeps_samples()
+        && !query.needs_profiles()
         && !is_derived_count(&query.profile_type)
         && asked.all(|name| KEPT_LABELS.contains(&name));
     if !is_kept {
@@ -394,6 +395,9 @@ mod tests {
         let mut samples = Query::new("t");
         samples.profile_type = "process_cpu:samples".to_owned();
         assert_eq!(coarsest_tier(&samples, &[]), Tier::Raw);
+        let mut linked = Query::new("t");
+        linked.links.span_ids.push([1; 8]);
+        assert_eq!(coarsest_tier(&linked, &[]), Tier::Raw);
         let mut latest = Query::new("t");
         latest.aggregation = Some(Aggregation::Last);
         assert_eq!(coarsest_tier(&latest, &[]), Tier::Raw);

@@ -13,6 +13,7 @@ use candela_model::Labels;
 use candela_model::Profile;
 use candela_query::Aggregation;
 use candela_query::Engine;
+use candela_query::LinkSelection;
 use candela_query::PointValue;
 use candela_query::Query;
 use candela_query::QueryError;
@@ -183,7 +184,25 @@ fn ranges() -> Vec<TimeRange> {
     ]
 }
 
-/// Every selector, range and type without filters; every chain of filters with some of them.
+fn links() -> Vec<LinkSelection> {
+    let links = |traces: &[usize], spans: &[usize]| LinkSelection {
+        trace_ids: traces.iter().map(|&it| naive::LINKS[it].trace_id).collect(),
+        span_ids: spans.iter().map(|&it| naive::LINKS[it].span_id).collect(),
+    };
+    vec![
+        links(&[2], &[]),
+        links(&[], &[1]),
+        links(&[2, 4], &[]),
+        links(&[], &[3, 4]),
+        links(&[2], &[4]),
+        LinkSelection {
+            trace_ids: vec![[9; 16]],
+            ..LinkSelection::default()
+        },
+    ]
+}
+
+/// Every selector, range and type without filters, some of them with traces, spans and keys; every chain of filters with some of them.
 fn check_all(engine: &Engine, naive: &mut Naive) {
     let mut aggregations = Aggregation::ALL.into_iter().cycle();
     let mut next_aggregation = || aggregations.next().expect("there are some");
@@ -195,6 +214,23 @@ fn check_all(engine: &Engine, naive: &mut Naive) {
                 check(engine, naive, &query, next_aggregation());
             }
         }
+    }
+    for (links, selector) in links().into_iter().zip(SELECTORS) {
+        for profile_type in naive::TYPES {
+            let query = Query {
+                links: links.clone(),
+                ..query(selector, profile_type, ranges()[1])
+            };
+            check(engine, naive, &query, next_aggregation());
+        }
+    }
+    // Whether a count is derived depends on the range, which keys narrow.
+    for profile_type in [naive::TYPES[0], naive::TYPES[2]] {
+        let query = Query {
+            profiles: naive.some_keys(profile_type),
+            ..query(SELECTORS[2], profile_type, TimeRange::ALL)
+        };
+        check(engine, naive, &query, next_aggregation());
     }
     let selectors = SELECTORS.into_iter().cycle();
     for (chain, selector) in naive::filters::chains().into_iter().zip(selectors) {
@@ -215,8 +251,8 @@ fn check(engine: &Engine, naive: &Naive, query: &Query, aggregation: Aggregation
     let context = || {
         let filters: Vec<_> = naive.filters.iter().map(|it| (it.kind, it.text)).collect();
         format!(
-            "{} {} {:?} {filters:?}",
-            query.selector, query.profile_type, query.range
+            "{} {} {:?} {filters:?} {:?} {:?}",
+            query.selector, query.profile_type, query.range, query.links, query.profiles
         )
     };
     check_stacks(engine, naive, query, &context);
