@@ -22,7 +22,11 @@ use crate::scan::read_runs;
 use crate::sources::Source;
 use crate::sources::SourceData;
 
-/// Which traces and spans samples belong to. Where both lists say something both have to hold.
+/// Bytes of a run's list of ranges beside what is in it.
+const LIST_BYTES: usize = 48;
+
+/// Which traces and spans samples belong to. Where both lists say something both have to hold. An
+/// id of zeros is none and nothing belongs to it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LinkSelection {
     /// W3C trace ids; whichever and none when empty.
@@ -35,8 +39,7 @@ pub struct LinkSelection {
 struct LinkTest<'a> {
     trace_ids: HashSet<&'a [u8; 16]>,
     span_ids: HashSet<&'a [u8; 8]>,
-    /// What filters of blocks are asked.
-    traces: &'a [[u8; 16]],
+    links: &'a LinkSelection,
 }
 
 impl LinkSelection {
@@ -69,7 +72,10 @@ impl Engine {
             };
             samples.resize(part.runs.len(), Vec::new());
             let ranges: usize = samples.iter().map(Vec::len).sum();
-            loaded.meter.allocate(ranges * size_of::<Range<u32>>())?;
+            let list_bytes = part.runs.len() * LIST_BYTES;
+            loaded
+                .meter
+                .allocate(ranges * size_of::<Range<u32>>() + list_bytes)?;
             let mut runs = Vec::new();
             for (mut run, samples) in part.runs.into_iter().zip(samples) {
                 if samples.is_empty() {
@@ -99,15 +105,19 @@ impl Engine {
 impl<'a> LinkTest<'a> {
     fn of(links: &'a LinkSelection) -> Self {
         Self {
-            trace_ids: links.trace_ids.iter().collect(),
-            span_ids: links.span_ids.iter().collect(),
-            traces: &links.trace_ids,
+            trace_ids: links
+                .trace_ids
+                .iter()
+                .filter(|id| **id != [0; 16])
+                .collect(),
+            span_ids: links.span_ids.iter().filter(|id| **id != [0; 8]).collect(),
+            links,
         }
     }
 
     fn passes(&self, trace_id: &[u8; 16], span_id: &[u8; 8]) -> bool {
-        (self.trace_ids.is_empty() || self.trace_ids.contains(trace_id))
-            && (self.span_ids.is_empty() || self.span_ids.contains(span_id))
+        (self.links.trace_ids.is_empty() || self.trace_ids.contains(trace_id))
+            && (self.links.span_ids.is_empty() || self.span_ids.contains(span_id))
     }
 
     /// For each run the samples that pass, counted from its first; nothing at all where a look at
@@ -143,8 +153,8 @@ impl<'a> LinkTest<'a> {
     }
 
     fn may_be_in(&self, block: &Block) -> Result<bool, Failure> {
-        let may_be =
-            block.has_links()? && (self.traces.is_empty() || block.may_have_traces(self.traces)?);
+        let traces = &self.links.trace_ids;
+        let may_be = block.has_links()? && (traces.is_empty() || block.may_have_traces(traces)?);
         Ok(may_be)
     }
 

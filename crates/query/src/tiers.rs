@@ -25,6 +25,7 @@ use hashbrown::HashMap;
 use crate::plan::is_derived_count;
 use crate::query::Aggregation;
 use crate::query::Query;
+use crate::steps::Steps;
 
 const DAY_NS: i64 = 86_400_000_000_000;
 /// A range has at least so many buckets.
@@ -103,12 +104,9 @@ pub(crate) fn coarsest_tier(query: &Query, names: &[&str]) -> Tier {
     }
 }
 
-/// The coarsest tier, not beyond `coarsest`, whose buckets fill steps of this length.
-pub(crate) fn tier_of_step(coarsest: Tier, step_ns: i64) -> Tier {
-    let fills = |tier: &Tier| {
-        let bucket_ns = tier.bucket_ns();
-        *tier <= coarsest && (bucket_ns == 0 || (step_ns > 0 && step_ns % bucket_ns == 0))
-    };
+/// The coarsest tier, not beyond `coarsest`, whose buckets fill these steps.
+pub(crate) fn tier_of_steps(coarsest: Tier, steps: Steps) -> Tier {
+    let fills = |tier: &Tier| *tier <= coarsest && steps.hold_buckets_of(*tier);
     let filling = Tier::ALL.into_iter().rev().find(fills);
     filling.unwrap_or(Tier::Raw)
 }
@@ -401,11 +399,9 @@ mod tests {
         let mut latest = Query::new("t");
         latest.aggregation = Some(Aggregation::Last);
         assert_eq!(coarsest_tier(&latest, &[]), Tier::Raw);
-        assert_eq!(
-            tier_of_step(Tier::Hourly, 3600 * 1_000_000_000),
-            Tier::Hourly
-        );
-        assert_eq!(tier_of_step(Tier::Hourly, 20 * MINUTE_NS), Tier::TenMinutes);
-        assert_eq!(tier_of_step(Tier::Hourly, 15 * MINUTE_NS), Tier::Raw);
+        let tier_of = |step_ns| tier_of_steps(Tier::Hourly, Steps::new(step_ns, None));
+        assert_eq!(tier_of(3600 * 1_000_000_000), Tier::Hourly);
+        assert_eq!(tier_of(20 * MINUTE_NS), Tier::TenMinutes);
+        assert_eq!(tier_of(15 * MINUTE_NS), Tier::Raw);
     }
 }

@@ -370,6 +370,8 @@ fn check_series(
             let options = SeriesOptions {
                 step_ns: Some(7 * naive::STEP_NS),
                 group_by: group_by.clone(),
+                // Some profiles start at such a point.
+                origin_ns: aggregation.map(|_| naive::START_NS + 3 * naive::STEP_NS),
             };
             let answer = engine.series(&query, &options).expect("series");
             let found: BTreeMap<(Labels, i64), f64> = answer

@@ -378,7 +378,7 @@ impl Naive {
         options: &SeriesOptions,
     ) -> BTreeMap<(Labels, i64), f64> {
         let step_ns = options.step_ns.expect("a step");
-        let step_of = |profile: &FlatProfile| profile.start_ns.div_euclid(step_ns) * step_ns;
+        let step_of = |profile: &FlatProfile| step_of(profile, options);
         // By line, step and series: the value of each profile.
         let mut values: BTreeMap<(Labels, i64, &Labels), BTreeMap<usize, i64>> = BTreeMap::new();
         for (sample, value) in self.matching(query) {
@@ -386,11 +386,7 @@ impl Naive {
                 continue;
             }
             let profile = &self.profiles[sample.profile];
-            let group = options
-                .group_by
-                .iter()
-                .filter_map(|name| Some((name.as_str(), sample.labels.get(name)?)));
-            let line = Labels::from_pairs(group);
+            let line = line_of(sample, options);
             let key = (line, step_of(profile), &profile.labels);
             let of_line = values.entry(key).or_default();
             *of_line.entry(sample.profile).or_default() += value;
@@ -491,6 +487,30 @@ impl Naive {
         }
         found
     }
+}
+
+/// The point that a profile counts to.
+fn step_of(profile: &FlatProfile, options: &SeriesOptions) -> i64 {
+    let step_ns = options.step_ns.expect("a step");
+    match options.origin_ns {
+        None => profile.start_ns.div_euclid(step_ns) * step_ns,
+        // Far enough before all profiles to count up from.
+        Some(origin_ns) => {
+            let mut point = origin_ns - 1000 * step_ns;
+            while point < profile.start_ns {
+                point += step_ns;
+            }
+            point
+        }
+    }
+}
+
+fn line_of(sample: &FlatSample, options: &SeriesOptions) -> Labels {
+    let group = options
+        .group_by
+        .iter()
+        .filter_map(|name| Some((name.as_str(), sample.labels.get(name)?)));
+    Labels::from_pairs(group)
 }
 
 fn rounded(value: i64, divisor: i64) -> i64 {
