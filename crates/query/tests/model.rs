@@ -266,6 +266,7 @@ fn check(engine: &Engine, naive: &Naive, query: &Query, aggregation: Aggregation
         &|| format!("{aggregation:?} {}", context()),
     );
     check_series(engine, naive, query, aggregation, &context);
+    naive.check_parts(engine, query, &context());
     let expected = naive.labels(query);
     let labels = engine.labels(query).expect("labels");
     let names: Vec<&String> = expected.keys().collect();

@@ -1,6 +1,7 @@
 //! The same answers by the most obvious means.
 
 pub(crate) mod filters;
+pub(crate) mod parts;
 
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
