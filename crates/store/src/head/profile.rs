@@ -75,7 +75,8 @@ impl HeadProfile {
     }
 
     /// Estimated bytes in memory.
-    pub(crate) fn bytes(&self) -> usize {
+    #[must_use]
+    pub fn bytes(&self) -> usize {
         let per_sample = if self.details.is_some() { 12 + 36 } else { 12 };
         size_of::<Self>() + 16 + self.len() * per_sample
     }
