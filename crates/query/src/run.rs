@@ -4,6 +4,7 @@ use std::num::NonZero;
 use std::ops::Range;
 use std::sync::Arc;
 
+use candela_store::HeadProfile;
 use candela_store::ProfileRow;
 
 /// Samples of one profile that a query takes.
@@ -71,9 +72,19 @@ impl Run {
             .map(move |range| row(range.start)..row(range.end))
     }
 
-    /// The same as positions in a profile of a head.
-    pub(crate) fn positions(&self) -> impl Iterator<Item = Range<usize>> {
-        self.ranges()
-            .map(|range| range.start as usize..range.end as usize)
+    /// The same in a profile of a head: position, node and value of each sample.
+    pub(crate) fn samples_in<'a>(
+        &'a self,
+        profile: &'a HeadProfile,
+    ) -> impl Iterator<Item = (usize, u32, i64)> + 'a {
+        self.ranges().flat_map(|range| {
+            let range = range.start as usize..range.end as usize;
+            let (nodes, values) = (
+                &profile.nodes[range.clone()],
+                &profile.values[range.clone()],
+            );
+            let samples = range.zip(nodes.iter().zip(values));
+            samples.map(|(position, (&node, &value))| (position, node, value))
+        })
     }
 }

@@ -58,10 +58,9 @@ pub(crate) fn sums_of_runs<'a>(
         SourceData::Head(view) => {
             for (run, sums) in runs.iter().zip(by_run) {
                 let profile = &view.profiles[run.row.first_row as usize];
-                let samples = run.positions().flatten().map(|index| {
-                    let (node, value) = (profile.nodes[index], profile.values[index]);
-                    (node, profile.label_set(index), value)
-                });
+                let samples = run.samples_in(profile);
+                let samples =
+                    samples.map(|(index, node, value)| (node, profile.label_set(index), value));
                 add(run, sums, taken, samples);
             }
         }

@@ -49,10 +49,9 @@ pub(crate) fn sums_of_spans<'a>(
                 if profile.details.is_none() {
                     continue;
                 }
-                let samples = run.positions().flatten().map(|index| {
+                let samples = run.samples_in(profile).map(|(index, node, value)| {
                     let set = profile.label_set(index);
-                    let place = (profile.nodes[index], set, profile.link(index));
-                    (place, profile.values[index])
+                    ((node, set, profile.link(index)), value)
                 });
                 sums.add(position, run, has_sets[position], samples)?;
             }

@@ -227,11 +227,11 @@ fn sum_head<'a, A: Amount>(
         let profile = &view.profiles[run.row.first_row as usize];
         let weight = weight_of(run, weights);
         let (mut rows, mut stored) = (0, 0_i64);
-        for index in run.positions().flatten() {
-            let (node, value) = (profile.nodes[index], profile.values[index]);
+        // Ranges in ranges: a closure is handed whole stretches, a loop would ask for each sample.
+        run.samples_in(profile).for_each(|(index, node, value)| {
             let set = profile.label_set(index);
             if !run.takes(set) {
-                continue;
+                return;
             }
             (rows, stored) = (rows + 1, stored.saturating_add(value));
             match &mut summed.sums {
@@ -242,7 +242,7 @@ fn sum_head<'a, A: Amount>(
                 }
                 StackSums::Sparse(_) => {}
             }
-        }
+        });
         if !run.takes_all() {
             summed.taken.add(run, rows, stored);
         }
