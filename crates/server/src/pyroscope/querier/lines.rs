@@ -47,6 +47,7 @@ pub(crate) async fn select_series(call: Call) -> Response {
         let options = SeriesOptions {
             step_ns: Some(step_ns(asked.step)?),
             group_by: asked.group_by.clone(),
+            origin_ns: None,
         };
         let answer = app.engine.series(&query, &options).map_err(query_error)?;
         Ok(SelectSeriesResponse {
