@@ -7,7 +7,7 @@ use crate::budget::Meter;
 use crate::engine::Engine;
 use crate::error::Failure;
 use crate::kept::Question;
-use crate::plan::Run;
+use crate::run::Run;
 use crate::run_sums::RunSums;
 use crate::run_sums::SumsBySet;
 use crate::run_sums::sums_of_runs;

@@ -1,6 +1,5 @@
 //! The engine: one handle for all questions.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use candela_store::BlockError;
@@ -22,6 +21,7 @@ use crate::plan::SourcePlan;
 use crate::plan::available_types;
 use crate::plan::plan;
 use crate::plan::resolve_type;
+use crate::profile_key::range_of_profiles;
 use crate::query::Aggregation;
 use crate::query::Answer;
 use crate::query::Query;
@@ -113,9 +113,8 @@ impl Engine {
             undecided: Undecided::default(),
             remarks: Vec::new(),
         };
-        // A tenant that is named twice is there once.
-        let tenants: BTreeSet<&str> = query.tenants.iter().map(String::as_str).collect();
-        for (owner, tenant) in (0..).zip(tenants) {
+        let range = range_of_profiles(query, range);
+        for (owner, tenant) in (0..).zip(query.distinct_tenants()) {
             let tenant = Tenant {
                 name: tenant,
                 owner,
@@ -182,10 +181,11 @@ impl Engine {
         let (sources, meter) = (&loaded.sources, &loaded.meter);
         let planned = plan(sources, query, &profile_type, query.range, meter);
         let plan = self.or_leave_out(planned, &mut loaded.left_out)?;
-        let plan = plan.unwrap_or_default();
+        let mut plan = plan.unwrap_or_default();
         for error in &plan.failed {
             self.leave_out(&mut loaded.left_out, error);
         }
+        self.keep_linked(query, &mut plan, loaded)?;
         Ok(plan)
     }
 
@@ -275,7 +275,7 @@ impl Engine {
         Ok(Answer {
             value,
             profile_type: plan.profile_type.clone(),
-            matched_series: plan.series.len(),
+            matched_series: plan.matched_series,
             samples: taken.events,
             partial: loaded.partial_of(query, plan),
             hint: hint_if(taken.rows == 0, query, loaded)?,

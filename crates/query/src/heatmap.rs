@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 
 use candela_store::Tier;
 
+use crate::budget::Meter;
 use crate::engine::Engine;
 use crate::error::QueryError;
 use crate::left_sums::COUNT_AS_ONE;
-use crate::plan::Run;
 use crate::query::Answer;
 use crate::query::Query;
+use crate::run::Run;
 use crate::series::SeriesOptions;
-use crate::series::step_of;
-use crate::series::step_start;
+use crate::series::steps_of;
 use crate::taken::Taken;
 
 const DEFAULT_BUCKETS: usize = 20;
@@ -59,6 +59,14 @@ pub struct HeatmapColumn {
     pub counts: Vec<u32>,
 }
 
+/// Rows of equal height.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rows {
+    lowest: f64,
+    height: f64,
+    count: usize,
+}
+
 impl Engine {
     /// The distribution of the values of single profiles over time. A profile is of one series (a
     /// process, a thread group, a container …) and one window.
@@ -70,12 +78,7 @@ impl Engine {
         query: &Query,
         options: &HeatmapOptions,
     ) -> Result<Answer<Heatmap>, QueryError> {
-        let buckets = options.buckets.unwrap_or(DEFAULT_BUCKETS);
-        if !(1..=MAX_BUCKETS).contains(&buckets) {
-            return Err(QueryError::BadRequest(format!(
-                "{buckets} buckets; ask for 1 to {MAX_BUCKETS}"
-            )));
-        }
+        let buckets = checked_buckets(options.buckets)?;
         let mut loaded = self.load(query, query.range, Tier::Raw)?;
         let plan = self.plan_of_values(query, &mut loaded)?;
         loaded.tell_of_sums(&plan, Tier::TenMinutes, COUNT_AS_ONE);
@@ -83,7 +86,7 @@ impl Engine {
             step_ns: options.step_ns,
             ..SeriesOptions::default()
         };
-        let step_ns = step_of(&steps, &plan)?;
+        let steps = steps_of(&steps, &plan)?;
         let is_rate = !plan.is_gauge();
         let mut values: Vec<(i64, f64)> = Vec::new();
         let mut taken = Taken::default();
@@ -92,7 +95,7 @@ impl Engine {
             meter.allocate(totals.len() * VALUE_BYTES)?;
             taken.add_all(of_source);
             for (run, total) in part.runs.iter().zip(totals) {
-                let step = step_start(run.row.start_ns, step_ns);
+                let step = steps.point_of(run.row.start_ns);
                 values.push((step, value_of(run, total, is_rate)));
             }
             Ok(())
@@ -100,20 +103,13 @@ impl Engine {
         // A profile without a sample that matches has a value all the same, in whichever block it is.
         loaded.meter.allocate(plan.empty.len() * VALUE_BYTES)?;
         let empty = plan.empty.iter();
-        values.extend(empty.map(|empty| (step_start(empty.start_ns, step_ns), 0.0)));
+        values.extend(empty.map(|empty| (steps.point_of(empty.start_ns), 0.0)));
         values.sort_unstable_by_key(|&(step, _)| step);
         let columns = values.chunk_by(|left, right| left.0 == right.0).count();
-        let counts = columns.saturating_mul(buckets);
-        if counts > MAX_COUNTS {
-            return Err(QueryError::BadRequest(format!(
-                "{columns} columns of {buckets} buckets are {counts} counts, more than {MAX_COUNTS}; ask for a longer step or for fewer buckets"
-            )));
-        }
-        let bytes = counts * COUNT_BYTES + columns * COLUMN_BYTES;
-        loaded.meter.allocate(bytes)?;
+        allocate_columns(columns, buckets, &loaded.meter)?;
         let (bounds, columns) = distribute(&values, buckets);
         let heatmap = Heatmap {
-            step_ns,
+            step_ns: steps.step_ns(),
             is_rate,
             bounds,
             columns,
@@ -134,31 +130,77 @@ fn value_of(run: &Run, total: i64, is_rate: bool) -> f64 {
 
 /// Rows of equal height from 0, or from the lowest value where some are negative, to the highest.
 fn distribute(values: &[(i64, f64)], buckets: usize) -> (Vec<f64>, Vec<HeatmapColumn>) {
-    let lowest = values
-        .iter()
-        .fold(0.0_f64, |low, &(_, value)| low.min(value));
-    let highest = values
-        .iter()
-        .fold(0.0_f64, |high, &(_, value)| high.max(value));
     if values.is_empty() {
         return (Vec::new(), Vec::new());
     }
-    let height = if highest > lowest {
-        (highest - lowest) / buckets as f64
-    } else {
-        1.0
-    };
+    let values_of = || values.iter().map(|&(_, value)| value);
+    let rows = Rows::between(
+        values_of().fold(0.0, f64::min),
+        values_of().fold(0.0, f64::max),
+        buckets,
+    );
     let mut columns: BTreeMap<i64, Vec<u32>> = BTreeMap::new();
     for &(step, value) in values {
-        let row = ((value - lowest) / height) as usize;
         let counts = columns.entry(step).or_insert_with(|| vec![0; buckets]);
-        counts[row.min(buckets - 1)] += 1;
+        counts[rows.row_of(value)] += 1;
     }
-    let bounds = (0..=buckets).map(|row| lowest + height * row as f64);
     let columns = columns
         .into_iter()
         .map(|(start_ns, counts)| HeatmapColumn { start_ns, counts });
-    (bounds.collect(), columns.collect())
+    (rows.bounds(), columns.collect())
+}
+
+/// How many rows were asked for.
+pub(crate) fn checked_buckets(asked: Option<usize>) -> Result<usize, QueryError> {
+    let buckets = asked.unwrap_or(DEFAULT_BUCKETS);
+    if (1..=MAX_BUCKETS).contains(&buckets) {
+        return Ok(buckets);
+    }
+    Err(QueryError::BadRequest(format!(
+        "{buckets} buckets; ask for 1 to {MAX_BUCKETS}"
+    )))
+}
+
+/// Counts the memory of so many columns, here and on the way out.
+pub(crate) fn allocate_columns(
+    columns: usize,
+    buckets: usize,
+    meter: &Meter,
+) -> Result<(), QueryError> {
+    let counts = columns.saturating_mul(buckets);
+    if counts > MAX_COUNTS {
+        return Err(QueryError::BadRequest(format!(
+            "{columns} columns of {buckets} buckets are {counts} counts, more than {MAX_COUNTS}; ask for a longer step or for fewer buckets"
+        )));
+    }
+    meter.allocate(counts * COUNT_BYTES + columns * COLUMN_BYTES)
+}
+
+impl Rows {
+    pub(crate) fn between(lowest: f64, highest: f64, count: usize) -> Self {
+        let height = if highest > lowest {
+            (highest - lowest) / count as f64
+        } else {
+            1.0
+        };
+        Self {
+            lowest,
+            height,
+            count,
+        }
+    }
+
+    /// The row of a value; the last one holds its upper bound.
+    pub(crate) fn row_of(&self, value: f64) -> usize {
+        let row = ((value - self.lowest) / self.height) as usize;
+        row.min(self.count - 1)
+    }
+
+    /// Lower bounds, then the upper bound of the last row.
+    pub(crate) fn bounds(&self) -> Vec<f64> {
+        let bounds = (0..=self.count).map(|row| self.lowest + self.height * row as f64);
+        bounds.collect()
+    }
 }
 
 #[cfg(test)]

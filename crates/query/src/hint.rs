@@ -69,7 +69,11 @@ pub(crate) fn hint(query: &Query, sources: &[Source], meter: &Meter) -> Result<S
     }
     let matching = available_types(sources, query, query.range, meter)?;
     if matching.is_empty() || resolve_profile_type(&query.profile_type, &matching).is_ok() {
-        let reason = if query.filters.keeps_samples() {
+        let reason = if !query.profiles.is_empty() {
+            "there are profiles, but none has this id"
+        } else if !query.links.is_empty() {
+            "there are samples, but none is of these traces and spans"
+        } else if query.filters.keeps_samples() {
             "each matcher matches something, but nothing matches all"
         } else {
             "there are samples, but none has labels that pass tagfocus and tagignore"

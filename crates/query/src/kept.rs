@@ -18,7 +18,7 @@ use candela_store::Block;
 use hashbrown::HashMap;
 use twox_hash::XxHash3_128;
 
-use crate::plan::Run;
+use crate::run::Run;
 
 /// Bytes of an entry beside what is kept.
 const ENTRY_BYTES: usize = 256;
@@ -233,6 +233,16 @@ impl Question {
                 hasher.write(&[1, is_some]);
                 hasher.write(&(chosen.len() as u64).to_le_bytes());
                 hasher.write(&chosen);
+            }
+            let Some(samples) = &run.samples else {
+                hasher.write(&[0]);
+                continue;
+            };
+            hasher.write(&[1]);
+            hasher.write(&(samples.len() as u64).to_le_bytes());
+            for range in samples.iter() {
+                hasher.write(&range.start.to_le_bytes());
+                hasher.write(&range.end.to_le_bytes());
             }
         }
         Self(hasher.finish_128())

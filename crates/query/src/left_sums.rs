@@ -1,8 +1,9 @@
 //! What to say where only sums are left of the profiles that a question is about.
 //!
 //! Sums of what adds up have lost the labels of samples, all but a few labels of series, and which
-//! profile a value was of. What only a lost label could tell apart is left out of the answer:
-//! nobody knows whether it matches. What is there, but not as profiles would have it, is told.
+//! profile a value was of; all sums have lost traces and spans. What only something lost could tell
+//! apart is left out of the answer: nobody knows whether it matches. What is there, but not as
+//! profiles would have it, is told.
 
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
@@ -48,7 +49,7 @@ pub(crate) struct KeptLabels {
 pub(crate) struct Undecided {
     /// The last day of each type.
     last_days: BTreeMap<ProfileType, String>,
-    /// The labels that are asked for and lost.
+    /// What is asked for and lost.
     lost: BTreeSet<String>,
 }
 
@@ -100,8 +101,10 @@ impl KeptLabels {
             let series = table.series.iter();
             let series: Vec<bool> = series.map(|it| self.is_undecided(query, it)).collect();
             let adds_up: Vec<bool> = table.types.iter().map(|it| adds_up(it)).collect();
+            // Sums of states have labels that others have lost, but links and single profiles no more.
             let is_left_out = |row: &ProfileRow| {
-                series[row.series as usize] && adds_up[row.profile_type as usize]
+                let is_lost = adds_up[row.profile_type as usize] || query.needs_profiles();
+                series[row.series as usize] && is_lost
             };
             let (out, rows): (Vec<ProfileRow>, Vec<ProfileRow>) =
                 table.rows.iter().copied().partition(is_left_out);
@@ -124,7 +127,7 @@ impl KeptLabels {
     /// Whether only a lost label could tell if sums with these labels match.
     fn is_undecided(&self, query: &Query, labels: &Labels) -> bool {
         let is_lost = |name: &str| labels.get(name).is_none() && !self.has(name);
-        let mut is_undecided = false;
+        let mut is_undecided = query.needs_profiles();
         for matcher in query.selector.matchers() {
             if is_lost(matcher.name()) {
                 is_undecided = true;
@@ -142,13 +145,16 @@ impl KeptLabels {
         }
     }
 
-    /// The labels that are asked for and that sums may have lost.
+    /// What is asked for and what sums may have lost.
     fn lost_of(&self, query: &Query) -> BTreeSet<String> {
         let matchers = query.selector.matchers().iter();
         let names = matchers.map(|matcher| matcher.name());
         let keys = query.filters.tag_keys();
         let keys = keys.map(|key| key.unwrap_or("labels of samples"));
-        let lost = names.chain(keys).filter(|name| !self.has(name));
+        let labels = names.chain(keys).filter(|name| !self.has(name));
+        let links = (!query.links.is_empty()).then_some("traces and spans");
+        let profiles = (!query.profiles.is_empty()).then_some("single profiles");
+        let lost = labels.chain(links).chain(profiles);
         lost.map(str::to_owned).collect()
     }
 }

@@ -5,6 +5,22 @@
 //! over profiles of the head; the ranges come from the table of profiles, so samples of other
 //! series are never looked at.
 //!
+//! What a query is about stands in [`Query`]: labels, a type, a range, filters of frames and tags,
+//! traces and spans ([`Query::links`]), single profiles ([`Query::profiles`]). Only profiles answer
+//! for the last two: sums have lost both, and an answer that lacks something for that says so.
+//!
+//! | question | asked with |
+//! |---|---|
+//! | merged stacks | [`Engine::flame_tree`], [`Engine::profile`]; a call site is a path of [`Query::filters`]; [`Profile::prune_stacks`] and [`Profile::reduce_for_pgo`] make a profile smaller |
+//! | values over time | [`Engine::series`]; [`SeriesOptions::origin_ns`] says where points are |
+//! | which profile, which span | [`Engine::exemplars`], [`Engine::heatmap_lines`]; a [`ProfileKey`] names one profile for ever |
+//! | how values are distributed | [`Engine::heatmap`] by second and from zero; [`Engine::heatmap_lines`] as they are, by line |
+//! | what there is | [`Engine::types`], [`Engine::labels`], [`Engine::label_values`], [`Engine::label_sets`], [`Engine::services`], [`Engine::stats`] |
+//! | what it would cost | [`Engine::estimate`] |
+//!
+//! [`Profile::prune_stacks`]: candela_model::Profile::prune_stacks
+//! [`Profile::reduce_for_pgo`]: candela_model::Profile::reduce_for_pgo
+//!
 //! This crate never sees HTTP and no wire format.
 //!
 //! ```
@@ -47,24 +63,36 @@ mod cancellation;
 mod columns;
 mod engine;
 mod error;
+mod estimate;
+mod exemplars;
 mod flame;
 mod function_tree;
 mod heatmap;
+mod heatmap_lines;
 mod hint;
 mod kept;
+mod label_lists;
 mod left_sums;
+mod line_values;
+mod links;
 mod matching;
 mod merge;
 mod names;
+mod parts;
 mod plan;
+mod profile_key;
 mod query;
 mod row_sets;
+mod run;
 mod run_sums;
+mod scan;
 mod series;
 mod services;
 mod sources;
+mod span_sums;
 mod stack_filter;
 mod step_values;
+mod steps;
 mod sums;
 mod taken;
 mod tiers;
@@ -74,10 +102,25 @@ pub use crate::cancellation::CancelOnDrop;
 pub use crate::cancellation::Cancellation;
 pub use crate::engine::Engine;
 pub use crate::error::QueryError;
+pub use crate::estimate::Estimate;
+pub use crate::estimate::TenantStats;
+pub use crate::exemplars::ExemplarTable;
+pub use crate::exemplars::LabeledExemplars;
 pub use crate::heatmap::Heatmap;
 pub use crate::heatmap::HeatmapColumn;
 pub use crate::heatmap::HeatmapOptions;
+pub use crate::heatmap_lines::HeatmapCells;
+pub use crate::heatmap_lines::HeatmapLine;
+pub use crate::heatmap_lines::HeatmapLines;
+pub use crate::heatmap_lines::HeatmapLinesOptions;
 pub use crate::kept::CacheStatus;
+pub use crate::label_lists::TYPE_LABELS;
+pub use crate::links::LinkSelection;
+pub use crate::parts::Exemplar;
+pub use crate::parts::ExemplarKind;
+pub use crate::parts::ExemplarOf;
+pub use crate::profile_key::ProfileKey;
+pub use crate::profile_key::ProfileKeyError;
 pub use crate::query::Aggregation;
 pub use crate::query::Answer;
 pub use crate::query::Budget;

@@ -258,10 +258,20 @@ fn rounded_in_tree_order(
     keys.zip(values).collect()
 }
 
+/// The labels that all series share that have profiles in it.
 fn shared_labels(plan: &Plan) -> Labels {
-    let Some((first, rest)) = plan.series.split_first() else {
+    let mut is_used = vec![false; plan.series.len()];
+    for run in plan.sources.iter().flat_map(|part| &part.runs) {
+        is_used[run.series as usize] = true;
+    }
+    let used = plan.series.iter().zip(is_used);
+    let mut used = used
+        .filter(|&(_, is_used)| is_used)
+        .map(|(labels, _)| labels);
+    let Some(first) = used.next() else {
         return Labels::default();
     };
+    let rest: Vec<_> = used.collect();
     let shared = first
         .iter()
         .filter(|&(name, value)| rest.iter().all(|labels| labels.get(name) == Some(value)));

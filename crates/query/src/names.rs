@@ -34,6 +34,7 @@ impl Engine {
     /// # Errors
     /// When the range is none.
     pub fn types(&self, query: &Query) -> Result<Answer<Vec<ProfileType>>, QueryError> {
+        let query = &query.of_names();
         let mut loaded = self.load(query, query.range, Tier::Raw)?;
         loaded.tell_all_undecided();
         let (sources, meter) = (&loaded.sources, &loaded.meter);
@@ -82,6 +83,7 @@ impl Engine {
         query: &Query,
         label: Option<&str>,
     ) -> Result<Answer<Vec<String>>, QueryError> {
+        let query = &query.of_names();
         let mut loaded = self.load(query, query.range, Tier::Raw)?;
         loaded.tell_all_undecided();
         if !label.is_some_and(|label| KEPT_LABELS.contains(&label)) {

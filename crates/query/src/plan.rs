@@ -21,46 +21,11 @@ use crate::matching::SampleTest;
 use crate::matching::SeriesMatch;
 use crate::matching::match_series;
 use crate::matching::matching_sets;
+use crate::profile_key::ChosenProfiles;
 use crate::query::Aggregation;
 use crate::query::Query;
+use crate::run::Run;
 use crate::sources::Source;
-
-/// Samples of one profile that a query takes.
-#[derive(Clone, Debug)]
-pub(crate) struct Run {
-    pub(crate) row: ProfileRow,
-    /// The series, numbered over all sources.
-    pub(crate) series: u32,
-    /// Values are divided by this: 1, or the period where a count is derived from a time.
-    pub(crate) divisor: i64,
-    /// The stored value that one sample of the profiler stands for, where that is known.
-    pub(crate) event_value: Option<NonZero<i64>>,
-    /// By label set, whether its samples are taken; `None` takes all.
-    pub(crate) sets: Option<Arc<Vec<bool>>>,
-    /// The same by stack. Trees leave it out: they are filtered when they are made.
-    pub(crate) stacks: Option<Arc<Vec<bool>>>,
-}
-
-impl Run {
-    /// Whether samples with this label set are taken.
-    #[inline]
-    pub(crate) fn takes(&self, set: u32) -> bool {
-        let sets = self.sets.as_ref();
-        sets.is_none_or(|sets| sets.get(set as usize) == Some(&true))
-    }
-
-    /// Whether samples of this stack are taken.
-    #[inline]
-    pub(crate) fn takes_stack(&self, stack: u32) -> bool {
-        let stacks = self.stacks.as_ref();
-        stacks.is_none_or(|stacks| stacks.get(stack as usize) == Some(&true))
-    }
-
-    /// Whether the total of the profile is not enough. A derived count is rounded sample by sample.
-    pub(crate) fn needs_samples(&self) -> bool {
-        self.sets.is_some() || self.stacks.is_some() || self.divisor != 1
-    }
-}
 
 /// The runs of one source, in the order of its rows.
 #[derive(Debug)]
@@ -85,6 +50,12 @@ pub(crate) struct Plan {
     pub(crate) sources: Vec<SourcePlan>,
     /// The labels of each series.
     pub(crate) series: Vec<Arc<Labels>>,
+    /// Of which tenant each series is, a position among `tenants`.
+    owners: Vec<u32>,
+    /// The tenants of the query.
+    tenants: Vec<String>,
+    /// How many of them have profiles in it.
+    pub(crate) matched_series: usize,
     /// Profiles of these series of which nothing is taken: they count where a mean is over all
     /// profiles, in whichever block they happen to be.
     pub(crate) empty: Vec<EmptyProfile>,
@@ -173,6 +144,11 @@ pub(crate) fn plan(
 ) -> Result<Plan, Failure> {
     let mut plan = Plan {
         profile_type: Some(profile_type.clone()),
+        tenants: query
+            .distinct_tenants()
+            .into_iter()
+            .map(str::to_owned)
+            .collect(),
         ..Plan::default()
     };
     let mut numbers: HashMap<Owned, u32> = HashMap::new();
@@ -181,6 +157,7 @@ pub(crate) fn plan(
     let is_counted = |source: &Source, labels: &Arc<Labels>| {
         counted.contains(&(source.owner, Arc::clone(labels)))
     };
+    let chosen = ChosenProfiles::of(query);
     for (position, source) in sources.iter().enumerate() {
         let matches = series_matches(source, query);
         let sets = match sets_of_matches(source, query, &matches) {
@@ -204,6 +181,10 @@ pub(crate) fn plan(
                 continue;
             }
             let labels = &table.series[series];
+            let stored_type = &table.types[row.profile_type as usize];
+            if !chosen.have(source.owner, labels, stored_type, row.start_ns) {
+                continue;
+            }
             let divisor = match kind {
                 Divisor::One => 1,
                 Divisor::Period if row.period > 0 && !is_counted(source, labels) => row.period,
@@ -217,6 +198,7 @@ pub(crate) fn plan(
                 let owned = (source.owner, Arc::clone(labels));
                 *numbers.entry(owned).or_insert_with(|| {
                     plan.series.push(Arc::clone(labels));
+                    plan.owners.push(source.owner);
                     plan.series.len() as u32 - 1
                 })
             });
@@ -224,9 +206,10 @@ pub(crate) fn plan(
                 row: *row,
                 series: number,
                 divisor,
-                event_value: event_value(&table.types[row.profile_type as usize], row.period),
+                event_value: event_value(stored_type, row.period),
                 sets: sets[series].clone(),
                 stacks: None,
+                samples: None,
             });
         }
         meter.check_time()?;
@@ -238,6 +221,7 @@ pub(crate) fn plan(
             });
         }
     }
+    plan.matched_series = plan.series.len();
     plan.empty = empty
         .into_iter()
         .filter_map(|(owned, row)| {
@@ -252,6 +236,12 @@ pub(crate) fn plan(
 }
 
 impl Plan {
+    /// The tenant that a series is of.
+    pub(crate) fn tenant_of(&self, series: u32) -> &str {
+        let owner = self.owners[series as usize];
+        &self.tenants[owner as usize]
+    }
+
     /// Whether values are states.
     pub(crate) fn is_gauge(&self) -> bool {
         let temporality = self.profile_type.as_ref().map(ProfileType::temporality);

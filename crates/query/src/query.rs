@@ -1,5 +1,6 @@
 //! Questions and answers.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use candela_model::Filters;
@@ -8,6 +9,8 @@ use candela_model::Selector;
 use candela_store::TimeRange;
 
 use crate::cancellation::Cancellation;
+use crate::links::LinkSelection;
+use crate::profile_key::ProfileKey;
 
 /// Which samples a query is about.
 #[derive(Clone, Debug)]
@@ -25,6 +28,10 @@ pub struct Query {
     /// Which samples and stacks count, and which of their frames are shown. In lists of names only
     /// filters of tags count.
     pub filters: Filters,
+    /// Only samples of these traces and spans count. Lists of names do not ask for it.
+    pub links: LinkSelection,
+    /// Only these profiles count, whichever when empty. Lists of names do not ask for it.
+    pub profiles: Vec<ProfileKey>,
     /// How the profiles of a series combine. By default what happened is summed and states are
     /// averaged.
     pub aggregation: Option<Aggregation>,
@@ -96,10 +103,33 @@ impl Query {
             profile_type: "cpu".to_owned(),
             range: TimeRange::ALL,
             filters: Filters::default(),
+            links: LinkSelection::default(),
+            profiles: Vec::new(),
             aggregation: None,
             budget: Budget::default(),
             cancellation: Cancellation::default(),
         }
+    }
+}
+
+impl Query {
+    /// Its tenants in the order of their names. One that is named twice is there once.
+    pub(crate) fn distinct_tenants(&self) -> BTreeSet<&str> {
+        self.tenants.iter().map(String::as_str).collect()
+    }
+
+    /// What a list of names asks for.
+    pub(crate) fn of_names(&self) -> Self {
+        Self {
+            links: LinkSelection::default(),
+            profiles: Vec::new(),
+            ..self.clone()
+        }
+    }
+
+    /// Whether it asks for what sums have lost whatever their type: traces, spans, single profiles.
+    pub(crate) fn needs_profiles(&self) -> bool {
+        !self.links.is_empty() || !self.profiles.is_empty()
     }
 }
 

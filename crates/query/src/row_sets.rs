@@ -66,7 +66,10 @@ impl RowSets {
     }
 
     fn of_block(block: &Block, table: &ProfileTable, meter: &Meter) -> Result<Self, Failure> {
-        let columns = SampleColumns { label_sets: true };
+        let columns = SampleColumns {
+            label_sets: true,
+            ..SampleColumns::default()
+        };
         meter.read(block.scan_bytes(columns)?)?;
         let set_count = block.labels()?.sets.len();
         let _memory = meter.hold((set_count + table.rows.len()) * size_of::<u32>())?;

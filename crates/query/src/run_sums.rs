@@ -7,12 +7,12 @@ use crate::budget::Held;
 use crate::budget::Meter;
 use crate::error::Failure;
 use crate::error::QueryError;
-use crate::plan::Run;
+use crate::run::Run;
+use crate::scan::for_each_chunk;
+use crate::scan::read_runs;
 use crate::sources::Source;
 use crate::sources::SourceData;
 use crate::sums::divided;
-use crate::sums::for_each_chunk;
-use crate::sums::read_runs;
 use crate::taken::Taken;
 
 /// Sums of a run by label set.
@@ -58,31 +58,26 @@ pub(crate) fn sums_of_runs<'a>(
         SourceData::Head(view) => {
             for (run, sums) in runs.iter().zip(by_run) {
                 let profile = &view.profiles[run.row.first_row as usize];
-                let samples = profile.nodes.iter().zip(&profile.values).enumerate();
+                let samples = run.samples_in(profile);
                 let samples =
-                    samples.map(|(index, (&node, &value))| (node, profile.label_set(index), value));
+                    samples.map(|(index, node, value)| (node, profile.label_set(index), value));
                 add(run, sums, taken, samples);
             }
         }
         SourceData::Block(block) => {
-            let columns = SampleColumns { label_sets: true };
+            let columns = SampleColumns {
+                label_sets: true,
+                ..SampleColumns::default()
+            };
             read_runs(block, runs, columns, meter)?;
-            // Runs without samples have no first row of their own and get no chunk.
-            let positions: HashMap<u64, usize> = runs
-                .iter()
-                .enumerate()
-                .filter(|(_, run)| run.row.sample_count > 0)
-                .map(|(position, run)| (run.row.first_row, position))
-                .collect();
-            for_each_chunk(block, runs, columns, meter, |run, chunk| {
-                let sums = &mut by_run[positions[&run.row.first_row]];
+            for_each_chunk(block, runs, columns, meter, |position, chunk| {
                 let columns = chunk
                     .stack_ids
                     .iter()
                     .zip(chunk.label_sets)
                     .zip(chunk.values);
                 let samples = columns.map(|((&stack, &set), &value)| (stack, set, value));
-                add(run, sums, taken, samples);
+                add(&runs[position], &mut by_run[position], taken, samples);
                 Ok(())
             })?;
         }

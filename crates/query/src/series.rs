@@ -5,23 +5,20 @@ use std::collections::BTreeMap;
 use candela_model::Labels;
 use candela_store::KEPT_LABELS;
 use candela_store::Tier;
-use hashbrown::HashMap;
 
-use crate::budget::Meter;
 use crate::engine::Engine;
 use crate::engine::Loaded;
-use crate::error::Failure;
 use crate::error::QueryError;
-use crate::matching::SampleLabels;
+use crate::line_values::Groups;
+use crate::line_values::LineReader;
 use crate::plan::Plan;
-use crate::plan::Run;
 use crate::query::Answer;
 use crate::query::Query;
-use crate::sources::Source;
 use crate::step_values::StepValues;
+use crate::steps::Steps;
 use crate::taken::Taken;
 use crate::tiers::coarsest_tier;
-use crate::tiers::tier_of_step;
+use crate::tiers::tier_of_steps;
 
 /// Steps that read well, seconds.
 const NICE_STEPS_S: [i64; 14] = [
@@ -39,6 +36,11 @@ pub struct SeriesOptions {
     pub step_ns: Option<i64>,
     /// Labels of series or samples that tell lines apart; one line when empty.
     pub group_by: Vec<String>,
+    /// Nanoseconds since the Unix epoch of a point, from which the others are so many steps away.
+    /// Each then stands for the step that ends with it: a profile counts to the first one that is
+    /// not before it. `None` is the start of the epoch, and points stand for the steps that begin
+    /// with them.
+    pub origin_ns: Option<i64>,
 }
 
 /// Lines over time.
@@ -55,8 +57,8 @@ pub struct SeriesTable {
 pub struct LabeledPoints {
     /// The labels that it is grouped by.
     pub labels: Labels,
-    /// Start of the step, nanoseconds since the Unix epoch and a multiple of the step, and value.
-    /// Steps without a profile are left out.
+    /// Start of the step, nanoseconds since the Unix epoch and a multiple of the step, and value;
+    /// with an origin the end of the step. Steps without a profile are left out.
     pub points: Vec<(i64, PointValue)>,
 }
 
@@ -67,12 +69,6 @@ pub enum PointValue {
     Whole(i64),
     /// A rate, by second.
     Fraction(f64),
-}
-
-/// The lines that there are so far.
-#[derive(Debug, Default)]
-struct Groups {
-    by_labels: HashMap<Labels, u32>,
 }
 
 impl Engine {
@@ -87,25 +83,38 @@ impl Engine {
     ) -> Result<Answer<SeriesTable>, QueryError> {
         let names: Vec<&str> = options.group_by.iter().map(String::as_str).collect();
         let coarsest = match options.step_ns {
-            Some(step_ns) => tier_of_step(coarsest_tier(query, &names), step_ns),
-            None => Tier::Raw,
+            Some(step_ns) if step_ns > 0 => {
+                let steps = Steps::new(step_ns, options.origin_ns);
+                tier_of_steps(coarsest_tier(query, &names), steps)
+            }
+            _ => Tier::Raw,
         };
         let mut loaded = self.load_by(query, query.range, coarsest, &names)?;
         let plan = self.plan_of_values(query, &mut loaded)?;
-        let step_ns = step_of(options, &plan)?;
-        tell_of_lines(&names, step_ns, &plan, &mut loaded);
+        let steps = steps_of(options, &plan)?;
+        tell_of_lines(&names, steps, &plan, &mut loaded);
         let mut groups = Groups::default();
-        let mut cells = StepValues::new(step_ns);
+        let mut cells = StepValues::new(steps);
+        let reader = LineReader {
+            engine: self,
+            plan: &plan,
+            group_by: &options.group_by,
+        };
         let mut taken = Taken::default();
         self.for_each_source(&plan, &mut loaded, |source, part, meter| {
             let before = cells.bytes();
-            let context = Context {
-                engine: self,
-                plan: &plan,
-                group_by: &options.group_by,
-            };
-            let of_source =
-                context.add_source(source, &part.runs, meter, &mut groups, &mut cells)?;
+            for run in &part.runs {
+                cells.add_profile(run.series, run.row.start_ns, run.row.merged_profiles);
+            }
+            let of_source = reader.read(
+                source,
+                &part.runs,
+                meter,
+                &mut groups,
+                |line, run, value| {
+                    cells.add(line, run, value);
+                },
+            )?;
             taken.add_all(of_source);
             meter.allocate(cells.bytes() - before)?;
             Ok(())
@@ -114,90 +123,15 @@ impl Engine {
             cells.add_profile(empty.series, empty.start_ns, empty.merged_profiles);
         }
         let table = SeriesTable {
-            step_ns,
+            step_ns: steps.step_ns(),
             series: lines(groups, &cells.points(plan.aggregation(query))),
         };
         self.answer(query, &loaded, &plan, taken, table)
     }
 }
 
-/// What is the same for all sources.
-struct Context<'a> {
-    engine: &'a Engine,
-    plan: &'a Plan,
-    group_by: &'a [String],
-}
-
-impl Context<'_> {
-    fn add_source(
-        &self,
-        source: &Source,
-        runs: &[Run],
-        meter: &Meter,
-        groups: &mut Groups,
-        cells: &mut StepValues,
-    ) -> Result<Taken, Failure> {
-        let mut taken = Taken::default();
-        for run in runs {
-            cells.add_profile(run.series, run.row.start_ns, run.row.merged_profiles);
-        }
-        let (by_sample, whole): (Vec<&Run>, Vec<&Run>) =
-            runs.iter().partition(|run| self.needs_samples(source, run));
-        for run in whole {
-            let labels = &self.plan.series[run.series as usize];
-            let group = groups.number(self.group_by, |name| labels.get(name).map(str::to_owned));
-            cells.add(group, run, run.row.total);
-            taken.add_whole(run);
-        }
-        if by_sample.is_empty() {
-            return Ok(taken);
-        }
-        let by_sample: Vec<Run> = by_sample.into_iter().cloned().collect();
-        let summed = self.engine.sums_by_run(source, &by_sample, meter)?;
-        taken.add_all(summed.taken());
-        source.with_sample_labels(|labels| {
-            for (run, sums) in by_sample.iter().zip(summed.by_run()) {
-                self.add_sets(cells, groups, run, sums, labels);
-            }
-        })?;
-        Ok(taken)
-    }
-
-    /// Whether the total of the profile is not enough.
-    fn needs_samples(&self, source: &Source, run: &Run) -> bool {
-        let labels = &self.plan.series[run.series as usize];
-        let is_of_samples =
-            |name: &String| labels.get(name).is_none() && source.sample_labels.contains(name);
-        let groups_by_sample = self.group_by.iter().any(is_of_samples);
-        run.needs_samples() || groups_by_sample
-    }
-
-    fn add_sets(
-        &self,
-        cells: &mut StepValues,
-        groups: &mut Groups,
-        run: &Run,
-        sums: &HashMap<u32, i64>,
-        sample_labels: &SampleLabels<'_>,
-    ) {
-        let labels = &self.plan.series[run.series as usize];
-        let mut by_group: BTreeMap<u32, i64> = BTreeMap::new();
-        for (&set, &sum) in sums {
-            let group = groups.number(self.group_by, |name| {
-                let of_series = labels.get(name).map(str::to_owned);
-                of_series.or_else(|| sample_labels.value(set, name))
-            });
-            let total = by_group.entry(group).or_default();
-            *total = total.saturating_add(sum);
-        }
-        for (group, sum) in by_group {
-            cells.add(group, run, sum);
-        }
-    }
-}
-
 /// Says what lines of sums are not.
-fn tell_of_lines(names: &[&str], step_ns: i64, plan: &Plan, loaded: &mut Loaded) {
+fn tell_of_lines(names: &[&str], steps: Steps, plan: &Plan, loaded: &mut Loaded) {
     let lost = names.iter().filter(|name| !KEPT_LABELS.contains(name));
     let lost: Vec<&str> = lost.copied().collect();
     if !lost.is_empty() && !plan.is_gauge() {
@@ -208,40 +142,23 @@ fn tell_of_lines(names: &[&str], step_ns: i64, plan: &Plan, loaded: &mut Loaded)
         loaded.tell_of_sums(plan, Tier::TenMinutes, &what);
     }
     let tiers = [Tier::TenMinutes, Tier::Hourly].into_iter();
-    let finest = tiers.rev().find(|tier| step_ns % tier.bucket_ns() == 0);
+    let finest = tiers.rev().find(|&tier| steps.hold_buckets_of(tier));
     let coarser = match finest {
         None => Tier::TenMinutes,
         Some(Tier::TenMinutes) => Tier::Hourly,
         Some(_) => return,
     };
-    let what = "which last longer than a step: each is in the one in which it starts";
+    let what = if steps.have_origin() {
+        "which do not begin and end with steps: each is in the one in which it starts"
+    } else {
+        "which last longer than a step: each is in the one in which it starts"
+    };
     loaded.tell_of_sums(plan, coarser, what);
-}
-
-/// Start of the step that a moment is in.
-pub(crate) fn step_start(time_ns: i64, step_ns: i64) -> i64 {
-    time_ns.div_euclid(step_ns) * step_ns
-}
-
-impl Groups {
-    fn number(
-        &mut self,
-        group_by: &[String],
-        mut value: impl FnMut(&str) -> Option<String>,
-    ) -> u32 {
-        let pairs = group_by
-            .iter()
-            .filter_map(|name| Some((name.as_str(), value(name)?)));
-        let labels = Labels::from_pairs(pairs);
-        let next = self.by_labels.len() as u32;
-        *self.by_labels.entry(labels).or_insert(next)
-    }
 }
 
 fn lines(groups: Groups, points: &BTreeMap<(u32, i64), PointValue>) -> Vec<LabeledPoints> {
     let mut lines: Vec<LabeledPoints> = groups
-        .by_labels
-        .into_iter()
+        .into_lines()
         .map(|(labels, number)| {
             let points = points.range((number, i64::MIN)..=(number, i64::MAX));
             let points = points.map(|(&(_, step), &value)| (step, value)).collect();
@@ -252,8 +169,12 @@ fn lines(groups: Groups, points: &BTreeMap<(u32, i64), PointValue>) -> Vec<Label
     lines
 }
 
-/// The asked step, or a good one for the profiles of the plan.
-pub(crate) fn step_of(options: &SeriesOptions, plan: &Plan) -> Result<i64, QueryError> {
+/// The asked steps, or good ones for the profiles of the plan.
+pub(crate) fn steps_of(options: &SeriesOptions, plan: &Plan) -> Result<Steps, QueryError> {
+    Ok(Steps::new(step_of(options, plan)?, options.origin_ns))
+}
+
+fn step_of(options: &SeriesOptions, plan: &Plan) -> Result<i64, QueryError> {
     let starts = || {
         let runs = plan.sources.iter().flat_map(|part| &part.runs);
         runs.map(|run| run.row.start_ns)

@@ -15,13 +15,13 @@ use crate::engine::Engine;
 use crate::engine::hint_if;
 use crate::error::QueryError;
 use crate::left_sums::WITHOUT_RARE_STACKS;
-use crate::plan::Run;
 use crate::plan::available_types;
 use crate::plan::plan;
 use crate::plan::resolve_type;
 use crate::plan::series_matches;
 use crate::query::Answer;
 use crate::query::Query;
+use crate::run::Run;
 use crate::sources::Source;
 use crate::taken::Taken;
 
@@ -89,6 +89,7 @@ impl Engine {
             let planned = plan(sources, query, profile_type, both, meter);
             let planned = self.or_leave_out(planned, &mut loaded.left_out)?;
             let mut planned = planned.unwrap_or_default();
+            self.keep_linked(query, &mut planned, &mut loaded)?;
             self.take_counting_stacks(query, &mut planned, &mut loaded)?;
             is_gauge = planned.is_gauge();
             let mut taken = Taken::default();

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use hashbrown::HashMap;
 
-use crate::plan::Run;
 use crate::query::Aggregation;
+use crate::run::Run;
 use crate::series::PointValue;
-use crate::series::step_start;
+use crate::steps::Steps;
 
 /// Bytes of an entry in the tables.
 const CELL_BYTES: usize = 96;
@@ -15,7 +15,7 @@ const CELL_BYTES: usize = 96;
 /// Values of profiles by line, step and series.
 #[derive(Debug)]
 pub(crate) struct StepValues {
-    step_ns: i64,
+    steps: Steps,
     /// By line, step and series.
     cells: HashMap<(u32, i64, u32), Cell>,
     /// By step and series: all profiles, also those in which a line has no sample. A mean is over
@@ -49,9 +49,9 @@ struct Total {
 }
 
 impl StepValues {
-    pub(crate) fn new(step_ns: i64) -> Self {
+    pub(crate) fn new(steps: Steps) -> Self {
         Self {
-            step_ns,
+            steps,
             cells: HashMap::new(),
             profiles: HashMap::new(),
         }
@@ -59,7 +59,7 @@ impl StepValues {
 
     /// Counts a profile of a series, whatever is in it.
     pub(crate) fn add_profile(&mut self, series: u32, start_ns: i64, merged_profiles: u32) {
-        let step = step_start(start_ns, self.step_ns);
+        let step = self.steps.point_of(start_ns);
         let profiles = self.profiles.entry((step, series)).or_insert(Profiles {
             count: 0,
             last_start_ns: start_ns,
@@ -71,7 +71,7 @@ impl StepValues {
     /// Adds what a profile has of a line.
     pub(crate) fn add(&mut self, line: u32, run: &Run, value: i64) {
         let start_ns = run.row.start_ns;
-        let step = step_start(start_ns, self.step_ns);
+        let step = self.steps.point_of(start_ns);
         let cell = self.cells.entry((line, step, run.series)).or_insert(Cell {
             profiles: 0,
             sum: 0,
@@ -115,7 +115,7 @@ impl StepValues {
             let value = match aggregation {
                 Aggregation::Average => PointValue::Whole(total.mean.round() as i64),
                 Aggregation::Rate => {
-                    PointValue::Fraction(total.exact as f64 * 1e9 / self.step_ns as f64)
+                    PointValue::Fraction(total.exact as f64 * 1e9 / self.steps.step_ns() as f64)
                 }
                 _ => PointValue::Whole(total.exact),
             };
@@ -165,12 +165,13 @@ mod tests {
             event_value: None,
             sets: None,
             stacks: None,
+            samples: None,
         }
     }
 
     #[test]
     fn each_series_combines_by_itself() {
-        let mut values = StepValues::new(10);
+        let mut values = StepValues::new(Steps::new(10, None));
         for (series, start_ns, value) in [(0, 1, 5), (0, 2, 7), (1, 3, 100), (0, 12, 1)] {
             values.add_profile(series, start_ns, 1);
             values.add(0, &run(series, start_ns), value);

@@ -8,7 +8,6 @@ use std::thread;
 use candela_store::Block;
 use candela_store::BlockErrorKind;
 use candela_store::HeadView;
-use candela_store::SampleChunk;
 use candela_store::SampleColumns;
 use hashbrown::HashMap;
 
@@ -16,18 +15,16 @@ use crate::budget::Held;
 use crate::budget::Meter;
 use crate::error::Failure;
 use crate::error::QueryError;
-use crate::plan::Run;
+use crate::run::Run;
+use crate::scan::for_each_chunk;
+use crate::scan::read_runs;
+use crate::scan::row_count;
 use crate::sources::Source;
 use crate::sources::SourceData;
 use crate::taken::Taken;
 
 /// Rows for which a thread of its own pays.
 const ROWS_PER_THREAD: u64 = if cfg!(test) { 1000 } else { 512 << 10 };
-
-/// The clock is looked at after so many rows.
-const ROWS_BETWEEN_LOOKS: usize = 32 << 10;
-/// What a chunk costs beside its rows.
-const ROWS_LIKE_A_CHUNK: usize = 32;
 
 /// A sum in the making: whole numbers for what happened, fractions for means of states.
 pub(crate) trait Amount: Copy + Default + Send + Sync + PartialEq + 'static {
@@ -211,7 +208,7 @@ pub(crate) fn sum_by_stack<'a, A: Amount>(
         SourceData::Head(view) => sum_head(view, runs, by_labels, weights, meter)?,
         SourceData::Block(block) => sum_block(block, runs, by_labels, weights, meter)?,
     };
-    for run in runs.iter().filter(|run| run.sets.is_none()) {
+    for run in runs.iter().filter(|run| run.takes_all()) {
         summed.taken.add_whole(run);
     }
     Ok(summed)
@@ -230,10 +227,11 @@ fn sum_head<'a, A: Amount>(
         let profile = &view.profiles[run.row.first_row as usize];
         let weight = weight_of(run, weights);
         let (mut rows, mut stored) = (0, 0_i64);
-        for (index, (&node, &value)) in profile.nodes.iter().zip(&profile.values).enumerate() {
+        // Ranges in ranges: a closure is handed whole stretches, a loop would ask for each sample.
+        run.samples_in(profile).for_each(|(index, node, value)| {
             let set = profile.label_set(index);
             if !run.takes(set) {
-                continue;
+                return;
             }
             (rows, stored) = (rows + 1, stored.saturating_add(value));
             match &mut summed.sums {
@@ -244,8 +242,8 @@ fn sum_head<'a, A: Amount>(
                 }
                 StackSums::Sparse(_) => {}
             }
-        }
-        if run.sets.is_some() {
+        });
+        if !run.takes_all() {
             summed.taken.add(run, rows, stored);
         }
         summed.charge()?;
@@ -261,9 +259,10 @@ fn sum_block<'a, A: Amount>(
     meter: &'a Meter,
 ) -> Result<Summed<'a, A>, Failure> {
     let stacks = block.stacks()?.node_of_stack.len();
-    let has_filter = runs.iter().any(|run| run.sets.is_some());
+    let has_filter = !runs.iter().all(Run::takes_all);
     let columns = SampleColumns {
-        label_sets: by_labels || has_filter,
+        label_sets: by_labels || runs.iter().any(|run| run.sets.is_some()),
+        ..SampleColumns::default()
     };
     read_runs(block, runs, columns, meter)?;
     let rows = row_count(runs);
@@ -302,25 +301,9 @@ fn sum_block<'a, A: Amount>(
     work(only)
 }
 
-/// Counts the share of a block's bytes that a scan of the runs reads.
-pub(crate) fn read_runs(
-    block: &Block,
-    runs: &[Run],
-    columns: SampleColumns,
-    meter: &Meter,
-) -> Result<(), Failure> {
-    let all_rows = u128::from(block.meta().rows.max(1));
-    let bytes = u128::from(block.scan_bytes(columns)?) * u128::from(row_count(runs)) / all_rows;
-    Ok(meter.read(u64::try_from(bytes).unwrap_or(u64::MAX))?)
-}
-
 /// What a value of a run counts.
 pub(crate) fn weight_of(run: &Run, weights: &[f64]) -> f64 {
     weights.get(run.series as usize).copied().unwrap_or(1.0)
-}
-
-fn row_count(runs: &[Run]) -> u64 {
-    runs.iter().map(|run| u64::from(run.row.sample_count)).sum()
 }
 
 /// Consecutive runs of about `rows` rows each.
@@ -350,7 +333,7 @@ fn scan_plain<A: Amount>(
     meter: &Meter,
 ) -> Result<(), Failure> {
     let mut ranges: Vec<Range<u64>> = Vec::new();
-    for range in runs.iter().map(row_range) {
+    for range in runs.iter().flat_map(Run::row_ranges) {
         match ranges.last_mut() {
             Some(last) if last.end == range.start => last.end = range.end,
             _ => ranges.push(range),
@@ -377,40 +360,6 @@ fn scan_plain<A: Amount>(
     finish(block, outside, stopped)
 }
 
-/// Hands over the rows of each run with the run itself.
-pub(crate) fn for_each_chunk(
-    block: &Block,
-    runs: &[Run],
-    columns: SampleColumns,
-    meter: &Meter,
-    mut visit: impl FnMut(&Run, SampleChunk<'_>) -> Result<(), QueryError>,
-) -> Result<(), Failure> {
-    let runs: Vec<&Run> = runs.iter().filter(|run| run.row.sample_count > 0).collect();
-    let ranges: Vec<Range<u64>> = runs.iter().map(|run| row_range(run)).collect();
-    let mut stopped: Option<QueryError> = None;
-    let mut current = 0;
-    let mut rows_unlooked = 0;
-    block.scan_samples(&ranges, columns, &mut |chunk| {
-        while chunk.first_row >= ranges[current].end {
-            current += 1;
-        }
-        // Chunks may be as small as profiles, and a look at the clock is dear beside some samples.
-        rows_unlooked += chunk.values.len() + ROWS_LIKE_A_CHUNK;
-        let looked = if rows_unlooked >= ROWS_BETWEEN_LOOKS {
-            rows_unlooked = 0;
-            meter.check_time()
-        } else {
-            meter.check_cancelled()
-        };
-        if let Err(error) = looked.and_then(|()| visit(runs[current], chunk)) {
-            stopped = Some(error);
-            return ControlFlow::Break(());
-        }
-        ControlFlow::Continue(())
-    })?;
-    stopped.map_or(Ok(()), |error| Err(error.into()))
-}
-
 fn scan_runs<A: Amount>(
     block: &Block,
     runs: &[Run],
@@ -420,7 +369,8 @@ fn scan_runs<A: Amount>(
     meter: &Meter,
 ) -> Result<(), Failure> {
     let mut outside = 0_u64;
-    for_each_chunk(block, runs, columns, meter, |run, chunk| {
+    for_each_chunk(block, runs, columns, meter, |position, chunk| {
+        let run = &runs[position];
         let weight = weight_of(run, weights);
         let (mut rows, mut stored) = (0, 0_i64);
         for (index, (&stack, &value)) in chunk.stack_ids.iter().zip(chunk.values).enumerate() {
@@ -441,16 +391,12 @@ fn scan_runs<A: Amount>(
                 StackSums::Sparse(_) => {}
             }
         }
-        if run.sets.is_some() {
+        if !run.takes_all() {
             summed.taken.add(run, rows, stored);
         }
         summed.charge()
     })?;
     finish(block, outside, None)
-}
-
-fn row_range(run: &Run) -> Range<u64> {
-    run.row.first_row..run.row.first_row + u64::from(run.row.sample_count)
 }
 
 fn finish(block: &Block, outside: u64, stopped: Option<QueryError>) -> Result<(), Failure> {
@@ -550,6 +496,7 @@ mod tests {
             event_value: None,
             sets: None,
             stacks: None,
+            samples: None,
         }
     }
 

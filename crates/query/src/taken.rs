@@ -1,6 +1,6 @@
 //! How many samples an answer is made of.
 
-use crate::plan::Run;
+use crate::run::Run;
 use crate::sums::divided;
 
 /// What was taken of the runs of a query.

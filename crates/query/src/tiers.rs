@@ -25,6 +25,7 @@ use hashbrown::HashMap;
 use crate::plan::is_derived_count;
 use crate::query::Aggregation;
 use crate::query::Query;
+use crate::steps::Steps;
 
 const DAY_NS: i64 = 86_400_000_000_000;
 /// A range has at least so many buckets.
@@ -76,7 +77,7 @@ enum Windows {
 struct Totals([Option<i64>; Tier::ALL.len()]);
 
 /// The coarsest sums that give a query the answer that profiles would give: they are over all
-/// instances of a service and all labels of samples. `names` are labels that are asked for besides
+/// instances of a service and all labels and links of samples. `names` are labels that are asked for besides
 /// those of the selector.
 pub(crate) fn coarsest_tier(query: &Query, names: &[&str]) -> Tier {
     let matchers = query.selector.matchers().iter();
@@ -89,6 +90,7 @@ pub(crate) fn coarsest_tier(query: &Query, names: &[&str]) -> Tier {
     );
     let is_kept = is_additive
         && query.filters.keeps_samples()
+        && !query.needs_profiles()
         && !is_derived_count(&query.profile_type)
         && asked.all(|name| KEPT_LABELS.contains(&name));
     if !is_kept {
@@ -102,12 +104,9 @@ pub(crate) fn coarsest_tier(query: &Query, names: &[&str]) -> Tier {
     }
 }
 
-/// The coarsest tier, not beyond `coarsest`, whose buckets fill steps of this length.
-pub(crate) fn tier_of_step(coarsest: Tier, step_ns: i64) -> Tier {
-    let fills = |tier: &Tier| {
-        let bucket_ns = tier.bucket_ns();
-        *tier <= coarsest && (bucket_ns == 0 || (step_ns > 0 && step_ns % bucket_ns == 0))
-    };
+/// The coarsest tier, not beyond `coarsest`, whose buckets fill these steps.
+pub(crate) fn tier_of_steps(coarsest: Tier, steps: Steps) -> Tier {
+    let fills = |tier: &Tier| *tier <= coarsest && steps.hold_buckets_of(*tier);
     let filling = Tier::ALL.into_iter().rev().find(fills);
     filling.unwrap_or(Tier::Raw)
 }
@@ -394,14 +393,15 @@ mod tests {
         let mut samples = Query::new("t");
         samples.profile_type = "process_cpu:samples".to_owned();
         assert_eq!(coarsest_tier(&samples, &[]), Tier::Raw);
+        let mut linked = Query::new("t");
+        linked.links.span_ids.push([1; 8]);
+        assert_eq!(coarsest_tier(&linked, &[]), Tier::Raw);
         let mut latest = Query::new("t");
         latest.aggregation = Some(Aggregation::Last);
         assert_eq!(coarsest_tier(&latest, &[]), Tier::Raw);
-        assert_eq!(
-            tier_of_step(Tier::Hourly, 3600 * 1_000_000_000),
-            Tier::Hourly
-        );
-        assert_eq!(tier_of_step(Tier::Hourly, 20 * MINUTE_NS), Tier::TenMinutes);
-        assert_eq!(tier_of_step(Tier::Hourly, 15 * MINUTE_NS), Tier::Raw);
+        let tier_of = |step_ns| tier_of_steps(Tier::Hourly, Steps::new(step_ns, None));
+        assert_eq!(tier_of(3600 * 1_000_000_000), Tier::Hourly);
+        assert_eq!(tier_of(20 * MINUTE_NS), Tier::TenMinutes);
+        assert_eq!(tier_of(15 * MINUTE_NS), Tier::Raw);
     }
 }

@@ -13,6 +13,7 @@ use candela_model::Labels;
 use candela_model::Profile;
 use candela_query::Aggregation;
 use candela_query::Engine;
+use candela_query::LinkSelection;
 use candela_query::PointValue;
 use candela_query::Query;
 use candela_query::QueryError;
@@ -196,7 +197,26 @@ fn ranges() -> Vec<TimeRange> {
     ]
 }
 
-/// Every selector, range and type without filters; every chain of filters with some of them.
+fn links() -> Vec<LinkSelection> {
+    let links = |traces: &[usize], spans: &[usize]| LinkSelection {
+        trace_ids: traces.iter().map(|&it| naive::LINKS[it].trace_id).collect(),
+        span_ids: spans.iter().map(|&it| naive::LINKS[it].span_id).collect(),
+    };
+    vec![
+        links(&[2], &[]),
+        links(&[], &[1]),
+        links(&[2, 4], &[]),
+        links(&[], &[3, 4]),
+        links(&[2], &[4]),
+        LinkSelection {
+            trace_ids: vec![[9; 16]],
+            ..LinkSelection::default()
+        },
+    ]
+}
+
+/// Every selector, range and type without filters, some of them with traces, spans and keys; every
+/// chain of filters with some of them.
 fn check_all(engine: &Engine, naive: &mut Naive) {
     let mut aggregations = Aggregation::ALL.into_iter().cycle();
     let mut next_aggregation = || aggregations.next().expect("there are some");
@@ -210,6 +230,23 @@ fn check_all(engine: &Engine, naive: &mut Naive) {
                 check(engine, naive, &query, next_aggregation());
             }
         }
+    }
+    for (links, selector) in links().into_iter().zip(SELECTORS) {
+        for profile_type in naive::TYPES {
+            let query = Query {
+                links: links.clone(),
+                ..query(next_asked(), selector, profile_type, ranges()[1])
+            };
+            check(engine, naive, &query, next_aggregation());
+        }
+    }
+    // Whether a count is derived depends on the range, which keys narrow.
+    for profile_type in [naive::TYPES[0], naive::TYPES[2]] {
+        let query = Query {
+            profiles: naive.some_keys(profile_type),
+            ..query(next_asked(), SELECTORS[2], profile_type, TimeRange::ALL)
+        };
+        check(engine, naive, &query, next_aggregation());
     }
     let selectors = SELECTORS.into_iter().cycle();
     for (chain, selector) in naive::filters::chains().into_iter().zip(selectors) {
@@ -230,8 +267,13 @@ fn check(engine: &Engine, naive: &Naive, query: &Query, aggregation: Aggregation
     let context = || {
         let filters: Vec<_> = naive.filters.iter().map(|it| (it.kind, it.text)).collect();
         format!(
-            "{:?} {} {} {:?} {filters:?}",
-            query.tenants, query.selector, query.profile_type, query.range
+            "{:?} {} {} {:?} {filters:?} {:?} {:?}",
+            query.tenants,
+            query.selector,
+            query.profile_type,
+            query.range,
+            query.links,
+            query.profiles
         )
     };
     check_stacks(engine, naive, query, &context);
@@ -245,6 +287,7 @@ fn check(engine: &Engine, naive: &Naive, query: &Query, aggregation: Aggregation
         &|| format!("{aggregation:?} {}", context()),
     );
     check_series(engine, naive, query, aggregation, &context);
+    naive.check_parts(engine, query, &context());
     let expected = naive.labels(query);
     let labels = engine.labels(query).expect("labels");
     let names: Vec<&String> = expected.keys().collect();
@@ -349,6 +392,8 @@ fn check_series(
             let options = SeriesOptions {
                 step_ns: Some(7 * naive::STEP_NS),
                 group_by: group_by.clone(),
+                // Some profiles start at such a point.
+                origin_ns: aggregation.map(|_| naive::START_NS + 3 * naive::STEP_NS),
             };
             let answer = engine.series(&query, &options).expect("series");
             let found: BTreeMap<(Labels, i64), f64> = answer

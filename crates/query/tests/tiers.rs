@@ -174,6 +174,7 @@ fn sums_over_ten_minutes_are_what_profiles_are() {
                     let options = SeriesOptions {
                         step_ns: Some(HOUR_NS),
                         group_by: vec!["service_name".to_owned()],
+                        ..SeriesOptions::default()
                     };
                     let lines = engine.series(&query, &options).expect("lines");
                     answers.push((values(&tree.value), tree.samples, lines.value));
@@ -415,6 +416,7 @@ fn what_sums_answer_otherwise_is_told() {
             let options = SeriesOptions {
                 step_ns: Some(step_ns),
                 group_by: vec![group_by.to_owned()],
+                ..SeriesOptions::default()
             };
             engine.series(query, &options).expect("lines").partial
         };
@@ -493,6 +495,7 @@ fn names_that_samples_have_too_group_profiles() {
         let options = SeriesOptions {
             step_ns: Some(HOUR_NS),
             group_by: vec!["version".to_owned()],
+            ..SeriesOptions::default()
         };
         let query = query("{}", "cpu", TimeRange::ALL);
         engine.series(&query, &options).expect("lines").value

@@ -96,7 +96,10 @@ pub fn read_block(directory: &Path, meta: BlockMeta) -> Result<ReadBlock, BlockE
         stacks: block.stacks()?.node_of_stack.len(),
         stack_ids: Vec::new(),
     };
-    let columns = SampleColumns { label_sets: true };
+    let columns = SampleColumns {
+        label_sets: true,
+        links: true,
+    };
     block.scan_samples(std::slice::from_ref(&(0..rows)), columns, &mut |chunk| {
         read.stack_ids.extend_from_slice(chunk.stack_ids);
         ControlFlow::Continue(())

@@ -126,7 +126,10 @@ fn rows_of(blocks: &[Arc<Block>]) -> Vec<Row> {
         let labels = block.labels().expect("labels");
         for profile in &profiles.rows {
             let range = profile.first_row..profile.first_row + u64::from(profile.sample_count);
-            let columns = SampleColumns { label_sets: true };
+            let columns = SampleColumns {
+                label_sets: true,
+                ..SampleColumns::default()
+            };
             let visited = block.scan_samples(&[range], columns, &mut |chunk| {
                 for index in 0..chunk.values.len() {
                     let mut frames = Vec::new();

@@ -1,6 +1,7 @@
 //! The same answers by the most obvious means.
 
 pub(crate) mod filters;
+pub(crate) mod parts;
 
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
@@ -9,6 +10,7 @@ use candela_model::FrameKind;
 use candela_model::LabelSetId;
 use candela_model::LabelValue;
 use candela_model::Labels;
+use candela_model::Link;
 use candela_model::Location;
 use candela_model::Mapping;
 use candela_model::Profile;
@@ -18,6 +20,7 @@ use candela_model::SampleLabel;
 use candela_model::StackId;
 use candela_model::Temporality;
 use candela_query::Aggregation;
+use candela_query::ProfileKey;
 use candela_query::Query;
 use candela_query::SeriesOptions;
 use candela_store::TimeRange;
@@ -51,18 +54,28 @@ struct PlainSeries {
     profile_type: usize,
     step: i64,
     period: i64,
-    /// Functions from the leaf up, thread, value.
-    samples: Vec<(Vec<usize>, Option<usize>, i64)>,
+    /// Functions from the leaf up, thread, link, value.
+    samples: Vec<(Vec<usize>, Option<usize>, usize, i64)>,
 }
 
 const SERVICES: [&str; 3] = ["api", "web", "db"];
 const PODS: [&str; 3] = ["p-1", "p-2", "worker"];
 const THREADS: [&str; 3] = ["worker", "main", "7"];
+/// Of nothing, of a span without a trace, and of two traces, one with two spans.
+pub(crate) const LINKS: [Link; 5] = [link(0, 0), link(0, 1), link(1, 1), link(1, 2), link(2, 3)];
+
+const fn link(trace: u8, span: u8) -> Link {
+    Link {
+        trace_id: [trace; 16],
+        span_id: [span; 8],
+    }
+}
 
 pub(crate) fn plain_profile() -> impl Strategy<Value = Plain> {
     let sample = (
         prop::collection::vec(0_usize..9, 0..6),
         prop::option::weighted(0.3, 0..THREADS.len()),
+        prop_oneof![3 => Just(0), 2 => 0..LINKS.len()],
         prop_oneof![9 => -50_i64..1000, 1 => Just(0)],
     );
     let series = (
@@ -100,7 +113,7 @@ impl Plain {
             series.start_ns = START_NS + plain.step * STEP_NS;
             series.duration_ns = STEP_NS;
             series.period = plain.period;
-            for (functions, thread, value) in &plain.samples {
+            for (functions, thread, link, value) in &plain.samples {
                 let stack: Vec<_> = functions
                     .iter()
                     .map(|&function| location(&mut profile, function))
@@ -112,8 +125,10 @@ impl Plain {
                     let label = SampleLabel::text(key, value);
                     profile.label_sets.intern(vec![label])
                 });
+                let link = profile.intern_link(LINKS[*link]);
                 series.samples.push(Sample {
                     label_set,
+                    link,
                     ..Sample::new(stack, *value)
                 });
             }
@@ -172,6 +187,7 @@ struct FlatSample {
     profile: usize,
     stack: StackText,
     labels: Labels,
+    link: Link,
     value: i64,
 }
 
@@ -195,6 +211,11 @@ impl FlatProfile {
     fn is_of(&self, query: &Query) -> bool {
         query.tenants.contains(&self.tenant)
     }
+
+    fn key(&self) -> ProfileKey {
+        let profile_type = self.profile_type.parse().expect("a type");
+        ProfileKey::new(&self.tenant, &self.labels, &profile_type, self.start_ns)
+    }
 }
 
 #[derive(Debug, Default)]
@@ -217,7 +238,7 @@ impl Naive {
                 period: series.period,
             });
             // Equal samples of a profile are one sample.
-            let mut merged: BTreeMap<(StackText, Labels), i64> = BTreeMap::new();
+            let mut merged: BTreeMap<(StackText, Labels, usize), i64> = BTreeMap::new();
             for sample in &series.samples {
                 let mut labels = series.labels.clone();
                 for label in profile.label_sets.get(sample.label_set) {
@@ -227,14 +248,20 @@ impl Naive {
                     let strings = &profile.symbols.strings;
                     labels.set_default(strings.get(label.key), strings.get(value));
                 }
-                let key = (stack_text(profile, sample.stack), labels);
+                let link = profile.links[sample.link.index()];
+                let link = LINKS
+                    .iter()
+                    .position(|it| *it == link)
+                    .expect("one of them");
+                let key = (stack_text(profile, sample.stack), labels, link);
                 *merged.entry(key).or_default() += sample.value;
             }
-            for ((stack, labels), value) in merged {
+            for ((stack, labels, link), value) in merged {
                 self.samples.push(FlatSample {
                     profile: number,
                     stack,
                     labels,
+                    link: LINKS[link],
                     value,
                 });
             }
@@ -251,7 +278,8 @@ impl Naive {
             .collect();
         let mut found = BTreeMap::new();
         for (number, profile) in self.profiles.iter().enumerate() {
-            if !range.contains(profile.start_ns) || !profile.is_of(query) {
+            let is_chosen = query.profiles.is_empty() || query.profiles.contains(&profile.key());
+            if !range.contains(profile.start_ns) || !profile.is_of(query) || !is_chosen {
                 continue;
             }
             if profile.profile_type == query.profile_type {
@@ -285,6 +313,22 @@ impl Naive {
         self.samples.len()
     }
 
+    /// Whether a sample is of the traces and spans of a query.
+    fn is_linked(query: &Query, link: &Link) -> bool {
+        let (traces, spans) = (&query.links.trace_ids, &query.links.span_ids);
+        (traces.is_empty() || traces.contains(&link.trace_id))
+            && (spans.is_empty() || spans.contains(&link.span_id))
+    }
+
+    /// The keys of every third profile of a type.
+    pub(crate) fn some_keys(&self, profile_type: &str) -> Vec<ProfileKey> {
+        let of_type = self
+            .profiles
+            .iter()
+            .filter(|it| it.profile_type == profile_type);
+        of_type.step_by(3).map(FlatProfile::key).collect()
+    }
+
     /// Whether the selector and the filters of tags let samples with these labels pass.
     fn selects(&self, query: &Query, labels: &Labels) -> bool {
         let is_selected = query
@@ -299,6 +343,7 @@ impl Naive {
         let samples = self.samples.iter();
         samples
             .filter(|sample| self.selects(query, &sample.labels))
+            .filter(|sample| Self::is_linked(query, &sample.link))
             .filter_map(|sample| {
                 let divisor = *profiles.get(&sample.profile)?;
                 Some((sample, rounded(sample.value, divisor)))
@@ -347,7 +392,7 @@ impl Naive {
         options: &SeriesOptions,
     ) -> BTreeMap<(Labels, i64), f64> {
         let step_ns = options.step_ns.expect("a step");
-        let step_of = |profile: &FlatProfile| profile.start_ns.div_euclid(step_ns) * step_ns;
+        let step_of = |profile: &FlatProfile| step_of(profile, options);
         // By line, step and series: the value of each profile.
         let mut values: BTreeMap<(Labels, i64, Series<'_>), BTreeMap<usize, i64>> = BTreeMap::new();
         for (sample, value) in self.matching(query) {
@@ -355,11 +400,7 @@ impl Naive {
                 continue;
             }
             let profile = &self.profiles[sample.profile];
-            let group = options
-                .group_by
-                .iter()
-                .filter_map(|name| Some((name.as_str(), sample.labels.get(name)?)));
-            let line = Labels::from_pairs(group);
+            let line = line_of(sample, options);
             let key = (line, step_of(profile), profile.series());
             let of_line = values.entry(key).or_default();
             *of_line.entry(sample.profile).or_default() += value;
@@ -418,6 +459,7 @@ impl Naive {
                 range.contains(profile.start_ns)
                     && profile.labels.get("service_name") == Some(service)
                     && self.selects(query, &sample.labels)
+                    && Self::is_linked(query, &sample.link)
                     && filters::shown(&self.filters, &sample.stack).is_some()
             });
             let values = samples.filter_map(|sample| {
@@ -460,6 +502,30 @@ impl Naive {
         }
         found
     }
+}
+
+/// The point that a profile counts to.
+fn step_of(profile: &FlatProfile, options: &SeriesOptions) -> i64 {
+    let step_ns = options.step_ns.expect("a step");
+    match options.origin_ns {
+        None => profile.start_ns.div_euclid(step_ns) * step_ns,
+        // Far enough before all profiles to count up from.
+        Some(origin_ns) => {
+            let mut point = origin_ns - 1000 * step_ns;
+            while point < profile.start_ns {
+                point += step_ns;
+            }
+            point
+        }
+    }
+}
+
+fn line_of(sample: &FlatSample, options: &SeriesOptions) -> Labels {
+    let group = options
+        .group_by
+        .iter()
+        .filter_map(|name| Some((name.as_str(), sample.labels.get(name)?)));
+    Labels::from_pairs(group)
 }
 
 fn rounded(value: i64, divisor: i64) -> i64 {

@@ -26,6 +26,7 @@ pub(crate) async fn series(asked: Asked) -> Result<Reply, ApiError> {
             .all("group_by")
             .map(str::to_owned)
             .collect(),
+        origin_ns: None,
     };
     asked
         .answer(move |app, query| {

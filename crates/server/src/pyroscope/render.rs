@@ -224,6 +224,7 @@ fn timelines(
     let options = SeriesOptions {
         step_ns: Some(step_s * NANOSECONDS_PER_SECOND),
         group_by: label.into_iter().collect(),
+        origin_ns: None,
     };
     let table = app.engine.series(query, &options).map_err(query_error)?;
     let steps = usize::try_from(length_s / step_s + 1).unwrap_or(0);

@@ -11,9 +11,12 @@ use crate::auth::Right;
 use crate::pyroscope::about;
 use crate::pyroscope::ingest;
 use crate::pyroscope::push;
+use crate::pyroscope::querier::analysis;
+use crate::pyroscope::querier::heatmap;
 use crate::pyroscope::querier::lines;
 use crate::pyroscope::querier::merge;
 use crate::pyroscope::querier::names;
+use crate::pyroscope::querier::series;
 use crate::pyroscope::render;
 use crate::routes::Route;
 use crate::rpc;
@@ -77,6 +80,26 @@ pub(crate) const PYROSCOPE_ROUTES: &[Route] = &[
         "/querier.v1.QuerierService/SelectSeries",
         "values over time",
         || post(lines::select_series),
+    ),
+    question(
+        "/querier.v1.QuerierService/SelectHeatmap",
+        "how many profiles or spans have which value when",
+        || post(heatmap::select_heatmap),
+    ),
+    question(
+        "/querier.v1.QuerierService/Series",
+        "the values that labels have together",
+        || post(series::series),
+    ),
+    question(
+        "/querier.v1.QuerierService/GetProfileStats",
+        "from when to when there are profiles",
+        || post(analysis::get_profile_stats),
+    ),
+    question(
+        "/querier.v1.QuerierService/AnalyzeQuery",
+        "what a question would read",
+        || post(analysis::analyze_query),
     ),
     question(
         "/version.v1.Version/Version",

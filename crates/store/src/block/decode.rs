@@ -9,37 +9,40 @@ use parquet::column::page::Page;
 use super::unpack::BATCH;
 use super::unpack::for_each_batch;
 
-/// An integer of a column.
+/// An integer or an identifier of a column.
 pub(super) trait PageValue: Copy + Default {
     /// Bytes in the plain encoding.
     const BYTES: usize;
+    /// The encoding of deltas that columns of this type have.
+    const DELTA: Encoding;
     fn from_plain(bytes: &[u8]) -> Self;
-    fn from_delta(value: i64) -> Self;
+    /// All values of a page in that encoding.
+    fn decode_deltas(bytes: &[u8], count: usize, values: &mut Vec<Self>) -> Option<()>;
 }
 
 impl PageValue for u32 {
     const BYTES: usize = 4;
+    const DELTA: Encoding = Encoding::DELTA_BINARY_PACKED;
 
     fn from_plain(bytes: &[u8]) -> Self {
         bytes.first_chunk().map_or(0, |it| Self::from_le_bytes(*it))
     }
 
-    #[inline]
-    fn from_delta(value: i64) -> Self {
-        value as Self
+    fn decode_deltas(mut bytes: &[u8], count: usize, values: &mut Vec<Self>) -> Option<()> {
+        take_deltas(&mut bytes, count, values, |value| value as Self)
     }
 }
 
 impl PageValue for i64 {
     const BYTES: usize = 8;
+    const DELTA: Encoding = Encoding::DELTA_BINARY_PACKED;
 
     fn from_plain(bytes: &[u8]) -> Self {
         bytes.first_chunk().map_or(0, |it| Self::from_le_bytes(*it))
     }
 
-    #[inline]
-    fn from_delta(value: i64) -> Self {
-        value
+    fn decode_deltas(mut bytes: &[u8], count: usize, values: &mut Vec<Self>) -> Option<()> {
+        take_deltas(&mut bytes, count, values, |value| value)
     }
 }
 
@@ -78,7 +81,7 @@ pub(super) fn decode_page<T: PageValue>(
     };
     values.clear();
     match *encoding {
-        Encoding::DELTA_BINARY_PACKED => decode_delta(body, present, values),
+        encoding if encoding == T::DELTA => T::decode_deltas(body, present, values),
         Encoding::RLE_DICTIONARY | Encoding::PLAIN_DICTIONARY => {
             decode_indices(body, present, dictionary, values)
         }
@@ -179,11 +182,17 @@ fn decode_hybrid(
     Some(())
 }
 
-fn decode_delta<T: PageValue>(mut bytes: &[u8], count: usize, values: &mut Vec<T>) -> Option<()> {
-    let block_size = usize::try_from(take_varint(&mut bytes)?).ok()?;
-    let miniblocks = usize::try_from(take_varint(&mut bytes)?).ok()?;
-    let total = usize::try_from(take_varint(&mut bytes)?).ok()?;
-    let mut current = zig_zag(take_varint(&mut bytes)?);
+/// Takes packed deltas off the front of `bytes`.
+pub(super) fn take_deltas<T>(
+    bytes: &mut &[u8],
+    count: usize,
+    values: &mut Vec<T>,
+    convert: impl Fn(i64) -> T,
+) -> Option<()> {
+    let block_size = usize::try_from(take_varint(bytes)?).ok()?;
+    let miniblocks = usize::try_from(take_varint(bytes)?).ok()?;
+    let total = usize::try_from(take_varint(bytes)?).ok()?;
+    let mut current = zig_zag(take_varint(bytes)?);
     if total != count {
         return None;
     }
@@ -195,12 +204,12 @@ fn decode_delta<T: PageValue>(mut bytes: &[u8], count: usize, values: &mut Vec<T
     }
     let per_miniblock = block_size / miniblocks;
     values.reserve(count);
-    values.push(T::from_delta(current));
+    values.push(convert(current));
     let mut left = count - 1;
     while left > 0 {
-        let min_delta = zig_zag(take_varint(&mut bytes)?);
+        let min_delta = zig_zag(take_varint(bytes)?);
         let (widths, rest) = bytes.split_at_checked(miniblocks)?;
-        bytes = rest;
+        *bytes = rest;
         for &width in widths {
             if left == 0 {
                 break;
@@ -211,10 +220,10 @@ fn decode_delta<T: PageValue>(mut bytes: &[u8], count: usize, values: &mut Vec<T
             for_each_batch(packed, width.into(), length, |deltas| {
                 values.extend(deltas.iter().map(|&delta| {
                     current = current.wrapping_add(min_delta).wrapping_add(delta as i64);
-                    T::from_delta(current)
+                    convert(current)
                 }));
             })?;
-            bytes = rest;
+            *bytes = rest;
             left -= length;
         }
     }

@@ -3,6 +3,7 @@
 mod arrays;
 mod cache;
 mod decode;
+mod decode_ids;
 mod digest;
 mod head_rows;
 mod label_rows;

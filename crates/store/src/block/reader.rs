@@ -269,6 +269,25 @@ impl Block {
         Ok(self.samples()?.has_traces())
     }
 
+    /// Whether any sample belongs to a trace or a span. Only the footer is read.
+    ///
+    /// # Errors
+    /// When the file is missing or damaged.
+    pub fn has_links(&self) -> Result<bool, BlockError> {
+        Ok(self.samples()?.has_links())
+    }
+
+    /// Whether any sample may belong to one of these traces: `false` is certain.
+    ///
+    /// # Errors
+    /// When the file is missing or damaged.
+    pub fn may_have_traces(&self, trace_ids: &[[u8; 16]]) -> Result<bool, BlockError> {
+        let samples = self.samples()?;
+        samples
+            .may_have_traces(trace_ids)
+            .map_err(|fault| self.error(fault.at("samples")))
+    }
+
     /// Bytes on disk that a scan of all rows reads.
     ///
     /// # Errors

@@ -11,6 +11,7 @@ use parquet::arrow::arrow_reader::ArrowReaderOptions;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::arrow::arrow_reader::RowSelection;
+use parquet::bloom_filter::Sbbf;
 use parquet::column::page::Page;
 use parquet::column::page::PageReader;
 use parquet::file::metadata::PageIndexPolicy;
@@ -38,6 +39,8 @@ const BATCH_ROWS: usize = 16 << 10;
 pub struct SampleColumns {
     /// The samples' own labels.
     pub label_sets: bool,
+    /// The traces and spans that samples belong to.
+    pub links: bool,
 }
 
 /// Some consecutive rows, columns of equal length.
@@ -52,6 +55,10 @@ pub struct SampleChunk<'a> {
     /// The samples' own labels, sets of the block's label table, 0 is none; empty when not asked
     /// for.
     pub label_sets: &'a [u32],
+    /// W3C trace ids, zeros where there is none; empty when not asked for.
+    pub trace_ids: &'a [[u8; 16]],
+    /// W3C span ids likewise.
+    pub span_ids: &'a [[u8; 8]],
 }
 
 /// The file, open for as long as it is read.
@@ -103,7 +110,35 @@ impl SamplesFile {
 
     /// Whether any sample belongs to a trace, as far as the footer tells.
     pub(super) fn has_traces(&self) -> bool {
+        self.has_values("trace_id")
+    }
+
+    /// Whether any sample belongs to a trace or a span, as far as the footer tells.
+    pub(super) fn has_links(&self) -> bool {
+        self.has_traces() || self.has_values("span_id")
+    }
+
+    /// Whether any sample may belong to one of these traces: the filters of the row groups say no
+    /// or maybe.
+    pub(super) fn may_have_traces(&self, trace_ids: &[[u8; 16]]) -> Result<bool, ReadFault> {
         let position = Table::Samples.position("trace_id");
+        for group in self.metadata.row_groups() {
+            let column = group.column(position);
+            let filter = surviving(|| {
+                let filter = Sbbf::read_from_column_chunk(column, &*self.file);
+                filter.map_err(ReadFault::from)
+            })?;
+            let may_have = |id: &[u8; 16]| filter.as_ref().is_none_or(|it| it.check(&id[..]));
+            if trace_ids.iter().any(may_have) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Whether a column is not null everywhere, as far as the footer tells.
+    fn has_values(&self, name: &str) -> bool {
+        let position = Table::Samples.position(name);
         let groups = self.metadata.row_groups().iter();
         groups.into_iter().any(|group| {
             let nulls = group.column(position).statistics();
@@ -198,6 +233,12 @@ impl SamplesFile {
         } else {
             None
         };
+        let mut links = if columns.links {
+            let trace_ids = self.cursor::<[u8; 16]>(group, "trace_id")?;
+            Some((trace_ids, self.cursor::<[u8; 8]>(group, "span_id")?))
+        } else {
+            None
+        };
         for range in ranges {
             let mut row = range.start;
             while row < range.end {
@@ -208,13 +249,25 @@ impl SamplesFile {
                     cursor.seek(row)?;
                     count = count.min(cursor.available(row));
                 }
+                if let Some((trace_ids, span_ids)) = &mut links {
+                    trace_ids.seek(row)?;
+                    span_ids.seek(row)?;
+                    count = count.min(trace_ids.available(row));
+                    count = count.min(span_ids.available(row));
+                }
                 count = count.min(range.end - row);
                 let sets = label_sets.as_ref().map(|cursor| cursor.slice(row, count));
+                let ids = links.as_ref().map(|(trace_ids, span_ids)| {
+                    (trace_ids.slice(row, count), span_ids.slice(row, count))
+                });
+                let (trace_ids, span_ids) = ids.unwrap_or_default();
                 let flow = visit(SampleChunk {
                     first_row: group_start + row as u64,
                     stack_ids: stacks.slice(row, count),
                     values: values.slice(row, count),
                     label_sets: sets.unwrap_or(&[]),
+                    trace_ids,
+                    span_ids,
                 });
                 if flow.is_break() {
                     return Ok(flow);
@@ -368,6 +421,9 @@ fn column_positions(columns: SampleColumns) -> Vec<usize> {
     let mut names = vec!["stack_id", "value"];
     if columns.label_sets {
         names.push("label_set_id");
+    }
+    if columns.links {
+        names.extend(["trace_id", "span_id"]);
     }
     let positions = names.into_iter().map(|name| Table::Samples.position(name));
     positions.collect()

@@ -14,6 +14,7 @@ use arrow_array::types::UInt32Type;
 use candela_model::FrameKind;
 use candela_model::LabelSetId;
 use candela_model::Labels;
+use candela_model::Link;
 use candela_model::Location;
 use candela_model::Profile;
 use candela_model::ProfileSeries;
@@ -36,8 +37,14 @@ const SAMPLES: u64 = 5000;
 /// The same numbers in each run (SplitMix64).
 struct Random(u64);
 
-/// Row, stack, value and label set.
-type Row = (u64, u32, i64, u32);
+/// Row, stack, value, label set and link.
+type Row = (u64, u32, i64, u32, Link);
+
+/// Columns that not every reader asks for.
+const ALL_COLUMNS: SampleColumns = SampleColumns {
+    label_sets: true,
+    links: true,
+};
 
 impl Random {
     fn next(&mut self) -> u64 {
@@ -94,14 +101,30 @@ fn profile(number: u64, random: &mut Random) -> Profile {
             true => sets[random.below(50) as usize],
             false => LabelSetId(0),
         };
+        // Few spans in most profiles; in some so many traces that no dictionary takes them.
+        let link = match number % 5 {
+            0 => Link::default(),
+            1 => link_of(0, random.next()),
+            2 => link_of(1 + random.below(7), random.below(3)),
+            _ => link_of(random.next(), random.next()),
+        };
+        let link = profile.intern_link(link);
         series.samples.push(Sample {
             label_set,
+            link,
             time_ns: 1 + random.below(1 << 40).cast_signed(),
             ..Sample::new(stack, value)
         });
     }
     profile.series.push(series);
     profile
+}
+
+fn link_of(trace: u64, span: u64) -> Link {
+    let mut link = Link::default();
+    link.trace_id[4..12].copy_from_slice(&trace.to_be_bytes());
+    link.span_id.copy_from_slice(&span.to_be_bytes());
+    link
 }
 
 fn expected_rows(block: &Block, directory: &Path) -> Vec<Row> {
@@ -123,28 +146,38 @@ fn expected_rows(block: &Block, directory: &Path) -> Vec<Row> {
         let stacks: &UInt32Array = column("stack_id").as_primitive::<UInt32Type>();
         let values: &Int64Array = column("value").as_primitive::<Int64Type>();
         let sets: &UInt32Array = column("label_set_id").as_primitive::<UInt32Type>();
+        let traces = column("trace_id").as_fixed_size_binary();
+        let spans = column("span_id").as_fixed_size_binary();
         for index in 0..batch.num_rows() {
             let set = if sets.is_null(index) {
                 0
             } else {
                 sets.value(index)
             };
+            let mut link = Link::default();
+            if traces.is_valid(index) {
+                link.trace_id.copy_from_slice(traces.value(index));
+            }
+            if spans.is_valid(index) {
+                link.span_id.copy_from_slice(spans.value(index));
+            }
             let row = rows.len() as u64;
-            rows.push((row, stacks.value(index), values.value(index), set));
+            rows.push((row, stacks.value(index), values.value(index), set, link));
         }
     }
     rows
 }
 
-fn scanned_rows(block: &Block, ranges: &[Range<u64>], has_sets: bool) -> Vec<Row> {
+fn scanned_rows(block: &Block, ranges: &[Range<u64>], columns: SampleColumns) -> Vec<Row> {
     let mut rows = Vec::new();
-    let columns = SampleColumns {
-        label_sets: has_sets,
-    };
     let scanned = block.scan_samples(ranges, columns, &mut |chunk| {
         for (index, (&stack, &value)) in chunk.stack_ids.iter().zip(chunk.values).enumerate() {
             let set = chunk.label_sets.get(index).copied().unwrap_or(0);
-            rows.push((chunk.first_row + index as u64, stack, value, set));
+            let link = Link {
+                trace_id: chunk.trace_ids.get(index).copied().unwrap_or_default(),
+                span_id: chunk.span_ids.get(index).copied().unwrap_or_default(),
+            };
+            rows.push((chunk.first_row + index as u64, stack, value, set, link));
         }
         ControlFlow::Continue(())
     });
@@ -200,19 +233,33 @@ fn scans_equal_the_general_reader() {
             0 => vec![whole],
             _ => random_ranges(&mut random, block.meta().rows),
         };
-        let has_sets = round % 2 == 0;
+        let columns = SampleColumns {
+            label_sets: round % 2 == 0,
+            links: round % 3 == 0,
+        };
         let expected = ranges.iter().cloned().flatten().map(|row| {
-            let (row, stack, value, set) = all[row as usize];
-            (row, stack, value, if has_sets { set } else { 0 })
+            let (row, stack, value, set, link) = all[row as usize];
+            let set = if columns.label_sets { set } else { 0 };
+            let link = if columns.links { link } else { Link::default() };
+            (row, stack, value, set, link)
         });
-        let found = scanned_rows(block, &ranges, has_sets);
+        let found = scanned_rows(block, &ranges, columns);
         assert!(found.iter().copied().eq(expected), "{ranges:?}");
     }
+    assert!(block.has_links().expect("a footer"));
+    let present = all.iter().find(|row| row.4.trace_id != [0; 16]);
+    let present = present.expect("a trace").4.trace_id;
+    assert!(block.may_have_traces(&[present]).expect("filters"));
+    let absent = (1..200_u8).filter(|&id| block.may_have_traces(&[[id; 16]]).expect("filters"));
+    assert!(
+        absent.count() < 40,
+        "most traces that are not there are ruled out"
+    );
     // Each thread of a query has its own part of the ranges.
     let halves = std::thread::scope(|scope| {
         let middle = block.meta().rows / 2 + 17;
         let parts = [0..middle, middle..block.meta().rows];
-        let threads = parts.map(|part| scope.spawn(|| scanned_rows(block, &[part], true)));
+        let threads = parts.map(|part| scope.spawn(|| scanned_rows(block, &[part], ALL_COLUMNS)));
         threads.map(|thread| thread.join().expect("no panic"))
     });
     assert!(halves.concat() == all, "two threads at once");

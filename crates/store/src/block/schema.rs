@@ -21,7 +21,7 @@ const ROW_GROUP_ROWS: usize = if cfg!(test) { 50_000 } else { 4 << 20 };
 /// Rows of a page, the smallest unit that a query can skip.
 pub(crate) const PAGE_ROWS: usize = if cfg!(test) { 4096 } else { 64 << 10 };
 /// Values are few and repeat (multiples of a period): a large dictionary still beats none.
-const DICTIONARY_BYTES: usize = 8 << 20;
+const DICTIONARY_BYTES: usize = if cfg!(test) { 200 << 10 } else { 8 << 20 };
 /// Blocks that are soon merged into others.
 const QUICK_ZSTD_LEVEL: i32 = 3;
 /// Blocks that stay: 3 % smaller, and they are written once a day.

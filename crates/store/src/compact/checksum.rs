@@ -64,6 +64,7 @@ impl Checksum {
         let mut is_wild = false;
         let columns = SampleColumns {
             label_sets: has_sets,
+            ..SampleColumns::default()
         };
         block.scan_samples(&row_ranges(&rows), columns, &mut |chunk| {
             for index in 0..chunk.values.len() {

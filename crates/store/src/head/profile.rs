@@ -65,8 +65,18 @@ impl HeadProfile {
             .map_or(0, |details| details.label_sets[position])
     }
 
+    /// The trace and the span of the sample at `position`; all zeros when none.
+    #[inline]
+    #[must_use]
+    pub fn link(&self, position: usize) -> Link {
+        self.details
+            .as_ref()
+            .map_or_else(Link::default, |details| details.links[position])
+    }
+
     /// Estimated bytes in memory.
-    pub(crate) fn bytes(&self) -> usize {
+    #[must_use]
+    pub fn bytes(&self) -> usize {
         let per_sample = if self.details.is_some() { 12 + 36 } else { 12 };
         size_of::<Self>() + 16 + self.len() * per_sample
     }

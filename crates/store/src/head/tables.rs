@@ -103,7 +103,8 @@ impl HeadTables {
     }
 
     /// Estimated bytes in memory.
-    pub(crate) fn bytes(&self) -> usize {
+    #[must_use]
+    pub fn bytes(&self) -> usize {
         self.locations.bytes() + self.parents.len() * 24 + self.label_sets.len() * 64
     }
 

@@ -1,11 +1,14 @@
 //! `SelectSeries`: values over time.
 
+use std::collections::BTreeMap;
+
 use axum::response::Response;
 use candela_model::Labels;
 use candela_query::Aggregation;
+use candela_query::Exemplar;
+use candela_query::ExemplarTable;
 use candela_query::PointValue;
 use candela_query::Query;
-use candela_query::SeriesOptions;
 use candela_query::SeriesTable;
 use candela_wire::querier::v1::SelectSeriesRequest;
 use candela_wire::querier::v1::SelectSeriesResponse;
@@ -15,15 +18,13 @@ use candela_wire::types::v1::Series;
 use candela_wire::types::v1::TimeSeriesAggregationType;
 
 use crate::api::errors::query_error;
-use crate::api_error::ApiError;
+use crate::pyroscope::querier::exemplar::exemplar_message;
+use crate::pyroscope::querier::exemplar::kind_of;
+use crate::pyroscope::querier::points::Points;
+use crate::pyroscope::querier::points::milliseconds;
 use crate::pyroscope::querier::selection::Selected;
 use crate::pyroscope::querier::selection::call_site_filters;
 use crate::rpc::Call;
-
-const NANOSECONDS_PER_SECOND: f64 = 1e9;
-const NANOSECONDS_PER_MILLISECOND: i64 = 1_000_000;
-/// The shortest step, seconds.
-const SHORTEST_STEP: f64 = 0.001;
 
 pub(crate) async fn select_series(call: Call) -> Response {
     call.answer(|app, caller, asked: SelectSeriesRequest, cancellation| {
@@ -44,30 +45,40 @@ pub(crate) async fn select_series(call: Call) -> Response {
                 }),
             ..selected.query(caller, cancellation)?
         };
-        let options = SeriesOptions {
-            step_ns: Some(step_ns(asked.step)?),
-            group_by: asked.group_by.clone(),
+        let points = Points::of(asked.start, asked.end, asked.step)?;
+        let query = Query {
+            range: points.range(),
+            ..query
         };
+        let options = points.lines(&asked.group_by);
         let answer = app.engine.series(&query, &options).map_err(query_error)?;
-        Ok(SelectSeriesResponse {
-            series: heaviest(&answer.value, asked.limit),
-        })
+        let exemplars = match kind_of(asked.exemplar_type()) {
+            Some(kind) => {
+                let answer = app.engine.exemplars(&query, &options, kind);
+                answer.map_err(query_error)?.value
+            }
+            None => ExemplarTable::default(),
+        };
+        let mut series = lines(&answer.value, &exemplars, &asked.group_by);
+        series.truncate(most_lines(asked.limit).unwrap_or(usize::MAX));
+        Ok(SelectSeriesResponse { series })
     })
     .await
 }
 
-/// # Errors
-/// 400 for what is no step.
-fn step_ns(seconds: f64) -> Result<i64, ApiError> {
-    if !(SHORTEST_STEP..1e9).contains(&seconds) {
-        let message = format!("step: {seconds} s; the shortest is {SHORTEST_STEP} s");
-        return Err(ApiError::bad_request("bad_step", message));
-    }
-    Ok((seconds * NANOSECONDS_PER_SECOND).round() as i64)
+/// How many lines a client wants at the most; 0 is for all.
+pub(crate) fn most_lines(asked: Option<i64>) -> Option<usize> {
+    let limit = asked.and_then(|limit| usize::try_from(limit).ok());
+    limit.filter(|&limit| limit > 0)
 }
 
 /// The lines by their totals, the heaviest first, of equal ones by their labels.
-fn heaviest(table: &SeriesTable, limit: Option<i64>) -> Vec<Series> {
+fn lines(table: &SeriesTable, exemplars: &ExemplarTable, group_by: &[String]) -> Vec<Series> {
+    let mut by_place: BTreeMap<(&Labels, i64), &Exemplar> = BTreeMap::new();
+    for line in &exemplars.series {
+        let of_line = line.exemplars.iter();
+        by_place.extend(of_line.map(|(point_ns, exemplar)| ((&line.labels, *point_ns), exemplar)));
+    }
     let mut lines: Vec<(f64, Series)> = table
         .series
         .iter()
@@ -75,10 +86,14 @@ fn heaviest(table: &SeriesTable, limit: Option<i64>) -> Vec<Series> {
             let points: Vec<Point> = line
                 .points
                 .iter()
-                .map(|&(start_ns, value)| Point {
-                    value: number(value),
-                    timestamp: start_ns / NANOSECONDS_PER_MILLISECOND,
-                    ..Point::default()
+                .map(|&(point_ns, value)| {
+                    let best = by_place.get(&(&line.labels, point_ns)).into_iter();
+                    Point {
+                        value: number(value),
+                        timestamp: milliseconds(point_ns),
+                        exemplars: best.map(|it| exemplar_message(it, group_by)).collect(),
+                        ..Point::default()
+                    }
                 })
                 .collect();
             let total = points.iter().map(|point| point.value).sum();
@@ -90,9 +105,6 @@ fn heaviest(table: &SeriesTable, limit: Option<i64>) -> Vec<Series> {
         })
         .collect();
     lines.sort_by(|left, right| right.0.total_cmp(&left.0));
-    if let Some(limit) = limit.and_then(|limit| usize::try_from(limit).ok()) {
-        lines.truncate(if limit == 0 { lines.len() } else { limit });
-    }
     lines.into_iter().map(|(_, series)| series).collect()
 }
 

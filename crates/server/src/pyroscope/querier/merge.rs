@@ -11,6 +11,7 @@ use candela_formats::write_dot;
 use candela_formats::write_pprof;
 use candela_model::FlameTree;
 use candela_model::Labels;
+use candela_model::PgoOptions;
 use candela_model::Profile as ModelProfile;
 use candela_model::ProfileSeries;
 use candela_query::Cancellation;
@@ -35,15 +36,42 @@ use crate::api_error::ApiError;
 use crate::app::App;
 use crate::auth::Caller;
 use crate::pyroscope::querier::selection::Selected;
+use crate::pyroscope::querier::selection::asked_nodes;
 use crate::pyroscope::querier::selection::call_site_filters;
 use crate::pyroscope::querier::selection::exact_type;
+use crate::pyroscope::querier::selection::link_selection;
 use crate::pyroscope::querier::selection::max_nodes;
+use crate::pyroscope::querier::selection::profile_keys;
 use crate::rpc::Answer;
 use crate::rpc::Call;
 use crate::rpc::Codec;
 
 /// A pprof that is written already, and is not taken apart unless the client reads JSON.
 struct WrittenPprof(Vec<u8>);
+
+/// What is left of a profile.
+struct Shape {
+    /// Nodes of the tree of its stacks; all when 0.
+    max_nodes: usize,
+    /// For compilers.
+    pgo: Option<PgoOptions>,
+}
+
+impl Shape {
+    /// # Errors
+    /// 400 for too many nodes.
+    fn of(asked: &SelectMergeStacktracesRequest) -> Result<Self, ApiError> {
+        let selector = asked.stack_trace_selector.as_ref();
+        let pgo = selector.and_then(|selector| selector.go_pgo.as_ref());
+        Ok(Self {
+            max_nodes: asked_nodes(asked.max_nodes)?.unwrap_or(0),
+            pgo: pgo.map(|pgo| PgoOptions {
+                keep_locations: pgo.keep_locations as usize,
+                aggregate_callees: pgo.aggregate_callees,
+            }),
+        })
+    }
+}
 
 pub(crate) async fn select_merge_stacktraces(call: Call) -> Response {
     call.answer(
@@ -71,7 +99,7 @@ pub(crate) async fn select_merge_stacktraces(call: Call) -> Response {
                 }
                 ProfileFormat::Dot => response.dot = dot(app, &query, asked.max_nodes)?,
                 ProfileFormat::Pprof => {
-                    let bytes = pprof(app, &query)?;
+                    let bytes = pprof(app, &query, &Shape::of(&asked)?)?;
                     let profile = Profile::decode(&bytes[..]).map_err(|error| {
                         tracing::error!("a pprof that was written cannot be read: {error}");
                         ApiError::internal("the profile cannot be read")
@@ -120,22 +148,20 @@ pub(crate) async fn select_merge_span_profile(call: Call) -> Response {
 pub(crate) async fn select_merge_profile(call: Call) -> Response {
     call.answer(
         |app, caller, asked: SelectMergeProfileRequest, cancellation| {
-            max_nodes(asked.max_nodes)?;
-            let query = stacktraces_query(
-                caller,
-                &SelectMergeStacktracesRequest {
-                    profile_type_id: asked.profile_type_id,
-                    label_selector: asked.label_selector,
-                    start: asked.start,
-                    end: asked.end,
-                    stack_trace_selector: asked.stack_trace_selector,
-                    profile_id_selector: asked.profile_id_selector,
-                    trace_id_selector: asked.trace_id_selector,
-                    ..SelectMergeStacktracesRequest::default()
-                },
-                cancellation,
-            )?;
-            Ok(WrittenPprof(pprof(app, &query)?))
+            let asked = SelectMergeStacktracesRequest {
+                profile_type_id: asked.profile_type_id,
+                label_selector: asked.label_selector,
+                start: asked.start,
+                end: asked.end,
+                max_nodes: asked.max_nodes,
+                stack_trace_selector: asked.stack_trace_selector,
+                profile_id_selector: asked.profile_id_selector,
+                trace_id_selector: asked.trace_id_selector,
+                ..SelectMergeStacktracesRequest::default()
+            };
+            let shape = Shape::of(&asked)?;
+            let query = stacktraces_query(caller, &asked, cancellation)?;
+            Ok(WrittenPprof(pprof(app, &query, &shape)?))
         },
     )
     .await
@@ -186,6 +212,8 @@ fn stacktraces_query(
     };
     Ok(Query {
         filters: call_site_filters(asked.stack_trace_selector.as_ref())?,
+        links: link_selection(&asked.trace_id_selector, &asked.span_selector)?,
+        profiles: profile_keys(&asked.profile_id_selector)?,
         ..selected.query(caller, cancellation)?
     })
 }
@@ -227,9 +255,14 @@ pub(crate) fn dot(app: &App, query: &Query, max_nodes: Option<i64>) -> Result<St
 }
 
 /// The merged profile, not compressed: the transport does that.
-fn pprof(app: &App, query: &Query) -> Result<Vec<u8>, ApiError> {
+fn pprof(app: &App, query: &Query, shape: &Shape) -> Result<Vec<u8>, ApiError> {
     let answer = app.engine.profile(query).map_err(query_error)?;
     let mut profile: ModelProfile = answer.value;
+    if let Some(pgo) = &shape.pgo {
+        profile.reduce_for_pgo(pgo);
+    }
+    // Last: it is a promise about what the client gets.
+    profile.prune_stacks(shape.max_nodes);
     if profile.series.is_empty() {
         let profile_type = exact_type(&query.profile_type)?;
         let empty = ProfileSeries::new(Labels::default(), profile_type);

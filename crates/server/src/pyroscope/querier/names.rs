@@ -19,6 +19,7 @@ use crate::api_error::ApiError;
 use crate::app::App;
 use crate::pyroscope::querier::selection::TYPE_LABELS;
 use crate::pyroscope::querier::selection::is_type_label;
+use crate::pyroscope::querier::selection::own_name;
 use crate::pyroscope::querier::selection::parse_selector;
 use crate::pyroscope::querier::selection::range_or_all;
 use crate::pyroscope::querier::selection::type_label;
@@ -27,7 +28,7 @@ use crate::pyroscope::querier::selection::without_types;
 use crate::rpc::Call;
 
 /// What a client says that reads names of labels of any kind; others are spared them.
-const READS_ANY_NAME: &str = "allow-utf8-labelnames=true";
+pub(crate) const READS_ANY_NAME: &str = "allow-utf8-labelnames=true";
 
 pub(crate) async fn profile_types(call: Call) -> Response {
     call.answer(|app, caller, asked: ProfileTypesRequest, cancellation| {
@@ -110,12 +111,7 @@ pub(crate) fn values_of(
         let wanted = types.iter().filter(|found| wants_type(selector, found));
         return Ok(wanted.filter_map(|found| type_label(name, found)).collect());
     }
-    let name = if name == "__service_name__" {
-        "service_name"
-    } else {
-        name
-    };
-    let answer = app.engine.label_values(&query, name);
+    let answer = app.engine.label_values(&query, own_name(name));
     Ok(answer.map_err(query_error)?.value)
 }
 
@@ -140,7 +136,7 @@ fn described(found: &ModelType) -> ProfileType {
 }
 
 /// Whether a name is one that all clients read: `[a-zA-Z_][a-zA-Z0-9_]*`.
-fn is_plain_name(name: &str) -> bool {
+pub(crate) fn is_plain_name(name: &str) -> bool {
     let is_word = |byte: u8| byte == b'_' || byte.is_ascii_alphanumeric();
     name.bytes().all(is_word)
         && name

@@ -6,8 +6,12 @@ use candela_model::FilterKind;
 use candela_model::Filters;
 use candela_model::LabelMatcher;
 use candela_model::ProfileType;
+use candela_model::SERVICE_NAME_LABEL;
 use candela_model::Selector;
 use candela_query::Cancellation;
+use candela_query::LinkSelection;
+use candela_query::ProfileKey;
+use candela_query::ProfileKeyError;
 use candela_query::Query;
 use candela_store::TimeRange;
 use candela_wire::types::v1::StackTraceSelector;
@@ -164,11 +168,66 @@ pub(crate) fn wants_type(selector: &Selector, profile_type: &ProfileType) -> boo
 }
 
 fn known_by_us(matcher: &LabelMatcher) -> LabelMatcher {
-    if matcher.name() != "__service_name__" {
+    let name = own_name(matcher.name());
+    if name == matcher.name() {
         return matcher.clone();
     }
-    LabelMatcher::new("service_name", matcher.operator(), matcher.value())
+    LabelMatcher::new(name, matcher.operator(), matcher.value())
         .expect("a value that was compiled once is compiled again")
+}
+
+/// The name that we have for what clients know as a label.
+pub(crate) fn own_name(name: &str) -> &str {
+    match name {
+        "__service_name__" => SERVICE_NAME_LABEL,
+        _ => name,
+    }
+}
+
+/// Only samples of these traces and spans.
+///
+/// # Errors
+/// 400 for what is no id.
+pub(crate) fn link_selection(
+    trace_ids: &[String],
+    span_ids: &[String],
+) -> Result<LinkSelection, ApiError> {
+    let traces = trace_ids.iter().map(|id| hex_id("traceIdSelector", id));
+    let spans = span_ids.iter().map(|id| hex_id("spanSelector", id));
+    Ok(LinkSelection {
+        trace_ids: traces.collect::<Result<_, _>>()?,
+        span_ids: spans.collect::<Result<_, _>>()?,
+    })
+}
+
+/// # Errors
+/// 400 for what is no id of so many bytes.
+fn hex_id<const BYTES: usize>(name: &str, text: &str) -> Result<[u8; BYTES], ApiError> {
+    let is_id = text.len() == 2 * BYTES && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if !is_id {
+        // What is far too long for an id is not repeated.
+        let shown: String = text.chars().take(64).collect();
+        let digits = 2 * BYTES;
+        let message = format!("{name}: {shown:?} is not {digits} hexadecimal digits");
+        return Err(ApiError::bad_request("bad_selector", message));
+    }
+    let value = |digit: u8| char::from(digit).to_digit(16).unwrap_or(0) as u8;
+    let mut id = [0; BYTES];
+    for (byte, pair) in id.iter_mut().zip(text.as_bytes().chunks_exact(2)) {
+        *byte = value(pair[0]) << 4 | value(pair[1]);
+    }
+    Ok(id)
+}
+
+/// # Errors
+/// 400 for what is no id of a profile.
+pub(crate) fn profile_keys(ids: &[String]) -> Result<Vec<ProfileKey>, ApiError> {
+    let keys = ids.iter().map(|id| {
+        id.parse().map_err(|error: ProfileKeyError| {
+            ApiError::bad_request("bad_selector", format!("profileIdSelector: {error}"))
+        })
+    });
+    keys.collect()
 }
 
 /// Only stacks below a call site, which is given from the root on.
@@ -192,12 +251,48 @@ pub(crate) fn call_site_filters(
 /// # Errors
 /// 400 above the most.
 pub(crate) fn max_nodes(asked: Option<i64>) -> Result<usize, ApiError> {
+    Ok(asked_nodes(asked)?.unwrap_or(DEFAULT_MAX_NODES))
+}
+
+/// The same for profiles, which are whole unless the client says a number.
+///
+/// # Errors
+/// 400 above the most.
+pub(crate) fn asked_nodes(asked: Option<i64>) -> Result<Option<usize>, ApiError> {
     match asked {
-        None | Some(..=0) => Ok(DEFAULT_MAX_NODES),
+        None | Some(..=0) => Ok(None),
         Some(nodes) if nodes > MOST_NODES => {
             let message = format!("maxNodes {nodes} is more than {MOST_NODES}");
             Err(ApiError::bad_request("too_many_nodes", message))
         }
-        Some(nodes) => Ok(usize::try_from(nodes).expect("it was compared with the most")),
+        Some(nodes) => Ok(usize::try_from(nodes).ok()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_are_as_long_as_they_are() {
+        let id: [u8; 8] = hex_id("x", "00fF000000000102").expect("an id");
+        assert_eq!(id, [0, 255, 0, 0, 0, 0, 1, 2]);
+        let endless = "0".repeat(10_000);
+        for text in [
+            "",
+            "1",
+            "00ff00000000010",
+            "00ff0000000001ü",
+            "+0ff000000000102",
+            &endless,
+        ] {
+            let error = hex_id::<8>("spanSelector", text)
+                .expect_err("no id")
+                .message;
+            assert!(
+                error.starts_with("spanSelector: ") && error.len() < 150,
+                "{error}"
+            );
+        }
     }
 }
