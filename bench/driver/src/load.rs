@@ -21,7 +21,7 @@ use candela_model::Sample;
 use crate::latency::Latencies;
 
 pub(crate) const SERIES: u64 = 1_000;
-const SERVICES: u64 = 20;
+pub(crate) const SERVICES: u64 = 20;
 /// Functions of a service.
 const FUNCTIONS: u64 = 2_000;
 /// Samples of a profile: 19 a second for ten seconds.
@@ -134,16 +134,25 @@ impl Load {
 
 /// The profile of this number as pprof, and its series. Every series comes round after all others.
 pub(crate) fn profile(number: u64) -> (u64, Vec<u8>) {
+    profile_at(number, now_ns())
+}
+
+/// Nanoseconds since the Unix epoch.
+pub(crate) fn now_ns() -> i64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    now.map_or(0, |elapsed| elapsed.as_nanos() as i64)
+}
+
+/// The same, begun at another time.
+pub(crate) fn profile_at(number: u64, start_ns: i64) -> (u64, Vec<u8>) {
     let series_number = number % SERIES;
     let service = series_number % SERVICES;
     let mut profile = Profile::default();
-    let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    let now_ns = now.map_or(0, |elapsed| elapsed.as_nanos() as i64);
     let profile_type = "process_cpu:cpu:nanoseconds:cpu:nanoseconds"
         .parse()
         .expect("five parts");
     let mut series = ProfileSeries::new(Labels::default(), profile_type);
-    series.start_ns = now_ns;
+    series.start_ns = start_ns;
     series.duration_ns = 10_000_000_000;
     series.period = 52_631_578;
     for sample in 0..SAMPLES {

@@ -82,10 +82,22 @@ const ROWS: &[Row] = &[
         measure: rows::ingest::push,
     },
     Row {
+        id: "I2",
+        what: "durable profiles per second and core, Go CPU pprof",
+        target: "≥ 5 times Pyroscope in the same run",
+        measure: rows::throughput::profiles_per_core,
+    },
+    Row {
         id: "I3",
         what: "server memory, 1 000 series, 100 profiles/s, 10 min",
         target: "≤ 300 MiB, flat",
         measure: rows::ingest::memory,
+    },
+    Row {
+        id: "R1",
+        what: "each question of querier.v1, 1 h and 24 h",
+        target: "for information",
+        measure: rows::questions::latencies,
     },
     Row {
         id: "A1",

@@ -69,6 +69,24 @@ impl Program {
         }
     }
 
+    /// Asks the program to end, and waits until it has.
+    pub(crate) fn end(&mut self, most: Duration) -> Result<(), String> {
+        output(Command::new("kill").arg(self.pid().to_string()))?;
+        let begun = Instant::now();
+        while begun.elapsed() < most {
+            if self
+                .0
+                .try_wait()
+                .map_err(|error| error.to_string())?
+                .is_some()
+            {
+                return Ok(());
+            }
+            measure_for(Duration::from_millis(50));
+        }
+        Err(format!("process {} does not end", self.pid()))
+    }
+
     /// User and system time so far, seconds.
     pub(crate) fn cpu_seconds(&self) -> Result<f64, String> {
         let path = format!("/proc/{}/stat", self.pid());

@@ -55,9 +55,9 @@ pub struct Exemplar {
 /// What names a single profile or span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExemplarOf {
-    /// A profile; [`Query::profiles`] takes its key.
+    /// A profile; [`Query::profiles`](crate::Query::profiles) takes its key.
     Profile(ProfileKey),
-    /// A span and its trace; [`Query::links`] takes both. The trace is all zeros when it is not
+    /// A span and its trace; [`Query::links`](crate::Query::links) takes both. The trace is all zeros when it is not
     /// known: then the span alone is asked for.
     Span(Link),
 }

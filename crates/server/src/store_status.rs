@@ -153,6 +153,8 @@ pub(crate) fn storage_json(status: &StoreStatus) -> Value {
         "head_samples": status.head_samples,
         "head_bytes": status.head_bytes,
         "wal_bytes": status.wal_bytes,
+        "torn_tails": status.torn_tails,
+        "damaged_records": status.damaged_records,
         "last_flush_error": status.last_flush_error,
         "last_retention_error": status.last_retention_error,
         "quarantined": quarantined.collect::<Vec<Value>>(),

@@ -104,7 +104,7 @@ fn check_block(
     };
     match decode_manifest(content) {
         Ok(meta) => check_files(storage, &meta, &mut check),
-        Err(reason) => check.faults.push(format!("{manifest}: {reason}")),
+        Err(error) => check.faults.push(format!("{manifest}: {error}")),
     }
     if !check.faults.is_empty() && !is_there(storage, manifest) {
         return Ok(None);

@@ -5,6 +5,8 @@ use ulid::Ulid;
 
 use crate::block::BlockMeta;
 use crate::block::MANIFESTS;
+use crate::block::ManifestError;
+use crate::block::SCHEMA_VERSION;
 use crate::block::Table;
 use crate::block::decode_manifest;
 use crate::block::manifest_path;
@@ -51,7 +53,16 @@ pub(crate) fn read_unknown_manifests(
     for (path, content) in paths.iter().zip(storage.read_all(&paths)?) {
         match decode_manifest(&content) {
             Ok(meta) => unknown.blocks.push(meta),
-            Err(reason) => {
+            // What it says is not known, so neither is what would be lost by going on without it.
+            Err(ManifestError::Newer(found)) => {
+                return Err(StoreError::Newer {
+                    path: path.into(),
+                    what: "block",
+                    found: found.into(),
+                    known: SCHEMA_VERSION.into(),
+                });
+            }
+            Err(ManifestError::Damaged(reason)) => {
                 tracing::error!(
                     path,
                     reason,

@@ -11,7 +11,6 @@ use std::thread::JoinHandle;
 use hashbrown::HashMap;
 
 use crate::block::RemovedBlocks;
-use crate::block::SCHEMA_VERSION;
 use crate::block::TableCache;
 use crate::catalog::Catalog;
 use crate::catalog::SqliteCatalog;
@@ -230,14 +229,6 @@ fn start_threads(shared: Shared) -> Result<(Arc<Shared>, Vec<JoinHandle<()>>), S
 /// left out, and the rest answers.
 fn load_blocks(shared: &Shared, listed: &HashMap<String, u64>) -> Result<(), StoreError> {
     for meta in shared.catalog.blocks()? {
-        if meta.schema_version > SCHEMA_VERSION {
-            return Err(StoreError::Newer {
-                path: shared.data_dir.blocks().join(&meta.block_id),
-                what: "block",
-                found: meta.schema_version.into(),
-                known: SCHEMA_VERSION.into(),
-            });
-        }
         let tenant = meta.tenant.clone();
         let block = shared.open_block(meta);
         let checked = block.check_files(listed);

@@ -47,6 +47,13 @@ fn file_of(store: &Store, directory: &Path, block: usize, table: &str) -> std::p
         .join(file.expect("the table").path)
 }
 
+/// The first manifest of those that are there.
+fn a_manifest(directory: &Path) -> std::path::PathBuf {
+    let folder = directory.join("blocks/v1/_blocks");
+    let mut entries = std::fs::read_dir(folder).expect("a folder");
+    entries.next().expect("a manifest").expect("reads").path()
+}
+
 #[test]
 fn a_second_store_is_refused() {
     let directory = tempfile::tempdir().expect("a temporary directory");
@@ -323,6 +330,27 @@ fn newer_blocks_and_catalogs_are_refused() {
         "{error}"
     );
     assert!(error.to_string().contains("run a newer candela"), "{error}");
+}
+
+#[test]
+fn a_newer_block_that_no_catalog_knows_is_refused() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    drop(with_two_blocks(directory.path()));
+    std::fs::remove_file(directory.path().join("catalog.sqlite")).expect("removes");
+    let newer = r#"{"schema_version": 9, "all_else": "is new"}"#;
+    let manifest = a_manifest(directory.path());
+    std::fs::write(&manifest, newer).expect("writes");
+    let error = Store::open(options(directory.path())).expect_err("a newer block");
+    let is_newer = matches!(
+        error,
+        StoreError::Newer {
+            what: "block",
+            found: 9,
+            ..
+        }
+    );
+    assert!(is_newer, "{error}");
+    assert_eq!(std::fs::read_to_string(&manifest).expect("is there"), newer);
 }
 
 #[test]

@@ -2,6 +2,8 @@
 
 pub(crate) mod cost;
 pub(crate) mod ingest;
+pub(crate) mod questions;
 pub(crate) mod start;
 pub(crate) mod store;
+pub(crate) mod throughput;
 pub(crate) mod truth;

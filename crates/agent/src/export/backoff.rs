@@ -18,6 +18,11 @@ impl Backoff {
         self.not_before.is_none_or(|moment| now >= moment)
     }
 
+    /// Whether the last attempt failed.
+    pub(crate) fn is_waiting(&self) -> bool {
+        self.not_before.is_some()
+    }
+
     pub(crate) fn failed(&mut self, now: Instant) {
         self.wait = (self.wait * 2).clamp(FIRST, LONGEST);
         self.not_before = Some(now + self.wait);
@@ -36,7 +41,7 @@ mod tests {
     fn waits_double_up_to_a_minute() {
         let mut backoff = Backoff::default();
         let mut now = Instant::now();
-        assert!(backoff.may_try(now));
+        assert!(backoff.may_try(now) && !backoff.is_waiting());
         for expected in [1, 2, 4, 8, 16, 32, 60, 60] {
             backoff.failed(now);
             let wait = Duration::from_secs(expected);
@@ -44,7 +49,8 @@ mod tests {
             now += wait;
             assert!(backoff.may_try(now));
         }
+        assert!(backoff.is_waiting(), "until one succeeds");
         backoff.succeeded();
-        assert!(backoff.may_try(now));
+        assert!(backoff.may_try(now) && !backoff.is_waiting());
     }
 }

@@ -173,7 +173,11 @@ impl Delivery {
             Err(ExportError::PartlyRejected { series, .. }) => refused = *series,
             Err(ExportError::Rejected { .. }) => refused = series,
             Err(ExportError::Unavailable { reason } | ExportError::NotAllowed { reason }) => {
-                tracing::debug!(%reason, "profile not exported");
+                // Once for each time that it goes away: who gave a wrong address must see it.
+                if !self.backoff.is_waiting() {
+                    let receiver = self.exporter.name();
+                    tracing::warn!(%receiver, %reason, "profiles cannot be handed over; they wait here");
+                }
                 self.backoff.failed(Instant::now());
                 let delivery = &mut self.board.parts().delivery;
                 delivery.failed_attempts += 1;
@@ -184,6 +188,9 @@ impl Delivery {
         if let Err(error) = result {
             tracing::warn!(%error, "the receiver refused series");
             self.board.ledger.add(DropReason::ExportRejected, refused);
+        }
+        if self.backoff.is_waiting() {
+            tracing::info!(receiver = %self.exporter.name(), "profiles are taken again");
         }
         self.backoff.succeeded();
         let delivery = &mut self.board.parts().delivery;

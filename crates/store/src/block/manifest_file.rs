@@ -6,11 +6,28 @@
 use twox_hash::XxHash3_64;
 
 use super::manifest::BlockMeta;
+use super::schema::SCHEMA_VERSION;
 
 /// What a text with a checksum begins with. Texts of earlier versions begin with something else and
 /// are taken as they are.
 const PREFIX: &str = "{\"checksum\": \"";
 const ZEROS: &str = "0000000000000000";
+
+/// Why a manifest says nothing.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum ManifestError {
+    /// A newer program wrote it: nothing that we take from it would be sure.
+    #[error("it has the schema version {0}, this program knows {SCHEMA_VERSION}")]
+    Newer(u32),
+    #[error("{0}")]
+    Damaged(String),
+}
+
+/// The member of a manifest that all versions have, however they change the others.
+#[derive(serde::Deserialize)]
+struct Version {
+    schema_version: u32,
+}
 
 /// A manifest for people and other programs to read.
 pub(crate) fn encode_manifest(meta: &BlockMeta) -> serde_json::Result<String> {
@@ -23,18 +40,22 @@ pub(crate) fn encode_short_manifest(meta: &BlockMeta) -> serde_json::Result<Stri
 }
 
 /// Reads what either wrote.
-pub(crate) fn decode_manifest(text: &[u8]) -> Result<BlockMeta, String> {
-    let text = std::str::from_utf8(text).map_err(|error| error.to_string())?;
+pub(crate) fn decode_manifest(text: &[u8]) -> Result<BlockMeta, ManifestError> {
+    let damaged = |error: &dyn std::fmt::Display| ManifestError::Damaged(error.to_string());
+    let text = std::str::from_utf8(text).map_err(|error| damaged(&error))?;
     let said = text.strip_prefix(PREFIX);
     if let Some((said, rest)) = said.and_then(|rest| rest.split_at_checked(ZEROS.len())) {
         let found = checksum(&format!("{PREFIX}{ZEROS}{rest}"));
         if said != found {
-            return Err(format!(
-                "it has the checksum {found}, was written with {said}"
-            ));
+            let reason = format!("it has the checksum {found}, was written with {said}");
+            return Err(ManifestError::Damaged(reason));
         }
     }
-    serde_json::from_str(text).map_err(|error| error.to_string())
+    let version: Version = serde_json::from_str(text).map_err(|error| damaged(&error))?;
+    if version.schema_version > SCHEMA_VERSION {
+        return Err(ManifestError::Newer(version.schema_version));
+    }
+    serde_json::from_str(text).map_err(|error| damaged(&error))
 }
 
 fn with_checksum(object: &str) -> String {

@@ -44,6 +44,7 @@ pub use manifest::UnsymbolizedMeta;
 pub(crate) use manifest::block_of_table;
 pub(crate) use manifest::manifest_path;
 pub(crate) use manifest::revised_path;
+pub(crate) use manifest_file::ManifestError;
 pub(crate) use manifest_file::decode_manifest;
 pub(crate) use manifest_file::encode_short_manifest;
 pub(crate) use profile_list::ProfileFacts;

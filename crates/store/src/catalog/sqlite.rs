@@ -16,6 +16,8 @@ use super::keys::select_keys;
 use super::migrations::CATALOG_VERSION;
 use super::migrations::migrate;
 use crate::block::BlockMeta;
+use crate::block::ManifestError;
+use crate::block::SCHEMA_VERSION;
 use crate::block::decode_manifest;
 use crate::block::encode_short_manifest;
 use crate::duplicates::ReceivedKey;
@@ -101,13 +103,25 @@ impl SqliteCatalog {
         rows.into_iter()
             .map(|(manifest, reason)| {
                 let meta = decode_manifest(manifest.as_bytes());
-                let meta = meta.map_err(|reason| StoreError::CatalogDamaged {
-                    path: self.path.clone(),
-                    reason: format!("a block's manifest: {reason}"),
-                })?;
+                let meta = meta.map_err(|error| self.unreadable_manifest(error))?;
                 Ok((meta, reason))
             })
             .collect()
+    }
+
+    fn unreadable_manifest(&self, error: ManifestError) -> StoreError {
+        match error {
+            ManifestError::Newer(found) => StoreError::Newer {
+                path: self.path.clone(),
+                what: "block",
+                found: found.into(),
+                known: SCHEMA_VERSION.into(),
+            },
+            ManifestError::Damaged(reason) => StoreError::CatalogDamaged {
+                path: self.path.clone(),
+                reason: format!("a block's manifest: {reason}"),
+            },
+        }
     }
 }
 
