@@ -5,6 +5,7 @@ mod crash;
 mod fuzz;
 mod lint;
 mod process;
+mod skips;
 mod soak;
 mod test;
 mod tidy;

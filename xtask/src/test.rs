@@ -1,6 +1,7 @@
 //! Every test of the project.
 
 use crate::process::run;
+use crate::skips::run_tests;
 
 /// What only the full build has, and what is built differently there. DataFusion is most of that
 /// build, and all commands name the same packages, so that it is compiled once: another choice would
@@ -41,27 +42,23 @@ pub(crate) fn test(_: &[String]) -> Result<(), String> {
     )?;
     // Tests that measure shares and timing of real programs must not compete with each other for
     // two cores, so the binaries run one after another (cargo's default) with two threads each.
-    run(
-        ".",
-        "cargo",
-        &[
-            "test",
-            "--workspace",
-            "--exclude",
-            "candela-sql",
-            // For the crash test, which ends the server at each place that matters.
-            "--features",
-            "candela/failpoints",
-            "--quiet",
-            "--",
-            "--test-threads",
-            "2",
-        ],
-    )?;
+    run_tests(&[
+        "test",
+        "--workspace",
+        "--exclude",
+        "candela-sql",
+        // For the crash test, which ends the server at each place that matters.
+        "--features",
+        "candela/failpoints",
+        "--quiet",
+        "--",
+        "--test-threads",
+        "2",
+    ])?;
     let test = ["test", "--quiet"].into_iter();
     let only_sql = ["--lib", "--bins", "--test", "sql*"].into_iter();
     let threads = ["--", "--test-threads", "2"].into_iter();
     let full = FULL_BUILD.iter().copied();
     let arguments: Vec<&str> = test.chain(full).chain(only_sql).chain(threads).collect();
-    run(".", "cargo", &arguments)
+    run_tests(&arguments)
 }

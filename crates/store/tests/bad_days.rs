@@ -50,7 +50,7 @@ fn file_of(store: &Store, directory: &Path, block: usize, table: &str) -> std::p
 /// The first manifest of those that are there.
 fn a_manifest(directory: &Path) -> std::path::PathBuf {
     let folder = directory.join("blocks/v1/_blocks");
-    let mut entries = std::fs::read_dir(folder).expect("a folder");
+    let mut entries = fs::read_dir(folder).expect("a folder");
     entries.next().expect("a manifest").expect("reads").path()
 }
 
@@ -336,10 +336,10 @@ fn newer_blocks_and_catalogs_are_refused() {
 fn a_newer_block_that_no_catalog_knows_is_refused() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     drop(with_two_blocks(directory.path()));
-    std::fs::remove_file(directory.path().join("catalog.sqlite")).expect("removes");
+    fs::remove_file(directory.path().join("catalog.sqlite")).expect("removes");
     let newer = r#"{"schema_version": 9, "all_else": "is new"}"#;
     let manifest = a_manifest(directory.path());
-    std::fs::write(&manifest, newer).expect("writes");
+    fs::write(&manifest, newer).expect("writes");
     let error = Store::open(options(directory.path())).expect_err("a newer block");
     let is_newer = matches!(
         error,
@@ -350,7 +350,7 @@ fn a_newer_block_that_no_catalog_knows_is_refused() {
         }
     );
     assert!(is_newer, "{error}");
-    assert_eq!(std::fs::read_to_string(&manifest).expect("is there"), newer);
+    assert_eq!(fs::read_to_string(&manifest).expect("is there"), newer);
 }
 
 #[test]
