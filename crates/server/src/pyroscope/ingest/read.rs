@@ -219,6 +219,9 @@ impl Ingested {
         let (mut profile, report) = read?;
         for series in &mut profile.series {
             series.profile_type = named.profile_type.clone();
+            if named.factor > 1 {
+                series.period = named.factor;
+            }
             if series.duration_ns == 0 {
                 series.duration_ns = (self.until_ns - self.from_ns).max(0);
             }
