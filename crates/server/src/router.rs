@@ -38,6 +38,7 @@ use crate::routes::OTLP_ROUTES;
 use crate::routes::ROUTES;
 use crate::routes::Route;
 use crate::rpc;
+use crate::unread::finish_unread_bodies;
 use crate::window;
 
 /// What pages of this server may do: run its own script and style and ask itself.
@@ -156,6 +157,7 @@ fn finish(router: Router<SharedApp>, app: &SharedApp, hosts: HostPolicy) -> Rout
         .layer(DefaultBodyLimit::disable())
         .layer(from_fn_with_state(hosts, check_host_and_origin))
         .layer(map_response(add_security_headers))
+        .layer(from_fn(finish_unread_bodies))
         .layer(from_fn(catch_panics))
         .layer(from_fn_with_state(SharedApp::clone(app), count_requests))
         .with_state(SharedApp::clone(app))
