@@ -2,7 +2,8 @@
 //!
 //! Blocks marked `sh` run in bash, one after another, in an empty folder, with `candela` on the path
 //! and a `candela up` at its default address. All this happens in a network namespace of its
-//! own, where port 4040 is free whatever runs on the host.
+//! own, where port 4040 is free whatever runs on the host. Those of `docs/clients` need what clients
+//! have sent: `tests/clients` runs them.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
 mod support;

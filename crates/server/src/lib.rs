@@ -61,6 +61,7 @@ mod tenant_limits;
 mod tenants;
 mod time;
 mod tls;
+mod unread;
 mod window;
 
 pub use crate::auth::Account;

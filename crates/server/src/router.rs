@@ -37,6 +37,8 @@ use crate::pyroscope::PYROSCOPE_ROUTES;
 use crate::routes::OTLP_ROUTES;
 use crate::routes::ROUTES;
 use crate::routes::Route;
+use crate::rpc;
+use crate::unread::finish_unread_bodies;
 use crate::window;
 
 /// What pages of this server may do: run its own script and style and ask itself.
@@ -155,6 +157,7 @@ fn finish(router: Router<SharedApp>, app: &SharedApp, hosts: HostPolicy) -> Rout
         .layer(DefaultBodyLimit::disable())
         .layer(from_fn_with_state(hosts, check_host_and_origin))
         .layer(map_response(add_security_headers))
+        .layer(from_fn(finish_unread_bodies))
         .layer(from_fn(catch_panics))
         .layer(from_fn_with_state(SharedApp::clone(app), count_requests))
         .with_state(SharedApp::clone(app))
@@ -165,14 +168,20 @@ async fn not_found(request: Request) -> Response {
     let content_type = request.headers().get(CONTENT_TYPE);
     let is_grpc =
         content_type.is_some_and(|value| value.as_bytes().starts_with(b"application/grpc"));
-    if is_grpc {
-        return tonic::Status::unimplemented(format!("{} is not served here", uri.path()))
-            .into_http();
+    // Clients of Connect take another answer to a call for one of the method itself.
+    if is_grpc || (method == Method::POST && is_call(uri.path())) {
+        return rpc::unimplemented(uri.clone(), request.headers().clone()).await;
     }
     let message = format!("{method} {} is not served here", uri.path());
     ApiError::new(StatusCode::NOT_FOUND, "not_found", message)
         .hint("/api/v1/openapi.json lists what is")
         .into_response()
+}
+
+/// Whether a path is that of a call: `/package.v1.Service/Method`.
+fn is_call(path: &str) -> bool {
+    let parts = path.strip_prefix('/').and_then(|path| path.split_once('/'));
+    parts.is_some_and(|(service, method)| service.contains('.') && !method.contains('/'))
 }
 
 async fn method_not_allowed(method: Method, uri: Uri) -> ApiError {

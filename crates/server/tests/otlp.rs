@@ -196,6 +196,39 @@ fn grpc_answers_only_grpc() {
 }
 
 #[test]
+fn senders_of_another_wire_version_are_told() {
+    let server = TestServer::start();
+    let version = "otlp-profiles-development-version";
+    let body = request_of(&["web"]).encode_to_vec();
+    let send = |path: &str, content_type: &str, versions: &[&str]| {
+        let mut headers = vec![("Content-Type", content_type)];
+        headers.extend(versions.iter().map(|one| (version, *one)));
+        support::request(server.address, "POST", path, &headers, &body)
+    };
+    let http = |versions: &[&str]| {
+        let answer = send(
+            "/v1development/profiles",
+            "application/x-protobuf",
+            versions,
+        );
+        (answer.status, answer.text())
+    };
+    assert_eq!(http(&["1"]).0, 200);
+    for versions in [&["2"][..], &[""], &["01"], &["1", "1"]] {
+        let (status, message) = http(versions);
+        assert_eq!(status, 400, "{versions:?}");
+        assert!(message.contains(version), "{message}");
+    }
+    let answer = send(EXPORT, "application/grpc", &["2"]);
+    assert_eq!(answer.header("grpc-status"), Some("3"));
+    let metrics = server.get("/metrics").text();
+    assert!(
+        metrics.contains("reason=\"unknown_wire_version\""),
+        "{metrics}"
+    );
+}
+
+#[test]
 fn only_the_profile_of_too_many_samples_is_left_out() {
     let tenant_limits = TenantLimits {
         samples_per_profile: Bound::new(2),

@@ -263,6 +263,52 @@ fn forms_are_ingested() {
     assert_eq!(answer.json()["code"], "missing_part");
 }
 
+#[test]
+fn the_go_sdks_locks_and_goroutines_have_their_usual_types() {
+    let server = TestServer::start();
+    let push = |sample_type: (&str, &str), period: (&str, &str), display_name: &str| {
+        let mut profile = demo_profile();
+        let name = "pushed";
+        profile.series[0].profile_type =
+            candela_model::ProfileType::new(name, sample_type.0, sample_type.1, period.0, period.1);
+        let config = json!({sample_type.0: {"display-name": display_name, "units": "other"}});
+        let form = form_of(&[
+            ("profile", &pprof_bytes(&profile)),
+            ("sample_type_config", config.to_string().as_bytes()),
+        ]);
+        let multipart = [("Content-Type", "multipart/form-data; boundary=xyz")];
+        let answer = post(
+            &server,
+            "/ingest?name=locks&spyName=gospy",
+            &multipart,
+            &form,
+        );
+        assert_eq!(answer.status, 200, "{}", answer.text());
+    };
+    let contentions = ("contentions", "count");
+    push(contentions, contentions, "mutex_count");
+    push(contentions, contentions, "block_count");
+    push(("delay", "nanoseconds"), contentions, "mutex_duration");
+    push(("delay", "nanoseconds"), contentions, "block_duration");
+    push(("goroutine", "count"), ("goroutine", "count"), "goroutines");
+    let answer = server.json("/api/v1/types?query=%7Bservice_name%3D%22locks%22%7D");
+    let mut types: Vec<&str> = answer["types"]
+        .as_array()
+        .expect("an array")
+        .iter()
+        .map(|one| one["id"].as_str().expect("text"))
+        .collect();
+    types.sort_unstable();
+    let expected = [
+        "block:contentions:count:contentions:count",
+        "block:delay:nanoseconds:contentions:count",
+        "goroutines:goroutine:count:goroutine:count",
+        "mutex:contentions:count:contentions:count",
+        "mutex:delay:nanoseconds:contentions:count",
+    ];
+    assert_eq!(types, expected);
+}
+
 fn form_of(parts: &[(&str, &[u8])]) -> Vec<u8> {
     let mut form = Vec::new();
     for (name, bytes) in parts {

@@ -199,9 +199,9 @@ impl Running {
             .args(arguments)
             // Tests push as fast as they can, which no tenant may by default.
             .env("CANDELA_SERVER__LIMITS__INGEST_RATE", "0")
-            .envs(environment.iter().copied())
             .env("CANDELA_SERVER__OTLP_GRPC_LISTEN", "127.0.0.1:0")
             .env("CANDELA_SERVER__OTLP_HTTP_LISTEN", "127.0.0.1:0")
+            .envs(environment.iter().copied())
             .stderr(Stdio::piped())
             .spawn()
             .expect("candela starts");

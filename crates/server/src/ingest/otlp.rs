@@ -1,6 +1,8 @@
 //! OTLP profiles, whichever transport they came by.
 
 use axum::body::Bytes;
+use axum::http::HeaderMap;
+use axum::http::HeaderValue;
 use axum::http::StatusCode;
 use candela_formats::AgentReport;
 use candela_formats::ReadOptions;
@@ -28,6 +30,13 @@ use crate::ingest::read::read_options;
 use crate::tenant_limits::TenantLimits;
 use crate::tenants::SeriesKey;
 
+/// The header by which senders say which wire format of profiles theirs is. It changes without a new
+/// path as long as profiles are in development.
+const WIRE_VERSION_HEADER: &str = "otlp-profiles-development-version";
+
+/// The one that is read here, and that of senders that say nothing.
+const WIRE_VERSION: &str = "1";
+
 /// How many different refusals a message names.
 const NAMED_REFUSALS: usize = 5;
 
@@ -39,6 +48,23 @@ const MAX_AGENTS_PER_REQUEST: usize = 16;
 struct Refused {
     count: i64,
     messages: Vec<String>,
+}
+
+/// Whether the sender's wire format is the one that is read here. Bytes of another could be read as
+/// something that was never sent.
+pub(crate) fn check_wire_version(headers: &HeaderMap) -> Result<(), ApiError> {
+    let mut versions = headers
+        .get_all(WIRE_VERSION_HEADER)
+        .iter()
+        .map(HeaderValue::as_bytes);
+    let version = versions.next().unwrap_or(WIRE_VERSION.as_bytes());
+    if version == WIRE_VERSION.as_bytes() && versions.next().is_none() {
+        return Ok(());
+    }
+    let version = String::from_utf8_lossy(version);
+    let message = format!("{WIRE_VERSION_HEADER} {version:?} is not read here");
+    Err(ApiError::bad_request("unknown_wire_version", message)
+        .hint(format!("send version {WIRE_VERSION}, once")))
 }
 
 /// The request in some protobuf.

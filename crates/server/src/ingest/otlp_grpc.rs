@@ -34,6 +34,7 @@ use crate::ingest::body::Encoding;
 use crate::ingest::body::SentBody;
 use crate::ingest::body::in_time;
 use crate::ingest::grpc_status::grpc_status;
+use crate::ingest::otlp::check_wire_version;
 use crate::ingest::otlp::otlp_request;
 use crate::ingest::otlp::store_request;
 
@@ -98,6 +99,7 @@ async fn read_message(
     headers: &HeaderMap,
     body: Body,
 ) -> Result<(OwnedSemaphorePermit, Encoding, Bytes), ApiError> {
+    check_wire_version(headers)?;
     let encoding = message_encoding(headers)?;
     let mut reader = BodyReader::new(bounds, headers, body)?;
     let start = in_time(&app.limits, reader.start(FRAME_HEAD)).await?;

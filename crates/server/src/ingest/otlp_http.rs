@@ -19,6 +19,7 @@ use crate::auth::Caller;
 use crate::ingest::body::BodyBounds;
 use crate::ingest::body::SentBody;
 use crate::ingest::body::read_body;
+use crate::ingest::otlp::check_wire_version;
 use crate::ingest::otlp::otlp_options;
 use crate::ingest::otlp::otlp_request;
 use crate::ingest::otlp::store_request;
@@ -60,6 +61,7 @@ async fn receive(
     headers: &HeaderMap,
     body: Body,
 ) -> Result<(OwnedSemaphorePermit, Encoding, SentBody), ApiError> {
+    check_wire_version(headers)?;
     let bounds = BodyBounds::request(&app.tenants.limits(tenant));
     let room = reserve(app, bounds, headers).await?;
     let encoding = Encoding::of(headers)?;

@@ -54,6 +54,20 @@ struct SampleTypeConfig {
     display_name: String,
 }
 
+impl SampleTypeConfig {
+    /// The name of the profile type, where the display name tells more than the profile does: those of
+    /// mutexes and of blocks have the same sample types. These stay what they are in the profile.
+    fn profile_name(&self) -> Option<&'static str> {
+        match self.display_name.as_str() {
+            name if name.starts_with("mutex_") => Some("mutex"),
+            name if name.starts_with("block_") => Some("block"),
+            // Not the name of what is scraped, but what everybody who asks for pushed ones expects.
+            "goroutines" => Some("goroutines"),
+            _ => None,
+        }
+    }
+}
+
 impl Ingested {
     /// # Errors
     /// 400 for a name or a time that is none.
@@ -176,8 +190,8 @@ impl Ingested {
                 let Some(known) = config.get(&sample_type.sample_type) else {
                     continue;
                 };
-                if !known.display_name.is_empty() {
-                    sample_type.sample_type.clone_from(&known.display_name);
+                if let Some(name) = known.profile_name() {
+                    name.clone_into(&mut sample_type.name);
                 }
                 if !known.units.is_empty() && sample_type.sample_unit.is_empty() {
                     sample_type.sample_unit.clone_from(&known.units);
@@ -205,6 +219,9 @@ impl Ingested {
         let (mut profile, report) = read?;
         for series in &mut profile.series {
             series.profile_type = named.profile_type.clone();
+            if named.factor > 1 {
+                series.period = named.factor;
+            }
             if series.duration_ns == 0 {
                 series.duration_ns = (self.until_ns - self.from_ns).max(0);
             }
