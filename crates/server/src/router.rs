@@ -19,21 +19,19 @@ use axum::middleware::from_fn_with_state;
 use axum::middleware::map_response;
 use axum::response::IntoResponse;
 use axum::response::Response;
-use axum::routing::post;
 use futures::FutureExt;
 use tower::ServiceExt;
 
 use crate::api_error::ApiError;
 use crate::app::SharedApp;
-use crate::auth::Right;
 use crate::auth::authorize;
-use crate::ingest::otlp_grpc;
 use crate::metrics::count_requests;
 use crate::origin::HostPolicy;
 use crate::origin::check_host_and_origin;
 use crate::parameters::check_parameters;
 use crate::pyroscope::ANY_PREFIX;
 use crate::pyroscope::PYROSCOPE_ROUTES;
+use crate::routes::OTLP_GRPC_ROUTES;
 use crate::routes::OTLP_ROUTES;
 use crate::routes::ROUTES;
 use crate::routes::Route;
@@ -54,7 +52,8 @@ pub(crate) fn main_router(app: &SharedApp, hosts: HostPolicy, prefixes: &[String
         router = add_foreign_routes(router, prefix, PYROSCOPE_ROUTES, app);
         router = window::add_window(router, prefix);
     }
-    let router = add_any_prefix(add_otlp_grpc(router, app), app);
+    let router = add_foreign_routes(router, "", OTLP_GRPC_ROUTES, app);
+    let router = add_any_prefix(router, app);
     finish(router, app, hosts)
 }
 
@@ -62,7 +61,8 @@ pub(crate) fn main_router(app: &SharedApp, hosts: HostPolicy, prefixes: &[String
 pub(crate) fn paths(prefix: &str) -> impl Iterator<Item = String> {
     let tables = [ROUTES, OTLP_ROUTES, ANY_PREFIX, PYROSCOPE_ROUTES];
     let routes = tables.into_iter().flatten().map(|route| route.path);
-    let grpc = prefix.is_empty().then_some(otlp_grpc::EXPORT);
+    let grpc = OTLP_GRPC_ROUTES.iter().map(|route| route.path);
+    let grpc = grpc.filter(|_| prefix.is_empty());
     let paths: Vec<String> = routes
         .chain(grpc)
         .map(|path| format!("{prefix}{path}"))
@@ -73,14 +73,8 @@ pub(crate) fn paths(prefix: &str) -> impl Iterator<Item = String> {
 /// OTLP over gRPC and HTTP only: the ports of collectors.
 pub(crate) fn otlp_router(app: &SharedApp, hosts: HostPolicy) -> Router {
     let router = add_routes(Router::new(), "", OTLP_ROUTES, app);
-    let router = add_otlp_grpc(router, app).fallback(not_found);
+    let router = add_foreign_routes(router, "", OTLP_GRPC_ROUTES, app).fallback(not_found);
     finish(router, app, hosts)
-}
-
-/// gRPC has no prefixes: its clients take an address without a path.
-fn add_otlp_grpc(router: Router<SharedApp>, app: &SharedApp) -> Router<SharedApp> {
-    let who = from_fn_with_state((SharedApp::clone(app), Right::Write), authorize);
-    router.route(otlp_grpc::EXPORT, post(otlp_grpc::export).layer(who))
 }
 
 fn add_routes(
