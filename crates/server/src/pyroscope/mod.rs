@@ -7,6 +7,7 @@ mod labels;
 pub(crate) mod push;
 mod pushed;
 mod querier;
+mod raw_series;
 mod render;
 mod routes;
 
