@@ -32,6 +32,7 @@ mod api_error;
 mod app;
 mod auth;
 mod debug;
+mod documents;
 mod drop_reasons;
 mod error;
 mod health;

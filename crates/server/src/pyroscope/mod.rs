@@ -1,6 +1,7 @@
 //! The surfaces of Grafana Pyroscope: its clients, and Grafana, find what they know.
 
 mod about;
+mod adhoc;
 mod attime;
 mod ingest;
 mod labels;
@@ -10,6 +11,7 @@ mod querier;
 mod raw_series;
 mod render;
 mod routes;
+mod settings;
 
 pub(crate) use self::routes::ANY_PREFIX;
 pub(crate) use self::routes::PYROSCOPE_ROUTES;
