@@ -154,6 +154,14 @@ pub(crate) const PYROSCOPE_ROUTES: &[Route] = &[
         || get(about::build_info),
     ),
     page(
+        "/api/v1/status/config",
+        "the configuration as far as it is about the tenant",
+        || get(about::config),
+    ),
+    page("/api/v1/tenant_limits", "the limits of the tenant", || {
+        get(about::tenant_limits)
+    }),
+    page(
         "/pyroscope/render",
         "a flame graph and its timeline as Drilldown reads them",
         || get(render::render),
