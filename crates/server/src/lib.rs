@@ -45,6 +45,7 @@ mod openapi;
 mod options;
 mod origin;
 mod parameters;
+mod parca;
 mod port_holder;
 mod pyroscope;
 mod reply;

@@ -29,6 +29,7 @@ use crate::metrics::count_requests;
 use crate::origin::HostPolicy;
 use crate::origin::check_host_and_origin;
 use crate::parameters::check_parameters;
+use crate::parca::PARCA_ROUTES;
 use crate::pyroscope::ANY_PREFIX;
 use crate::pyroscope::PYROSCOPE_ROUTES;
 use crate::routes::OTLP_GRPC_ROUTES;
@@ -41,6 +42,9 @@ use crate::window;
 const CONTENT_SECURITY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
      font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
+/// The routes that clients of others know.
+const FOREIGN_ROUTES: [&[Route]; 2] = [PYROSCOPE_ROUTES, PARCA_ROUTES];
+
 /// Everything: the main port.
 pub(crate) fn main_router(app: &SharedApp, hosts: HostPolicy, prefixes: &[String]) -> Router {
     let mut router = Router::new();
@@ -49,7 +53,9 @@ pub(crate) fn main_router(app: &SharedApp, hosts: HostPolicy, prefixes: &[String
         router = add_routes(router, prefix, ROUTES, app);
         router = add_routes(router, prefix, OTLP_ROUTES, app);
         router = add_foreign_routes(router, prefix, ANY_PREFIX, app);
-        router = add_foreign_routes(router, prefix, PYROSCOPE_ROUTES, app);
+        for table in FOREIGN_ROUTES {
+            router = add_foreign_routes(router, prefix, table, app);
+        }
         router = window::add_window(router, prefix);
     }
     let router = add_foreign_routes(router, "", OTLP_GRPC_ROUTES, app);
@@ -59,8 +65,11 @@ pub(crate) fn main_router(app: &SharedApp, hosts: HostPolicy, prefixes: &[String
 
 /// Every path that a prefix leads to; the empty one is the root, which has gRPC besides.
 pub(crate) fn paths(prefix: &str) -> impl Iterator<Item = String> {
-    let tables = [ROUTES, OTLP_ROUTES, ANY_PREFIX, PYROSCOPE_ROUTES];
-    let routes = tables.into_iter().flatten().map(|route| route.path);
+    let tables = [ROUTES, OTLP_ROUTES, ANY_PREFIX].into_iter();
+    let routes = tables
+        .chain(FOREIGN_ROUTES)
+        .flatten()
+        .map(|route| route.path);
     let grpc = OTLP_GRPC_ROUTES.iter().map(|route| route.path);
     let grpc = grpc.filter(|_| prefix.is_empty());
     let paths: Vec<String> = routes

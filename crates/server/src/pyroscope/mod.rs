@@ -13,5 +13,8 @@ mod render;
 mod routes;
 mod settings;
 
+pub(crate) use self::labels::PushedLabels;
+pub(crate) use self::raw_series::RawSeries;
+pub(crate) use self::raw_series::receive;
 pub(crate) use self::routes::ANY_PREFIX;
 pub(crate) use self::routes::PYROSCOPE_ROUTES;
