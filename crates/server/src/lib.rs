@@ -47,6 +47,7 @@ mod origin;
 mod parameters;
 mod parca;
 mod port_holder;
+mod profefe;
 mod pyroscope;
 mod reply;
 mod retention_status;

@@ -30,6 +30,7 @@ use crate::origin::HostPolicy;
 use crate::origin::check_host_and_origin;
 use crate::parameters::check_parameters;
 use crate::parca::PARCA_ROUTES;
+use crate::profefe::PROFEFE_ROUTES;
 use crate::pyroscope::ANY_PREFIX;
 use crate::pyroscope::PYROSCOPE_ROUTES;
 use crate::routes::OTLP_GRPC_ROUTES;
@@ -43,7 +44,7 @@ const CONTENT_SECURITY: &str = "default-src 'none'; script-src 'self'; style-src
      font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 /// The routes that clients of others know.
-const FOREIGN_ROUTES: [&[Route]; 2] = [PYROSCOPE_ROUTES, PARCA_ROUTES];
+const FOREIGN_ROUTES: [&[Route]; 3] = [PYROSCOPE_ROUTES, PARCA_ROUTES, PROFEFE_ROUTES];
 
 /// Everything: the main port.
 pub(crate) fn main_router(app: &SharedApp, hosts: HostPolicy, prefixes: &[String]) -> Router {

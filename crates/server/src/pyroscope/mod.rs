@@ -14,6 +14,7 @@ mod routes;
 mod settings;
 
 pub(crate) use self::labels::PushedLabels;
+pub(crate) use self::pushed::Pushed;
 pub(crate) use self::raw_series::RawSeries;
 pub(crate) use self::raw_series::receive;
 pub(crate) use self::routes::ANY_PREFIX;
