@@ -5,10 +5,11 @@ use std::path::PathBuf;
 
 use prost::Message;
 
-const FILES: [&str; 8] = [
+const FILES: [&str; 9] = [
     "adhocprofiles/v1/adhocprofiles.proto",
     "capabilities/v1/feature_flags.proto",
     "google/v1/profile.proto",
+    "parca/profilestore/v1alpha1/profilestore.proto",
     "push/v1/push.proto",
     "querier/v1/querier.proto",
     "settings/v1/settings.proto",
@@ -29,7 +30,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     // Clients make theirs of it, and a test compares.
     std::fs::write(folder.join("descriptors.bin"), &encoded)?;
     prost_build::Config::new()
-        .bytes([".push.v1.RawSample.raw_profile"])
+        .bytes([
+            ".parca.profilestore.v1alpha1.RawSample.raw_profile",
+            ".push.v1.RawSample.raw_profile",
+        ])
         .compile_fds(descriptors)?;
     pbjson_build::Builder::new()
         .register_descriptors(&encoded)?

@@ -79,7 +79,9 @@ impl ProfileType {
             || self.sample_type == "goroutine"
             || self.sample_type == "goroutines"
             || self.name == "goroutine"
-            || self.name == "goroutines";
+            || self.name == "goroutines"
+            // What async-profiler finds alive.
+            || (self.name == "memory" && self.sample_type == "live");
         if is_state {
             return Temporality::Gauge;
         }
@@ -143,6 +145,22 @@ mod tests {
         let profile_type: ProfileType = id.parse().expect("a valid id");
         assert_eq!(profile_type.to_string(), id);
         assert_eq!(profile_type.temporality(), Temporality::Gauge);
+    }
+
+    #[test]
+    fn what_is_alive_is_a_state() {
+        for id in [
+            "memory:live:count:objects:count",
+            "memory:inuse_objects:count:space:bytes",
+            "goroutines:goroutine:count:goroutine:count",
+        ] {
+            let profile_type: ProfileType = id.parse().expect("a valid id");
+            assert_eq!(profile_type.temporality(), Temporality::Gauge, "{id}");
+        }
+        let events: ProfileType = "memory:alloc_objects:count:space:bytes"
+            .parse()
+            .expect("a valid id");
+        assert_eq!(events.temporality(), Temporality::Delta);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! What handlers share.
 
 use std::sync::Arc;
+use std::sync::Mutex;
 use std::time::Duration;
 
 use candela_query::Engine;
@@ -49,6 +50,8 @@ pub(crate) struct App {
     pub(crate) query_slots: Arc<Semaphore>,
     pub(crate) decode_slots: Arc<Semaphore>,
     pub(crate) room: BodyRoom,
+    /// Held while a document is changed in dependence of what there is.
+    pub(crate) changing_documents: Mutex<()>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) started_ns: i64,
 }
@@ -77,6 +80,7 @@ impl App {
             status_source: options.status_source.clone(),
             self_profiler: options.self_profiler.clone(),
             self_profile_slot: Arc::new(Semaphore::new(1)),
+            changing_documents: Mutex::default(),
             room: BodyRoom::new(&options.limits),
             query_slots: Arc::new(Semaphore::new(options.limits.concurrent_queries.max(1))),
             decode_slots: Arc::new(Semaphore::new(options.limits.concurrent_decodes.max(1))),

@@ -53,6 +53,9 @@ const REASONS: &[(&str, &str, bool)] = &[
     ("lines_without_function", "frames", false),
     ("log record damaged on disk", "records", true),
     ("block unreadable", "blocks", true),
+    // Logs that are only logs; nothing of a profile is missing.
+    ("refused: not_a_profile_event", "records", false),
+    ("refused: unknown_event_type", "records", true),
 ];
 
 /// Whether a change that a reader made to a profile takes something away from it, so that it belongs
@@ -73,20 +76,18 @@ pub(crate) fn drop_reasons<'a>(reasons: impl Iterator<Item = &'a str>) -> Value 
 
 /// A reason that only a later agent knows is taken for a loss: nothing is lost silently.
 fn meaning(reason: &str) -> Meaning {
-    if reason.starts_with(REFUSED) {
-        return Meaning {
-            unit: "profiles",
-            is_loss: true,
-        };
-    }
     let known = REASONS.iter().find(|(name, _, _)| *name == reason);
-    known.map_or(
-        Meaning {
-            unit: "events",
-            is_loss: true,
+    if let Some(&(_, unit, is_loss)) = known {
+        return Meaning { unit, is_loss };
+    }
+    Meaning {
+        unit: if reason.starts_with(REFUSED) {
+            "profiles"
+        } else {
+            "events"
         },
-        |&(_, unit, is_loss)| Meaning { unit, is_loss },
-    )
+        is_loss: true,
+    }
 }
 
 #[cfg(test)]

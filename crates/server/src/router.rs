@@ -19,21 +19,21 @@ use axum::middleware::from_fn_with_state;
 use axum::middleware::map_response;
 use axum::response::IntoResponse;
 use axum::response::Response;
-use axum::routing::post;
 use futures::FutureExt;
 use tower::ServiceExt;
 
 use crate::api_error::ApiError;
 use crate::app::SharedApp;
-use crate::auth::Right;
 use crate::auth::authorize;
-use crate::ingest::otlp_grpc;
 use crate::metrics::count_requests;
 use crate::origin::HostPolicy;
 use crate::origin::check_host_and_origin;
 use crate::parameters::check_parameters;
+use crate::parca::PARCA_ROUTES;
+use crate::profefe::PROFEFE_ROUTES;
 use crate::pyroscope::ANY_PREFIX;
 use crate::pyroscope::PYROSCOPE_ROUTES;
+use crate::routes::OTLP_GRPC_ROUTES;
 use crate::routes::OTLP_ROUTES;
 use crate::routes::ROUTES;
 use crate::routes::Route;
@@ -45,6 +45,9 @@ use crate::window;
 const CONTENT_SECURITY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
      font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
+/// The routes that clients of others know.
+const FOREIGN_ROUTES: [&[Route]; 3] = [PYROSCOPE_ROUTES, PARCA_ROUTES, PROFEFE_ROUTES];
+
 /// Everything: the main port.
 pub(crate) fn main_router(app: &SharedApp, hosts: HostPolicy, prefixes: &[String]) -> Router {
     let mut router = Router::new();
@@ -53,18 +56,25 @@ pub(crate) fn main_router(app: &SharedApp, hosts: HostPolicy, prefixes: &[String
         router = add_routes(router, prefix, ROUTES, app);
         router = add_routes(router, prefix, OTLP_ROUTES, app);
         router = add_foreign_routes(router, prefix, ANY_PREFIX, app);
-        router = add_foreign_routes(router, prefix, PYROSCOPE_ROUTES, app);
+        for table in FOREIGN_ROUTES {
+            router = add_foreign_routes(router, prefix, table, app);
+        }
         router = window::add_window(router, prefix);
     }
-    let router = add_any_prefix(add_otlp_grpc(router, app), app);
+    let router = add_foreign_routes(router, "", OTLP_GRPC_ROUTES, app);
+    let router = add_any_prefix(router, app);
     finish(router, app, hosts)
 }
 
 /// Every path that a prefix leads to; the empty one is the root, which has gRPC besides.
 pub(crate) fn paths(prefix: &str) -> impl Iterator<Item = String> {
-    let tables = [ROUTES, OTLP_ROUTES, ANY_PREFIX, PYROSCOPE_ROUTES];
-    let routes = tables.into_iter().flatten().map(|route| route.path);
-    let grpc = prefix.is_empty().then_some(otlp_grpc::EXPORT);
+    let tables = [ROUTES, OTLP_ROUTES, ANY_PREFIX].into_iter();
+    let routes = tables
+        .chain(FOREIGN_ROUTES)
+        .flatten()
+        .map(|route| route.path);
+    let grpc = OTLP_GRPC_ROUTES.iter().map(|route| route.path);
+    let grpc = grpc.filter(|_| prefix.is_empty());
     let paths: Vec<String> = routes
         .chain(grpc)
         .map(|path| format!("{prefix}{path}"))
@@ -75,14 +85,8 @@ pub(crate) fn paths(prefix: &str) -> impl Iterator<Item = String> {
 /// OTLP over gRPC and HTTP only: the ports of collectors.
 pub(crate) fn otlp_router(app: &SharedApp, hosts: HostPolicy) -> Router {
     let router = add_routes(Router::new(), "", OTLP_ROUTES, app);
-    let router = add_otlp_grpc(router, app).fallback(not_found);
+    let router = add_foreign_routes(router, "", OTLP_GRPC_ROUTES, app).fallback(not_found);
     finish(router, app, hosts)
-}
-
-/// gRPC has no prefixes: its clients take an address without a path.
-fn add_otlp_grpc(router: Router<SharedApp>, app: &SharedApp) -> Router<SharedApp> {
-    let who = from_fn_with_state((SharedApp::clone(app), Right::Write), authorize);
-    router.route(otlp_grpc::EXPORT, post(otlp_grpc::export).layer(who))
 }
 
 fn add_routes(

@@ -32,6 +32,12 @@ pub struct TenantLimits {
     pub string_length: Bound,
     /// Bytes of one request, as sent. One of many profiles may have as many decompressed.
     pub body_size: Bound,
+    /// Profiles of one request that has many, each in a file of its own.
+    pub profiles_per_request: Bound,
+    /// Profiles that are kept to be looked at.
+    pub adhoc_profiles: Bound,
+    /// Bytes of them together, as sent.
+    pub adhoc_size: Bound,
 }
 
 impl Bound {
@@ -73,6 +79,9 @@ impl Default for TenantLimits {
             stack_depth: Bound::new(1000),
             string_length: Bound::new(65_535),
             body_size: Bound::new(256 << 20),
+            profiles_per_request: Bound::new(10_000),
+            adhoc_profiles: Bound::new(1000),
+            adhoc_size: Bound::new(1 << 30),
         }
     }
 }
@@ -80,7 +89,7 @@ impl Default for TenantLimits {
 impl TenantLimits {
     /// Every limit with its name.
     #[must_use]
-    pub fn entries(&self) -> [(&'static str, Bound); 12] {
+    pub fn entries(&self) -> [(&'static str, Bound); 15] {
         [
             ("ingest_rate", self.ingest_rate),
             ("ingest_burst", self.ingest_burst),
@@ -94,6 +103,9 @@ impl TenantLimits {
             ("stack_depth", self.stack_depth),
             ("string_length", self.string_length),
             ("body_size", self.body_size),
+            ("profiles_per_request", self.profiles_per_request),
+            ("adhoc_profiles", self.adhoc_profiles),
+            ("adhoc_size", self.adhoc_size),
         ]
     }
 
@@ -113,6 +125,9 @@ impl TenantLimits {
             "stack_depth" => &mut self.stack_depth,
             "string_length" => &mut self.string_length,
             "body_size" => &mut self.body_size,
+            "profiles_per_request" => &mut self.profiles_per_request,
+            "adhoc_profiles" => &mut self.adhoc_profiles,
+            "adhoc_size" => &mut self.adhoc_size,
             _ => return false,
         };
         *field = bound;

@@ -32,7 +32,10 @@ const TOKENS: [(&str, Right); 3] = [
 ];
 
 /// Of gRPC, which has no place in the document.
-const GRPC: &str = "/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export";
+const GRPC: [&str; 2] = [
+    "/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export",
+    "/opentelemetry.proto.collector.logs.v1.LogsService/Export",
+];
 
 fn account(name: &str, secret: &str, right: Right) -> Account {
     Account::new(name, secret, Rights::NONE.with(right)).expect("an account")
@@ -76,11 +79,11 @@ fn routes(server: &TestServer) -> Vec<Route> {
             });
         }
     }
-    routes.push(Route {
+    routes.extend(GRPC.map(|path| Route {
         method: "POST".to_owned(),
-        path: GRPC.to_owned(),
+        path: path.to_owned(),
         right: "write".to_owned(),
-    });
+    }));
     routes
 }
 
@@ -97,14 +100,15 @@ fn every_route_asks_for_its_right() {
     assert!(all.len() > 25, "{} routes", all.len());
     let with_prefix = all
         .iter()
-        .filter(|route| route.path != GRPC)
+        .filter(|route| !GRPC.contains(&route.path.as_str()))
         .map(|route| Route {
             path: format!("/profiling{}", route.path),
             ..route.clone()
         });
     let otlp_ports = [server.otlp_grpc, server.otlp_http];
     let otlp_ports: Vec<SocketAddr> = otlp_ports.into_iter().flatten().collect();
-    let is_otlp = |route: &&Route| route.path == GRPC || route.path.starts_with("/v1");
+    let is_otlp =
+        |route: &&Route| GRPC.contains(&route.path.as_str()) || route.path.starts_with("/v1");
     let of_otlp = otlp_ports.iter().flat_map(|&address| {
         let routes = all.iter().filter(is_otlp).cloned();
         routes.map(move |route| (address, route))
@@ -194,6 +198,7 @@ fn what_needs_which_right() {
         "POST /api/v1/ingest",
         "POST /api/v1/symbols",
         "POST /v1/profiles",
+        "POST /v1/logs",
     ] {
         assert!(write.iter().any(|name| name == route), "{write:?}");
     }
@@ -220,7 +225,7 @@ fn clients_of_grpc_read_why_in_their_trailers() {
     let status = |authorization: Option<&str>| {
         let mut headers = vec![("Content-Type", "application/grpc+proto")];
         headers.extend(authorization.map(|value| ("Authorization", value)));
-        let answer = request(server.address, "POST", GRPC, &headers, b"");
+        let answer = request(server.address, "POST", GRPC[0], &headers, b"");
         assert_eq!(answer.status, 200);
         answer.header("grpc-status").expect("a status").to_owned()
     };

@@ -4,6 +4,9 @@ mod support;
 
 use std::io::Write;
 
+use candela_server::Bound;
+use candela_server::ServerOptions;
+use candela_server::TenantLimits;
 use candela_wire::push::v1::PushRequest;
 use candela_wire::push::v1::PushResponse;
 use candela_wire::push::v1::RawProfileSeries;
@@ -321,4 +324,109 @@ fn form_of(parts: &[(&str, &[u8])]) -> Vec<u8> {
     }
     form.extend_from_slice(b"--xyz--\r\n");
     form
+}
+
+fn push_of_many(count: usize, raw_profile: &[u8]) -> Vec<u8> {
+    let samples = vec![sample(raw_profile.to_vec()); count];
+    let series = RawProfileSeries {
+        labels: labels(&[("service_name", "many")]),
+        samples,
+    };
+    PushRequest {
+        series: vec![series],
+    }
+    .encode_to_vec()
+}
+
+#[test]
+fn a_push_of_too_many_profiles_is_refused_as_a_whole() {
+    let server = TestServer::start_with(ServerOptions {
+        tenant_limits: TenantLimits {
+            profiles_per_request: Bound::new(2),
+            ..TenantLimits::default()
+        },
+        ..support::options()
+    });
+    let proto = ("Content-Type", "application/proto");
+    let profile = pprof_bytes(&demo_profile());
+    let answer = post(&server, PUSH, &[proto], &push_of_many(3, &profile));
+    assert_eq!(answer.status, 413, "{}", answer.text());
+    assert!(answer.text().contains("server.limits.profiles_per_request"));
+    // Series that are empty are no way around it.
+    let empty = PushRequest {
+        series: vec![RawProfileSeries::default(); 3],
+    };
+    let mut request = PushRequest::decode(&push_of_many(1, &profile)[..]).expect("a request");
+    request.series.extend(empty.series);
+    let answer = post(&server, PUSH, &[proto], &request.encode_to_vec());
+    assert_eq!(answer.status, 413, "{}", answer.text());
+    assert_eq!(server.json("/api/v1/top")["total"], 0);
+    let answer = post(&server, PUSH, &[proto], &push_of_many(1, &profile));
+    assert_eq!(answer.status, 200, "{}", answer.text());
+}
+
+#[test]
+fn profiles_of_a_push_may_not_inflate_to_more_than_a_body() {
+    let server = TestServer::start_with(ServerOptions {
+        tenant_limits: TenantLimits {
+            body_size: Bound::new(1 << 20),
+            ..TenantLimits::default()
+        },
+        ..support::options()
+    });
+    let proto = ("Content-Type", "application/proto");
+    let mut plain = Vec::new();
+    let options = candela_formats::PprofOptions {
+        compress: false,
+        ..candela_formats::PprofOptions::default()
+    };
+    candela_formats::write_pprof(&demo_profile(), &mut plain, &options).expect("a pprof");
+    // A string of 400 KiB that nothing refers to, which compresses to next to nothing.
+    let length = 400 << 10;
+    plain.extend([0x32, 0x80, 0x80, 0x19]);
+    plain.resize(plain.len() + length, b'x');
+    let packed = gzip(&plain);
+    let answer = post(&server, PUSH, &[proto], &push_of_many(3, &packed));
+    assert_eq!(answer.status, 413, "{}", answer.text());
+    assert!(
+        answer.text().contains("server.limits.body_size"),
+        "{}",
+        answer.text()
+    );
+    assert_eq!(server.json("/api/v1/top")["total"], 0);
+    let answer = post(&server, PUSH, &[proto], &push_of_many(2, &packed));
+    assert_eq!(answer.status, 200, "{}", answer.text());
+}
+
+#[test]
+fn clients_wait_only_as_long_as_they_say() {
+    let server = TestServer::with_demo_profile();
+    let path = "/querier.v1.QuerierService/LabelNames";
+    let connect = |timeout: &str| {
+        let headers = [
+            ("Content-Type", "application/json"),
+            ("Connect-Timeout-Ms", timeout),
+        ];
+        post(&server, path, &headers, b"{}")
+    };
+    let answer = connect("0");
+    assert_eq!(
+        (answer.status, &answer.json()["code"]),
+        (504, &json!("deadline_exceeded"))
+    );
+    assert_eq!(connect("60000").status, 200);
+    assert_eq!(connect("soon").status, 400);
+    let grpc = |path: &str, timeout: &str| {
+        let headers = [
+            ("Content-Type", "application/grpc"),
+            ("grpc-timeout", timeout),
+        ];
+        let answer = post(&server, path, &headers, &framed(0, b""));
+        answer.header("grpc-status").map(str::to_owned)
+    };
+    assert_eq!(grpc(path, "0n").as_deref(), Some("4"));
+    assert_eq!(grpc(path, "1x").as_deref(), Some("3"));
+    assert_eq!(grpc(PUSH, "0m").as_deref(), Some("4"));
+    let export = "/opentelemetry.proto.collector.logs.v1.LogsService/Export";
+    assert_eq!(grpc(export, "0S").as_deref(), Some("4"));
 }

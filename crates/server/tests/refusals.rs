@@ -44,13 +44,12 @@ fn sound() -> Profile {
         line: vec![Line {
             function_id: id,
             line: 7,
-            ..Line::default()
         }],
         ..Location::default()
     };
     let value_type = ValueType { r#type: 1, unit: 2 };
     Profile {
-        sample_type: vec![value_type.clone()],
+        sample_type: vec![value_type],
         period_type: Some(value_type),
         period: 10_000_000,
         sample: vec![Sample {
@@ -215,7 +214,12 @@ fn labels_have_a_number_and_a_form() {
         let names = (0..count).map(|number| (format!("label_{number}"), "x".to_owned()));
         service().into_iter().chain(names).collect::<Vec<_>>()
     };
-    let answer = post(&server, PUSH, &[PROTO], &push_of(many(10_000), profile.clone()));
+    let answer = post(
+        &server,
+        PUSH,
+        &[PROTO],
+        &push_of(many(10_000), profile.clone()),
+    );
     assert_refused(&answer, 400, "labels", "10,000 labels of a push");
     let name: Vec<String> = (0..10_000).map(|number| format!("l{number}=x")).collect();
     let path = format!("/ingest?name=refused%7B{}%7D&format=pprof", name.join(","));
@@ -258,7 +262,13 @@ fn labels_have_a_number_and_a_form() {
 fn times_are_numbers() {
     let server = TestServer::start();
     let profile = sound().encode_to_vec();
-    for time in ["NaN", "inf", "-1e9", "99999999999999999999", "now-99999999y"] {
+    for time in [
+        "NaN",
+        "inf",
+        "-1e9",
+        "99999999999999999999",
+        "now-99999999y",
+    ] {
         let path = format!("/ingest?name=refused&format=pprof&from={time}");
         let answer = post(&server, &path, &[], &profile);
         assert_refused(&answer, 400, "from", time);
@@ -268,7 +278,12 @@ fn times_are_numbers() {
     let body = br#"{"profileTypeID":"a:b:c:d:e","labelSelector":"{}","start":"NaN","end":1}"#;
     let path = "/querier.v1.QuerierService/SelectMergeStacktraces";
     let answer = post(&server, path, &[("Content-Type", "application/json")], body);
-    assert_refused(&answer, 400, "invalid_argument", "a start that is no number");
+    assert_refused(
+        &answer,
+        400,
+        "invalid_argument",
+        "a start that is no number",
+    );
     for time_nanos in [i64::MIN, i64::MAX] {
         let profile = changed(|profile| profile.time_nanos = time_nanos);
         let answer = post(&server, PUSH, &[PROTO], &push_of(service(), profile));
@@ -343,7 +358,10 @@ fn what_inflates_without_end_is_refused_in_bounded_memory() {
         let is_refused = [400, 413, 422].contains(&answer.status);
         assert!(is_refused, "{path}: {} {}", answer.status, answer.text());
         let text = answer.text();
-        assert!(text.contains("MiB") || text.contains("bytes"), "{path}: {text}");
+        assert!(
+            text.contains("MiB") || text.contains("bytes"),
+            "{path}: {text}"
+        );
     }
     assert_nothing_stored(&server);
     let grown = most_resident_kib().saturating_sub(before) / MIB;

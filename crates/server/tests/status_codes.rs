@@ -100,6 +100,9 @@ fn body(name: &str) -> Vec<u8> {
         "otlp.json" => otlp_json(),
         "otlp.json.zst" => zstd::encode_all(&otlp_json()[..], 1).expect("zstd writes"),
         "otlp.gz" => gzip(&otlp()),
+        "logs" => logs(),
+        "logs.gz" => gzip(&logs()),
+        "logs.json" => LOGS_JSON.as_bytes().to_vec(),
         other => panic!("no body {other:?}"),
     }
 }
@@ -137,6 +140,15 @@ fn bomb() -> Vec<u8> {
     bytes.extend([0x32, 0x80, 0x80, 0x80, 0x20]); // string_table, length 2^26
     bytes.resize(bytes.len() + (64 << 20), b'x');
     bytes
+}
+
+const LOGS_JSON: &str = r#"{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"body":{"stringValue":
+    "{\"eventType\":\"ebpf.CPUSample\",\"serviceName\":\"from-otlp\",\"sampleWeight\":1,\"durationNs\":5}"}}]}]}]}"#;
+
+fn logs() -> Vec<u8> {
+    let limits = candela_formats::Limits::default();
+    let request = candela_formats::logs_request_from_json(LOGS_JSON.as_bytes(), &limits);
+    request.expect("a request").encode_to_vec()
 }
 
 fn otlp() -> Vec<u8> {

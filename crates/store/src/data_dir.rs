@@ -12,6 +12,7 @@ use std::path::PathBuf;
 
 use crate::error::StoreError;
 use crate::failpoint::failpoint;
+use crate::storage::DOCUMENTS_FOLDER;
 
 /// The longest tenant name, bytes, as in Pyroscope.
 const MAX_TENANT_BYTES: usize = 150;
@@ -72,6 +73,10 @@ impl DataDir {
 
     pub(crate) fn blocks(&self) -> PathBuf {
         self.root.join("blocks/v1")
+    }
+
+    pub(crate) fn documents(&self) -> PathBuf {
+        self.root.join(DOCUMENTS_FOLDER)
     }
 
     /// Copies of what was read from a bucket.

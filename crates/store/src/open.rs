@@ -19,6 +19,7 @@ use crate::codec::PAYLOAD_VERSION;
 use crate::codec::decode_profile;
 use crate::compact::CompactionCounters;
 use crate::data_dir::DataDir;
+use crate::documents::Documents;
 use crate::duplicates::ReceivedKey;
 use crate::duplicates::WINDOW_NS;
 use crate::error::StoreError;
@@ -39,8 +40,10 @@ use crate::recover::recover_blocks;
 use crate::shared::Applied;
 use crate::shared::Counters;
 use crate::shared::Shared;
+use crate::space::SpaceReserve;
 use crate::storage::block_location;
 use crate::storage::block_storage;
+use crate::storage::document_storage;
 use crate::storage::open_bucket;
 use crate::sync::lock;
 use crate::sync::write;
@@ -70,6 +73,13 @@ pub(crate) fn open_shared(
     }
     let block_location = block_location(bucket.as_ref(), &data_dir.blocks())?;
     let storage = block_storage(bucket.as_ref(), &data_dir, options.remote_cache_bytes)?;
+    let documents = Documents::new(
+        document_storage(bucket.as_ref(), &data_dir)?,
+        SpaceReserve {
+            directory: options.data_dir.clone(),
+            min_free_bytes: options.min_free_bytes,
+        },
+    );
     let catalog = SqliteCatalog::open(&data_dir.catalog())?;
     let sources = LogSources {
         options: &options,
@@ -94,6 +104,7 @@ pub(crate) fn open_shared(
         storage,
         block_location,
         bucket,
+        documents,
         log,
         catalog: Box::new(catalog),
         counters: Counters::default(),

@@ -25,6 +25,7 @@ use crate::catalog::Publication;
 use crate::compact::BegunBlock;
 use crate::compact::CompactionCounters;
 use crate::data_dir::DataDir;
+use crate::documents::Documents;
 use crate::duplicates::DuplicateWindow;
 use crate::duplicates::ReceivedKey;
 use crate::duplicates::WINDOW_NS;
@@ -76,6 +77,7 @@ pub(crate) struct Shared {
     pub(crate) block_location: ObjectLocation,
     /// Where blocks are when that is not this machine.
     pub(crate) bucket: Option<Bucket>,
+    pub(crate) documents: Documents,
     pub(crate) log: Box<dyn DurableLog>,
     pub(crate) catalog: Box<dyn Catalog>,
     pub(crate) cache: Arc<TableCache>,

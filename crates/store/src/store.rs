@@ -19,6 +19,7 @@ use crate::compact::Erased;
 use crate::compact::Erasure;
 use crate::compact::Throttle;
 use crate::data_dir::is_valid_tenant;
+use crate::documents::Documents;
 use crate::duplicates::Admission;
 use crate::duplicates::Outcome;
 use crate::duplicates::Ticket;
@@ -366,6 +367,12 @@ impl Store {
     #[must_use]
     pub fn object_store(&self) -> &ObjectLocation {
         &self.inner.shared.block_location
+    }
+
+    /// What tenants keep beside their profiles.
+    #[must_use]
+    pub fn documents(&self) -> &Documents {
+        &self.inner.shared.documents
     }
 
     /// What the store was opened with.

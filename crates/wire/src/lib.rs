@@ -10,12 +10,15 @@
 
 macro_rules! package {
     ($(#[$what:meta])* $name:ident, $file:literal) => {
+        package!($(#[$what])* $name, v1, $file);
+    };
+    ($(#[$what:meta])* $name:ident, $version:ident, $file:literal) => {
         $(#[$what])*
         // Generated: its lints are those of its generators.
         #[allow(clippy::all, clippy::pedantic, clippy::nursery, missing_docs, unused_qualifications)]
         pub mod $name {
             /// The first version, which is the only one.
-            pub mod v1 {
+            pub mod $version {
                 include!(concat!(env!("OUT_DIR"), "/", $file, ".rs"));
                 include!(concat!(env!("OUT_DIR"), "/", $file, ".serde.rs"));
             }
@@ -38,6 +41,15 @@ package!(
     google,
     "google.v1"
 );
+/// What clients of Parca call.
+pub mod parca {
+    package!(
+        /// How they push.
+        profilestore,
+        v1alpha1,
+        "parca.profilestore.v1alpha1"
+    );
+}
 package!(
     /// How the SDKs push.
     push,

@@ -175,6 +175,24 @@ pub(crate) const KEYS: &[Key] = &[
         "size of one request, as sent; and of one with many profiles, decompressed",
     ),
     key(
+        "server.limits.profiles_per_request",
+        COUNT,
+        "10000",
+        "profiles of one push that has many",
+    ),
+    key(
+        "server.limits.adhoc_profiles",
+        COUNT,
+        "1000",
+        "uploaded profiles that are kept to be looked at",
+    ),
+    key(
+        "server.limits.adhoc_size",
+        Kind::Size,
+        "1GiB",
+        "size of all of them, as sent",
+    ),
+    key(
         "server.tenant_limits",
         Kind::Tables,
         "",

@@ -6,7 +6,7 @@ pub(crate) mod data;
 pub(crate) mod diff;
 pub(crate) mod errors;
 pub(crate) mod flamegraph;
-mod head;
+pub(crate) mod head;
 pub(crate) mod heatmap;
 pub(crate) mod labels;
 pub(crate) mod pprof;

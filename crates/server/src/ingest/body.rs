@@ -81,6 +81,20 @@ impl BodyBounds {
         }
     }
 
+    /// Of a question with a profile in it, in base64.
+    pub(crate) fn encoded_profile(limits: &TenantLimits) -> Self {
+        let profile = Self::profile(limits);
+        let encoded = profile.sent.div_ceil(3).saturating_mul(4);
+        let most = encoded
+            .saturating_add(QUESTION_BYTES)
+            .min(limits.body_size.most());
+        Self {
+            sent: most,
+            inflated: most,
+            key: profile.key,
+        }
+    }
+
     /// Of a question, which has no data in it.
     pub(crate) const fn question() -> Self {
         Self {

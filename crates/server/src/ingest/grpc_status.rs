@@ -60,6 +60,9 @@ pub(crate) fn grpc_status(error: &ApiError) -> Status {
         StatusCode::TOO_MANY_REQUESTS
         | StatusCode::SERVICE_UNAVAILABLE
         | StatusCode::REQUEST_TIMEOUT => Code::Unavailable,
+        StatusCode::NOT_FOUND => Code::NotFound,
+        StatusCode::CONFLICT => Code::AlreadyExists,
+        StatusCode::GATEWAY_TIMEOUT => Code::DeadlineExceeded,
         StatusCode::NOT_IMPLEMENTED => Code::Unimplemented,
         StatusCode::UNAUTHORIZED => Code::Unauthenticated,
         StatusCode::FORBIDDEN => Code::PermissionDenied,
@@ -104,7 +107,9 @@ mod tests {
             (400, false),
             (401, false),
             (403, false),
+            (404, false),
             (408, true),
+            (409, false),
             (413, false),
             (415, false),
             (422, false),

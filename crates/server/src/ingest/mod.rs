@@ -8,6 +8,8 @@ pub(crate) mod limits;
 mod otlp;
 pub(crate) mod otlp_grpc;
 pub(crate) mod otlp_http;
+mod otlp_logs;
+mod otlp_profiles;
 pub(crate) mod read;
 pub(crate) mod room;
 pub(crate) mod upload;

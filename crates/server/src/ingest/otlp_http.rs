@@ -1,15 +1,11 @@
-//! OTLP profiles over HTTP, protobuf or JSON.
+//! OTLP over HTTP, protobuf or JSON.
 
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
-use candela_formats::otlp_request_from_json;
-use opentelemetry_proto::tonic::collector::profiles::v1development::ExportProfilesServiceRequest;
-use opentelemetry_proto::tonic::collector::profiles::v1development::ExportProfilesServiceResponse;
 use prost::Message;
-use serde_json::json;
 use tokio::sync::OwnedSemaphorePermit;
 
 use crate::api_error::ApiError;
@@ -19,13 +15,14 @@ use crate::auth::Caller;
 use crate::ingest::body::BodyBounds;
 use crate::ingest::body::SentBody;
 use crate::ingest::body::read_body;
+use crate::ingest::otlp::ExportRequest;
 use crate::ingest::otlp::check_wire_version;
-use crate::ingest::otlp::otlp_options;
-use crate::ingest::otlp::otlp_request;
+use crate::ingest::otlp::request_of;
+use crate::ingest::otlp::request_of_json;
 use crate::ingest::otlp::store_request;
-use crate::ingest::read::read_error;
 use crate::ingest::room::reserve;
 use crate::reply::Reply;
+use crate::rpc::Deadline;
 
 /// The two encodings; the answer has that of the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,7 +35,7 @@ const PROTOBUF: &str = "application/x-protobuf";
 const JSON: &str = "application/json";
 
 /// Stores the request in the body.
-pub(crate) async fn export(
+pub(crate) async fn export<R: ExportRequest>(
     State(app): State<SharedApp>,
     caller: Caller,
     headers: HeaderMap,
@@ -50,9 +47,9 @@ pub(crate) async fn export(
         received.inspect_err(|error| app.metrics.count_refused(&tenant, error.code, 1))?;
     let bytes = body.bytes.clone();
     let of_tenant = tenant.clone();
-    let parse = move |app: &App| encoding.decode(app, &of_tenant, body);
-    let response = store_request(&app, &tenant, "otlp_http", bytes, parse).await?;
-    Ok(encoding.reply(&response))
+    let parse = move |app: &App| encoding.decode::<R>(app, &of_tenant, body);
+    let response = store_request(&app, &tenant, Deadline::NONE, R::OVER_HTTP, bytes, parse).await?;
+    Ok(encoding.reply::<R>(&response))
 }
 
 async fn receive(
@@ -86,32 +83,23 @@ impl Encoding {
         }
     }
 
-    fn decode(
+    fn decode<R: ExportRequest>(
         self,
         app: &App,
         tenant: &str,
         body: SentBody,
-    ) -> Result<ExportProfilesServiceRequest, ApiError> {
+    ) -> Result<R, ApiError> {
         let bytes = body.decoded(BodyBounds::request(&app.tenants.limits(tenant)))?;
-        if self == Self::Json {
-            return otlp_request_from_json(&bytes, &otlp_options(app, tenant).limits)
-                .map_err(|error| read_error(&error));
+        match self {
+            Self::Protobuf => request_of(app, tenant, &bytes),
+            Self::Json => request_of_json(app, tenant, &bytes),
         }
-        otlp_request(app, tenant, &bytes)
     }
 
-    fn reply(self, response: &ExportProfilesServiceResponse) -> Reply {
-        if self == Self::Protobuf {
-            return Reply::new(PROTOBUF, response.encode_to_vec());
+    fn reply<R: ExportRequest>(self, response: &R::Response) -> Reply {
+        match self {
+            Self::Protobuf => Reply::new(PROTOBUF, response.encode_to_vec()),
+            Self::Json => Reply::new(JSON, R::json(response).to_string().into_bytes()),
         }
-        let value = match &response.partial_success {
-            None => json!({}),
-            // 64-bit numbers are strings in the JSON of protobuf.
-            Some(partial) => json!({"partialSuccess": {
-                "rejectedProfiles": partial.rejected_profiles.to_string(),
-                "errorMessage": partial.error_message,
-            }}),
-        };
-        Reply::new(JSON, value.to_string().into_bytes())
     }
 }

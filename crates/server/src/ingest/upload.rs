@@ -188,7 +188,8 @@ fn charged_bytes(inflated: &[u8], profile: &Profile) -> u64 {
     (inflated.len() + labels) as u64
 }
 
-fn unknown_format() -> ApiError {
+/// The error for bytes that no reader is for.
+pub(crate) fn unknown_format() -> ApiError {
     let readable = Format::ALL
         .into_iter()
         .filter(|format| format.is_readable());

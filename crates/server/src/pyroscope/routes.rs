@@ -9,6 +9,7 @@ use axum::routing::post;
 use crate::app::SharedApp;
 use crate::auth::Right;
 use crate::pyroscope::about;
+use crate::pyroscope::adhoc;
 use crate::pyroscope::ingest;
 use crate::pyroscope::push;
 use crate::pyroscope::querier::analysis;
@@ -18,6 +19,7 @@ use crate::pyroscope::querier::merge;
 use crate::pyroscope::querier::names;
 use crate::pyroscope::querier::series;
 use crate::pyroscope::render;
+use crate::pyroscope::settings;
 use crate::routes::Route;
 use crate::rpc;
 
@@ -111,11 +113,54 @@ pub(crate) const PYROSCOPE_ROUTES: &[Route] = &[
         "what this server can do",
         || post(about::feature_flags),
     ),
+    question(
+        "/settings.v1.SettingsService/Get",
+        "the settings of the tenant",
+        || post(settings::get),
+    ),
+    change(
+        "/settings.v1.SettingsService/Set",
+        "keeps a setting",
+        || post(settings::set),
+    ),
+    change(
+        "/settings.v1.SettingsService/Delete",
+        "forgets a setting",
+        || post(settings::delete),
+    ),
+    change(
+        "/adhocprofiles.v1.AdHocProfileService/Upload",
+        "keeps a profile to look at, and shows it",
+        || post(adhoc::upload),
+    ),
+    question(
+        "/adhocprofiles.v1.AdHocProfileService/Get",
+        "the flame graph of an uploaded profile",
+        || post(adhoc::get),
+    ),
+    question(
+        "/adhocprofiles.v1.AdHocProfileService/List",
+        "the uploaded profiles",
+        || post(adhoc::list),
+    ),
+    question(
+        "/adhocprofiles.v1.AdHocProfileService/Diff",
+        "two uploaded profiles as one flame graph",
+        || post(adhoc::diff),
+    ),
     page(
         "/api/v1/status/buildinfo",
         "the version, as Grafana reads it",
         || get(about::build_info),
     ),
+    page(
+        "/api/v1/status/config",
+        "the configuration as far as it is about the tenant",
+        || get(about::config),
+    ),
+    page("/api/v1/tenant_limits", "the limits of the tenant", || {
+        get(about::tenant_limits)
+    }),
     page(
         "/pyroscope/render",
         "a flame graph and its timeline as Drilldown reads them",
@@ -178,6 +223,17 @@ const fn question(
         parameters: &[],
         content_types: RPC,
         handler,
+    }
+}
+
+const fn change(
+    path: &'static str,
+    summary: &'static str,
+    handler: fn() -> MethodRouter<SharedApp>,
+) -> Route {
+    Route {
+        right: Right::Write,
+        ..question(path, summary, handler)
     }
 }
 

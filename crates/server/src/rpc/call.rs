@@ -33,6 +33,7 @@ use crate::reply::AcceptsGzip;
 use crate::rpc::answer::Answer;
 use crate::rpc::answer::Encoded;
 use crate::rpc::answer::failure;
+use crate::rpc::deadline::Deadline;
 use crate::rpc::dialect::Codec;
 use crate::rpc::dialect::Dialect;
 use crate::rpc::frame::FRAME_HEAD;
@@ -54,8 +55,11 @@ pub(crate) struct Call {
     pub(crate) app: SharedApp,
     pub(crate) caller: Caller,
     pub(crate) dialect: Dialect,
+    /// When its client stops waiting. Whoever answers by other means than [`Call::answer`] keeps to
+    /// it, up to where what is done cannot be undone.
+    pub(crate) deadline: Deadline,
     accepts: AcceptsGzip,
-    headers: HeaderMap,
+    pub(crate) headers: HeaderMap,
     body: Body,
 }
 
@@ -68,26 +72,35 @@ pub(crate) struct Sent {
 
 impl Call {
     /// Answers a question: the work is done off the reactor, and ends early when the client goes
-    /// away, which cancels what it was given for that.
-    pub(crate) async fn answer<Q, A, W>(mut self, work: W) -> Response
+    /// away or its time is over, which cancels what it was given for that.
+    pub(crate) async fn answer<Q, A, W>(self, work: W) -> Response
     where
         Q: CallMessage,
-        A: Answer,
+        A: Answer + 'static,
         W: FnOnce(&App, &Caller, Q, Cancellation) -> Result<A, ApiError> + Send + 'static,
     {
-        let (dialect, accepts) = (self.dialect, self.accepts);
-        let bounds = BodyBounds::question();
-        let sent = match self.read(bounds).await {
-            Ok(sent) => sent,
-            Err(error) => return failure(dialect, &error),
-        };
-        let cancellation = Cancellation::default();
-        let _waiting = cancellation.on_drop();
-        let caller = self.caller;
-        let answered = compute(&self.app, move |app| {
-            let question = sent.message::<Q>(bounds)?;
-            let answer = work(app, &caller, question, cancellation)?;
-            Encoded::new(dialect, accepts, &answer)
+        self.answer_within(BodyBounds::question(), work).await
+    }
+
+    /// The same for a question that comes with data.
+    pub(crate) async fn answer_within<Q, A, W>(mut self, bounds: BodyBounds, work: W) -> Response
+    where
+        Q: CallMessage,
+        A: Answer + 'static,
+        W: FnOnce(&App, &Caller, Q, Cancellation) -> Result<A, ApiError> + Send + 'static,
+    {
+        let (dialect, accepts, deadline) = (self.dialect, self.accepts, self.deadline);
+        let answered = deadline.bound(async move {
+            let sent = self.read(bounds).await?;
+            let cancellation = Cancellation::default();
+            let _waiting = cancellation.on_drop();
+            let caller = self.caller;
+            let answered = compute(&self.app, move |app| {
+                let question = sent.message::<Q>(bounds)?;
+                let answer = work(app, &caller, question, cancellation)?;
+                Encoded::new(dialect, accepts, &answer)
+            });
+            answered.await
         });
         match answered.await {
             Ok(encoded) => encoded.into_response(),
@@ -189,12 +202,13 @@ impl Sent {
 }
 
 impl FromRequest<SharedApp> for Call {
-    type Rejection = ApiError;
+    type Rejection = Response;
 
-    async fn from_request(request: Request, app: &SharedApp) -> Result<Self, ApiError> {
+    async fn from_request(request: Request, app: &SharedApp) -> Result<Self, Response> {
         let (mut parts, body) = request.into_parts();
-        let dialect = Dialect::of(&parts.headers)?;
-        let caller = Caller::from_request_parts(&mut parts, app).await?;
+        let dialect = Dialect::of(&parts.headers).map_err(ApiError::into_response)?;
+        let caller = Caller::from_request_parts(&mut parts, app).await;
+        let caller = caller.map_err(ApiError::into_response)?;
         let accepts = if dialect.is_framed() {
             let value = parts.headers.get(GRPC_ACCEPT_ENCODING);
             let value = value.and_then(|value| value.to_str().ok()).unwrap_or("");
@@ -202,10 +216,15 @@ impl FromRequest<SharedApp> for Call {
         } else {
             AcceptsGzip::of(&parts.headers)
         };
+        let deadline = match Deadline::of(dialect, &parts.headers) {
+            Ok(deadline) => deadline,
+            Err(error) => return Err(failure(dialect, &error)),
+        };
         Ok(Self {
             app: SharedApp::clone(app),
             caller,
             dialect,
+            deadline,
             accepts,
             headers: parts.headers,
             body,
@@ -216,8 +235,13 @@ impl FromRequest<SharedApp> for Call {
 /// What is not part of this server, said in the dialect of the client.
 pub(crate) async fn unimplemented(uri: Uri, headers: HeaderMap) -> Response {
     let message = format!("{} is not part of this server", uri.path());
+    unimplemented_because(&headers, message)
+}
+
+/// The same with a reason.
+pub(crate) fn unimplemented_because(headers: &HeaderMap, message: String) -> Response {
     let error = ApiError::new(StatusCode::NOT_IMPLEMENTED, "not_implemented", message);
-    match Dialect::of(&headers) {
+    match Dialect::of(headers) {
         Ok(dialect) => failure(dialect, &error),
         Err(error) => error.into_response(),
     }

@@ -13,7 +13,9 @@ pub(crate) fn connect_code(error: &ApiError) -> (&'static str, StatusCode) {
         StatusCode::FORBIDDEN => ("permission_denied", StatusCode::FORBIDDEN),
         StatusCode::NOT_FOUND => ("not_found", StatusCode::NOT_FOUND),
         StatusCode::CONFLICT => ("already_exists", StatusCode::CONFLICT),
-        StatusCode::REQUEST_TIMEOUT => ("deadline_exceeded", StatusCode::GATEWAY_TIMEOUT),
+        StatusCode::REQUEST_TIMEOUT | StatusCode::GATEWAY_TIMEOUT => {
+            ("deadline_exceeded", StatusCode::GATEWAY_TIMEOUT)
+        }
         StatusCode::TOO_MANY_REQUESTS => ("resource_exhausted", StatusCode::TOO_MANY_REQUESTS),
         StatusCode::NOT_IMPLEMENTED => ("unimplemented", StatusCode::NOT_IMPLEMENTED),
         StatusCode::SERVICE_UNAVAILABLE => ("unavailable", StatusCode::SERVICE_UNAVAILABLE),
@@ -41,6 +43,7 @@ mod tests {
             (500, "internal", 500),
             (501, "unimplemented", 501),
             (503, "unavailable", 503),
+            (504, "deadline_exceeded", 504),
         ];
         for (status, code, answered) in cases {
             let status = StatusCode::from_u16(status).expect("a status");

@@ -4,10 +4,14 @@
 mod answer;
 mod call;
 mod code;
+mod deadline;
 mod dialect;
 mod frame;
 
 pub(crate) use self::answer::Answer;
 pub(crate) use self::call::Call;
+pub(crate) use self::call::CallMessage;
 pub(crate) use self::call::unimplemented;
+pub(crate) use self::call::unimplemented_because;
+pub(crate) use self::deadline::Deadline;
 pub(crate) use self::dialect::Codec;

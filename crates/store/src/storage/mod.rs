@@ -42,6 +42,9 @@ use crate::error::StoreError;
 /// The folder of blocks below the root of a bucket, as below the local folder `blocks`.
 pub(crate) const BLOCKS_FOLDER: &str = "v1";
 
+/// The folder of documents below the root of a bucket, and of the data directory.
+pub(crate) const DOCUMENTS_FOLDER: &str = "documents";
+
 /// A place for files that are written once. Calls block, on the network where it is a bucket.
 pub(crate) trait BlockStorage: Debug + Send + Sync {
     /// Writes a file durably, so that it is there as a whole or not at all. One of the same path is
@@ -150,6 +153,19 @@ pub(crate) fn block_storage(
     let cache = ChunkCache::open(&data_dir.remote_cache(), cache_bytes)?;
     let blocks = bucket.folder(BLOCKS_FOLDER)?;
     Ok(Arc::new(RemoteStorage::new(blocks, Arc::new(cache))))
+}
+
+/// Where documents are: beside the blocks. Each is read once, so that there are no copies.
+pub(crate) fn document_storage(
+    bucket: Option<&Bucket>,
+    data_dir: &DataDir,
+) -> Result<Arc<dyn BlockStorage>, StoreError> {
+    let Some(bucket) = bucket else {
+        return Ok(Arc::new(LocalStorage::new(&data_dir.documents())));
+    };
+    let cache = ChunkCache::open(&data_dir.remote_cache().join("none"), 0)?;
+    let documents = bucket.folder(DOCUMENTS_FOLDER)?;
+    Ok(Arc::new(RemoteStorage::new(documents, Arc::new(cache))))
 }
 
 /// The blocks of a directory of this machine.

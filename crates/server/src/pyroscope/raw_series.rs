@@ -1,0 +1,152 @@
+//! Requests of many profiles, each a pprof of its own: read one by one and stored as one batch.
+
+use axum::http::StatusCode;
+use bytes::Bytes;
+use candela_formats::ReadError;
+use candela_formats::ReadOptions;
+
+use crate::api_error::ApiError;
+use crate::app::App;
+use crate::app::SharedApp;
+use crate::auth::TenantName;
+use crate::ingest::append::append;
+use crate::ingest::append::received_hash;
+use crate::ingest::body::BodyBounds;
+use crate::ingest::decode::Decoded;
+use crate::ingest::decode::decode;
+use crate::ingest::read::read_error;
+use crate::ingest::read::read_options;
+use crate::pyroscope::labels::PushedLabels;
+use crate::pyroscope::pushed::Pushed;
+use crate::rpc::Call;
+use crate::rpc::CallMessage;
+use crate::tenant_limits::TenantLimits;
+
+/// Profiles with the same labels.
+pub(crate) struct RawSeries {
+    /// What is wrong with the labels costs these profiles only.
+    pub(crate) labels: Result<PushedLabels, ApiError>,
+    /// Each a pprof, gzipped or not.
+    pub(crate) profiles: Vec<Bytes>,
+}
+
+/// Stores the profiles of a call. Each is tried; what may be stored is, also when the answer tells
+/// of others that may not.
+///
+/// # Errors
+/// The client's, and those of the store.
+pub(crate) async fn receive<Q: CallMessage>(
+    call: &mut Call,
+    way: &'static str,
+    series_of: fn(Q) -> Vec<RawSeries>,
+) -> Result<(), ApiError> {
+    let app = SharedApp::clone(&call.app);
+    let tenant = call.caller.tenant.clone();
+    let counted = |error: &ApiError| app.metrics.count_refused(&tenant, error.code, 1);
+    let bounds = BodyBounds::request(&app.tenants.limits(&tenant));
+    let deadline = call.deadline;
+    let sent = deadline.bound(call.read(bounds)).await;
+    let sent = sent.inspect_err(counted)?;
+    let bytes = sent.body.bytes.len() as u64;
+    let of_tenant = tenant.clone();
+    let read = move |app: &App| {
+        app.tenants
+            .check_rate(&of_tenant)
+            .map_err(ApiError::exceeded)?;
+        let hash = received_hash(way, &[], &sent.body.bytes);
+        let series = series_of(sent.message(bounds)?);
+        Ok((read_series(app, &of_tenant, series)?, hash))
+    };
+    let Decoded {
+        value: (pushed, hash),
+        slot,
+    } = deadline
+        .bound(decode(&app, read))
+        .await
+        .inspect_err(counted)?;
+    let outcome = pushed.outcome();
+    if !pushed.profile.series.is_empty() {
+        append(&app, &tenant, way, pushed.profile, hash, bytes).await?;
+    }
+    drop(slot);
+    outcome
+}
+
+fn read_series(app: &App, tenant: &TenantName, all: Vec<RawSeries>) -> Result<Pushed, ApiError> {
+    let limits = app.tenants.limits(tenant);
+    check_count(&limits, &all)?;
+    let bounds = BodyBounds::profile(&limits);
+    // A megabyte of gzip may become a gigabyte: what one body may have is for all profiles in it.
+    let mut left = limits.body_size.most();
+    let mut pushed = Pushed::default();
+    for series in all {
+        let labels = match series.labels {
+            Ok(labels) => labels,
+            Err(error) => {
+                pushed.refuse(app, tenant, error);
+                continue;
+            }
+        };
+        let options = ReadOptions {
+            labels: labels.labels.clone(),
+            profile_name: labels.name.clone(),
+            ..read_options(app, &limits, bounds)
+        };
+        for profile in series.profiles {
+            let inflated = candela_formats::inflate(&profile, bounds.inflated.min(left));
+            if left < bounds.inflated && matches!(inflated, Err(ReadError::TooLarge { .. })) {
+                return Err(too_much(&limits));
+            }
+            let read = inflated.and_then(|bytes| {
+                left = left.saturating_sub(bytes.len());
+                app.tenants.charge(tenant, bytes.len() as u64);
+                candela_formats::read_pprof(&bytes[..], &options)
+            });
+            match read {
+                Ok((profile, report)) => pushed.add(app, tenant, &labels, profile, report),
+                Err(error) => pushed.refuse(app, tenant, push_error(read_error(&error))),
+            }
+        }
+    }
+    Ok(pushed)
+}
+
+fn check_count(limits: &TenantLimits, all: &[RawSeries]) -> Result<(), ApiError> {
+    let count: usize = all.iter().map(|series| series.profiles.len()).sum();
+    if count == 0 {
+        let message = "the request has no profile";
+        return Err(ApiError::bad_request("no_profiles", message));
+    }
+    // Series without profiles count too: they take memory and time all the same.
+    let count = count.max(all.len());
+    let most = limits.profiles_per_request.most();
+    if count > most {
+        let message = format!(
+            "{count} profiles in one request, at most {most} may be \
+             (server.limits.profiles_per_request)"
+        );
+        return Err(too_large(message));
+    }
+    Ok(())
+}
+
+fn too_much(limits: &TenantLimits) -> ApiError {
+    let most = limits.body_size.most();
+    too_large(format!(
+        "the profiles of the request are larger than {most} bytes together, decompressed \
+         (server.limits.body_size)"
+    ))
+}
+
+fn too_large(message: String) -> ApiError {
+    ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", message)
+        .hint("send fewer profiles in one request, or raise the limit")
+}
+
+/// One profile of several that cannot be read is the client's fault, of whichever kind.
+fn push_error(mut error: ApiError) -> ApiError {
+    if error.status.is_client_error() && error.retry_after.is_none() {
+        error.status = StatusCode::BAD_REQUEST;
+    }
+    error
+}
