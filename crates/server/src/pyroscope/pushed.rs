@@ -10,6 +10,8 @@ use crate::ingest::limits::check_series;
 use crate::pyroscope::labels::PushedLabels;
 use crate::tenants::SeriesKey;
 
+/// The note of readers on text that is none.
+const REPAIRED_STRINGS: &str = "strings_repaired";
 /// How many different refusals a message names.
 const NAMED_REFUSALS: usize = 5;
 
@@ -31,6 +33,14 @@ impl Pushed {
         profile: Profile,
         mut report: Report,
     ) {
+        // A name of which a part is lost is another name. Who pushes can mend it, and Pyroscope's
+        // clients are used to that.
+        if report.count(REPAIRED_STRINGS) > 0 {
+            let count = report.count(REPAIRED_STRINGS);
+            let message = format!("{count} strings of the profile are not UTF-8");
+            self.refuse(app, tenant, ApiError::bad_request("invalid_utf8", message));
+            return;
+        }
         let mut profile = candela_formats::normalize(profile, &pushed.normalization(), &mut report);
         profile.series.retain(|series| !series.samples.is_empty());
         let limits = app.tenants.limits(tenant);
