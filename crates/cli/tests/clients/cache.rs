@@ -35,10 +35,10 @@ pub(crate) fn installed(client: &str, locks: &[&str], install: impl FnOnce(&Path
     let lock = File::create(folder.with_extension("lock")).unwrap();
     lock.lock().unwrap();
     let complete = folder.join("complete");
-    if complete.exists() {
+    if complete.is_file() {
         return folder;
     }
-    if folder.exists() {
+    if folder.is_dir() {
         fs::remove_dir_all(&folder).unwrap();
     }
     fs::create_dir_all(&folder).unwrap();

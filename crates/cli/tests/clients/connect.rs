@@ -360,7 +360,7 @@ fn questions(times: Times) -> Vec<Question> {
                 assert_eq!(
                     answer["queryImpact"]["totalQueriedSeries"], "1",
                     "{answer:#}"
-                )
+                );
             },
         ),
         ask("version.v1.Version/Version", json!({}), |answer| {
