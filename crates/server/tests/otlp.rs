@@ -89,6 +89,16 @@ fn http_exports_are_found_on_the_otlp_port() {
         server.json("/api/v1/top?query=%7Bservice_name%3D%22web%22%7D")["total"],
         100
     );
+    // A sender of HTTP that was given the path of the gRPC service.
+    let body = request_of(&["path"]).encode_to_vec();
+    let answer = support::request(server.address, "POST", EXPORT, &headers, &body);
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    assert_eq!(
+        answer.header("content-type"),
+        Some("application/x-protobuf")
+    );
+    let stored = server.json("/api/v1/top?query=%7Bservice_name%3D%22path%22%7D");
+    assert_eq!(stored["total"], 100);
     // The ports of collectors serve nothing else.
     assert_eq!(
         support::request(address, "GET", "/api/v1/top", &[], b"").status,

@@ -4,17 +4,25 @@
 //! decode it on the reactor, with no bound on how many at a time, on the number of messages inside,
 //! or on the time that a body may take.
 
+use axum::body::Body;
+use axum::extract::FromRequest;
+use axum::extract::Request;
+use axum::extract::State;
+use axum::http::HeaderMap;
+use axum::response::IntoResponse;
 use axum::response::Response;
 use prost::Message;
 
 use crate::api_error::ApiError;
 use crate::app::SharedApp;
+use crate::auth::Caller;
 use crate::ingest::body::BodyBounds;
 use crate::ingest::otlp::ExportRequest;
 use crate::ingest::otlp::check_wire_version;
 use crate::ingest::otlp::request_of;
 use crate::ingest::otlp::request_of_json;
 use crate::ingest::otlp::store_request;
+use crate::ingest::otlp_http;
 use crate::rpc::Answer;
 use crate::rpc::Call;
 use crate::rpc::Codec;
@@ -28,8 +36,24 @@ pub(crate) const EXPORT_LOGS: &str = "/opentelemetry.proto.collector.logs.v1.Log
 /// The answer to a request.
 struct Exported<R: ExportRequest>(R::Response);
 
-/// Stores the request in the body.
-pub(crate) async fn export<R: ExportRequest>(mut call: Call) -> Response {
+/// Stores the request in the body. Some senders over plain HTTP are given this path, too.
+pub(crate) async fn export<R: ExportRequest>(
+    State(app): State<SharedApp>,
+    request: Request,
+) -> Response {
+    if otlp_http::is_protobuf(request.headers()) {
+        return match <(Caller, HeaderMap, Body)>::from_request(request, &app).await {
+            Ok((caller, headers, body)) => {
+                let exported = otlp_http::export::<R>(State(app), caller, headers, body).await;
+                exported.into_response()
+            }
+            Err(rejected) => rejected,
+        };
+    }
+    let mut call = match Call::from_request(request, &app).await {
+        Ok(call) => call,
+        Err(refused) => return refused,
+    };
     let exported = receive::<R>(&mut call).await;
     call.reply(exported.map(Exported::<R>))
 }

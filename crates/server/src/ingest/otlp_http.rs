@@ -52,6 +52,11 @@ pub(crate) async fn export<R: ExportRequest>(
     Ok(encoding.reply::<R>(&response))
 }
 
+/// Whether a request says that it is OTLP's protobuf, which no dialect of remote calls is called.
+pub(crate) fn is_protobuf(headers: &HeaderMap) -> bool {
+    Encoding::of(headers).is_ok_and(|encoding| encoding == Encoding::Protobuf)
+}
+
 async fn receive(
     app: &SharedApp,
     tenant: &str,
