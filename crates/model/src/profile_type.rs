@@ -76,10 +76,9 @@ impl ProfileType {
     #[must_use]
     pub fn temporality(&self) -> Temporality {
         let is_state = self.sample_type.starts_with("inuse_")
-            || self.sample_type == "goroutine"
-            || self.sample_type == "goroutines"
-            || self.name == "goroutine"
-            || self.name == "goroutines"
+            // `goroutine`, `goroutines`, and those that leaked.
+            || self.sample_type.starts_with("goroutine")
+            || self.name.starts_with("goroutine")
             // What async-profiler finds alive.
             || (self.name == "memory" && self.sample_type == "live");
         if is_state {
