@@ -87,6 +87,7 @@ pub use crate::otlp::otlp_request_from_json;
 pub use crate::otlp::otlp_request_to_json;
 pub use crate::otlp::read_profile_events;
 pub use crate::pprof::PprofOptions;
+pub use crate::pprof::read_inflated_pprof;
 pub use crate::pprof::read_pprof;
 pub use crate::pprof::write_pprof;
 pub use crate::pyroscope::FlameDocument;

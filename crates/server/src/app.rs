@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::Mutex;
 use std::time::Duration;
 
+use candela_model::ProfileSeries;
 use candela_query::Engine;
 #[cfg(feature = "sql")]
 use candela_sql::SqlEngine;
@@ -59,6 +60,12 @@ pub(crate) struct App {
 pub(crate) type SharedApp = Arc<App>;
 
 impl App {
+    /// How long retention keeps the profiles of a series as they came; `None` for ever.
+    pub(crate) fn keep_of(&self, tenant: &str, series: &ProfileSeries) -> Option<Duration> {
+        let options = self.store.options();
+        options.keep_of(tenant, &series.labels, &series.profile_type)
+    }
+
     /// # Errors
     /// When a request could mean two accounts.
     pub(crate) fn new(

@@ -63,7 +63,8 @@ impl LocalIngest {
         let now_ns = self.app.clock.now_ns();
         let mut refused = Vec::new();
         profile.series.retain(|series| {
-            let shape = check_series(series, &self.app.limits, &limits, now_ns);
+            let keep = self.app.keep_of(tenant, series);
+            let shape = check_series(series, &self.app.limits, &limits, keep, now_ns);
             let shape = shape.map_err(|refusal| refusal.reason);
             let admitted = shape.and_then(|()| {
                 let admitted = self

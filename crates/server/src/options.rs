@@ -82,8 +82,6 @@ pub struct Limits {
     pub messages_per_request: usize,
     /// How far in the future a profile may start: clocks differ.
     pub future: Duration,
-    /// How old a profile may be, which is how long the store keeps it; `None` is any age.
-    pub max_age: Option<Duration>,
     /// Bodies that are decoded and stored at the same time; others wait.
     pub concurrent_decodes: usize,
     /// Queries that compute at the same time; others wait.
@@ -106,7 +104,6 @@ impl Default for Limits {
             samples_per_request: 2_000_000,
             messages_per_request: 2_000_000,
             future: Duration::from_secs(600),
-            max_age: None,
             concurrent_decodes: cores.max(2),
             concurrent_queries: cores.max(2),
             query_wait: Duration::from_secs(30),

@@ -2,7 +2,12 @@
 
 mod support;
 
+use std::io::Read;
 use std::io::Write;
+use std::net::TcpStream;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 
 use candela_server::Bound;
 use candela_server::ServerOptions;
@@ -429,4 +434,82 @@ fn clients_wait_only_as_long_as_they_say() {
     assert_eq!(grpc(PUSH, "0m").as_deref(), Some("4"));
     let export = "/opentelemetry.proto.collector.logs.v1.LogsService/Export";
     assert_eq!(grpc(export, "0S").as_deref(), Some("4"));
+}
+
+#[test]
+fn the_clients_name_is_the_first_part_of_the_type() {
+    let server = TestServer::start();
+    let mut request = push_of("named");
+    request.series[0].labels[0].value = "custom_cpu".to_owned();
+    let headers = [("Content-Type", "application/proto")];
+    let answer = post(&server, PUSH, &headers, &request.encode_to_vec());
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    let types = server.json("/api/v1/types");
+    let id = &types["types"][0]["id"];
+    assert_eq!(id, "custom_cpu:cpu:nanoseconds:cpu:nanoseconds", "{types}");
+}
+
+#[test]
+fn profiles_of_one_request_alone_are_taken_and_not_kept() {
+    let server = TestServer::start();
+    let path = "/ingest?name=app%7Bprofile_id%3D1%7D&from=1699999990";
+    assert_eq!(server.post(path, b"main;burn 7\n").status, 200);
+    let services = server.json("/api/v1/label-values?label=service_name");
+    assert_eq!(services["values"], json!([]));
+}
+
+#[test]
+fn what_is_taken_in_part_is_not_acknowledged_when_it_comes_again() {
+    let mut options = support::options();
+    options.tenant_limits.series = Bound::new(1);
+    let server = TestServer::start_with(options);
+    let mut request = push_of("first");
+    request.series.extend(push_of("second").series);
+    let body = request.encode_to_vec();
+    let headers = [("Content-Type", "application/proto")];
+    for _ in 0..2 {
+        let answer = post(&server, PUSH, &headers, &body);
+        // A client that is told to come back would bring what is stored again.
+        assert_eq!(answer.status, 400, "{}", answer.text());
+        assert_eq!(answer.header("retry-after"), None);
+        assert!(answer.text().contains("series"), "{}", answer.text());
+    }
+    assert_stored(&server, "first");
+    let mut alone = push_of("third");
+    alone.series.truncate(1);
+    let answer = post(&server, PUSH, &headers, &alone.encode_to_vec());
+    assert_eq!(
+        answer.status,
+        429,
+        "nothing of it is stored: {}",
+        answer.text()
+    );
+}
+
+#[test]
+fn text_in_base64_may_come_in_pieces_of_any_length() {
+    let server = TestServer::start();
+    let text = STANDARD.encode(framed(0, &push_of("pieces").encode_to_vec()));
+    let head = format!(
+        "POST {PUSH} HTTP/1.1\r\nHost: {}\r\nContent-Type: application/grpc-web-text\r\n\
+         Transfer-Encoding: chunked\r\nConnection: close\r\n\r\n",
+        server.address
+    );
+    for first in [1, 9, 10, 11, 12] {
+        let mut stream = TcpStream::connect(server.address).expect("it listens");
+        stream.write_all(head.as_bytes()).expect("writes");
+        let (start, rest) = text.as_bytes().split_at(first);
+        for piece in [start, rest, b""] {
+            let size = format!("{:x}\r\n", piece.len());
+            stream.write_all(size.as_bytes()).expect("writes");
+            stream.write_all(piece).expect("writes");
+            stream.write_all(b"\r\n").expect("writes");
+            stream.flush().expect("flushes");
+        }
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("an answer");
+        assert!(answer.starts_with("HTTP/1.1 200"), "{first}: {answer}");
+        let trailers = STANDARD.encode(framed(0x80, b"grpc-status:0\r\n"));
+        assert!(answer.contains(&trailers), "{first}: {answer}");
+    }
 }

@@ -3,6 +3,7 @@
 
 mod support;
 
+use std::fs;
 use std::io::Write;
 use std::sync::Mutex;
 use std::sync::PoisonError;
@@ -280,6 +281,7 @@ fn times_are_numbers() {
     let profile = sound().encode_to_vec();
     for time in [
         "NaN",
+        "1700-01-01T00:00:00Z",
         "inf",
         "-1e9",
         "99999999999999999999",
@@ -330,7 +332,7 @@ fn types_of_content_are_known() {
 
 /// The most memory that this process had, KiB.
 fn most_resident_kib() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").expect("a process");
+    let status = fs::read_to_string("/proc/self/status").expect("a process");
     let line = status.lines().find(|line| line.starts_with("VmHWM:"));
     let kib = line.and_then(|line| line.split_whitespace().nth(1));
     kib.and_then(|kib| kib.parse().ok()).expect("a number")
@@ -348,7 +350,7 @@ fn what_inflates_without_end_is_refused_in_bounded_memory() {
     let server = TestServer::start();
     // The making of the bombs is over what the server may take.
     let before = resident_kib();
-    std::fs::write("/proc/self/clear_refs", "5").expect("the mark goes back");
+    fs::write("/proc/self/clear_refs", "5").expect("the mark goes back");
     let gzipped = ("Content-Encoding", "gzip");
     let attempts = [
         (PUSH, vec![PROTO], push_of(service(), bomb.clone())),
@@ -386,9 +388,67 @@ fn what_inflates_without_end_is_refused_in_bounded_memory() {
 
 /// The memory that this process has, KiB.
 fn resident_kib() -> u64 {
-    let statm = std::fs::read_to_string("/proc/self/statm").expect("a process");
+    let statm = fs::read_to_string("/proc/self/statm").expect("a process");
     let pages: Option<u64> = statm.split(' ').nth(1).and_then(|pages| pages.parse().ok());
     pages.expect("a number") * 4
+}
+
+#[test]
+fn empty_messages_are_counted_before_they_take_memory() {
+    const MIB: u64 = 1024;
+    let _turn = LARGE.lock().unwrap_or_else(PoisonError::into_inner);
+    let server = TestServer::start();
+    let before = resident_kib();
+    fs::write("/proc/self/clear_refs", "5").expect("the mark goes back");
+    let count = 8 << 20;
+    let gzipped = ("Content-Encoding", "gzip");
+    let series = gzip(&[0x0a, 0].repeat(count));
+    let answer = post(&server, PUSH, &[PROTO, gzipped], &series);
+    assert_refused(&answer, 413, "profiles_per_request", "empty series");
+    let labels = [0x0a, 0].repeat(count);
+    let mut one = vec![0x0a];
+    prost::encoding::encode_varint(labels.len() as u64, &mut one);
+    one.extend(labels);
+    let answer = post(&server, PUSH, &[PROTO, gzipped], &gzip(&one));
+    assert_refused(&answer, 413, "parts", "empty labels");
+    let json = format!(r#"{{"series":[{}{{}}]}}"#, "{},".repeat(count));
+    let headers = [("Content-Type", "application/json"), gzipped];
+    let answer = post(&server, PUSH, &headers, &gzip(json.as_bytes()));
+    assert_refused(&answer, 413, "profiles_per_request", "empty series of JSON");
+    let grown = most_resident_kib().saturating_sub(before) / MIB;
+    assert!(grown < 300, "{grown} MiB for messages without content");
+}
+
+#[test]
+fn profiles_are_compressed_twice_at_the_most() {
+    let server = TestServer::start();
+    let mut profile = sound().encode_to_vec();
+    for layer in 1..=4 {
+        profile = gzip(&profile);
+        let answer = post(
+            &server,
+            PUSH,
+            &[PROTO],
+            &push_of(service(), profile.clone()),
+        );
+        let status = if layer <= 2 { 200 } else { 400 };
+        assert_eq!(answer.status, status, "{layer}: {}", answer.text());
+    }
+}
+
+#[test]
+fn long_names_are_not_repeated() {
+    let server = TestServer::start();
+    let label = ("\u{1}".repeat(1 << 20), "x".to_owned());
+    let labels = vec![label.clone(), label];
+    let answer = post(
+        &server,
+        PUSH,
+        &[PROTO],
+        &push_of(labels, sound().encode_to_vec()),
+    );
+    assert_refused(&answer, 400, "given twice", "a long name");
+    assert!(answer.body.len() < 2_000, "{}", answer.body.len());
 }
 
 #[test]

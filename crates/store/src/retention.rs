@@ -103,7 +103,8 @@ fn keep_ns(
 
 impl StoreOptions {
     /// How long a profile is kept as it came; `None` for ever.
-    pub(crate) fn keep_of(
+    #[must_use]
+    pub fn keep_of(
         &self,
         tenant: &str,
         labels: &Labels,

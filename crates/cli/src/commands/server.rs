@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use candela_query::Engine;
-use candela_server::Limits;
 use candela_server::OtlpListen;
 use candela_server::SelfProfiler;
 use candela_server::Server;
@@ -145,24 +144,12 @@ pub(crate) fn server_options(
         tls: tls_options(settings)?,
         status_source: companions.status,
         self_profiler: companions.self_profiler,
-        limits: Limits {
-            max_age: Some(longest_retention(settings)?),
-            ..Limits::default()
-        },
         tenant_limits: tenant_limits(settings),
         tenant_overrides: tenant_overrides(settings)?,
         sql: sql_limits(settings),
         query_cache_bytes: settings.bytes("server.query_cache"),
         ..ServerOptions::new(settings.address("server.listen"))
     })
-}
-
-/// What is older is kept by no rule. The store knows what is kept how long.
-fn longest_retention(settings: &Settings) -> Result<Duration, CliError> {
-    let rules = retention_rules(settings)?;
-    let longest = rules.iter().map(|rule| rule.keep).max();
-    let default = settings.duration("store.retention");
-    Ok(longest.map_or(default, |longest| longest.max(default)))
 }
 
 fn sql_limits(settings: &Settings) -> SqlLimits {
@@ -195,22 +182,4 @@ pub(crate) async fn close(store: Store) -> Result<(), CliError> {
         ExitStatus::Failed,
         "cannot write the last profiles to blocks (they stay in the log)",
     )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::config::Inputs;
-
-    #[test]
-    fn what_is_too_old_for_the_store_is_too_old_for_the_server() {
-        let inputs = Inputs {
-            flags: vec![("store.retention", "--retention", "30d".to_owned())],
-            ..Inputs::default()
-        };
-        let settings = crate::config::load(&inputs).expect("valid");
-        let options = server_options(&settings, Companions::default()).expect("valid");
-        let days = Duration::from_secs(30 * 24 * 3600);
-        assert_eq!(options.limits.max_age, Some(days));
-    }
 }

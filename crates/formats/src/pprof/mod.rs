@@ -12,6 +12,7 @@ mod rows;
 mod write;
 
 pub(crate) use crate::pprof::raw::looks_like_pprof;
+pub use crate::pprof::read::read_inflated_pprof;
 pub use crate::pprof::read::read_pprof;
 pub use crate::pprof::write::PprofOptions;
 pub use crate::pprof::write::write_pprof;

@@ -49,15 +49,26 @@ pub fn read_pprof(
     options: &ReadOptions,
 ) -> Result<(Profile, Report), ReadError> {
     let data = read_inflated(input, options.limits.inflated_bytes())?;
+    read_inflated_pprof(&data, options)
+}
+
+/// The same of bytes that are not compressed, or no more: for callers that count them.
+///
+/// # Errors
+/// As [`read_pprof`]; bytes that are compressed are no pprof here.
+pub fn read_inflated_pprof(
+    data: &[u8],
+    options: &ReadOptions,
+) -> Result<(Profile, Report), ReadError> {
     if data.is_empty() {
         return Err(invalid("the input is empty".to_owned()));
     }
-    let mut raw = scan(&data, &options.limits)?;
+    let mut raw = scan(data, &options.limits)?;
     if raw.sample_types.is_empty() {
         return Err(invalid("the profile has no sample types".to_owned()));
     }
     let mut builder = Builder {
-        strings: Strings::new(&data, std::mem::take(&mut raw.strings), options.limits),
+        strings: Strings::new(data, std::mem::take(&mut raw.strings), options.limits),
         functions: IdMap::new(raw.functions.len()),
         mappings: IdMap::new(raw.mappings.len()),
         locations: IdMap::new(raw.locations.len()),

@@ -1,5 +1,7 @@
 //! What a profile must keep to before it is stored.
 
+use std::time::Duration;
+
 use candela_model::ProfileSeries;
 
 use crate::options::Limits;
@@ -14,11 +16,12 @@ pub(crate) struct Refusal {
     pub(crate) message: String,
 }
 
-/// Whether a series may be stored.
+/// Whether a series may be stored, which retention keeps for so long.
 pub(crate) fn check_series(
     series: &ProfileSeries,
     limits: &Limits,
     tenant_limits: &TenantLimits,
+    keep: Option<Duration>,
     now_ns: i64,
 ) -> Result<(), Refusal> {
     let refuse = |reason, message| Err(Refusal { reason, message });
@@ -76,7 +79,7 @@ pub(crate) fn check_series(
         return refuse("in_the_future", message);
     }
     let age_ns = now_ns.saturating_sub(series.start_ns);
-    let max_age_ns = limits.max_age.map_or(i64::MAX, |age| {
+    let max_age_ns = keep.map_or(i64::MAX, |age| {
         i64::try_from(age.as_nanos()).unwrap_or(i64::MAX)
     });
     if age_ns > max_age_ns {
@@ -103,7 +106,7 @@ mod tests {
 
     fn reason(series: &ProfileSeries) -> Option<&'static str> {
         let limits = TenantLimits::default();
-        let refusal = check_series(series, &Limits::default(), &limits, 1_000_000_000);
+        let refusal = check_series(series, &Limits::default(), &limits, None, 1_000_000_000);
         refusal.err().map(|refusal| refusal.reason)
     }
 
@@ -166,7 +169,7 @@ mod tests {
             samples_per_profile: Bound::new(1),
             ..TenantLimits::default()
         };
-        let refusal = check_series(&full, &Limits::default(), &limits, 0);
+        let refusal = check_series(&full, &Limits::default(), &limits, None, 0);
         let refusal = refusal.expect_err("two samples");
         assert_eq!(refusal.reason, "too_many_samples");
         assert!(
@@ -180,24 +183,25 @@ mod tests {
             samples_per_profile: Bound::new(0),
             ..limits
         };
-        assert_eq!(check_series(&full, &Limits::default(), &none, 0), Ok(()));
+        assert_eq!(
+            check_series(&full, &Limits::default(), &none, None, 0),
+            Ok(())
+        );
     }
 
     #[test]
     fn what_retention_would_delete_at_once_is_refused() {
         let series = ProfileSeries::default();
-        let limits = Limits {
-            max_age: Some(std::time::Duration::from_secs(10)),
-            ..Limits::default()
-        };
+        let limits = Limits::default();
         let tenant = TenantLimits::default();
-        let check = |limits, now_ns| check_series(&series, limits, &tenant, now_ns);
-        assert_eq!(check(&limits, 10_000_000_000), Ok(()));
-        let refusal = check(&limits, 12_000_000_000).expect_err("12 s old");
+        let check = |keep, now_ns| check_series(&series, &limits, &tenant, keep, now_ns);
+        let keep = Some(Duration::from_secs(10));
+        assert_eq!(check(keep, 10_000_000_000), Ok(()));
+        let refusal = check(keep, 12_000_000_000).expect_err("12 s old");
         assert_eq!(refusal.reason, "too_old");
         for part in ["12 s old", "10 s", "store.retention"] {
             assert!(refusal.message.contains(part), "{}", refusal.message);
         }
-        assert_eq!(check(&Limits::default(), i64::MAX), Ok(()));
+        assert_eq!(check(None, i64::MAX), Ok(()));
     }
 }

@@ -166,7 +166,8 @@ pub(crate) fn retain_admitted(
     let limits = app.tenants.limits(tenant);
     let now_ns = app.clock.now_ns();
     profile.series.retain(|series| {
-        if let Err(refusal) = check_series(series, &app.limits, &limits, now_ns) {
+        let keep = app.keep_of(tenant, series);
+        if let Err(refusal) = check_series(series, &app.limits, &limits, keep, now_ns) {
             refuse(series, refusal);
             return false;
         }

@@ -163,7 +163,8 @@ fn check(app: &App, tenant: &str, profile: &Profile) -> Result<(), ApiError> {
     let now_ns = app.clock.now_ns();
     let limits = app.tenants.limits(tenant);
     for series in &profile.series {
-        check_series(series, &app.limits, &limits, now_ns).map_err(refused)?;
+        let keep = app.keep_of(tenant, series);
+        check_series(series, &app.limits, &limits, keep, now_ns).map_err(refused)?;
         if series.labels.get(SERVICE_NAME_LABEL).is_none() {
             let message = "no service: the profile does not name one";
             return Err(

@@ -11,6 +11,14 @@ use crate::time::parse_time;
 /// # Errors
 /// What is wrong with the text, without its name.
 pub(crate) fn parse_attime(text: &str, now_ns: i64) -> Result<i64, String> {
+    let time_ns = any_time(text, now_ns)?;
+    if time_ns < 0 {
+        return Err(format!("{text:?} is before 1970"));
+    }
+    Ok(time_ns)
+}
+
+fn any_time(text: &str, now_ns: i64) -> Result<i64, String> {
     let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     if is_number && text.len() == 8 {
         return day(text).ok_or_else(|| format!("{text:?} is no day"));
@@ -70,7 +78,15 @@ mod tests {
         for (text, wanted) in cases {
             assert_eq!(parse_attime(text, now_ns), Ok(wanted), "{text}");
         }
-        for text in ["20231345", "99999999999999999999", "yesterday", ""] {
+        for text in [
+            "1700-01-01T00:00:00Z",
+            "19691231",
+            "now-1000y",
+            "20231345",
+            "99999999999999999999",
+            "yesterday",
+            "",
+        ] {
             assert!(parse_attime(text, now_ns).is_err(), "{text}");
         }
     }

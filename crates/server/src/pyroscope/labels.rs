@@ -2,6 +2,7 @@
 
 use candela_formats::NormalizeOptions;
 use candela_model::Labels;
+use candela_model::Profile;
 use candela_model::SERVICE_NAME_LABEL;
 use candela_wire::types::v1::LabelPair;
 
@@ -40,13 +41,11 @@ impl PushedLabels {
             .collect();
         pairs.sort();
         if pairs[0].0.is_empty() {
-            return bad(format!(
-                "a label without a name, of the value {:?}",
-                pairs[0].1
-            ));
+            let value = shown(&pairs[0].1);
+            return bad(format!("a label without a name, of the value {value:?}"));
         }
         if let Some(twice) = pairs.windows(2).find(|two| two[0].0 == two[1].0) {
-            return bad(format!("the label {:?} is given twice", twice[0].0));
+            return bad(format!("the label {:?} is given twice", shown(&twice[0].0)));
         }
         Ok(Self::from_pairs(pairs))
     }
@@ -68,12 +67,26 @@ impl PushedLabels {
         Self { name, labels }
     }
 
+    /// The name of the client is the first part of the types (pyroscope-api 1.10).
+    pub(crate) fn name_types(&self, profile: &mut Profile) {
+        let Some(name) = &self.name else { return };
+        for series in &mut profile.series {
+            series.profile_type.name.clone_from(name);
+        }
+    }
+
     /// How a profile with these labels is made like those of other clients.
     pub(crate) fn normalization(&self) -> NormalizeOptions {
         NormalizeOptions {
             spy: self.labels.get(SPY).unwrap_or("").to_owned(),
         }
     }
+}
+
+/// As much of a text as a message repeats.
+fn shown(text: &str) -> &str {
+    const MOST: usize = 64;
+    &text[..text.floor_char_boundary(MOST)]
 }
 
 #[cfg(test)]

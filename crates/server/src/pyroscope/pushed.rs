@@ -1,11 +1,13 @@
 //! Profiles of one request on their way to the log, whichever of Pyroscope's ways they came.
 
+use axum::http::StatusCode;
 use candela_formats::Report;
 use candela_model::Profile;
 
 use crate::api_error::ApiError;
 use crate::app::App;
 use crate::auth::TenantName;
+use crate::ingest::append::received_hash;
 use crate::ingest::limits::check_series;
 use crate::pyroscope::labels::PushedLabels;
 use crate::tenants::SeriesKey;
@@ -46,7 +48,8 @@ impl Pushed {
         let limits = app.tenants.limits(tenant);
         let now_ns = app.clock.now_ns();
         profile.series.retain(|series| {
-            let checked = check_series(series, &app.limits, &limits, now_ns)
+            let keep = app.keep_of(tenant, series);
+            let checked = check_series(series, &app.limits, &limits, keep, now_ns)
                 .map_err(|refusal| ApiError::bad_request(refusal.reason, refusal.message));
             let admitted = checked.and_then(|()| {
                 let keys = [SeriesKey::of(series)];
@@ -63,6 +66,24 @@ impl Pushed {
         });
         app.metrics.count_changes(tenant, &report.notes);
         self.profile.absorb(&profile);
+    }
+
+    /// What tells these profiles from those of another request: of one that was taken in part, what
+    /// was taken. The whole of it, sent again when all of it may be stored, is another.
+    pub(crate) fn hash(&self, received: u128) -> u128 {
+        if self.refused.is_empty() {
+            return received;
+        }
+        let stored = self.profile.series.iter();
+        let stored = stored.map(|series| {
+            format!(
+                "{}{} {}",
+                series.profile_type, series.labels, series.start_ns
+            )
+        });
+        let stored: Vec<String> = stored.collect();
+        let stored: Vec<&str> = stored.iter().map(String::as_str).collect();
+        received_hash("part", &stored, &received.to_le_bytes())
     }
 
     /// Counts what may not be stored; the rest of the request is.
@@ -82,6 +103,11 @@ impl Pushed {
             .iter()
             .find(|error| error.retry_after.is_some());
         let mut told = temporary.unwrap_or(first).clone();
+        // What is stored must not come again, and clients repeat the whole of what may be repeated.
+        if told.retry_after.is_some() && !self.profile.series.is_empty() {
+            told.status = StatusCode::BAD_REQUEST;
+            told.retry_after = None;
+        }
         let mut messages: Vec<&str> = Vec::new();
         for error in &self.refused {
             if !messages.contains(&error.message.as_str()) {

@@ -20,6 +20,7 @@ use crate::pyroscope::labels::PushedLabels;
 use crate::pyroscope::pushed::Pushed;
 use crate::rpc::Call;
 use crate::rpc::CallMessage;
+use crate::rpc::MessageParts;
 use crate::tenant_limits::TenantLimits;
 
 /// Profiles with the same labels.
@@ -54,8 +55,11 @@ pub(crate) async fn receive<Q: CallMessage>(
             .check_rate(&of_tenant)
             .map_err(ApiError::exceeded)?;
         let hash = received_hash(way, &[], &sent.body.bytes);
-        let series = series_of(sent.message(bounds)?);
-        Ok((read_series(app, &of_tenant, series)?, hash))
+        let limits = app.tenants.limits(&of_tenant);
+        let message = sent.checked_message(bounds, |parts| check_parts(app, &limits, parts))?;
+        let pushed = read_series(app, &of_tenant, series_of(message))?;
+        let hash = pushed.hash(hash);
+        Ok((pushed, hash))
     };
     let Decoded {
         value: (pushed, hash),
@@ -78,6 +82,8 @@ fn read_series(app: &App, tenant: &TenantName, all: Vec<RawSeries>) -> Result<Pu
     let bounds = BodyBounds::profile(&limits);
     // A megabyte of gzip may become a gigabyte: what one body may have is for all profiles in it.
     let mut left = limits.body_size.most();
+    let most_samples = app.limits.samples_per_request;
+    let mut samples_left = most_samples.max(limits.samples_per_profile.most());
     let mut pushed = Pushed::default();
     for series in all {
         let labels = match series.labels {
@@ -100,15 +106,58 @@ fn read_series(app: &App, tenant: &TenantName, all: Vec<RawSeries>) -> Result<Pu
             let read = inflated.and_then(|bytes| {
                 left = left.saturating_sub(bytes.len());
                 app.tenants.charge(tenant, bytes.len() as u64);
-                candela_formats::read_pprof(&bytes[..], &options)
+                candela_formats::read_inflated_pprof(&bytes, &options)
             });
             match read {
-                Ok((profile, report)) => pushed.add(app, tenant, &labels, profile, report),
+                Ok((mut profile, report)) => {
+                    let samples = profile.sample_count();
+                    samples_left = samples_left.checked_sub(samples).ok_or_else(|| {
+                        too_large(format!(
+                            "the profiles of the request have more than {most_samples} samples \
+                             together (server.limits.samples_per_request)"
+                        ))
+                    })?;
+                    labels.name_types(&mut profile);
+                    pushed.add(app, tenant, &labels, profile, report);
+                }
                 Err(error) => pushed.refuse(app, tenant, push_error(read_error(&error))),
             }
         }
     }
     Ok(pushed)
+}
+
+/// Before the message is taken apart: its series alone could take gigabytes.
+fn check_parts(app: &App, limits: &TenantLimits, parts: MessageParts) -> Result<(), ApiError> {
+    /// The tenant of Parca's messages stands beside the series; a brace is around all.
+    const BESIDE: usize = 1;
+    let most = limits.profiles_per_request.most();
+    let labels = limits.labels_per_series.most();
+    // Of JSON all braces are counted alike: those of a series, of its labels and of its profile.
+    let is_json = parts.outermost == parts.all;
+    let most_outermost = if is_json {
+        most.saturating_mul(labels.saturating_add(2))
+    } else {
+        most
+    };
+    if parts.outermost > most_outermost.saturating_add(BESIDE) {
+        return Err(too_many(parts.outermost, most));
+    }
+    let most = app.limits.messages_per_request;
+    if parts.all > most {
+        return Err(too_large(format!(
+            "the request has {} parts, at most {most} may be",
+            parts.all
+        )));
+    }
+    Ok(())
+}
+
+fn too_many(count: usize, most: usize) -> ApiError {
+    too_large(format!(
+        "{count} profiles in one request, at most {most} may be \
+         (server.limits.profiles_per_request)"
+    ))
 }
 
 fn check_count(limits: &TenantLimits, all: &[RawSeries]) -> Result<(), ApiError> {
@@ -121,11 +170,7 @@ fn check_count(limits: &TenantLimits, all: &[RawSeries]) -> Result<(), ApiError>
     let count = count.max(all.len());
     let most = limits.profiles_per_request.most();
     if count > most {
-        let message = format!(
-            "{count} profiles in one request, at most {most} may be \
-             (server.limits.profiles_per_request)"
-        );
-        return Err(too_large(message));
+        return Err(too_many(count, most));
     }
     Ok(())
 }

@@ -41,6 +41,7 @@ use crate::rpc::frame::GRPC_ACCEPT_ENCODING;
 use crate::rpc::frame::frame_head;
 use crate::rpc::frame::framed_message;
 use crate::rpc::frame::message_encoding;
+use crate::rpc::message_size::MessageParts;
 
 /// A message that calls read.
 pub(crate) trait CallMessage:
@@ -145,7 +146,8 @@ impl Call {
         };
         let start = in_time(limits, reader.start(start_length)).await?;
         let start = if is_text {
-            from_text(start)?
+            // More may have come than the head, and base64 is read in groups of four.
+            from_text(&start[..start_length.min(start.len())])?
         } else {
             start.to_vec()
         };
@@ -189,7 +191,20 @@ impl Sent {
     /// # Errors
     /// 400 when it is none of this type.
     pub(crate) fn message<M: CallMessage>(self, bounds: BodyBounds) -> Result<M, ApiError> {
+        self.checked_message(bounds, |_| Ok(()))
+    }
+
+    /// The same, when it has no more parts than `check` lets pass.
+    ///
+    /// # Errors
+    /// That of `check`, too.
+    pub(crate) fn checked_message<M: CallMessage>(
+        self,
+        bounds: BodyBounds,
+        check: impl FnOnce(MessageParts) -> Result<(), ApiError>,
+    ) -> Result<M, ApiError> {
         let bytes = self.body.decoded(bounds)?;
+        check(MessageParts::of(&bytes, self.codec))?;
         match self.codec {
             Codec::Protobuf => M::decode(bytes).map_err(|error| {
                 ApiError::bad_request("bad_message", format!("the message is broken: {error}"))

@@ -7,6 +7,7 @@ mod code;
 mod deadline;
 mod dialect;
 mod frame;
+mod message_size;
 
 pub(crate) use self::answer::Answer;
 pub(crate) use self::call::Call;
@@ -15,3 +16,4 @@ pub(crate) use self::call::unimplemented;
 pub(crate) use self::call::unimplemented_because;
 pub(crate) use self::deadline::Deadline;
 pub(crate) use self::dialect::Codec;
+pub(crate) use self::message_size::MessageParts;

@@ -29,7 +29,7 @@ impl Sent {
     pub(crate) async fn of(headers: &HeaderMap, body: Bytes) -> Result<Self, ApiError> {
         let content_type = headers.get(CONTENT_TYPE);
         let content_type = content_type.and_then(|value| value.to_str().ok());
-        let boundary = content_type.filter(|text| text.starts_with("multipart/form-data"));
+        let boundary = content_type.filter(|text| is_form(text));
         let Some(content_type) = boundary else {
             return Ok(Self { body, parts: None });
         };
@@ -74,4 +74,11 @@ impl Sent {
             ApiError::unprocessable("missing_part", message)
         })
     }
+}
+
+/// Whether a content type is that of forms.
+pub(crate) fn is_form(content_type: &str) -> bool {
+    const FORM: &str = "multipart/form-data";
+    let start = content_type.get(..FORM.len());
+    start.is_some_and(|start| start.eq_ignore_ascii_case(FORM))
 }

@@ -3,6 +3,7 @@
 use axum::http::HeaderMap;
 use axum::http::header::CONTENT_TYPE;
 
+use super::form::is_form;
 use crate::parameters::Parameters;
 
 /// What a body holds.
@@ -32,7 +33,7 @@ impl BodyFormat {
             "jfr" => Self::Jfr,
             "pprof" => Self::Pprof,
             "speedscope" => Self::Speedscope,
-            _ if content_type.starts_with("multipart/form-data") => Self::Pprof,
+            _ if is_form(&content_type) => Self::Pprof,
             _ => Self::Groups,
         }
     }

@@ -96,6 +96,13 @@ impl Ingested {
         })
     }
 
+    /// Whether the profile is one of a request alone, as SDKs of the first version sent them beside
+    /// those of the whole program: stored, each would be a series of its own.
+    pub(crate) fn is_of_one_request(&self) -> bool {
+        let mut labels = self.name.labels.iter();
+        labels.any(|(name, _)| name == "profile_id")
+    }
+
     /// Reads what was sent.
     ///
     /// # Errors
@@ -223,7 +230,7 @@ impl Ingested {
                 series.period = named.factor;
             }
             if series.duration_ns == 0 {
-                series.duration_ns = (self.until_ns - self.from_ns).max(0);
+                series.duration_ns = self.until_ns.saturating_sub(self.from_ns).max(0);
             }
             for sample in &mut series.samples {
                 sample.value = sample.value.saturating_mul(named.factor);
