@@ -6,7 +6,9 @@ use candela_model::Profile;
 use crate::api_error::ApiError;
 use crate::app::App;
 use crate::auth::TenantName;
+use crate::ingest::body::BodyBounds;
 use crate::ingest::limits::check_series;
+use crate::ingest::read::read_options;
 use crate::pyroscope::labels::PushedLabels;
 use crate::tenants::SeriesKey;
 
@@ -41,9 +43,11 @@ impl Pushed {
             self.refuse(app, tenant, ApiError::bad_request("invalid_utf8", message));
             return;
         }
-        let mut profile = candela_formats::normalize(profile, &pushed.normalization(), &mut report);
-        profile.series.retain(|series| !series.samples.is_empty());
         let limits = app.tenants.limits(tenant);
+        let bounds = read_options(app, &limits, BodyBounds::profile(&limits)).limits;
+        let options = pushed.normalization(bounds);
+        let mut profile = candela_formats::normalize(profile, &options, &mut report);
+        profile.series.retain(|series| !series.samples.is_empty());
         let now_ns = app.clock.now_ns();
         profile.series.retain(|series| {
             let checked = check_series(series, &app.limits, &limits, now_ns)
