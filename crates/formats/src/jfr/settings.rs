@@ -112,10 +112,10 @@ impl Settings {
     }
 }
 
-/// The interval of a rate; 0 Hz is none.
+/// The interval of a rate; 0 Hz is none, nor is one of which an interval is no nanosecond.
 fn told(rate_hz: Option<u32>) -> Option<i64> {
-    let rate = rate_hz.filter(|&rate| rate > 0)?;
-    Some(NANOSECONDS_PER_SECOND / i64::from(rate))
+    let interval = NANOSECONDS_PER_SECOND.checked_div(i64::from(rate_hz?))?;
+    Some(interval).filter(|&interval| interval > 0)
 }
 
 /// `9 ms`, or nanoseconds as async-profiler writes them. 0 is its default, and `everyChunk` no
@@ -170,5 +170,8 @@ mod tests {
         settings.set("wall", "50000000", false);
         assert_eq!(settings.wall_interval_ns(Some(0)), 50_000_000);
         assert_eq!(settings.wall_interval_ns(Some(99)), 10_101_010);
+        assert_eq!(settings.wall_interval_ns(Some(1_000_000_000)), 1);
+        assert_eq!(settings.wall_interval_ns(Some(1_000_000_001)), 50_000_000);
+        assert_eq!(settings.execution_interval_ns(Some(u32::MAX)), 5_000_000);
     }
 }
