@@ -41,6 +41,8 @@ pub(crate) struct Request {
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) key: u128,
+    /// Position of the job: the endpoint may be gone.
+    pub(crate) job: usize,
     pub(crate) start_ns: i64,
     pub(crate) end_ns: i64,
     pub(crate) result: Result<Scraped, Failure>,
@@ -68,6 +70,7 @@ pub(crate) fn run(request: &Request, shared: &Shared, answers: &SyncSender<Answe
     let end_ns = unix_ns();
     let answer = |result| Answer {
         key: request.key,
+        job: request.endpoint.job,
         start_ns,
         end_ns,
         result,
