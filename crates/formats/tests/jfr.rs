@@ -23,6 +23,7 @@ use common::jfr_recording::START_NS;
 use common::jfr_recording::Shape;
 use common::jfr_recording::labels_snapshot;
 use common::jfr_recording::recording;
+use common::jfr_recording::recording_of_settings;
 use proptest::prelude::*;
 
 fn read(bytes: &[u8], options: &JfrOptions) -> (Profile, Report) {
@@ -347,6 +348,25 @@ fn limits_are_kept_and_named() {
     );
     assert_eq!(report.count("stacks_cut"), 2);
     assert!(report.count("strings_cut") > 0);
+}
+
+#[test]
+fn texts_of_settings_are_paid_for() {
+    let read = |count| {
+        let options = ReadOptions {
+            limits: Limits {
+                max_inflated_bytes: 100_000,
+                ..Limits::default()
+            },
+            ..ReadOptions::default()
+        };
+        let bytes = recording_of_settings(count, 20_000);
+        read_jfr(&bytes[..], &JfrOptions::default(), &options)
+    };
+    assert!(read(5).is_ok());
+    let message = read(6).unwrap_err().to_string();
+    let expected = "the bytes of all names of a recording exceeds the limit of 100000";
+    assert!(message.starts_with(expected), "{message}");
 }
 
 #[test]

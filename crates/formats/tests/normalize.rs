@@ -64,6 +64,7 @@ fn profile(id: &str, stacks: &[(&str, i64)]) -> Profile {
 fn lines(profile: Profile, spy: &str) -> (Vec<String>, Report) {
     let options = NormalizeOptions {
         spy: spy.to_owned(),
+        ..NormalizeOptions::default()
     };
     let mut report = Report::default();
     let normalized = normalize(profile, &options, &mut report);

@@ -6,7 +6,6 @@ use candela_model::Profile;
 use candela_model::ProfileType;
 use candela_model::Sample;
 use candela_model::StringId;
-use candela_model::Temporality;
 use hashbrown::HashMap;
 use twox_hash::XxHash3_128;
 
@@ -62,7 +61,7 @@ pub enum DeltaError {
 
 impl Cumulative {
     /// Turns the totals of a valid profile into what was added since the profile before. Series that
-    /// are states stay as they are.
+    /// are states, or of which we do not know, stay as they are.
     ///
     /// A total that has gone down, a stack that is no longer there, or another main program at
     /// another place mean that the program started again. What it did since then is left out, too:
@@ -113,9 +112,12 @@ impl Totals {
     }
 }
 
-/// Whether values of a type are totals, in a profile that has totals.
-fn is_total(profile_type: &ProfileType) -> bool {
-    profile_type.temporality() == Temporality::Delta
+/// Whether values of a type are totals, in a profile that has totals. By the names that Go gives
+/// them: what we do not know may as well be a state, as `objects` and `space` of other heaps are,
+/// of which differences would be nonsense.
+pub(crate) fn is_total(profile_type: &ProfileType) -> bool {
+    let sample_type = profile_type.sample_type.as_str();
+    sample_type.starts_with("alloc_") || matches!(sample_type, "contentions" | "delay")
 }
 
 /// What stacks and label sets of one profile say, as hashes by their ids.

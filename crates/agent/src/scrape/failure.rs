@@ -25,6 +25,8 @@ pub(crate) enum FailureReason {
     Credentials,
     /// The scrape before has not ended, or too many run.
     Busy,
+    /// The target went away, or its labels changed, before it answered.
+    TargetGone,
     /// A defect of ours.
     Internal,
 }
@@ -54,6 +56,7 @@ impl FailureReason {
             Self::NotSubtractable => "not_subtractable",
             Self::Credentials => "credentials",
             Self::Busy => "busy",
+            Self::TargetGone => "target_gone",
             Self::Internal => "internal",
         }
     }

@@ -28,7 +28,7 @@ const MOST_BYTES: u64 = 64 << 20;
 /// turns, so that targets cannot fill the memory together.
 const SMALL_BYTES: u64 = 512 << 10;
 
-/// Large answers that are read at once.
+/// Large answers that are in memory at once, until they are decoded.
 const LARGE_AT_ONCE: usize = 4;
 
 /// Bytes of an error's text that are looked at.
@@ -49,7 +49,17 @@ pub(crate) struct Turns {
 }
 
 /// Given back when it is dropped.
-struct Turn<'a>(&'a Turns);
+#[derive(Debug)]
+pub(crate) struct Turn<'a>(&'a Turns);
+
+/// The body of an answer.
+#[derive(Debug)]
+pub(crate) struct Fetched<'a> {
+    pub(crate) bytes: Vec<u8>,
+    /// Of a large one. It is for the bytes, not for reading them: while answers wait to be decoded
+    /// they would pile up otherwise.
+    pub(crate) turn: Option<Turn<'a>>,
+}
 
 // === impl Turns ===
 
@@ -107,12 +117,12 @@ impl Fetcher {
     }
 
     /// The body of an answer with status 200, decompressed if HTTP compressed it.
-    pub(crate) fn fetch(
+    pub(crate) fn fetch<'a>(
         &self,
         url: &str,
         timeout: Duration,
-        turns: &Turns,
-    ) -> Result<Vec<u8>, Failure> {
+        turns: &'a Turns,
+    ) -> Result<Fetched<'a>, Failure> {
         let deadline = Instant::now() + timeout;
         let mut request = self.agent.get(url);
         if let Some(credentials) = &self.credentials {
@@ -140,13 +150,14 @@ impl Fetcher {
         let mut bytes = Vec::new();
         let read = body.by_ref().take(SMALL_BYTES).read_to_end(&mut bytes);
         read.map_err(|error| broken(&error))?;
+        let mut turn = None;
         if bytes.len() as u64 == SMALL_BYTES {
             let busy = || Failure::new(FailureReason::Busy, "too many large answers at once");
-            let _turn = turns.wait(deadline).ok_or_else(busy)?;
+            turn = Some(turns.wait(deadline).ok_or_else(busy)?);
             let rest = body.take(MOST_BYTES - SMALL_BYTES + 1);
             read_rest(rest, &mut bytes)?;
         }
-        Ok(bytes)
+        Ok(Fetched { bytes, turn })
     }
 }
 
@@ -206,6 +217,11 @@ fn is_timeout(error: &io::Error) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::io::BufRead;
+    use std::io::BufReader;
+    use std::io::Write;
+    use std::net::TcpListener;
+
     use super::*;
 
     #[test]
@@ -217,6 +233,36 @@ mod tests {
         assert!(turns.wait(now).is_none());
         drop(taken);
         assert!(turns.wait(now).is_some());
+    }
+
+    #[test]
+    fn a_large_answer_keeps_its_turn_as_long_as_it_is_held() {
+        let fetcher = Fetcher::new(&ScrapeJob::new("a")).expect("a sound job");
+        let turns = Turns::of_large_answers();
+        let free = || *turns.free.lock().expect("no panic while locked");
+        for (bytes, taken) in [(SMALL_BYTES - 1, 0), (SMALL_BYTES + 1, 1)] {
+            let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+            let address = listener.local_addr().expect("bound");
+            let server = std::thread::spawn(move || {
+                let (mut stream, _) = listener.accept().expect("a request");
+                let mut lines = BufReader::new(stream.try_clone().expect("a socket")).lines();
+                while lines
+                    .next()
+                    .is_some_and(|line| line.is_ok_and(|line| !line.is_empty()))
+                {}
+                let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {bytes}\r\n\r\n");
+                stream.write_all(head.as_bytes()).expect("sent");
+                stream.write_all(&vec![0; bytes as usize]).expect("sent");
+            });
+            let url = format!("http://{address}/");
+            let fetched = fetcher.fetch(&url, Duration::from_secs(60), &turns);
+            let fetched = fetched.expect("an answer");
+            assert_eq!(fetched.bytes.len() as u64, bytes);
+            assert_eq!(free(), LARGE_AT_ONCE - taken);
+            drop(fetched);
+            assert_eq!(free(), LARGE_AT_ONCE);
+            server.join().expect("no panic");
+        }
     }
 
     #[test]

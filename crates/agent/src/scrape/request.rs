@@ -14,6 +14,7 @@ use crate::scrape::decode::decode;
 use crate::scrape::endpoint::Endpoint;
 use crate::scrape::failure::Failure;
 use crate::scrape::failure::FailureReason;
+use crate::scrape::fetch::Fetched;
 use crate::scrape::fetch::Fetcher;
 use crate::scrape::fetch::Turns;
 
@@ -40,6 +41,8 @@ pub(crate) struct Request {
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) key: u128,
+    /// Position of the job: the endpoint may be gone.
+    pub(crate) job: usize,
     pub(crate) start_ns: i64,
     pub(crate) end_ns: i64,
     pub(crate) result: Result<Scraped, Failure>,
@@ -67,12 +70,13 @@ pub(crate) fn run(request: &Request, shared: &Shared, answers: &SyncSender<Answe
     let end_ns = unix_ns();
     let answer = |result| Answer {
         key: request.key,
+        job: request.endpoint.job,
         start_ns,
         end_ns,
         result,
     };
-    let bytes = match fetched {
-        Ok(Ok(bytes)) => bytes,
+    let Fetched { bytes, turn } = match fetched {
+        Ok(Ok(fetched)) => fetched,
         Ok(Err(failure)) => {
             let _ = answers.send(answer(Err(failure)));
             return;
@@ -83,12 +87,13 @@ pub(crate) fn run(request: &Request, shared: &Shared, answers: &SyncSender<Answe
         }
     };
     // Held until the profile is taken, so that decoded ones do not pile up.
-    let _turn = shared
+    let _decoding = shared
         .decoding
         .lock()
         .unwrap_or_else(PoisonError::into_inner);
     let decoded = std::panic::catch_unwind(AssertUnwindSafe(|| decode(&bytes, &request.endpoint)));
     drop(bytes);
+    drop(turn);
     let _ = answers.send(answer(decoded.unwrap_or_else(|_| Err(defect()))));
 }
 

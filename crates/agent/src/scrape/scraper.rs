@@ -23,6 +23,7 @@ use crate::ledger::DropReason;
 use crate::scrape::batch::Batch;
 use crate::scrape::decode::Scraped;
 use crate::scrape::delta::Subtracted;
+use crate::scrape::delta::is_total;
 use crate::scrape::discovery::StaticTargets;
 use crate::scrape::discovery::TargetDiscovery;
 use crate::scrape::endpoint::Endpoint;
@@ -250,17 +251,20 @@ impl Scraper {
 
     fn take(&mut self, answer: Answer, now: Instant) {
         self.running = self.running.saturating_sub(1);
-        let Some(progress) = self.endpoints.get_mut(&answer.key) else {
-            // Its target is gone since it was asked.
-            return;
-        };
-        progress.is_running = false;
         let Answer {
             key,
+            job,
             start_ns,
             end_ns,
             result,
         } = answer;
+        let Some(progress) = self.endpoints.get_mut(&key) else {
+            // Nobody knows the totals any more that it would be subtracted from.
+            let gone = result.map_or_else(|failure| failure.reason, |_| FailureReason::TargetGone);
+            self.count_reason(job, gone);
+            return;
+        };
+        progress.is_running = false;
         match result.and_then(|scraped| read_times(scraped, progress, start_ns, end_ns)) {
             Ok((scraped, subtracted)) => self.count_success(key, &scraped, subtracted, now),
             Err(failure) => self.count_failure(key, failure),
@@ -307,12 +311,16 @@ impl Scraper {
         if turnaround == Turnaround::Fails {
             tracing::warn!(url, reason = reason.name(), detail, "a scrape failed");
         }
+        self.count_reason(position, reason);
+        self.has_news = true;
+    }
+
+    fn count_reason(&self, position: usize, reason: FailureReason) {
         self.board.ledger.add(DropReason::ScrapeFailed, 1);
         self.change_status(position, |status| {
             status.scrapes += 1;
             *status.failures.entry(reason.name().to_owned()).or_default() += 1;
         });
-        self.has_news = true;
     }
 
     fn change_status(&self, position: usize, change: impl FnOnce(&mut ScrapeJobStatus)) {
@@ -447,14 +455,20 @@ fn read_times(
             });
         }
         ProfileReading::SinceLast => {
-            set_times(profile, |series| times_since(series, since, end_ns));
+            set_times(profile, |series| {
+                let is_added = series.profile_type.temporality() == Temporality::Delta;
+                times_since(since.filter(|_| is_added), end_ns)
+            });
         }
         ProfileReading::Cumulative => {
             let failure = |error: crate::scrape::delta::DeltaError| {
                 Failure::new(FailureReason::NotSubtractable, &error.to_string())
             };
             subtracted = Some(progress.totals.subtract(profile).map_err(failure)?);
-            set_times(profile, |series| times_since(series, since, end_ns));
+            set_times(profile, |series| {
+                let is_added = is_total(&series.profile_type);
+                times_since(since.filter(|_| is_added), end_ns)
+            });
         }
     }
     progress.answered_ns = end_ns;
@@ -468,11 +482,46 @@ fn set_times(profile: &mut Profile, times: impl Fn(&ProfileSeries) -> (i64, i64)
 }
 
 /// From the answer before to this one; what is a state is of this moment.
-fn times_since(series: &ProfileSeries, since: Option<i64>, end_ns: i64) -> (i64, i64) {
+fn times_since(since: Option<i64>, end_ns: i64) -> (i64, i64) {
     match since {
-        Some(since_ns) if series.profile_type.temporality() == Temporality::Delta => {
-            (since_ns, end_ns - since_ns)
+        Some(since_ns) => (since_ns, end_ns - since_ns),
+        None => (end_ns, 0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_of_targets_that_are_gone_are_counted() {
+        let board = Arc::new(StatusBoard::default());
+        let (queue, received) = ProfileQueue::for_tests(Arc::clone(&board));
+        let jobs = [ScrapeJob::new("a"), ScrapeJob::new("b")];
+        let mut scraper =
+            Scraper::new(&jobs, &Labels::default(), queue, Arc::clone(&board)).expect("sound jobs");
+        let scraped = Scraped {
+            profile: Profile::default(),
+            notes: Vec::new(),
+            bytes: 1,
+        };
+        let late = Failure::new(FailureReason::Timeout, "late");
+        for result in [Ok(scraped), Err(late)] {
+            let answer = Answer {
+                key: 7,
+                job: 1,
+                start_ns: 1,
+                end_ns: 2,
+                result,
+            };
+            scraper.take(answer, Instant::now());
         }
-        _ => (end_ns, 0),
+        assert_eq!(board.ledger.get(DropReason::ScrapeFailed), 2);
+        let status = board.parts().scrape.jobs["b"].clone();
+        let failures = [("target_gone", 1), ("timeout", 1)];
+        let failures = failures.map(|(reason, count)| (reason.to_owned(), count));
+        assert_eq!(status.failures, failures.into());
+        assert_eq!(status.scrapes, 2);
+        drop(received);
     }
 }

@@ -103,7 +103,7 @@ impl TargetDiscovery for TargetFiles {
         let mut files = BTreeMap::new();
         for path in paths {
             let mut file = self.files.remove(&path).unwrap_or_default();
-            has_changed |= file.refresh(&path);
+            has_changed |= file.refresh(&path, read);
             problems.extend(file.problem.clone());
             files.insert(path, file);
         }
@@ -129,14 +129,19 @@ impl TargetDiscovery for TargetFiles {
 // === impl File ===
 
 impl File {
-    fn refresh(&mut self, path: &Path) -> bool {
+    /// Reads the file if it is another than before, and says whether something changed.
+    fn refresh(&mut self, path: &Path, read: impl Fn(&Path) -> io::Result<String>) -> bool {
         let version = fs::metadata(path).ok().map(|found| Version::of(&found));
         if version.is_some() && version == self.version {
             return false;
         }
-        let read = read(path).map_err(|error| error.to_string());
-        let parsed =
-            read.and_then(|text| parse_target_file(&text).map_err(|error| error.to_string()));
+        let read = read(path);
+        // One that makes no sense is not read again until it changes; one that could not be read is,
+        // as that may have been for a moment.
+        self.version = version.filter(|_| read.is_ok());
+        let parsed = read
+            .map_err(|error| error.to_string())
+            .and_then(|text| parse_target_file(&text).map_err(|error| error.to_string()));
         match parsed {
             Ok(groups) => {
                 let file_label = path.display().to_string();
@@ -146,15 +151,12 @@ impl File {
                 });
                 self.targets = labelled.collect();
                 self.problem = None;
-                self.version = version;
                 true
             }
             Err(error) => {
                 let problem = Some(format!("{}: {error}", path.display()));
                 let is_new = self.problem != problem;
                 self.problem = problem;
-                // One that could be read and makes no sense is not read again until it changes.
-                self.version = version;
                 is_new
             }
         }
@@ -295,6 +297,20 @@ mod tests {
         fs::remove_file(path("a.yml")).expect("removed");
         assert!(files.refresh());
         assert_eq!(addresses(&files), ["d:12"]);
+    }
+
+    #[test]
+    fn a_file_that_could_not_be_read_for_a_moment_is_read_again() {
+        let folder = tempfile::tempdir().expect("a temporary directory");
+        let path = folder.path().join("a.yml");
+        fs::write(&path, "- targets: [a:1]\n").expect("written");
+        let busy = |_: &Path| Err(io::Error::other("too many open files"));
+        let mut file = File::default();
+        assert!(file.refresh(&path, busy), "a problem is news");
+        assert!(!file.refresh(&path, busy), "told once");
+        assert!(file.refresh(&path, read));
+        assert_eq!((file.targets.len(), &file.problem), (1, &None));
+        assert!(!file.refresh(&path, busy), "not read again");
     }
 
     #[test]

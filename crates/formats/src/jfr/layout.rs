@@ -75,6 +75,13 @@ const NO_SLOT: u8 = u8::MAX;
 /// `jdk.types.StackTrace` nests once, nothing in any JDK more than twice.
 const MAX_NESTING: usize = 16;
 
+impl Step {
+    /// Whether something is written at all; of an array there is a count.
+    fn takes_bytes(&self) -> bool {
+        self.value != Value::Nothing || self.is_array
+    }
+}
+
 impl Layouts {
     pub(crate) fn new(metadata: &Metadata<'_>) -> Self {
         let ids = metadata.classes.iter().enumerate();
@@ -103,7 +110,8 @@ impl Layouts {
         self.values[class]
     }
 
-    /// The plan that reads the fields to which `slot` gives a place, and ends behind the last.
+    /// The plan that reads the fields to which `slot` gives a place, and ends behind the last. Of
+    /// several fields with one place the first gets it.
     pub(crate) fn plan(
         &self,
         metadata: &Metadata<'_>,
@@ -123,16 +131,26 @@ impl Layouts {
         class: usize,
         slot: impl Fn(&str, Shape) -> Option<u8>,
     ) -> Plan {
-        let steps = metadata.classes[class].fields.iter().map(|field| Step {
-            slot: slot(metadata.field_name(field), self.shape(field)).unwrap_or(NO_SLOT),
-            ..self.step(field)
+        let mut is_taken = [false; SLOTS];
+        let steps = metadata.classes[class].fields.iter().map(|field| {
+            let mut step = self.step(field);
+            if let Some(slot) = slot(metadata.field_name(field), self.shape(field))
+                && !std::mem::replace(&mut is_taken[usize::from(slot)], true)
+            {
+                step.slot = slot;
+            }
+            step
         });
         Plan {
-            steps: steps.collect(),
+            // Fields without bytes would cost time in each event, and no event has to grow for it.
+            steps: steps
+                .filter(|step| step.takes_bytes() || step.slot != NO_SLOT)
+                .collect(),
         }
     }
 
-    fn shape(&self, field: &Field) -> Shape {
+    /// What stands in the place of a field.
+    pub(crate) fn shape(&self, field: &Field) -> Shape {
         match self.step(field) {
             step if field.is_constant && !step.is_array => Shape::Key,
             Step {
@@ -240,7 +258,7 @@ impl Layouts {
             if step.value == Value::Unreadable || height > MAX_NESTING {
                 return;
             }
-            if step.value != Value::Nothing || step.is_array {
+            if step.takes_bytes() {
                 steps.push(step);
             }
         }
@@ -281,4 +299,40 @@ fn primitive(name: &str) -> Option<Value> {
         _ => return None,
     };
     Some(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_without_bytes_are_no_steps() {
+        let mut metadata = Metadata::default();
+        let long = metadata.add_class("long", 1);
+        let empty = metadata.add_class("Empty", 2);
+        let nested = metadata.add_class("Nested", 3);
+        let event = metadata.add_class("jdk.NativeMethodSample", 4);
+        metadata.add_field(nested, "nothing", 2, false);
+        for _ in 0..1000 {
+            metadata.add_field(event, "empty", 2, false);
+            metadata.add_field(event, "nested", 3, false);
+        }
+        metadata.add_field(event, "many", 2, true);
+        metadata.add_field(event, "startTime", 1, false);
+        let layouts = Layouts::new(&metadata);
+        assert_eq!(layouts.value(empty), Value::Nothing);
+        assert_eq!(layouts.value(long), Value::Number(Width::Long));
+        let slot = |name: &str, _| (name == "startTime").then_some(0);
+        for plan in [
+            layouts.plan(&metadata, event, slot),
+            layouts.whole_plan(&metadata, event, slot),
+        ] {
+            // The count of the array, and the time.
+            assert_eq!(plan.steps.len(), 2);
+            let mut slots = [0; SLOTS];
+            let mut cursor = Cursor::new(&[0, 7], 0, true);
+            assert_eq!(layouts.read(&plan, &mut cursor, &mut slots), Ok(()));
+            assert_eq!(slots[0], 7);
+        }
+    }
 }

@@ -110,6 +110,32 @@ impl<'a> Metadata<'a> {
     }
 }
 
+#[cfg(test)]
+impl Metadata<'_> {
+    /// Adds a class without fields and says where it is.
+    pub(crate) fn add_class(&mut self, name: &str, id: u64) -> usize {
+        self.strings.push(Cow::Owned(name.to_owned()));
+        self.classes.push(Class {
+            name: self.strings.len() - 1,
+            id,
+            fields: Vec::new(),
+        });
+        self.classes.len() - 1
+    }
+
+    /// Adds a field behind the others of a class.
+    pub(crate) fn add_field(&mut self, class: usize, name: &str, type_id: u64, is_array: bool) {
+        self.strings.push(Cow::Owned(name.to_owned()));
+        self.classes[class].fields.push(Field {
+            name: self.strings.len() - 1,
+            class: type_id,
+            is_constant: false,
+            is_array,
+            unit: TimeUnit::Ticks,
+        });
+    }
+}
+
 impl TimeUnit {
     /// The unit of an annotation `jdk.jfr.Timespan`.
     fn from_name(name: &str) -> Self {

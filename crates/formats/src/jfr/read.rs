@@ -162,7 +162,7 @@ fn read_chunk(
     let resolver = Resolver::new(chunk, &metadata, layouts, pools, *limits);
     let losses = &mut sink.losses;
     sink.settings
-        .take(&chunk, &outline, &metadata, &resolver, losses);
+        .take(&chunk, &outline, &metadata, &resolver, losses)?;
     sink.last_ns = 0;
     EventReader::new(chunk, &metadata, resolver, sink).read(&outline, sink)?;
     let start_ns = chunk.start_ns.max(0);

@@ -405,7 +405,10 @@ impl<'a> Resolver<'a> {
 fn frame_class(metadata: &Metadata<'_>, layouts: &Layouts) -> Option<usize> {
     let stack_name = PoolKind::ALL[PoolKind::StackTrace as usize].1;
     let fields = &metadata.classes[metadata.find(stack_name)?].fields;
-    let is_frames = |field: &&Field| metadata.field_name(field) == "frames";
+    // The field that gets the place in the plan: several may have the name.
+    let is_frames = |field: &&Field| {
+        metadata.field_name(field) == "frames" && layouts.shape(field) == Shape::Structs
+    };
     let frames = fields.iter().find(is_frames)?;
     layouts.class(frames.class)
 }
@@ -448,5 +451,36 @@ impl Plans {
                 _ => None,
             }),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::jfr::cursor::Cursor;
+
+    #[test]
+    fn frames_are_read_as_the_field_that_has_the_name_first() {
+        let mut metadata = Metadata::default();
+        metadata.add_class("byte", 1);
+        let small = metadata.add_class("Small", 2);
+        let large = metadata.add_class("Large", 3);
+        let stack = metadata.add_class("jdk.types.StackTrace", 4);
+        metadata.add_field(small, "a", 1, false);
+        metadata.add_field(large, "a", 1, false);
+        metadata.add_field(large, "b", 1, false);
+        // One that is no array of structs, and two that are.
+        metadata.add_field(stack, "frames", 1, false);
+        metadata.add_field(stack, "frames", 3, true);
+        metadata.add_field(stack, "frames", 2, true);
+        let layouts = Layouts::new(&metadata);
+        assert_eq!(frame_class(&metadata, &layouts), Some(large));
+        let plans = Plans::new(&metadata, &layouts);
+        // One byte, one large frame, one small frame.
+        let bytes = [9, 1, 5, 6, 1, 7];
+        let mut cursor = Cursor::new(&bytes, 0, true);
+        let mut slots = [0; SLOTS];
+        assert_eq!(layouts.read(&plans.stack, &mut cursor, &mut slots), Ok(()));
+        assert_eq!(slots[..2], [0, 1]);
     }
 }

@@ -1,5 +1,6 @@
 //! What the recorder was told: the mode and the distance between samples.
 
+use crate::error::ReadError;
 use crate::jfr::chunk::Chunk;
 use crate::jfr::chunk::HEADER_BYTES;
 use crate::jfr::chunk::Outline;
@@ -33,6 +34,9 @@ const DEFAULT_RATE_HZ: u32 = 100;
 impl Settings {
     /// Takes the settings of a chunk. All of them before any sample: the order in the file says
     /// nothing about when they hold.
+    ///
+    /// # Errors
+    /// When their texts are too long together.
     pub(crate) fn take(
         &mut self,
         chunk: &Chunk<'_>,
@@ -40,9 +44,9 @@ impl Settings {
         metadata: &Metadata<'_>,
         resolver: &Resolver<'_>,
         losses: &mut Losses,
-    ) {
+    ) -> Result<(), ReadError> {
         let Some(class) = metadata.find(SETTING) else {
-            return;
+            return Ok(());
         };
         let type_id = metadata.classes[class].id;
         let execution = metadata.find(EXECUTION_SAMPLE);
@@ -75,7 +79,10 @@ impl Settings {
             let name = resolver.text_at(name as usize, losses);
             let value = resolver.text_at(value as usize, losses);
             self.set(&name, &value, is_execution);
+            // Thousands of settings may share a long text.
+            losses.budget.check()?;
         }
+        Ok(())
     }
 
     /// Nanoseconds between execution samples: as told, else as recorded, else as usual.
@@ -105,10 +112,10 @@ impl Settings {
     }
 }
 
-/// The interval of a rate; 0 Hz is none.
+/// The interval of a rate; 0 Hz is none, nor is one of which an interval is no nanosecond.
 fn told(rate_hz: Option<u32>) -> Option<i64> {
-    let rate = rate_hz.filter(|&rate| rate > 0)?;
-    Some(NANOSECONDS_PER_SECOND / i64::from(rate))
+    let interval = NANOSECONDS_PER_SECOND.checked_div(i64::from(rate_hz?))?;
+    Some(interval).filter(|&interval| interval > 0)
 }
 
 /// `9 ms`, or nanoseconds as async-profiler writes them. 0 is its default, and `everyChunk` no
@@ -163,5 +170,8 @@ mod tests {
         settings.set("wall", "50000000", false);
         assert_eq!(settings.wall_interval_ns(Some(0)), 50_000_000);
         assert_eq!(settings.wall_interval_ns(Some(99)), 10_101_010);
+        assert_eq!(settings.wall_interval_ns(Some(1_000_000_000)), 1);
+        assert_eq!(settings.wall_interval_ns(Some(1_000_000_001)), 50_000_000);
+        assert_eq!(settings.execution_interval_ns(Some(u32::MAX)), 5_000_000);
     }
 }

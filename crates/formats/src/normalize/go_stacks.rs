@@ -7,6 +7,7 @@ use candela_model::StackId;
 use hashbrown::HashMap;
 use hashbrown::HashSet;
 
+use crate::options::Limits;
 use crate::report::Report;
 
 /// How many frames the runtime keeps, until Go 1.22 and since.
@@ -16,6 +17,13 @@ const RUNTIME_LIMITS: [usize; 2] = [64, 128];
 /// to be the same place of the program.
 const OVERLAP: usize = 16;
 
+/// What a frame takes in the table of stacks.
+const BYTES_PER_FRAME: usize = size_of::<LocationId>();
+
+/// By how much the frames of a profile may grow: enough for stacks of 64 frames that were 512. A
+/// request may have many profiles, so that a bound of each alone is none of all.
+const MOST_GROWTH: usize = 8;
+
 /// What stands outside of a run of frames in whole stacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Outside {
@@ -24,12 +32,30 @@ enum Outside {
     Several,
 }
 
-/// The stacks that were cut and what they were, leaf first. A stack stays as it is when whole ones tell
-/// different callers, as those of recursive functions do.
+/// Where the callers that a cut stack misses stand in a whole one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Callers {
+    whole: StackId,
+    /// How many frames stand inside of them.
+    rest: usize,
+}
+
+impl Callers {
+    /// Leaf first.
+    pub(crate) fn of(self, profile: &Profile) -> &[LocationId] {
+        &profile.stacks.get(self.whole)[self.rest..]
+    }
+}
+
+/// The stacks that were cut and the callers that they miss. A stack stays as it is when whole ones
+/// tell different callers, as those of recursive functions do, when it would be deeper than the
+/// limit, and when the callers of others took the memory there is: a deep stack and many short ones
+/// that end in it take far less before than after.
 pub(crate) fn mended_stacks(
     profile: &Profile,
+    limits: &Limits,
     report: &mut Report,
-) -> HashMap<StackId, Vec<LocationId>> {
+) -> HashMap<StackId, Callers> {
     let mut mended = HashMap::new();
     let all = || (0..profile.stacks.len()).map(StackId::from_index);
     let (candidates, whole): (Vec<StackId>, Vec<StackId>) =
@@ -72,13 +98,25 @@ pub(crate) fn mended_stacks(
             }
         }
     }
+    let frames: usize = all().map(|stack| profile.stacks.get(stack).len()).sum();
+    let mut frames_left = frames
+        .saturating_mul(MOST_GROWTH)
+        .min(limits.inflated_bytes() / BYTES_PER_FRAME);
     for &stack in &cut {
         let locations = profile.stacks.get(stack);
         let run = locations.last_chunk::<OVERLAP>();
         let outside = run.and_then(|run| wanted.get(&run[..]).copied().flatten());
-        if let Some(Outside::One(other, rest)) = outside {
-            let missing = &profile.stacks.get(other)[rest..];
-            mended.insert(stack, [locations, missing].concat());
+        let Some(Outside::One(whole, rest)) = outside else {
+            continue;
+        };
+        let callers = Callers { whole, rest };
+        let depth = locations.len() + callers.of(profile).len();
+        // Each mended stack is a copy of its own, inner frames and all.
+        if depth <= limits.max_stack_depth
+            && let Some(left) = frames_left.checked_sub(depth)
+        {
+            frames_left = left;
+            mended.insert(stack, callers);
         }
     }
     report.note_many(
@@ -137,10 +175,12 @@ mod tests {
         let cut: Vec<u64> = (17..=80).collect();
         let profile = profile(&[whole, cut]);
         let mut report = Report::default();
-        let mended = mended_stacks(&profile, &mut report);
-        let stack = &mended[&StackId(2)];
-        let addresses = stack.iter().map(|&id| profile.symbols.location(id).address);
-        assert!(addresses.eq(17..=100));
+        let mended = mended_stacks(&profile, &Limits::default(), &mut report);
+        let callers = mended[&StackId(2)].of(&profile);
+        let addresses = callers
+            .iter()
+            .map(|&id| profile.symbols.location(id).address);
+        assert!(addresses.eq(81..=100));
         assert_eq!(report.count("go_stacks_mended"), 1);
     }
 
@@ -152,7 +192,8 @@ mod tests {
         let unrelated: Vec<u64> = (300..=340).collect();
         for stacks in [vec![cut.clone(), one, other], vec![cut, unrelated]] {
             let mut report = Report::default();
-            assert!(mended_stacks(&profile(&stacks), &mut report).is_empty());
+            let mended = mended_stacks(&profile(&stacks), &Limits::default(), &mut report);
+            assert!(mended.is_empty());
             assert_eq!(report.count("go_stacks_cut"), 1);
         }
     }
@@ -162,7 +203,35 @@ mod tests {
         let whole: Vec<u64> = (60..=100).collect();
         let as_long: Vec<u64> = (37..=100).collect();
         let mut report = Report::default();
-        assert!(mended_stacks(&profile(&[whole, as_long]), &mut report).is_empty());
+        let profile = profile(&[whole, as_long]);
+        assert!(mended_stacks(&profile, &Limits::default(), &mut report).is_empty());
         assert_eq!(report.notes, []);
+    }
+
+    #[test]
+    fn what_mended_stacks_take_is_bounded() {
+        // A hundred stacks that differ in their leaf alone and miss the same callers.
+        let mended = |root, max_inflated_bytes, max_stack_depth| {
+            let whole: Vec<u64> = (60..=root).collect();
+            let cut = (0..100).map(|leaf| std::iter::once(2000 + leaf).chain(18..=80).collect());
+            let stacks: Vec<Vec<u64>> = std::iter::once(whole).chain(cut).collect();
+            let limits = Limits {
+                max_inflated_bytes,
+                max_stack_depth,
+                ..Limits::default()
+            };
+            let mut report = Report::default();
+            let mended = mended_stacks(&profile(&stacks), &limits, &mut report);
+            let left = report.count("go_stacks_cut");
+            assert_eq!(left, 100 - mended.len() as u64);
+            mended.len()
+        };
+        const DEPTH: usize = 64 + 320;
+        assert_eq!(mended(400, 1 << 20, DEPTH), 100);
+        assert_eq!(mended(400, 1 << 20, DEPTH - 1), 0);
+        assert_eq!(mended(400, DEPTH * 4 * 7, DEPTH), 7);
+        assert_eq!(mended(400, DEPTH * 4 * 7 - 1, DEPTH), 6);
+        // All frames, 941 of the whole one and 64 of each cut one, eight times.
+        assert_eq!(mended(1000, 1 << 20, 1000), (941 + 6400) * 8 / (64 + 920));
     }
 }

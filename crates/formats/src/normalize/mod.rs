@@ -12,6 +12,7 @@ use crate::normalize::go_stacks::mended_stacks;
 use crate::normalize::names::Naming;
 use crate::normalize::rebuild::rebuilt;
 use crate::normalize::types::normalize_series;
+use crate::options::Limits;
 use crate::report::Report;
 
 /// What is known of a profile besides its content.
@@ -20,15 +21,16 @@ pub struct NormalizeOptions {
     /// The client that sampled, as Pyroscope's `spyName` has it; empty when unknown. Of `pyspy`, `rbspy`
     /// and `scripting`, functions get their file in front of the name.
     pub spy: String,
+    /// Bounds of what is made: stacks that get their callers back grow.
+    pub limits: Limits,
 }
 
 /// The profile with the names, types and stacks that are usual:
 ///
 /// - `-` in types becomes `_` (.NET); the names `godeltaprof_memory`, `godeltaprof_block` and
-///   `godeltaprof_mutex` lose their prefix, with the labels `__delta__` and `__name_replaced__` to tell;
-///   CPU time in a profile named `wall` is `process_cpu`.
+///   `godeltaprof_mutex` lose their prefix; CPU time in a profile named `wall` is `process_cpu`.
 /// - Of Go, type parameters in the names of functions are cut, and stacks that the runtime cut at
-///   its limit get the missing callers where other stacks tell them.
+///   its limit get the missing callers where other stacks tell them, within the limits.
 /// - Of scripting languages, functions are `file function`.
 /// - Samples with negative values, and tables' entries that no sample refers to, are left out.
 ///
@@ -41,7 +43,7 @@ pub fn normalize(mut profile: Profile, options: &NormalizeOptions, report: &mut 
     }
     let naming = Naming::of(&profile, &options.spy);
     let mended = match naming {
-        Naming::Go => mended_stacks(&profile, report),
+        Naming::Go => mended_stacks(&profile, &options.limits, report),
         Naming::Plain | Naming::WithFile => Default::default(),
     };
     rebuilt(&profile, naming, &mended, report)

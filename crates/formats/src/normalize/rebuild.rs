@@ -16,6 +16,7 @@ use candela_model::StackId;
 use candela_model::StringId;
 use hashbrown::HashMap;
 
+use crate::normalize::go_stacks::Callers;
 use crate::normalize::names::Naming;
 use crate::report::Report;
 
@@ -23,7 +24,7 @@ use crate::report::Report;
 pub(crate) fn rebuilt(
     profile: &Profile,
     naming: Naming,
-    mended: &HashMap<StackId, Vec<LocationId>>,
+    mended: &HashMap<StackId, Callers>,
     report: &mut Report,
 ) -> Profile {
     let mut copy = Copy {
@@ -127,16 +128,14 @@ impl Copy<'_> {
         copied
     }
 
-    fn stack(&mut self, id: StackId, mended: &HashMap<StackId, Vec<LocationId>>) -> StackId {
+    fn stack(&mut self, id: StackId, mended: &HashMap<StackId, Callers>) -> StackId {
         if let Some(known) = self.stacks[id.index()] {
             return known;
         }
         let from = self.from;
-        let stack = match mended.get(&id) {
-            Some(mended) => mended,
-            None => from.stacks.get(id),
-        };
-        let stack: Vec<LocationId> = stack.iter().map(|&id| self.location(id)).collect();
+        let callers = mended.get(&id).map(|callers| callers.of(from));
+        let stack = from.stacks.get(id).iter().chain(callers.unwrap_or(&[]));
+        let stack: Vec<LocationId> = stack.map(|&id| self.location(id)).collect();
         let copied = self.to.stacks.intern(&stack);
         self.stacks[id.index()] = Some(copied);
         copied

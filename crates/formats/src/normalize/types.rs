@@ -19,10 +19,7 @@ pub(crate) fn normalize_series(series: &mut ProfileSeries, report: &mut Report) 
     }
     let delta = made.name.strip_prefix(DELTA_PREFIX);
     if let Some(name) = delta.filter(|name| DELTA_NAMES.contains(name)) {
-        let name = name.to_owned();
-        let replaced = std::mem::replace(&mut made.name, name);
-        series.labels.set("__delta__", "false");
-        series.labels.set("__name_replaced__", replaced);
+        made.name = name.to_owned();
     }
     if made.name == "wall" && made.sample_type == "cpu" {
         "process_cpu".clone_into(&mut made.name);
@@ -80,10 +77,11 @@ mod tests {
     }
 
     #[test]
-    fn what_was_replaced_is_told() {
-        let (series, report) = normalized("godeltaprof_memory:alloc_space:bytes:space:bytes");
-        let labels = r#"{__delta__="false", __name_replaced__="godeltaprof_memory"}"#;
-        assert_eq!(series.labels.to_string(), labels);
+    fn other_names_make_no_other_series() {
+        let (series, report) = normalized("godeltaprof_mutex:delay:nanoseconds:contentions:count");
+        let plain = normalized("mutex:delay:nanoseconds:contentions:count").0;
+        assert_eq!(series.profile_type, plain.profile_type);
+        assert_eq!(series.labels, plain.labels);
         assert_eq!(series.total(), 3);
         assert_eq!(report.count("negative_values"), 1);
     }

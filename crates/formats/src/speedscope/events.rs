@@ -51,10 +51,11 @@ impl<'a> OpenFrames<'a> {
         self.now = until;
     }
 
-    pub(crate) fn open(&mut self, frame: u32) {
+    pub(crate) fn open(&mut self, frame: u32) -> Result<(), ReadError> {
         let parent = self.open.last().map_or(0, |&(_, stack)| stack);
-        let stack = self.child(parent, frame);
+        let stack = self.child(parent, frame)?;
         self.open.push((frame, stack));
+        Ok(())
     }
 
     /// Closes the innermost frame of this function. Others may be open inside of it: they stay open,
@@ -88,7 +89,7 @@ impl<'a> OpenFrames<'a> {
         );
         let moved = self.open.split_off(place);
         for (frame, _) in moved.into_iter().skip(1) {
-            self.open(frame);
+            self.open(frame)?;
         }
         Ok(())
     }
@@ -115,17 +116,49 @@ impl<'a> OpenFrames<'a> {
         root_first.reverse();
     }
 
-    fn child(&mut self, parent: usize, frame: u32) -> usize {
+    fn child(&mut self, parent: usize, frame: u32) -> Result<usize, ReadError> {
         let depth = self.stacks[parent].2 + 1;
         // One more than may be, so that the cut is seen where stacks are cut.
         if depth > self.limits.max_stack_depth.saturating_add(1) {
-            return parent;
+            return Ok(parent);
         }
-        let (stacks, durations) = (&mut self.stacks, &mut self.durations);
-        *self.children.entry((parent, frame)).or_insert_with(|| {
-            stacks.push((frame, parent, depth));
-            durations.push(0.0);
-            stacks.len() - 1
-        })
+        if let Some(&known) = self.children.get(&(parent, frame)) {
+            return Ok(known);
+        }
+        // Each may become a sample. An event out of order can make as many as frames are open.
+        if self.stacks.len() > self.limits.max_samples {
+            return Err(ReadError::TooLarge {
+                what: "the number of distinct stacks of events",
+                limit: self.limits.max_samples,
+            });
+        }
+        self.stacks.push((frame, parent, depth));
+        self.durations.push(0.0);
+        let made = self.stacks.len() - 1;
+        self.children.insert((parent, frame), made);
+        Ok(made)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stacks_that_disorder_makes_are_bounded() {
+        let limits = Limits {
+            max_samples: 9,
+            ..Limits::default()
+        };
+        let mut open = OpenFrames::new(0.0, &limits);
+        let mut report = Report::default();
+        for frame in 0..5 {
+            assert!(open.open(frame).is_ok());
+        }
+        // Four frames stand elsewhere, then three more.
+        assert!(open.close(0, &mut report).is_ok());
+        let error = open.close(1, &mut report).expect_err("too many");
+        let expected = "the number of distinct stacks of events exceeds the limit of 9";
+        assert!(error.to_string().starts_with(expected), "{error}");
     }
 }

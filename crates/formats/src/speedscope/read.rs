@@ -245,7 +245,7 @@ impl Reader<'_> {
             let report = &mut self.stacks.report;
             open.pass(event.at, report);
             match event.kind {
-                EventKind::Open => open.open(event.frame),
+                EventKind::Open => open.open(event.frame)?,
                 EventKind::Close => open.close(event.frame, report)?,
             }
         }

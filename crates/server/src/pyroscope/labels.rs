@@ -1,5 +1,6 @@
 //! Labels as Pyroscope's clients push them: some are not labels but say what the profile is.
 
+use candela_formats::Limits;
 use candela_formats::NormalizeOptions;
 use candela_model::Labels;
 use candela_model::Profile;
@@ -76,9 +77,10 @@ impl PushedLabels {
     }
 
     /// How a profile with these labels is made like those of other clients.
-    pub(crate) fn normalization(&self) -> NormalizeOptions {
+    pub(crate) fn normalization(&self, limits: Limits) -> NormalizeOptions {
         NormalizeOptions {
             spy: self.labels.get(SPY).unwrap_or("").to_owned(),
+            limits,
         }
     }
 }

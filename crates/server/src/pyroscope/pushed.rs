@@ -8,7 +8,9 @@ use crate::api_error::ApiError;
 use crate::app::App;
 use crate::auth::TenantName;
 use crate::ingest::append::received_hash;
+use crate::ingest::body::BodyBounds;
 use crate::ingest::limits::check_series;
+use crate::ingest::read::read_options;
 use crate::pyroscope::labels::PushedLabels;
 use crate::tenants::SeriesKey;
 
@@ -43,9 +45,11 @@ impl Pushed {
             self.refuse(app, tenant, ApiError::bad_request("invalid_utf8", message));
             return;
         }
-        let mut profile = candela_formats::normalize(profile, &pushed.normalization(), &mut report);
-        profile.series.retain(|series| !series.samples.is_empty());
         let limits = app.tenants.limits(tenant);
+        let bounds = read_options(app, &limits, BodyBounds::profile(&limits)).limits;
+        let options = pushed.normalization(bounds);
+        let mut profile = candela_formats::normalize(profile, &options, &mut report);
+        profile.series.retain(|series| !series.samples.is_empty());
         let now_ns = app.clock.now_ns();
         profile.series.retain(|series| {
             let keep = app.keep_of(tenant, series);

@@ -173,6 +173,32 @@ fn more_stacks_than_are_remembered_are_refused() {
     assert!(cumulative.is_empty());
 }
 
+#[test]
+fn only_what_is_known_to_be_a_total_is_subtracted() {
+    let mut cumulative = Cumulative::default();
+    let counts = Counts::from([((2, false), 10)]);
+    let renamed = |sample_type: &str| {
+        let mut profile = heap(&counts, 1, 0);
+        sample_type.clone_into(&mut profile.series[0].profile_type.sample_type);
+        profile
+    };
+    for (sample_type, is_subtracted) in [
+        ("alloc_objects", true),
+        ("contentions", true),
+        ("delay", true),
+        ("objects", false),
+        ("space", false),
+        ("inuse_objects", false),
+    ] {
+        for _ in 0..2 {
+            let mut profile = renamed(sample_type);
+            assert!(cumulative.subtract(&mut profile).is_ok());
+            let left = column(&profile, 0);
+            assert_eq!(left.is_empty(), is_subtracted, "{sample_type}");
+        }
+    }
+}
+
 /// What a program does between two scrapes.
 #[derive(Clone, Debug)]
 enum Step {

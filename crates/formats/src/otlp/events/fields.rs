@@ -14,8 +14,10 @@ const MAX_STEPS: usize = 4;
 impl<'a> Fields<'a> {
     /// The value of the first name that has one.
     pub(crate) fn value(self, names: &[&str]) -> Option<&'a Value> {
-        let found = names.iter().find_map(|name| find(self.0, name, MAX_STEPS));
-        found.filter(|value| !value.is_null())
+        names
+            .iter()
+            .filter_map(|name| find(self.0, name, MAX_STEPS))
+            .find(|value| !value.is_null())
     }
 
     /// A text that is not empty.
@@ -62,12 +64,14 @@ mod tests {
 
     #[test]
     fn names_are_keys_or_ways() {
-        let value = json!({"event.type": "a", "sample": {"weight": "3"}, "empty": "", "half": 2.5});
+        let value = json!({"event.type": "a", "sample": {"weight": "3"}, "empty": "", "half": 2.5, "none": null});
         let fields = Fields(value.as_object().expect("an object"));
         assert_eq!(fields.text(&["eventType", "event.type"]), Some("a"));
         assert_eq!(fields.text(&["empty", "event.type"]), Some("a"));
         assert_eq!(fields.number(&["sampleWeight", "sample.weight"]), Some(3));
         assert_eq!(fields.number(&["half"]), Some(3));
+        assert_eq!(fields.number(&["none", "half"]), Some(3));
+        assert_eq!(fields.value(&["none"]), None);
         assert_eq!(fields.number(&["event.type"]), None);
         assert_eq!(fields.number(&["absent.deeper"]), None);
     }

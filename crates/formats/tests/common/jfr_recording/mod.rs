@@ -243,7 +243,34 @@ pub fn recording(shape: Shape) -> Vec<u8> {
     if shape.has_stacks {
         last = writer.stacks(symbols);
     }
-    let mut bytes = writer.bytes;
+    with_header(writer.bytes, shape, last, metadata)
+}
+
+/// A recording of nothing but settings, whose names are one constant of `text_bytes`.
+pub fn recording_of_settings(count: usize, text_bytes: usize) -> Vec<u8> {
+    let mut writer = Writer {
+        bytes: vec![0; HEADER_BYTES],
+        is_compressed: true,
+    };
+    for _ in 0..count {
+        writer.event(SETTING, |writer| {
+            writer.long(START_TICKS);
+            writer.long(0);
+            writer.constant(1);
+            writer.null();
+        });
+    }
+    let texts = writer.event(CHECKPOINT, |writer| {
+        writer.checkpoint_head(0, 1);
+        writer.pool(STRING, 1);
+        writer.long(1);
+        writer.utf8(&"x".repeat(text_bytes));
+    });
+    let metadata = writer.metadata();
+    with_header(writer.bytes, Shape::default(), texts, metadata)
+}
+
+fn with_header(mut bytes: Vec<u8>, shape: Shape, last: usize, metadata: usize) -> Vec<u8> {
     let size = bytes.len() as i64;
     let mut header = Vec::new();
     header.extend(b"FLR\0");

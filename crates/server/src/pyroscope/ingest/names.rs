@@ -15,10 +15,14 @@ pub(crate) struct NamedType {
     pub(crate) factor: i64,
 }
 
+/// Samples of a second when a client does not say.
+pub(crate) const DEFAULT_RATE: u32 = 100;
+
 const NANOSECONDS_PER_SECOND: i64 = 1_000_000_000;
 
 impl NamedType {
-    /// `rate` are the samples of a second of cpu time; with 0 the values stay numbers of samples.
+    /// `rate` are the samples of a second of cpu time; with 0 the values stay numbers of samples,
+    /// and more than one in a nanosecond are no rate.
     pub(crate) fn of(app: &str, rate: u32) -> Self {
         let suffixed = app
             .rsplit_once('.')
@@ -28,7 +32,7 @@ impl NamedType {
         let is_time = matches!(name, "process_cpu" | "wall");
         let (unit, sample_type, factor) = match (is_time, rate) {
             (true, 0) => ("count", "samples", 1),
-            (true, rate) => (unit, sample_type, NANOSECONDS_PER_SECOND / i64::from(rate)),
+            (true, rate) => (unit, sample_type, interval_ns(rate)),
             (false, _) => (unit, sample_type, 1),
         };
         Self {
@@ -37,6 +41,13 @@ impl NamedType {
             factor,
         }
     }
+}
+
+/// Nanoseconds between samples; never 0, which would lose all values.
+fn interval_ns(rate: u32) -> i64 {
+    let usual = NANOSECONDS_PER_SECOND / i64::from(DEFAULT_RATE);
+    let interval = NANOSECONDS_PER_SECOND.checked_div(i64::from(rate));
+    interval.filter(|&interval| interval > 0).unwrap_or(usual)
 }
 
 const CPU: [&str; 5] = ["process_cpu", "cpu", "nanoseconds", "cpu", "nanoseconds"];
@@ -89,6 +100,13 @@ mod tests {
                 "app",
                 "process_cpu:cpu:nanoseconds:cpu:nanoseconds",
                 20_000_000,
+            ),
+            (
+                "app.wall",
+                1_000_000_001,
+                "app",
+                "wall:wall:nanoseconds:cpu:nanoseconds",
+                10_000_000,
             ),
             (
                 "my.service",

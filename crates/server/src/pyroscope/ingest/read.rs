@@ -14,6 +14,7 @@ use serde::Deserialize;
 use super::app_name::AppName;
 use super::form::Sent;
 use super::format::BodyFormat;
+use super::names::DEFAULT_RATE;
 use super::names::NamedType;
 use super::unprocessable;
 use crate::api_error::ApiError;
@@ -27,8 +28,6 @@ use crate::pyroscope::attime::parse_attime;
 use crate::pyroscope::labels::PushedLabels;
 use crate::pyroscope::pushed::Pushed;
 
-/// Samples of a second when a client does not say.
-const DEFAULT_RATE: u32 = 100;
 /// Before this profiles have no time of their own, but a clock that began at 0.
 const NANOSECONDS_OF_1970: i64 = 365 * 86_400 * 1_000_000_000;
 
