@@ -1,5 +1,6 @@
 //! Building a flame tree from stacks or from other trees.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 
 use hashbrown::HashTable;
@@ -97,6 +98,23 @@ impl FlameTreeBuilder {
     /// Adds all samples of the series at `position` of a profile, inlined functions as frames of
     /// their own.
     pub fn add_series(&mut self, profile: &Profile, position: usize) {
+        match self.try_add_series(profile, position, |_| Ok::<(), Infallible>(())) {
+            Ok(()) => {}
+            Err(never) => match never {},
+        }
+    }
+
+    /// The same for profiles of strangers: `check` is asked after each sample, with the number of
+    /// nodes so far, whether to go on.
+    ///
+    /// # Errors
+    /// That of `check`; what was added until then is in the tree.
+    pub fn try_add_series<E>(
+        &mut self,
+        profile: &Profile,
+        position: usize,
+        mut check: impl FnMut(usize) -> Result<(), E>,
+    ) -> Result<(), E> {
         let mut frames_of_location: Vec<Vec<FrameId>> =
             vec![Vec::new(); profile.symbols.locations().len()];
         for sample in &profile.series[position].samples {
@@ -114,7 +132,9 @@ impl FlameTreeBuilder {
                 }
             }
             self.add(node, sample.value);
+            check(self.len())?;
         }
+        Ok(())
     }
 
     /// Number of nodes so far, the root included.

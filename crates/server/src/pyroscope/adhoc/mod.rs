@@ -22,6 +22,7 @@ use candela_wire::adhocprofiles::v1::AdHocProfilesProfileMetadata;
 use candela_wire::adhocprofiles::v1::AdHocProfilesUploadRequest;
 
 use self::id::AdHocId;
+use self::view::Room;
 use self::view::View;
 use self::view::common_types;
 use self::view::diff_document;
@@ -49,7 +50,7 @@ pub(crate) async fn upload(call: Call) -> Response {
     let bounds = BodyBounds::encoded_profile(&limits);
     call.answer_within(
         bounds,
-        |app, caller, asked: AdHocProfilesUploadRequest, _| {
+        |app, caller, asked: AdHocProfilesUploadRequest, cancellation| {
             let nodes = max_nodes(asked.max_nodes)?;
             let bytes = STANDARD.decode(asked.profile.as_bytes()).map_err(|error| {
                 ApiError::bad_request("bad_base64", format!("profile is no base64: {error}"))
@@ -57,7 +58,8 @@ pub(crate) async fn upload(call: Call) -> Response {
             let tenant = &caller.tenant;
             // What cannot be looked at is not kept.
             let profile = read(app, tenant, &bytes)?;
-            let view = View::of(&profile, None, nodes)?;
+            let room = Room::new(&caller.query(), cancellation);
+            let view = View::of(&profile, None, nodes, room)?;
             let hash = received_hash("adhoc", &[&asked.name], &bytes);
             let id = AdHocId::new(milliseconds(app.clock.now_ns()), hash, &asked.name);
             keep(app, tenant, &id, bytes)?;
@@ -68,12 +70,15 @@ pub(crate) async fn upload(call: Call) -> Response {
 }
 
 pub(crate) async fn get(call: Call) -> Response {
-    call.answer(|app, caller, asked: AdHocProfilesGetRequest, _| {
-        let nodes = max_nodes(asked.max_nodes)?;
-        let (id, profile) = kept(app, caller.one_tenant()?, &asked.id)?;
-        let view = View::of(&profile, asked.profile_type.as_deref(), nodes)?;
-        response(&id, view)
-    })
+    call.answer(
+        |app, caller, asked: AdHocProfilesGetRequest, cancellation| {
+            let nodes = max_nodes(asked.max_nodes)?;
+            let (id, profile) = kept(app, caller.one_tenant()?, &asked.id)?;
+            let room = Room::new(&caller.query(), cancellation);
+            let view = View::of(&profile, asked.profile_type.as_deref(), nodes, room)?;
+            response(&id, view)
+        },
+    )
     .await
 }
 
@@ -96,18 +101,21 @@ pub(crate) async fn list(call: Call) -> Response {
 }
 
 pub(crate) async fn diff(call: Call) -> Response {
-    call.answer(|app, caller, asked: AdHocProfilesDiffRequest, _| {
-        let nodes = max_nodes(asked.max_nodes)?;
-        let tenant = caller.one_tenant()?;
-        let (_, left) = kept(app, tenant, &asked.left_id)?;
-        let (_, right) = kept(app, tenant, &asked.right_id)?;
-        let types = common_types(&types_of(&left), &types_of(&right))?;
-        let wanted = asked.profile_type.as_deref();
-        Ok(AdHocProfilesDiffResponse {
-            flamebearer_profile: diff_document(&left, &right, &types, wanted, nodes)?,
-            profile_types: types.iter().map(ToString::to_string).collect(),
-        })
-    })
+    call.answer(
+        |app, caller, asked: AdHocProfilesDiffRequest, cancellation| {
+            let nodes = max_nodes(asked.max_nodes)?;
+            let tenant = caller.one_tenant()?;
+            let (_, left) = kept(app, tenant, &asked.left_id)?;
+            let (_, right) = kept(app, tenant, &asked.right_id)?;
+            let types = common_types(&types_of(&left), &types_of(&right))?;
+            let wanted = asked.profile_type.as_deref();
+            let room = Room::new(&caller.query(), cancellation);
+            Ok(AdHocProfilesDiffResponse {
+                flamebearer_profile: diff_document([&left, &right], &types, wanted, nodes, room)?,
+                profile_types: types.iter().map(ToString::to_string).collect(),
+            })
+        },
+    )
     .await
 }
 
