@@ -135,11 +135,11 @@ impl File {
         if version.is_some() && version == self.version {
             return false;
         }
-        let read = read(path);
+        let content = read(path);
         // One that makes no sense is not read again until it changes; one that could not be read is,
         // as that may have been for a moment.
-        self.version = version.filter(|_| read.is_ok());
-        let parsed = read
+        self.version = version.filter(|_| content.is_ok());
+        let parsed = content
             .map_err(|error| error.to_string())
             .and_then(|text| parse_target_file(&text).map_err(|error| error.to_string()));
         match parsed {
