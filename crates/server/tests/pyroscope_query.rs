@@ -305,3 +305,24 @@ fn a_group_has_a_thousand_lines_at_the_most() {
     let path = path.replace("groupBy=pod", "groupBy=service_name");
     assert_eq!(server.get(&path).header("X-Candela-Partial"), None);
 }
+
+#[test]
+fn ranges_of_any_length_are_answered() {
+    let server = TestServer::with_demo_profile();
+    let until = i64::MAX;
+    let path = |from: &str| {
+        format!(
+            "/pyroscope/render?query={CPU}%7B%7D&from={from}&until={until}&groupBy=service_name"
+        )
+    };
+    let document = server.json(&path("1"));
+    assert_eq!(document["flamebearer"]["numTicks"], 100);
+    let samples = document["timeline"]["samples"].as_array();
+    let samples = samples.expect("an array").iter().filter_map(Value::as_i64);
+    assert_eq!(samples.sum::<i64>(), 100);
+    for from in ["1700-01-01T00:00:00Z", "1969-12-31T23:59:59Z"] {
+        let refused = server.get(&path(from));
+        assert_eq!(refused.status, 400, "{from}: {}", refused.text());
+        assert!(refused.text().contains("1970"), "{}", refused.text());
+    }
+}

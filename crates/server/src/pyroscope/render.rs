@@ -184,6 +184,10 @@ fn query_of(
         from_ns: time(from)?,
         to_ns: time(until)?,
     };
+    if range.from_ns < 0 || range.to_ns < 0 {
+        let message = format!("{from} and {until} must not be before 1970");
+        return Err(ApiError::bad_request("bad_range", message));
+    }
     if range.from_ns == 0 || range.to_ns == 0 || range.from_ns > range.to_ns {
         let message = format!("{from} and {until} are no range");
         return Err(ApiError::bad_request("bad_range", message));
@@ -225,11 +229,12 @@ struct Timelines {
 }
 
 fn timelines(app: &App, query: &Query, label: Option<String>) -> Result<Timelines, ApiError> {
-    let length_s = (query.range.to_ns - query.range.from_ns) / NANOSECONDS_PER_SECOND;
+    let length_ns = query.range.to_ns.saturating_sub(query.range.from_ns);
+    let length_s = length_ns / NANOSECONDS_PER_SECOND;
     let fits = |step: &i64| length_s / step <= POINTS;
     let step_s = STEPS_S.into_iter().find(fits).unwrap_or(length_s / POINTS);
     let options = SeriesOptions {
-        step_ns: Some(step_s * NANOSECONDS_PER_SECOND),
+        step_ns: Some(step_s.saturating_mul(NANOSECONDS_PER_SECOND)),
         group_by: label.into_iter().collect(),
         origin_ns: None,
     };
