@@ -326,3 +326,25 @@ fn ranges_of_any_length_are_answered() {
         assert!(refused.text().contains("1970"), "{}", refused.text());
     }
 }
+
+#[test]
+fn a_question_has_a_hundred_matchers_at_the_most() {
+    let server = TestServer::with_demo_profile();
+    for method in ["LabelNames", "LabelValues", "Series"] {
+        let question = |count: usize| {
+            let matchers = vec!["{service_name=\"checkout\"}"; count];
+            match method {
+                "LabelValues" => json!({"name": "service_name", "matchers": matchers}),
+                _ => json!({"matchers": matchers}),
+            }
+        };
+        answer(&server, method, &question(100));
+        let refused = ask(&server, method, &question(101));
+        assert_eq!(refused.status, 400, "{method}: {}", refused.text());
+        assert!(
+            refused.text().contains("101 matchers"),
+            "{}",
+            refused.text()
+        );
+    }
+}
