@@ -21,6 +21,7 @@ use crate::ingest::body::SentBody;
 use crate::ingest::body::read_body;
 use crate::ingest::decode::Decoded;
 use crate::ingest::decode::decode;
+use crate::ingest::read::inflated;
 use crate::ingest::read::read_error;
 use crate::ingest::read::read_options;
 use crate::ingest::room::reserve;
@@ -111,8 +112,7 @@ impl Described {
         let limits = app.tenants.limits(tenant);
         let bounds = BodyBounds::profile(&limits);
         let bytes = body.decoded(bounds)?;
-        let bytes = candela_formats::inflate(&bytes, bounds.inflated);
-        let bytes = bytes.map_err(|error| read_error(&error))?;
+        let bytes = inflated(&bytes, bounds)?;
         let usual = read_options(app, &limits, bounds);
         let now_ns = self.created_at_ns.unwrap_or(usual.now_ns);
         let options = ReadOptions {
