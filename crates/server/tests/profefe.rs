@@ -367,6 +367,25 @@ fn each_tenant_has_its_own_and_needs_the_right() {
 }
 
 #[test]
+fn a_profile_without_a_time_is_another_one_at_another_time() {
+    let server = TestServer::start();
+    let timeless = profile_at(0);
+    let at = |second: u32| {
+        let created_at = format!("2023-11-14T22:13:{second:02}");
+        let parameters = format!("service=shop&type=cpu&created_at={created_at}");
+        let stored = sent(&server, &parameters, &timeless);
+        stored["id"].as_str().expect("an id").to_owned()
+    };
+    let ids = [at(1), at(2), at(2)];
+    assert_ne!(ids[0], ids[1]);
+    assert_eq!(ids[1], ids[2], "sent again");
+    for id in &ids {
+        let stored = pprof(&server.get(&format!("/api/0/profiles/{id}")));
+        assert_eq!(totals(&stored), [("cpu".to_owned(), 100)]);
+    }
+}
+
+#[test]
 fn a_profile_is_compressed_twice_at_the_most() {
     let server = TestServer::start();
     let gzipped = |bytes: &[u8]| {

@@ -70,8 +70,14 @@ async fn receive(
     let body = read_body(&app.limits, bounds, headers, body).await;
     let body = body.inspect_err(counted)?;
     let bytes = body.bytes.len() as u64;
-    let said = format!("{} {}", described.name, described.labels.labels);
-    let hash = received_hash("profefe", &[&said], &body.bytes);
+    // The time is part of what a profile without one is: another time makes another profile of it.
+    let said = [
+        format!("{} {}", described.name, described.labels.labels),
+        described
+            .created_at_ns
+            .map_or_else(String::new, |time_ns| time_ns.to_string()),
+    ];
+    let hash = received_hash("profefe", &[&said[0], &said[1]], &body.bytes);
     let of_tenant = tenant.clone();
     let read = move |app: &App| described.read(app, &of_tenant, body);
     let Decoded {
