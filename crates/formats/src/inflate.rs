@@ -47,6 +47,12 @@ pub fn inflate(bytes: &[u8], max_bytes: usize) -> Result<Cow<'_, [u8]>, ReadErro
     Ok(inflated)
 }
 
+/// Whether bytes begin as gzip or zstd does: readers would take that off.
+#[must_use]
+pub fn is_compressed(bytes: &[u8]) -> bool {
+    bytes.starts_with(&GZIP_MAGIC) || bytes.starts_with(&ZSTD_MAGIC)
+}
+
 /// As much of a prefix of the input as inflates, for format detection.
 pub(crate) fn inflate_prefix(prefix: &[u8]) -> Cow<'_, [u8]> {
     let mut inflated = Cow::Borrowed(prefix);

@@ -67,6 +67,7 @@ pub use crate::format::detect;
 pub use crate::format::read;
 pub use crate::format::write;
 pub use crate::inflate::inflate;
+pub use crate::inflate::is_compressed;
 pub use crate::jfr::JfrOptions;
 pub use crate::jfr::read_jfr;
 pub use crate::normalize::NormalizeOptions;

@@ -31,8 +31,9 @@ pub const TYPE_LABELS: [&str; 6] = [
     "__period_type__",
     "__period_unit__",
 ];
-/// Bytes of a set of a few labels.
-const SET_BYTES: usize = 256;
+/// Bytes of a set besides its texts: where it is kept, and for each label two texts.
+const SET_BYTES: usize = 64;
+const LABEL_BYTES: usize = 2 * size_of::<String>();
 
 /// The sets that are found.
 struct Sets<'a> {
@@ -190,12 +191,19 @@ impl<'a> Sets<'a> {
         let of_series: Vec<(&str, &str)> = of_series.collect();
         for of_type in &self.types[profile_type] {
             let pairs = of_type.iter().chain(of_series.iter().copied());
-            if self.found.insert(Labels::from_pairs(pairs)) {
-                self.meter.allocate(SET_BYTES)?;
+            let set = Labels::from_pairs(pairs);
+            let bytes = bytes_of(&set);
+            if self.found.insert(set) {
+                self.meter.allocate(bytes)?;
             }
         }
         Ok(())
     }
+}
+
+fn bytes_of(set: &Labels) -> usize {
+    let of_label = |(name, value): (&str, &str)| LABEL_BYTES + name.len() + value.len();
+    SET_BYTES + set.iter().map(of_label).sum::<usize>()
 }
 
 /// What is asked for of a type.
@@ -215,4 +223,29 @@ fn labels_of_type(profile_type: &ProfileType, names: &[&str]) -> Labels {
             names.contains(name) || (names.is_empty() && *name == TYPE_LABELS[0])
         }),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use candela_store::ManualClock;
+
+    use super::*;
+
+    #[test]
+    fn sets_count_as_long_as_they_are() {
+        let long = "x".repeat(2048);
+        let labels = Labels::from_pairs((0..30).map(|label| (format!("l{label}"), long.clone())));
+        let mut query = Query::new("t");
+        let add = |query: &Query| {
+            let meter = Meter::start(query, Arc::new(ManualClock::at(0)));
+            let mut sets = Sets::new(&[], &meter);
+            sets.add(&labels, &ProfileType::new("a", "b", "c", "d", "e"))
+        };
+        query.budget.max_memory = 30 * 2048;
+        assert!(add(&query).is_err(), "its texts alone are that long");
+        query.budget.max_memory = 70_000;
+        assert!(add(&query).is_ok());
+    }
 }

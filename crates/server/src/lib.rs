@@ -59,6 +59,7 @@ mod server;
 mod sources;
 mod sql_limits;
 mod store_status;
+mod surfaces;
 mod symbolization;
 mod tenant_limits;
 mod tenants;

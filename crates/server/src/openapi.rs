@@ -1,14 +1,15 @@
-//! The OpenAPI document, made from the table of routes so that it cannot say anything else.
+//! The OpenAPI document, made from the tables of routes so that it cannot say anything else.
 
 use serde_json::Value;
 use serde_json::json;
 
 use crate::auth::Right;
 use crate::reply::Reply;
-use crate::routes::OTLP_ROUTES;
 use crate::routes::Parameter;
-use crate::routes::ROUTES;
 use crate::routes::Route;
+use crate::surfaces::Reach;
+use crate::surfaces::SURFACES;
+use crate::surfaces::Surface;
 
 /// Every status that stands for an error, with what it means here.
 const ERRORS: [(&str, &str); 14] = [
@@ -45,6 +46,9 @@ const ANY_BYTES: &[&str] = &["application/octet-stream"];
 /// SQL, alone or as `query` of an object.
 const SQL: &[&str] = &["text/plain", "application/json"];
 
+/// Messages, which are answered in the encoding that they come in.
+const MESSAGES: [&str; 2] = ["application/proto", "application/x-protobuf"];
+
 /// OpenAPI 3.1.
 pub(crate) async fn openapi() -> Reply {
     let document = document();
@@ -53,22 +57,18 @@ pub(crate) async fn openapi() -> Reply {
 
 fn document() -> Value {
     let mut paths = serde_json::Map::new();
-    let own = ROUTES.iter().map(|route| match route.path {
-        "/api/v1/sql" => (route, SQL),
-        _ => (route, ANY_BYTES),
-    });
-    // What comes in OTLP is answered in its own encoding.
-    let otlp = OTLP_ROUTES.iter().map(|route| (route, route.content_types));
-    for (route, body_types) in own.chain(otlp) {
-        let methods = paths.entry(route.path).or_insert_with(|| json!({}));
-        methods[route.method.to_lowercase()] = operation(route, body_types);
+    for surface in SURFACES {
+        for route in surface.routes {
+            let methods = paths.entry(route.path).or_insert_with(|| json!({}));
+            methods[route.method.to_lowercase()] = operation(surface, route);
+        }
     }
     json!({
         "openapi": "3.1.0",
         "info": {
             "title": "Candela",
             "version": env!("CARGO_PKG_VERSION"),
-            "description": "Profiles in and flame graphs out. The shapes of the answers are described in docs/api.md.",
+            "description": "Profiles in and flame graphs out. The shapes of the answers are described in docs/api.md. Routes with x-surface are those that clients of others know (docs/pyroscope.md, docs/profefe.md): they answer and fail as these clients expect, and leave alone what they do not know. x-prefix tells where a route answers: at the root only, under configured prefixes, or under any.",
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
         "paths": paths,
@@ -93,7 +93,16 @@ fn contents(content_types: &[&str]) -> Value {
     Value::Object(contents.collect())
 }
 
-fn operation(route: &Route, body_types: &[&str]) -> Value {
+/// What a route reads.
+fn body_types(route: &Route) -> &'static [&'static str] {
+    match route.path {
+        "/api/v1/sql" => SQL,
+        _ if route.content_types.iter().any(|it| MESSAGES.contains(it)) => route.content_types,
+        _ => ANY_BYTES,
+    }
+}
+
+fn operation(surface: &Surface, route: &Route) -> Value {
     let content = contents(route.content_types);
     let mut responses = json!({"200": {"description": route.summary, "content": content}});
     let error = json!({"$ref": "#/components/schemas/Error"});
@@ -112,9 +121,17 @@ fn operation(route: &Route, body_types: &[&str]) -> Value {
         "responses": responses,
         "security": security(route.right),
         "x-right": route.right.name(),
+        "x-prefix": match surface.reach {
+            Reach::Root => "none",
+            Reach::Prefixes => "configured",
+            Reach::AnyPrefix => "any",
+        },
     });
+    if let Some(name) = surface.name {
+        operation["x-surface"] = name.into();
+    }
     if route.method == "POST" {
-        let content = contents(body_types);
+        let content = contents(body_types(route));
         operation["requestBody"] = json!({"required": true, "content": content});
     }
     operation

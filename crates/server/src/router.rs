@@ -29,15 +29,12 @@ use crate::metrics::count_requests;
 use crate::origin::HostPolicy;
 use crate::origin::check_host_and_origin;
 use crate::parameters::check_parameters;
-use crate::parca::PARCA_ROUTES;
-use crate::profefe::PROFEFE_ROUTES;
 use crate::pyroscope::ANY_PREFIX;
-use crate::pyroscope::PYROSCOPE_ROUTES;
 use crate::routes::OTLP_GRPC_ROUTES;
 use crate::routes::OTLP_ROUTES;
-use crate::routes::ROUTES;
 use crate::routes::Route;
 use crate::rpc;
+use crate::surfaces::SURFACES;
 use crate::unread::finish_unread_bodies;
 use crate::window;
 
@@ -45,39 +42,30 @@ use crate::window;
 const CONTENT_SECURITY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
      font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/// The routes that clients of others know.
-const FOREIGN_ROUTES: [&[Route]; 3] = [PYROSCOPE_ROUTES, PARCA_ROUTES, PROFEFE_ROUTES];
-
 /// Everything: the main port.
 pub(crate) fn main_router(app: &SharedApp, hosts: HostPolicy, prefixes: &[String]) -> Router {
     let mut router = Router::new();
     let root = String::new();
     for prefix in std::iter::once(&root).chain(prefixes) {
-        router = add_routes(router, prefix, ROUTES, app);
-        router = add_routes(router, prefix, OTLP_ROUTES, app);
-        router = add_foreign_routes(router, prefix, ANY_PREFIX, app);
-        for table in FOREIGN_ROUTES {
-            router = add_foreign_routes(router, prefix, table, app);
+        for surface in SURFACES.iter().filter(|it| it.answers_under(prefix)) {
+            router = if surface.checks_parameters {
+                add_routes(router, prefix, surface.routes, app)
+            } else {
+                add_foreign_routes(router, prefix, surface.routes, app)
+            };
         }
         router = window::add_window(router, prefix);
     }
-    let router = add_foreign_routes(router, "", OTLP_GRPC_ROUTES, app);
     let router = add_any_prefix(router, app);
     finish(router, app, hosts)
 }
 
-/// Every path that a prefix leads to; the empty one is the root, which has gRPC besides.
+/// Every path that a prefix leads to; the empty one is the root.
 pub(crate) fn paths(prefix: &str) -> impl Iterator<Item = String> {
-    let tables = [ROUTES, OTLP_ROUTES, ANY_PREFIX].into_iter();
-    let routes = tables
-        .chain(FOREIGN_ROUTES)
-        .flatten()
-        .map(|route| route.path);
-    let grpc = OTLP_GRPC_ROUTES.iter().map(|route| route.path);
-    let grpc = grpc.filter(|_| prefix.is_empty());
+    let surfaces = SURFACES.iter().filter(|it| it.answers_under(prefix));
+    let routes = surfaces.flat_map(|surface| surface.routes);
     let paths: Vec<String> = routes
-        .chain(grpc)
-        .map(|path| format!("{prefix}{path}"))
+        .map(|route| format!("{prefix}{}", route.path))
         .collect();
     paths.into_iter().chain(window::paths(prefix))
 }

@@ -17,12 +17,16 @@ use support::Answer;
 use support::TestServer;
 use support::request;
 
-/// A route of the OpenAPI document, which is made from the table of routes.
+/// A route of the OpenAPI document, which is made from the tables of routes.
 #[derive(Clone, Debug)]
 struct Route {
     method: String,
     path: String,
     right: String,
+    /// Whose clients ask here; empty for our own.
+    surface: String,
+    /// Under which prefixes: `none`, `configured` or `any`.
+    prefix: String,
 }
 
 const TOKENS: [(&str, Right); 3] = [
@@ -31,7 +35,6 @@ const TOKENS: [(&str, Right); 3] = [
     ("token-admin", Right::Admin),
 ];
 
-/// Of gRPC, which has no place in the document.
 const GRPC: [&str; 2] = [
     "/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export",
     "/opentelemetry.proto.collector.logs.v1.LogsService/Export",
@@ -72,19 +75,39 @@ fn routes(server: &TestServer) -> Vec<Route> {
     let mut routes = Vec::new();
     for (path, methods) in document["paths"].as_object().expect("an object") {
         for (method, operation) in methods.as_object().expect("an object") {
+            let text = |name: &str| operation[name].as_str().unwrap_or_default().to_owned();
             routes.push(Route {
                 method: method.to_uppercase(),
-                path: path.replace("{build_id}", "c0ffee"),
-                right: operation["x-right"].as_str().expect("a right").to_owned(),
+                path: filled(path),
+                right: text("x-right"),
+                surface: text("x-surface"),
+                prefix: text("x-prefix"),
             });
         }
     }
-    routes.extend(GRPC.map(|path| Route {
-        method: "POST".to_owned(),
-        path: path.to_owned(),
-        right: "write".to_owned(),
-    }));
     routes
+}
+
+/// A path with something in the place of its parameters.
+fn filled(path: &str) -> String {
+    let parts = path.split('/');
+    let parts = parts.map(|part| {
+        if part.starts_with('{') {
+            "c0ffee"
+        } else {
+            part
+        }
+    });
+    parts.collect::<Vec<&str>>().join("/")
+}
+
+impl Route {
+    fn under(&self, prefix: &str) -> Self {
+        Self {
+            path: format!("{prefix}{}", self.path),
+            ..self.clone()
+        }
+    }
 }
 
 fn ask(address: SocketAddr, route: &Route, authorization: Option<&str>) -> Answer {
@@ -97,23 +120,33 @@ fn ask(address: SocketAddr, route: &Route, authorization: Option<&str>) -> Answe
 fn every_route_asks_for_its_right() {
     let server = start();
     let all = routes(&server);
-    assert!(all.len() > 25, "{} routes", all.len());
-    let with_prefix = all
-        .iter()
-        .filter(|route| !GRPC.contains(&route.path.as_str()))
-        .map(|route| Route {
-            path: format!("/profiling{}", route.path),
-            ..route.clone()
-        });
+    for path in [
+        GRPC[0],
+        GRPC[1],
+        "/push.v1.PusherService/Push",
+        "/ingest",
+        "/querier.v1.QuerierService/Series",
+        "/parca.profilestore.v1alpha1.ProfileStoreService/WriteRaw",
+        "/api/0/profiles",
+        "/api/v1/top",
+        "/v1/profiles",
+    ] {
+        assert!(all.iter().any(|route| route.path == path), "{path}");
+    }
+    let with_prefix = all.iter().filter(|route| route.prefix != "none");
+    let with_prefix = with_prefix.map(|route| route.under("/profiling"));
+    let with_any = all.iter().filter(|route| route.prefix == "any");
+    let with_any = with_any.map(|route| route.under("/what/ever"));
     let otlp_ports = [server.otlp_grpc, server.otlp_http];
     let otlp_ports: Vec<SocketAddr> = otlp_ports.into_iter().flatten().collect();
-    let is_otlp =
-        |route: &&Route| GRPC.contains(&route.path.as_str()) || route.path.starts_with("/v1");
+    let is_otlp = |route: &&Route| {
+        route.surface == "otlp-grpc" || (route.surface.is_empty() && route.path.starts_with("/v1"))
+    };
     let of_otlp = otlp_ports.iter().flat_map(|&address| {
         let routes = all.iter().filter(is_otlp).cloned();
         routes.map(move |route| (address, route))
     });
-    let of_main = all.iter().cloned().chain(with_prefix);
+    let of_main = all.iter().cloned().chain(with_prefix).chain(with_any);
     let of_main = of_main.map(|route| (server.address, route));
     for (address, route) in of_main.chain(of_otlp) {
         check(address, &route);
@@ -179,21 +212,25 @@ fn check(address: SocketAddr, route: &Route) {
 #[test]
 fn what_needs_which_right() {
     let server = start();
-    let of = |right: &str| {
-        let routes = routes(&server).into_iter();
-        let routes = routes.filter(|route| route.right == right);
+    let all = routes(&server);
+    let of = |is_own: bool, right: &str| {
+        let routes = all.iter().filter(|route| route.right == right);
+        let routes = routes.filter(|route| route.surface.is_empty() == is_own);
         let mut names: Vec<String> = routes
             .map(|route| format!("{} {}", route.method, route.path))
             .collect();
         names.sort();
         names
     };
-    assert_eq!(of("anyone"), ["GET /healthz", "GET /metrics", "GET /ready"]);
-    let admin = of("admin");
+    assert_eq!(
+        of(true, "anyone"),
+        ["GET /healthz", "GET /metrics", "GET /ready"]
+    );
+    let admin = of(true, "admin");
     for route in ["DELETE /api/v1/data", "GET /debug/pprof/profile"] {
         assert!(admin.iter().any(|name| name == route), "{admin:?}");
     }
-    let write = of("write");
+    let write = of(true, "write");
     for route in [
         "POST /api/v1/ingest",
         "POST /api/v1/symbols",
@@ -202,11 +239,32 @@ fn what_needs_which_right() {
     ] {
         assert!(write.iter().any(|name| name == route), "{write:?}");
     }
-    let read = of("read");
+    let read = of(true, "read");
     let changes = |name: &&String| !name.starts_with("GET ");
     let changing: Vec<&String> = read.iter().filter(changes).collect();
     // What reads by a POST: a statement that is long, and a question of pprof without an answer.
     assert_eq!(changing, ["POST /api/v1/sql", "POST /api/v1/symbolz"]);
+
+    // Of others: what stores or changes something, by its name.
+    let none: [&str; 0] = [];
+    assert_eq!(of(false, "anyone"), none);
+    assert_eq!(of(false, "admin"), none);
+    assert_eq!(
+        of(false, "write"),
+        [
+            "POST /adhocprofiles.v1.AdHocProfileService/Upload",
+            "POST /api/0/profiles",
+            "POST /ingest",
+            "POST /opentelemetry.proto.collector.logs.v1.LogsService/Export",
+            "POST /opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export",
+            "POST /parca.profilestore.v1alpha1.ProfileStoreService/WriteRaw",
+            "POST /parca.profilestore.v1alpha1.ProfileStoreService/c0ffee",
+            "POST /push.v1.PusherService/Push",
+            "POST /pyroscope/ingest",
+            "POST /settings.v1.SettingsService/Delete",
+            "POST /settings.v1.SettingsService/Set",
+        ]
+    );
 }
 
 #[test]

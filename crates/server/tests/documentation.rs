@@ -22,8 +22,15 @@ fn routes_and_parameters_are_those_of_the_openapi_document() {
     let server = TestServer::start();
     let openapi = server.json("/api/v1/openapi.json");
     let mut served = BTreeMap::new();
+    let mut ids = BTreeSet::new();
     for (path, methods) in openapi["paths"].as_object().expect("an object") {
         for (method, operation) in methods.as_object().expect("an object") {
+            let id = operation["operationId"].as_str().expect("text");
+            assert!(ids.insert(id.to_owned()), "{id} twice");
+            // What clients of others know has pages of its own.
+            if operation["x-surface"].is_string() {
+                continue;
+            }
             let parameters = operation["parameters"].as_array().expect("an array").iter();
             let names =
                 parameters.map(|parameter| parameter["name"].as_str().expect("text").to_owned());
@@ -170,4 +177,9 @@ fn the_document_names_the_bodies_that_otlp_takes() {
         ["application/json", "application/x-protobuf"]
     );
     assert_eq!(body("/api/v1/ingest"), ["application/octet-stream"]);
+    assert_eq!(body("/ingest"), ["application/octet-stream"]);
+    assert_eq!(
+        body("/push.v1.PusherService/Push"),
+        ["application/grpc", "application/json", "application/proto"]
+    );
 }

@@ -2,6 +2,10 @@
 
 mod support;
 
+use std::io::Write as _;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use candela_formats::ReadOptions;
 use candela_model::Profile;
 use candela_model::ProfileSeries;
@@ -11,6 +15,8 @@ use candela_server::AuthOptions;
 use candela_server::Right;
 use candela_server::Rights;
 use candela_server::ServerOptions;
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use serde_json::Value;
 use serde_json::json;
 use support::Answer;
@@ -358,4 +364,52 @@ fn each_tenant_has_its_own_and_needs_the_right() {
     }
     let services = ask("GET", "/api/0/services", "reader", "bob", b"").json();
     assert_eq!(services["body"], json!([]));
+}
+
+#[test]
+fn a_profile_without_a_time_is_another_one_at_another_time() {
+    let server = TestServer::start();
+    let timeless = profile_at(0);
+    let at = |second: u32| {
+        let created_at = format!("2023-11-14T22:13:{second:02}");
+        let parameters = format!("service=shop&type=cpu&created_at={created_at}");
+        let stored = sent(&server, &parameters, &timeless);
+        stored["id"].as_str().expect("an id").to_owned()
+    };
+    let ids = [at(1), at(2), at(2)];
+    assert_ne!(ids[0], ids[1]);
+    assert_eq!(ids[1], ids[2], "sent again");
+    for id in &ids {
+        let stored = pprof(&server.get(&format!("/api/0/profiles/{id}")));
+        assert_eq!(totals(&stored), [("cpu".to_owned(), 100)]);
+    }
+}
+
+#[test]
+fn a_profile_is_compressed_twice_at_the_most() {
+    let server = TestServer::start();
+    let gzipped = |bytes: &[u8]| {
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+        encoder.write_all(bytes).expect("it is compressed");
+        encoder.finish().expect("it is compressed")
+    };
+    let post = |bytes: &[u8]| server.post("/api/0/profiles?service=shop&type=cpu", bytes);
+    let twice = gzipped(&pprof_bytes(&demo_profile()));
+    assert_eq!(post(&twice).status, 200);
+    let refused = post(&gzipped(&twice));
+    assert_eq!(refused.status, 400, "{}", refused.text());
+    let text = refused.text();
+    assert!(text.contains("compressed more than twice"), "{text}");
+    // The same of what is uploaded to look at.
+    let path = "/adhocprofiles.v1.AdHocProfileService/Upload";
+    let upload = |bytes: &[u8]| {
+        let body = json!({"name": "x", "profile": STANDARD.encode(bytes)}).to_string();
+        let headers = [("Content-Type", "application/json")];
+        support::request(server.address, "POST", path, &headers, body.as_bytes())
+    };
+    assert_eq!(upload(&twice).status, 200);
+    let refused = upload(&gzipped(&twice));
+    assert_eq!(refused.status, 400, "{}", refused.text());
+    let text = refused.text();
+    assert!(text.contains("compressed more than twice"), "{text}");
 }

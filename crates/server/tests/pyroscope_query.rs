@@ -2,6 +2,7 @@
 
 mod support;
 
+use candela_model::Labels;
 use candela_wire::google::v1::Profile;
 use candela_wire::querier::v1::SelectMergeProfileRequest;
 use candela_wire::querier::v1::SelectMergeStacktracesResponse;
@@ -269,4 +270,81 @@ fn render_draws_a_graph_and_its_timeline() {
         server.json("/pyroscope/label-values?label=service_name"),
         json!(["checkout"])
     );
+}
+
+#[test]
+fn a_group_has_a_thousand_lines_at_the_most() {
+    let server = TestServer::start();
+    let mut profile = support::demo_profile();
+    let series = profile.series.remove(0);
+    for pod in 0..1003_i64 {
+        let mut of_pod = series.clone();
+        let labels = [
+            ("service_name", "web".to_owned()),
+            ("pod", format!("p{pod}")),
+        ];
+        of_pod.labels = Labels::from_pairs(labels);
+        of_pod.samples.truncate(1);
+        of_pod.samples[0].value = pod + 1;
+        profile.series.push(of_pod);
+    }
+    let appended = server.store.append("anonymous", profile);
+    server.runtime.block_on(appended).expect("it is stored");
+    let path =
+        format!("/pyroscope/render?query={CPU}%7B%7D&from=1699999900&until=1700000000&groupBy=pod");
+    let answer = server.get(&path);
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    let partial = answer.header("X-Candela-Partial").expect("a reason");
+    assert_eq!(partial, "of 1003 groups the 1000 heaviest are shown");
+    let document = answer.json();
+    let groups = document["groups"].as_object().expect("an object");
+    assert_eq!(groups.len(), 1000);
+    for (pod, is_there) in [("p0", false), ("p2", false), ("p3", true), ("p1002", true)] {
+        assert_eq!(groups.contains_key(pod), is_there, "{pod}");
+    }
+    let path = path.replace("groupBy=pod", "groupBy=service_name");
+    assert_eq!(server.get(&path).header("X-Candela-Partial"), None);
+}
+
+#[test]
+fn ranges_of_any_length_are_answered() {
+    let server = TestServer::with_demo_profile();
+    let until = i64::MAX;
+    let path = |from: &str| {
+        format!(
+            "/pyroscope/render?query={CPU}%7B%7D&from={from}&until={until}&groupBy=service_name"
+        )
+    };
+    let document = server.json(&path("1"));
+    assert_eq!(document["flamebearer"]["numTicks"], 100);
+    let samples = document["timeline"]["samples"].as_array();
+    let samples = samples.expect("an array").iter().filter_map(Value::as_i64);
+    assert_eq!(samples.sum::<i64>(), 100);
+    for from in ["1700-01-01T00:00:00Z", "1969-12-31T23:59:59Z"] {
+        let refused = server.get(&path(from));
+        assert_eq!(refused.status, 400, "{from}: {}", refused.text());
+        assert!(refused.text().contains("1970"), "{}", refused.text());
+    }
+}
+
+#[test]
+fn a_question_has_a_hundred_matchers_at_the_most() {
+    let server = TestServer::with_demo_profile();
+    for method in ["LabelNames", "LabelValues", "Series"] {
+        let question = |count: usize| {
+            let matchers = vec!["{service_name=\"checkout\"}"; count];
+            match method {
+                "LabelValues" => json!({"name": "service_name", "matchers": matchers}),
+                _ => json!({"matchers": matchers}),
+            }
+        };
+        answer(&server, method, &question(100));
+        let refused = ask(&server, method, &question(101));
+        assert_eq!(refused.status, 400, "{method}: {}", refused.text());
+        assert!(
+            refused.text().contains("101 matchers"),
+            "{}",
+            refused.text()
+        );
+    }
 }

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use crate::data_dir::is_valid_tenant;
-use crate::error::BlockErrorKind;
 use crate::error::StoreError;
 use crate::space::SpaceReserve;
 use crate::storage::BlockStorage;
@@ -131,8 +130,8 @@ impl Documents {
         let path = path_of(kind, tenant, name)?;
         match self.storage.size(&path) {
             Ok(_) => {}
-            // Files are there as a whole or not at all.
-            Err(fault) if fault.kind == BlockErrorKind::Damaged => return Ok(None),
+            // Nothing else says that there is none: who writes in its place would write over it.
+            Err(fault) if fault.is_missing => return Ok(None),
             Err(fault) => {
                 return Err(DocumentError::Unreadable {
                     path,
@@ -200,7 +199,11 @@ mod tests {
     use crate::ObjectLocation;
     use crate::Store;
     use crate::StoreOptions;
+    use crate::block::FileMeta;
+    use crate::error::ReadFault;
     use crate::storage::DOCUMENTS_FOLDER;
+    use crate::storage::FoundFile;
+    use crate::storage::StoredFile;
 
     const KIND: DocumentKind = DocumentKind::AdHocProfile;
 
@@ -273,6 +276,74 @@ mod tests {
         let written = store.documents().put(KIND, "t", &longest, Bytes::new());
         written.expect("a name");
         assert!(directory.path().join(DOCUMENTS_FOLDER).is_dir());
+    }
+
+    /// A storage that answers every question for a size with one kind of error.
+    #[derive(Debug)]
+    struct Faulty(std::io::ErrorKind);
+
+    impl BlockStorage for Faulty {
+        fn put(&self, _: &str, _: Bytes) -> Result<(), StoreError> {
+            unreachable!("nothing is written")
+        }
+
+        fn open(&self, _: &FileMeta) -> Result<StoredFile, ReadFault> {
+            unreachable!("nothing is opened")
+        }
+
+        fn read(&self, _: &FileMeta) -> Result<Bytes, ReadFault> {
+            unreachable!("nothing is read")
+        }
+
+        fn read_all(&self, _: &[&str]) -> Result<Vec<Bytes>, StoreError> {
+            unreachable!("nothing is read")
+        }
+
+        fn size(&self, _: &str) -> Result<u64, ReadFault> {
+            Err(std::io::Error::from(self.0).into())
+        }
+
+        fn remove(&self, _: &str) -> Result<(), StoreError> {
+            unreachable!("nothing is removed")
+        }
+
+        fn remove_for_good(&self, _: &str) -> Result<(), StoreError> {
+            unreachable!("nothing is removed")
+        }
+
+        fn list(&self, _: &str) -> Result<Vec<FoundFile>, StoreError> {
+            Ok(Vec::new())
+        }
+
+        fn is_remote(&self) -> bool {
+            true
+        }
+
+        fn copied_bytes(&self) -> u64 {
+            0
+        }
+    }
+
+    #[test]
+    fn only_what_is_not_there_is_none() {
+        use std::io::ErrorKind;
+        let read = |kind| {
+            let documents = Documents {
+                storage: Arc::new(Faulty(kind)),
+                reserve: None,
+            };
+            documents.read(KIND, "t", "a")
+        };
+        assert_eq!(read(ErrorKind::NotFound).expect("none"), None);
+        for kind in [
+            ErrorKind::InvalidData,
+            ErrorKind::UnexpectedEof,
+            ErrorKind::PermissionDenied,
+            ErrorKind::Other,
+        ] {
+            let error = read(kind).expect_err("it may be there");
+            assert!(matches!(error, DocumentError::Unreadable { .. }), "{error}");
+        }
     }
 
     #[test]

@@ -290,6 +290,8 @@ pub enum BlockErrorKind {
 #[derive(Debug)]
 pub(crate) struct ReadFault {
     pub(crate) kind: BlockErrorKind,
+    /// Whether there is no such file, which is one way to be damaged for what must be there.
+    pub(crate) is_missing: bool,
     pub(crate) reason: String,
 }
 
@@ -307,6 +309,7 @@ impl From<String> for ReadFault {
     fn from(reason: String) -> Self {
         Self {
             kind: BlockErrorKind::Damaged,
+            is_missing: false,
             reason,
         }
     }
@@ -328,6 +331,7 @@ impl From<io::Error> for ReadFault {
         };
         Self {
             kind,
+            is_missing: error.kind() == io::ErrorKind::NotFound,
             reason: error.to_string(),
         }
     }

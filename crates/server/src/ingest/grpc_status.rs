@@ -68,8 +68,22 @@ pub(crate) fn grpc_status(error: &ApiError) -> Status {
         StatusCode::FORBIDDEN => Code::PermissionDenied,
         _ => Code::Internal,
     };
+    status_of(code, error)
+}
+
+/// The same where no client of OTLP asks: what is too much at once has the code that it has over
+/// Connect.
+pub(crate) fn call_status(error: &ApiError) -> Status {
+    match error.status {
+        StatusCode::TOO_MANY_REQUESTS => status_of(Code::ResourceExhausted, error),
+        _ => grpc_status(error),
+    }
+}
+
+fn status_of(code: Code, error: &ApiError) -> Status {
     let message = error.message.clone();
-    let Some(wait) = error.retry_after.filter(|_| code == Code::Unavailable) else {
+    let is_temporary = matches!(code, Code::Unavailable | Code::ResourceExhausted);
+    let Some(wait) = error.retry_after.filter(|_| is_temporary) else {
         return Status::new(code, message);
     };
     let details = RpcStatus::retry_after(code, &message, wait).encode_to_vec();
@@ -145,5 +159,10 @@ mod tests {
         assert_eq!(info.retry_delay, Some(delay));
         let never = ApiError::new(StatusCode::BAD_REQUEST, "bad", "no");
         assert_eq!(grpc_status(&never).details(), b"");
+        let of_call = call_status(&error);
+        assert_eq!(of_call.code(), Code::ResourceExhausted);
+        let details = RpcStatus::decode(of_call.details()).expect("a status");
+        assert_eq!(details.code, 8);
+        assert_eq!(call_status(&never).code(), Code::InvalidArgument);
     }
 }

@@ -14,4 +14,5 @@ pub(crate) mod read;
 pub(crate) mod room;
 pub(crate) mod upload;
 
+pub(crate) use self::grpc_status::call_status;
 pub(crate) use self::grpc_status::grpc_status;

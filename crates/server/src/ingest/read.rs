@@ -1,5 +1,7 @@
 //! How formats are read here, and their errors as clients see them.
 
+use std::borrow::Cow;
+
 use axum::http::StatusCode;
 use candela_formats::ReadError;
 use candela_formats::ReadOptions;
@@ -26,6 +28,22 @@ pub(crate) fn read_options(app: &App, limits: &TenantLimits, bounds: BodyBounds)
         now_ns: app.clock.now_ns(),
         ..ReadOptions::default()
     }
+}
+
+/// A profile without its compression, two layers of it at the most. The readers of formats take
+/// some off, too: what they would find below is refused, as it would be in no bound and no rate.
+///
+/// # Errors
+/// 400 when it is compressed more often or damaged, 413 when it inflates to more than it may.
+pub(crate) fn inflated(bytes: &[u8], bounds: BodyBounds) -> Result<Cow<'_, [u8]>, ApiError> {
+    let inflated = candela_formats::inflate(bytes, bounds.inflated);
+    let inflated = inflated.map_err(|error| read_error(&error))?;
+    if candela_formats::is_compressed(&inflated) {
+        let message = "the profile is compressed more than twice";
+        return Err(ApiError::bad_request("bad_compression", message)
+            .hint("compress it once, by gzip or zstd"));
+    }
+    Ok(inflated)
 }
 
 pub(crate) fn read_error(error: &ReadError) -> ApiError {

@@ -21,6 +21,7 @@ use crate::ingest::body::SentBody;
 use crate::ingest::body::read_body;
 use crate::ingest::decode::Decoded;
 use crate::ingest::decode::decode;
+use crate::ingest::read::inflated;
 use crate::ingest::read::read_error;
 use crate::ingest::read::read_options;
 use crate::ingest::room::reserve;
@@ -69,8 +70,14 @@ async fn receive(
     let body = read_body(&app.limits, bounds, headers, body).await;
     let body = body.inspect_err(counted)?;
     let bytes = body.bytes.len() as u64;
-    let said = format!("{} {}", described.name, described.labels.labels);
-    let hash = received_hash("profefe", &[&said], &body.bytes);
+    // The time is part of what a profile without one is: another time makes another profile of it.
+    let said = [
+        format!("{} {}", described.name, described.labels.labels),
+        described
+            .created_at_ns
+            .map_or_else(String::new, |time_ns| time_ns.to_string()),
+    ];
+    let hash = received_hash("profefe", &[&said[0], &said[1]], &body.bytes);
     let of_tenant = tenant.clone();
     let read = move |app: &App| described.read(app, &of_tenant, body);
     let Decoded {
@@ -111,8 +118,7 @@ impl Described {
         let limits = app.tenants.limits(tenant);
         let bounds = BodyBounds::profile(&limits);
         let bytes = body.decoded(bounds)?;
-        let bytes = candela_formats::inflate(&bytes, bounds.inflated);
-        let bytes = bytes.map_err(|error| read_error(&error))?;
+        let bytes = inflated(&bytes, bounds)?;
         let usual = read_options(app, &limits, bounds);
         let now_ns = self.created_at_ns.unwrap_or(usual.now_ns);
         let options = ReadOptions {

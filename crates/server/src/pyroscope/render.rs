@@ -39,6 +39,9 @@ use crate::reply::Reply;
 const NANOSECONDS_PER_SECOND: i64 = 1_000_000_000;
 /// Points of a timeline, at the most.
 const POINTS: i64 = 1500;
+/// Lines of a `groupBy`, at the most: nobody tells more of them apart, and with all their points,
+/// those of nothing included, so many take 12 MB.
+const MOST_GROUPS: usize = 1000;
 /// Steps of a timeline that read well, seconds; the first is the shortest.
 const STEPS_S: [i64; 14] = [
     15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400,
@@ -68,16 +71,18 @@ pub(crate) async fn render(
         let profile_type = type_of(&query, answer.profile_type.clone())?;
         let nodes = max_nodes(nodes.and_then(|nodes| i64::try_from(nodes).ok()))?;
         let graph = Flamebearer::new(&answer.value, nodes).map_err(ApiError::unwritten)?;
+        let groups = group_by.map(|label| timelines(app, &query, Some(label)));
+        let groups = groups.transpose()?;
+        let left_out = groups.as_ref().and_then(|groups| groups.left_out.clone());
         let document = FlameDocument {
             profile_type: &profile_type,
             graph: Graph::Single(&graph),
-            timeline: timelines(app, &query, None)?.remove("*"),
-            groups: group_by
-                .map(|label| timelines(app, &query, Some(label)))
-                .transpose()?,
+            timeline: timelines(app, &query, None)?.by_value.remove("*"),
+            groups: groups.map(|groups| groups.by_value),
         };
+        let partial = answer.partial.or(left_out);
         Ok(json(&document)?
-            .partial(answer.partial.as_deref())
+            .partial(partial.as_deref())
             .compressed(accepts))
     })
     .await
@@ -179,6 +184,10 @@ fn query_of(
         from_ns: time(from)?,
         to_ns: time(until)?,
     };
+    if range.from_ns < 0 || range.to_ns < 0 {
+        let message = format!("{from} and {until} must not be before 1970");
+        return Err(ApiError::bad_request("bad_range", message));
+    }
     if range.from_ns == 0 || range.to_ns == 0 || range.from_ns > range.to_ns {
         let message = format!("{from} and {until} are no range");
         return Err(ApiError::bad_request("bad_range", message));
@@ -213,35 +222,61 @@ fn type_of(query: &Query, found: Option<ProfileType>) -> Result<ProfileType, Api
 }
 
 /// Values over time by the value of a label; of everything under `*`.
-fn timelines(
-    app: &App,
-    query: &Query,
-    label: Option<String>,
-) -> Result<BTreeMap<String, Timeline>, ApiError> {
-    let length_s = (query.range.to_ns - query.range.from_ns) / NANOSECONDS_PER_SECOND;
+struct Timelines {
+    by_value: BTreeMap<String, Timeline>,
+    /// What is not there, in words.
+    left_out: Option<String>,
+}
+
+fn timelines(app: &App, query: &Query, label: Option<String>) -> Result<Timelines, ApiError> {
+    let length_ns = query.range.to_ns.saturating_sub(query.range.from_ns);
+    let length_s = length_ns / NANOSECONDS_PER_SECOND;
     let fits = |step: &i64| length_s / step <= POINTS;
     let step_s = STEPS_S.into_iter().find(fits).unwrap_or(length_s / POINTS);
     let options = SeriesOptions {
-        step_ns: Some(step_s * NANOSECONDS_PER_SECOND),
+        step_ns: Some(step_s.saturating_mul(NANOSECONDS_PER_SECOND)),
         group_by: label.into_iter().collect(),
         origin_ns: None,
     };
     let table = app.engine.series(query, &options).map_err(query_error)?;
     let steps = usize::try_from(length_s / step_s + 1).unwrap_or(0);
-    let mut timelines: BTreeMap<String, Timeline> = BTreeMap::new();
-    for line in &table.value.series {
+    let lines = table.value.series;
+    let left_out = (lines.len() > MOST_GROUPS).then(|| {
+        let count = lines.len();
+        format!("of {count} groups the {MOST_GROUPS} heaviest are shown")
+    });
+    let mut by_value: BTreeMap<String, Timeline> = BTreeMap::new();
+    for line in heaviest(lines, MOST_GROUPS) {
         let value = line.labels.iter().next().map(|(_, value)| value.to_owned());
-        let timeline = timeline(line, query.range.from_ns, step_s, steps);
-        timelines.insert(value.unwrap_or_else(|| "*".to_owned()), timeline);
+        let timeline = timeline(&line, query.range.from_ns, step_s, steps);
+        by_value.insert(value.unwrap_or_else(|| "*".to_owned()), timeline);
     }
-    if timelines.is_empty() {
+    if by_value.is_empty() {
         let empty = LabeledPoints::default();
-        timelines.insert(
+        by_value.insert(
             "*".to_owned(),
             timeline(&empty, query.range.from_ns, step_s, steps),
         );
     }
-    Ok(timelines)
+    Ok(Timelines { by_value, left_out })
+}
+
+/// The lines with the greatest sums, of equal ones the first.
+fn heaviest(lines: Vec<LabeledPoints>, most: usize) -> Vec<LabeledPoints> {
+    let weight = |line: &LabeledPoints| -> f64 {
+        let values = line.points.iter().map(|&(_, value)| match value {
+            PointValue::Whole(whole) => whole as f64,
+            PointValue::Fraction(fraction) => fraction,
+        });
+        values.sum()
+    };
+    let mut weighed: Vec<(f64, LabeledPoints)> = lines
+        .into_iter()
+        .map(|line| (weight(&line), line))
+        .collect();
+    weighed.sort_by(|left, right| right.0.total_cmp(&left.0));
+    weighed.truncate(most);
+    weighed.into_iter().map(|(_, line)| line).collect()
 }
 
 fn timeline(line: &LabeledPoints, from_ns: i64, step_s: i64, steps: usize) -> Timeline {

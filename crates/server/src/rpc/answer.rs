@@ -25,7 +25,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::api_error::ApiError;
-use crate::ingest::grpc_status;
+use crate::ingest::call_status;
 use crate::reply::AcceptsGzip;
 use crate::rpc::code::connect_code;
 use crate::rpc::dialect::Codec;
@@ -128,13 +128,13 @@ pub(crate) fn failure(dialect: Dialect, error: &ApiError) -> Response {
     match dialect {
         Dialect::Connect(_) => connect_failure(error),
         Dialect::Grpc => {
-            let mut response = grpc_status(error).into_http::<Body>();
+            let mut response = call_status(error).into_http::<Body>();
             accept_encodings(response.headers_mut());
             response
         }
         // Its clients look for trailers in the headers of an answer without body.
         Dialect::GrpcWeb | Dialect::GrpcWebText => {
-            let mut response = grpc_status(error).into_http::<Body>();
+            let mut response = call_status(error).into_http::<Body>();
             let headers = response.headers_mut();
             headers.insert(
                 CONTENT_TYPE,
@@ -191,4 +191,26 @@ fn gzip(bytes: &[u8]) -> Result<Vec<u8>, ApiError> {
         tracing::error!("an answer cannot be compressed: {error}");
         ApiError::internal("the answer cannot be compressed")
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::StatusCode;
+
+    use super::*;
+
+    #[test]
+    fn what_is_too_much_at_once_has_one_code_in_all_dialects() {
+        let error = ApiError::new(StatusCode::TOO_MANY_REQUESTS, "rate_limited", "too fast");
+        for dialect in [Dialect::Grpc, Dialect::GrpcWeb, Dialect::GrpcWebText] {
+            let response = failure(dialect, &error);
+            let status = response.headers().get("grpc-status");
+            assert_eq!(
+                status.map(HeaderValue::as_bytes),
+                Some(&b"8"[..]),
+                "{dialect:?}"
+            );
+        }
+        assert_eq!(connect_code(&error).0, "resource_exhausted");
+    }
 }

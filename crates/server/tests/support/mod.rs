@@ -4,6 +4,7 @@
 #![expect(dead_code, reason = "each test binary uses its own part")]
 
 pub(crate) mod columns;
+pub(crate) mod tenants;
 
 use std::io::Read;
 use std::io::Write;

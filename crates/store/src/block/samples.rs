@@ -439,6 +439,7 @@ pub(crate) fn verify_file(storage: &dyn BlockStorage, meta: &FileMeta) -> Result
     let contents = storage.read_all(&[&meta.path]);
     let contents = contents.map_err(|error| ReadFault {
         kind: BlockErrorKind::Unreadable,
+        is_missing: false,
         reason: error.to_string(),
     })?;
     let content = contents.first().map_or(&[][..], |content| content);

@@ -35,6 +35,7 @@ use crate::documents::document_error;
 use crate::documents::lock_documents;
 use crate::ingest::append::received_hash;
 use crate::ingest::body::BodyBounds;
+use crate::ingest::read::inflated;
 use crate::ingest::read::read_error;
 use crate::ingest::read::read_options;
 use crate::ingest::upload::unknown_format;
@@ -196,8 +197,7 @@ fn kept(app: &App, tenant: &TenantName, id: &str) -> Result<(AdHocId, Profile), 
 fn read(app: &App, tenant: &TenantName, bytes: &[u8]) -> Result<Profile, ApiError> {
     let limits = app.tenants.limits(tenant);
     let bounds = BodyBounds::profile(&limits);
-    let inflated = candela_formats::inflate(bytes, bounds.inflated);
-    let inflated = inflated.map_err(|error| read_error(&error))?;
+    let inflated = inflated(bytes, bounds)?;
     let format = candela_formats::detect(&inflated).ok_or_else(unknown_format)?;
     let options = read_options(app, &limits, bounds);
     let read = candela_formats::read(format, &inflated[..], &options);

@@ -27,6 +27,9 @@ use crate::pyroscope::querier::selection::wants_type;
 use crate::pyroscope::querier::selection::without_types;
 use crate::rpc::Call;
 
+/// Lists of matchers of one question: each is a query of its own.
+const MOST_SELECTORS: usize = 100;
+
 /// What a client says that reads names of labels of any kind; others are spared them.
 pub(crate) const READS_ANY_NAME: &str = "allow-utf8-labelnames=true";
 
@@ -116,9 +119,17 @@ pub(crate) fn values_of(
 }
 
 /// The selectors of a list of matchers; none is one for everything.
+///
+/// # Errors
+/// 400 when one is none, or they are too many.
 pub(crate) fn selectors(matchers: &[String]) -> Result<Vec<Selector>, ApiError> {
     if matchers.is_empty() {
         return Ok(vec![Selector::default()]);
+    }
+    if matchers.len() > MOST_SELECTORS {
+        let count = matchers.len();
+        let message = format!("{count} matchers, at most {MOST_SELECTORS} may be");
+        return Err(ApiError::bad_request("too_many_matchers", message));
     }
     let parsed = matchers.iter().map(|text| parse_selector("matchers", text));
     parsed.collect()

@@ -1,0 +1,70 @@
+//! All tables of routes. The router serves what stands here and the OpenAPI document lists it, so
+//! that nothing is served which is not in the document.
+
+use crate::parca::PARCA_ROUTES;
+use crate::profefe::PROFEFE_ROUTES;
+use crate::pyroscope::ANY_PREFIX;
+use crate::pyroscope::PYROSCOPE_ROUTES;
+use crate::routes::OTLP_GRPC_ROUTES;
+use crate::routes::OTLP_ROUTES;
+use crate::routes::ROUTES;
+use crate::routes::Route;
+
+/// Routes that belong together.
+#[derive(Clone, Copy)]
+pub(crate) struct Surface {
+    /// Whose clients ask here; `None` for our own.
+    pub(crate) name: Option<&'static str>,
+    pub(crate) reach: Reach,
+    /// Whether parameters that a route does not know are refused. Clients of others send those.
+    pub(crate) checks_parameters: bool,
+    pub(crate) routes: &'static [Route],
+}
+
+/// Under which prefixes the routes of a surface answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reach {
+    /// At the root only.
+    Root,
+    /// At the root and under the prefixes of `server.http_prefix`.
+    Prefixes,
+    /// Under whatever prefix a client was given.
+    AnyPrefix,
+}
+
+/// All of them.
+pub(crate) const SURFACES: &[Surface] = &[
+    Surface {
+        name: None,
+        reach: Reach::Prefixes,
+        checks_parameters: true,
+        routes: ROUTES,
+    },
+    Surface {
+        name: None,
+        reach: Reach::Prefixes,
+        checks_parameters: true,
+        routes: OTLP_ROUTES,
+    },
+    foreign("otlp-grpc", Reach::Root, OTLP_GRPC_ROUTES),
+    foreign("pyroscope", Reach::AnyPrefix, ANY_PREFIX),
+    foreign("pyroscope", Reach::Prefixes, PYROSCOPE_ROUTES),
+    foreign("parca", Reach::Prefixes, PARCA_ROUTES),
+    foreign("profefe", Reach::Prefixes, PROFEFE_ROUTES),
+];
+
+const fn foreign(name: &'static str, reach: Reach, routes: &'static [Route]) -> Surface {
+    Surface {
+        name: Some(name),
+        reach,
+        checks_parameters: false,
+        routes,
+    }
+}
+
+impl Surface {
+    /// Whether its routes answer under a prefix that is configured; the empty one is the root.
+    pub(crate) fn answers_under(&self, prefix: &str) -> bool {
+        prefix.is_empty() || self.reach != Reach::Root
+    }
+}
