@@ -19,6 +19,7 @@ use candela_model::Profile;
 use crate::jfr_recording::Shape;
 use crate::jfr_recording::labels_snapshot;
 use crate::jfr_recording::recording;
+use crate::jfr_recording::recording_of_settings;
 use crate::store::example_profile;
 
 /// Small enough that an input which reaches a limit is quick.
@@ -166,6 +167,9 @@ pub(crate) fn jfr_seeds() -> Vec<Vec<u8>> {
             seeds.push(seed);
         }
     }
+    let mut settings = vec![0];
+    settings.extend(recording_of_settings(3, 100));
+    seeds.push(settings);
     seeds
 }
 
