@@ -203,6 +203,7 @@ fn ask_foreign(
         "start": support::START_NS / 1_000_000,
         "end": support::NOW_NS / 1_000_000,
         "groupBy": ["service_name"],
+        "step": 15,
     });
     let range = "from=2023-11-14T22:13:00&to=2023-11-14T22:13:20";
     let filled = |text: &str| {
