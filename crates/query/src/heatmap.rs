@@ -193,13 +193,24 @@ impl Rows {
     /// The row of a value; the last one holds its upper bound.
     pub(crate) fn row_of(&self, value: f64) -> usize {
         let row = ((value - self.lowest) / self.height) as usize;
-        row.min(self.count - 1)
+        let row = row.min(self.count - 1);
+        // A division may round a value that is a bound to its other side, and clients see the bounds.
+        if row + 1 < self.count && value >= self.bound(row + 1) {
+            return row + 1;
+        }
+        if row > 0 && value < self.bound(row) {
+            return row - 1;
+        }
+        row
+    }
+
+    fn bound(&self, row: usize) -> f64 {
+        self.lowest + self.height * row as f64
     }
 
     /// Lower bounds, then the upper bound of the last row.
     pub(crate) fn bounds(&self) -> Vec<f64> {
-        let bounds = (0..=self.count).map(|row| self.lowest + self.height * row as f64);
-        bounds.collect()
+        (0..=self.count).map(|row| self.bound(row)).collect()
     }
 }
 

@@ -162,8 +162,9 @@ fn check_heatmap(
             total += parts.values().sum::<i64>();
             for row in 0..20 {
                 let is_in_row = |&&value: &&i64| {
-                    let found = ((value as f64 - first) / height) as usize;
-                    found.min(19) == row
+                    let value = value as f64;
+                    let is_below = row == 19 || value < heatmap.bounds[row + 1];
+                    is_below && (row == 0 || value >= heatmap.bounds[row])
                 };
                 let in_row: Vec<i64> = parts.values().filter(is_in_row).copied().collect();
                 assert_eq!(column.counts[row] as usize, in_row.len(), "{context}");
