@@ -17,6 +17,7 @@ use crate::api_error::ApiError;
 use crate::app::SharedApp;
 use crate::auth::Caller;
 use crate::ingest::body::BodyBounds;
+use crate::ingest::grpc_status::grpc_status;
 use crate::ingest::otlp::ExportRequest;
 use crate::ingest::otlp::check_wire_version;
 use crate::ingest::otlp::request_of;
@@ -26,6 +27,7 @@ use crate::ingest::otlp_http;
 use crate::rpc::Answer;
 use crate::rpc::Call;
 use crate::rpc::Codec;
+use crate::rpc::failure_as;
 
 /// Where the service of profiles is.
 pub(crate) const EXPORT_PROFILES: &str =
@@ -55,7 +57,11 @@ pub(crate) async fn export<R: ExportRequest>(
         Err(refused) => return refused,
     };
     let exported = receive::<R>(&mut call).await;
-    call.reply(exported.map(Exported::<R>))
+    match exported {
+        Ok(response) => call.reply(Ok(Exported::<R>(response))),
+        // Exporters of OTLP come again after what is unavailable, not after what is exhausted.
+        Err(error) => failure_as(call.dialect, &error, grpc_status),
+    }
 }
 
 async fn receive<R: ExportRequest>(call: &mut Call) -> Result<R::Response, ApiError> {

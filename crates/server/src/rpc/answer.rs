@@ -23,6 +23,7 @@ use http_body_util::StreamBody;
 use prost::Message;
 use serde::Serialize;
 use serde_json::json;
+use tonic::Status;
 
 use crate::api_error::ApiError;
 use crate::ingest::call_status;
@@ -125,16 +126,25 @@ impl IntoResponse for Encoded {
 
 /// An error in the dialect of the request.
 pub(crate) fn failure(dialect: Dialect, error: &ApiError) -> Response {
+    failure_as(dialect, error, call_status)
+}
+
+/// The same with the codes of another protocol that gRPC carries.
+pub(crate) fn failure_as(
+    dialect: Dialect,
+    error: &ApiError,
+    status: fn(&ApiError) -> Status,
+) -> Response {
     match dialect {
         Dialect::Connect(_) => connect_failure(error),
         Dialect::Grpc => {
-            let mut response = call_status(error).into_http::<Body>();
+            let mut response = status(error).into_http::<Body>();
             accept_encodings(response.headers_mut());
             response
         }
         // Its clients look for trailers in the headers of an answer without body.
         Dialect::GrpcWeb | Dialect::GrpcWebText => {
-            let mut response = call_status(error).into_http::<Body>();
+            let mut response = status(error).into_http::<Body>();
             let headers = response.headers_mut();
             headers.insert(
                 CONTENT_TYPE,

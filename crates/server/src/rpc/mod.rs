@@ -10,6 +10,7 @@ mod frame;
 mod message_size;
 
 pub(crate) use self::answer::Answer;
+pub(crate) use self::answer::failure_as;
 pub(crate) use self::call::Call;
 pub(crate) use self::call::CallMessage;
 pub(crate) use self::call::unimplemented;
