@@ -51,11 +51,13 @@ pub(crate) fn test(_: &[String]) -> Result<(), String> {
         "--features",
         "candela/failpoints",
         "--quiet",
+        // Who waited for this long is told of everything that fails, not of the first binary.
+        "--no-fail-fast",
         "--",
         "--test-threads",
         "2",
     ])?;
-    let test = ["test", "--quiet"].into_iter();
+    let test = ["test", "--quiet", "--no-fail-fast"].into_iter();
     let only_sql = ["--lib", "--bins", "--test", "sql*"].into_iter();
     let threads = ["--", "--test-threads", "2"].into_iter();
     let full = FULL_BUILD.iter().copied();

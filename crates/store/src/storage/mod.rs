@@ -163,9 +163,9 @@ pub(crate) fn document_storage(
     let Some(bucket) = bucket else {
         return Ok(Arc::new(LocalStorage::new(&data_dir.documents())));
     };
-    let cache = ChunkCache::open(&data_dir.remote_cache().join("none"), 0)?;
     let documents = bucket.folder(DOCUMENTS_FOLDER)?;
-    Ok(Arc::new(RemoteStorage::new(documents, Arc::new(cache))))
+    let cache = Arc::new(ChunkCache::none());
+    Ok(Arc::new(RemoteStorage::new(documents, cache)))
 }
 
 /// The blocks of a directory of this machine.
@@ -182,9 +182,9 @@ pub(crate) fn block_storage_without_copies(
     let Some(bucket) = bucket else {
         return Ok(Arc::new(LocalStorage::new(&data_dir.blocks())));
     };
-    let cache = ChunkCache::open(&data_dir.remote_cache().join("none"), 0)?;
     let blocks = bucket.folder(BLOCKS_FOLDER)?;
-    Ok(Arc::new(RemoteStorage::new(blocks, Arc::new(cache))))
+    let cache = Arc::new(ChunkCache::none());
+    Ok(Arc::new(RemoteStorage::new(blocks, cache)))
 }
 
 /// Where the files of blocks are, for those who read them by themselves.
