@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
+use candela_model::Labels;
 use candela_model::ProfileSeries;
 
+use crate::api_error::ApiError;
 use crate::options::Limits;
 use crate::tenant_limits::TenantLimits;
 
@@ -25,34 +27,7 @@ pub(crate) fn check_series(
     now_ns: i64,
 ) -> Result<(), Refusal> {
     let refuse = |reason, message| Err(Refusal { reason, message });
-    let most = tenant_limits.labels_per_series.most();
-    if series.labels.len() > most {
-        let message = format!(
-            "{} labels on one series, at most {most} may be (server.limits.labels_per_series)",
-            series.labels.len()
-        );
-        return refuse("too_many_labels", message);
-    }
-    let most_of_name = tenant_limits.label_name_length.most();
-    let most_of_value = tenant_limits.label_value_length.most();
-    for (name, value) in series.labels.iter() {
-        if name.len() > most_of_name {
-            let message = format!(
-                "a label name of {} bytes, at most {most_of_name} may be \
-                 (server.limits.label_name_length)",
-                name.len()
-            );
-            return refuse("label_name_too_long", message);
-        }
-        if value.len() > most_of_value {
-            let message = format!(
-                "the value of label {name:?} has {} bytes, at most {most_of_value} may be \
-                 (server.limits.label_value_length)",
-                value.len()
-            );
-            return refuse("label_value_too_long", message);
-        }
-    }
+    check_labels(&series.labels, tenant_limits)?;
     let most = tenant_limits.samples_per_profile.most();
     if series.samples.len() > most {
         let message = format!(
@@ -94,9 +69,49 @@ pub(crate) fn check_series(
     Ok(())
 }
 
+/// Whether a series may have these labels.
+pub(crate) fn check_labels(labels: &Labels, tenant_limits: &TenantLimits) -> Result<(), Refusal> {
+    let refuse = |reason, message| Err(Refusal { reason, message });
+    let most = tenant_limits.labels_per_series.most();
+    if labels.len() > most {
+        let message = format!(
+            "{} labels on one series, at most {most} may be (server.limits.labels_per_series)",
+            labels.len()
+        );
+        return refuse("too_many_labels", message);
+    }
+    let most_of_name = tenant_limits.label_name_length.most();
+    let most_of_value = tenant_limits.label_value_length.most();
+    for (name, value) in labels.iter() {
+        if name.len() > most_of_name {
+            let message = format!(
+                "a label name of {} bytes, at most {most_of_name} may be \
+                 (server.limits.label_name_length)",
+                name.len()
+            );
+            return refuse("label_name_too_long", message);
+        }
+        if value.len() > most_of_value {
+            let message = format!(
+                "the value of label {name:?} has {} bytes, at most {most_of_value} may be \
+                 (server.limits.label_value_length)",
+                value.len()
+            );
+            return refuse("label_value_too_long", message);
+        }
+    }
+    Ok(())
+}
+
+impl Refusal {
+    /// As clients of ways in see it that know no other status for it.
+    pub(crate) fn into_bad_request(self) -> ApiError {
+        ApiError::bad_request(self.reason, self.message)
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use candela_model::Labels;
     use candela_model::ProfileType;
     use candela_model::Sample;
     use candela_model::StackId;

@@ -84,7 +84,7 @@ async fn receive(
         value: (pushed, whole),
         slot,
     } = decode(app, read).await.inspect_err(counted)?;
-    pushed.outcome()?;
+    pushed.whole()?;
     // One without samples is no error: idle programs send those.
     if !pushed.profile.series.is_empty() {
         append(app, tenant, "profefe", pushed.profile, hash, bytes).await?;

@@ -9,6 +9,7 @@ use crate::app::App;
 use crate::auth::TenantName;
 use crate::ingest::append::received_hash;
 use crate::ingest::body::BodyBounds;
+use crate::ingest::limits::Refusal;
 use crate::ingest::limits::check_series;
 use crate::ingest::read::read_options;
 use crate::pyroscope::labels::PushedLabels;
@@ -54,7 +55,7 @@ impl Pushed {
         profile.series.retain(|series| {
             let keep = app.keep_of(tenant, series);
             let checked = check_series(series, &app.limits, &limits, keep, now_ns)
-                .map_err(|refusal| ApiError::bad_request(refusal.reason, refusal.message));
+                .map_err(Refusal::into_bad_request);
             let admitted = checked.and_then(|()| {
                 let keys = [SeriesKey::of(series)];
                 let admitted = app.tenants.admit_series(tenant, &keys);
@@ -78,13 +79,9 @@ impl Pushed {
         if self.refused.is_empty() {
             return received;
         }
+        // Without times: those of profiles that have none are those of their coming.
         let stored = self.profile.series.iter();
-        let stored = stored.map(|series| {
-            format!(
-                "{}{} {}",
-                series.profile_type, series.labels, series.start_ns
-            )
-        });
+        let stored = stored.map(|series| format!("{}{}", series.profile_type, series.labels));
         let stored: Vec<String> = stored.collect();
         let stored: Vec<&str> = stored.iter().map(String::as_str).collect();
         received_hash("part", &stored, &received.to_le_bytes())
@@ -96,9 +93,27 @@ impl Pushed {
         self.refused.push(error);
     }
 
-    /// What the client is told: of several errors the first decides the status, unless one of them
-    /// is cured by time, and then the client is to send all of it again.
+    /// What the client is told when the rest is stored. Nothing of that is cured by time: what is
+    /// stored must not come again, and clients repeat the whole of what they may repeat.
+    ///
+    /// # Errors
+    /// As [`Self::whole`].
     pub(crate) fn outcome(&self) -> Result<(), ApiError> {
+        self.whole().map_err(|mut told| {
+            if told.retry_after.is_some() && !self.profile.series.is_empty() {
+                told.status = StatusCode::BAD_REQUEST;
+                told.retry_after = None;
+            }
+            told
+        })
+    }
+
+    /// What the client is told when nothing is stored unless all of it is.
+    ///
+    /// # Errors
+    /// Of several refusals the first decides the status, unless one of them is cured by time: then
+    /// the client is to send all of it again.
+    pub(crate) fn whole(&self) -> Result<(), ApiError> {
         let Some(first) = self.refused.first() else {
             return Ok(());
         };
@@ -107,11 +122,6 @@ impl Pushed {
             .iter()
             .find(|error| error.retry_after.is_some());
         let mut told = temporary.unwrap_or(first).clone();
-        // What is stored must not come again, and clients repeat the whole of what may be repeated.
-        if told.retry_after.is_some() && !self.profile.series.is_empty() {
-            told.status = StatusCode::BAD_REQUEST;
-            told.retry_after = None;
-        }
         let mut messages: Vec<&str> = Vec::new();
         for error in &self.refused {
             if !messages.contains(&error.message.as_str()) {

@@ -14,6 +14,8 @@ use crate::ingest::append::received_hash;
 use crate::ingest::body::BodyBounds;
 use crate::ingest::decode::Decoded;
 use crate::ingest::decode::decode;
+use crate::ingest::limits::Refusal;
+use crate::ingest::limits::check_labels;
 use crate::ingest::read::read_error;
 use crate::ingest::read::read_options;
 use crate::pyroscope::labels::PushedLabels;
@@ -82,11 +84,19 @@ fn read_series(app: &App, tenant: &TenantName, all: Vec<RawSeries>) -> Result<Pu
     let bounds = BodyBounds::profile(&limits);
     // A megabyte of gzip may become a gigabyte: what one body may have is for all profiles in it.
     let mut left = limits.body_size.most();
-    let most_samples = app.limits.samples_per_request;
-    let mut samples_left = most_samples.max(limits.samples_per_profile.most());
+    let most_samples = app
+        .limits
+        .samples_per_request
+        .max(limits.samples_per_profile.most());
+    let mut samples_left = most_samples;
     let mut pushed = Pushed::default();
     for series in all {
-        let labels = match series.labels {
+        // First, as reading copies the labels for each type of each profile.
+        let checked = series.labels.and_then(|labels| {
+            check_labels(&labels.labels, &limits).map_err(Refusal::into_bad_request)?;
+            Ok(labels)
+        });
+        let labels = match checked {
             Ok(labels) => labels,
             Err(error) => {
                 pushed.refuse(app, tenant, error);
@@ -111,12 +121,9 @@ fn read_series(app: &App, tenant: &TenantName, all: Vec<RawSeries>) -> Result<Pu
             match read {
                 Ok((mut profile, report)) => {
                     let samples = profile.sample_count();
-                    samples_left = samples_left.checked_sub(samples).ok_or_else(|| {
-                        too_large(format!(
-                            "the profiles of the request have more than {most_samples} samples \
-                             together (server.limits.samples_per_request)"
-                        ))
-                    })?;
+                    samples_left = samples_left
+                        .checked_sub(samples)
+                        .ok_or_else(|| too_many_samples(most_samples))?;
                     labels.name_types(&mut profile);
                     pushed.add(app, tenant, &labels, profile, report);
                 }
@@ -131,24 +138,25 @@ fn read_series(app: &App, tenant: &TenantName, all: Vec<RawSeries>) -> Result<Pu
 fn check_parts(app: &App, limits: &TenantLimits, parts: MessageParts) -> Result<(), ApiError> {
     /// The tenant of Parca's messages stands beside the series; a brace is around all.
     const BESIDE: usize = 1;
-    let most = limits.profiles_per_request.most();
-    let labels = limits.labels_per_series.most();
-    // Of JSON all braces are counted alike: those of a series, of its labels and of its profile.
-    let is_json = parts.outermost == parts.all;
-    let most_outermost = if is_json {
-        most.saturating_mul(labels.saturating_add(2))
-    } else {
-        most
+    let most_profiles = limits.profiles_per_request.most();
+    let (count, most) = match parts.outermost {
+        Some(series) => (series, most_profiles),
+        // A brace is around a series, its profile and each of its labels.
+        None => {
+            let of_series = limits.labels_per_series.most().saturating_add(2);
+            (parts.all, most_profiles.saturating_mul(of_series))
+        }
     };
-    if parts.outermost > most_outermost.saturating_add(BESIDE) {
-        return Err(too_many(parts.outermost, most));
+    if count > most.saturating_add(BESIDE) {
+        return Err(too_many(count, most_profiles));
     }
     let most = app.limits.messages_per_request;
     if parts.all > most {
-        return Err(too_large(format!(
-            "the request has {} parts, at most {most} may be",
-            parts.all
-        )));
+        let message = format!("the request has {} parts, at most {most} may be", parts.all);
+        return Err(
+            ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", message)
+                .hint("send fewer profiles in one request"),
+        );
     }
     Ok(())
 }
@@ -181,6 +189,12 @@ fn too_much(limits: &TenantLimits) -> ApiError {
         "the profiles of the request are larger than {most} bytes together, decompressed \
          (server.limits.body_size)"
     ))
+}
+
+fn too_many_samples(most: usize) -> ApiError {
+    let message = format!("the profiles of the request have more than {most} samples together");
+    ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", message)
+        .hint("send fewer profiles in one request")
 }
 
 fn too_large(message: String) -> ApiError {

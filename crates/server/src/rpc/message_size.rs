@@ -14,10 +14,10 @@ use crate::rpc::Codec;
 const DEPTH: usize = 3;
 
 /// The parts of a message that take memory of their own.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct MessageParts {
-    /// Those of the message itself: of a push its series.
-    pub(crate) outermost: usize,
+    /// Those of the message itself: of a push its series. In JSON they are not told from others.
+    pub(crate) outermost: Option<usize>,
     /// All, some levels deep. Text and bytes count too: as values they are no smaller.
     pub(crate) all: usize,
 }
@@ -28,7 +28,10 @@ impl MessageParts {
     pub(crate) fn of(message: &[u8], codec: Codec) -> Self {
         match codec {
             Codec::Protobuf => {
-                let mut parts = Self::default();
+                let mut parts = Self {
+                    outermost: Some(0),
+                    all: 0,
+                };
                 parts.count(message, 1);
                 parts
             }
@@ -36,7 +39,7 @@ impl MessageParts {
             Codec::Json => {
                 let braces = message.iter().filter(|&&byte| byte == b'{').count();
                 Self {
-                    outermost: braces,
+                    outermost: None,
                     all: braces,
                 }
             }
@@ -63,7 +66,9 @@ impl MessageParts {
                 return;
             };
             if wire_type == WireType::LengthDelimited {
-                self.outermost += usize::from(depth == 1);
+                if let (Some(outermost), 1) = (&mut self.outermost, depth) {
+                    *outermost += 1;
+                }
                 self.all += 1;
                 if depth < DEPTH {
                     self.count(inside, depth + 1);
@@ -106,15 +111,20 @@ mod tests {
         };
         let parts = MessageParts::of(&request.encode_to_vec(), Codec::Protobuf);
         // Two series, two labels with two texts each, one profile with its bytes and its id.
-        assert_eq!((parts.outermost, parts.all), (2, 2 + 2 * 3 + 3));
+        assert_eq!((parts.outermost, parts.all), (Some(2), 2 + 2 * 3 + 3));
         let json = serde_json::to_vec(&request).expect("JSON");
-        assert!(MessageParts::of(&json, Codec::Json).all >= 6);
+        let parts = MessageParts::of(&json, Codec::Json);
+        // The request, two series, two labels and a profile.
+        assert_eq!((parts.outermost, parts.all), (None, 6));
     }
 
     #[test]
     fn what_is_no_message_is_counted_as_far_as_it_is_read() {
         let empty = [0x0a, 0];
-        let count = |bytes: &[u8]| MessageParts::of(bytes, Codec::Protobuf).outermost;
+        let count = |bytes: &[u8]| {
+            let parts = MessageParts::of(bytes, Codec::Protobuf);
+            parts.outermost.expect("protobuf tells them")
+        };
         assert_eq!(count(&empty.repeat(1000)), 1000);
         assert_eq!(count(&[&empty[..], &[0x0a, 200]].concat()), 1);
         assert_eq!(count(&[&empty[..], &[0], &empty].concat()), 1, "the tag 0");

@@ -58,7 +58,9 @@ pub(crate) async fn ingest(
             .map_err(ApiError::exceeded)?;
         let said: Vec<&str> = said.iter().map(String::as_str).collect();
         let hash = received_hash("pyroscope_ingest", &said, &sent.body);
-        Ok((asked.read(app, &of_tenant, &sent)?, hash))
+        let pushed = asked.read(app, &of_tenant, &sent)?;
+        let hash = pushed.hash(hash);
+        Ok((pushed, hash))
     };
     let Decoded {
         value: (pushed, hash),
