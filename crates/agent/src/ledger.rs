@@ -114,6 +114,13 @@ impl Ledger {
         self.counts[reason as usize].store(total, Ordering::Relaxed);
     }
 
+    /// Takes back counts of samples that nobody asked for.
+    pub(crate) fn reset(&self, reasons: &[DropReason]) {
+        for &reason in reasons {
+            self.set(reason, 0);
+        }
+    }
+
     /// The count of `reason` since the start.
     #[must_use]
     pub fn get(&self, reason: DropReason) -> u64 {

@@ -6,7 +6,10 @@ use std::path::Path;
 use std::path::PathBuf;
 use std::process::Command;
 use std::process::Stdio;
+use std::time::Duration;
 
+use candela_agent::RecordOptions;
+use candela_agent::RecordTargets;
 use candela_model::FrameKind;
 use candela_model::Profile;
 
@@ -278,6 +281,31 @@ fn node_native_frames() {
     );
     let complete = recording.report.quality.complete_share();
     assert!(complete > 0.9, "{:?}", recording.report);
+}
+
+/// Node's unwind table takes longer than this recording.
+#[test]
+fn a_short_recording_of_what_runs_already() {
+    if support::cannot_sample() || support::lacks("node") {
+        return;
+    }
+    let _turn = support::turn();
+    let script = support::source("burn.js");
+    let arguments = [script.to_str().expect("an UTF-8 path"), "60"];
+    let mut child = quiet(Path::new("node"), &arguments)
+        .spawn()
+        .expect("node starts");
+    let options = RecordOptions {
+        rate_hz: 499,
+        duration: Some(Duration::from_millis(300)),
+        ..RecordOptions::new(RecordTargets::Pids(vec![child.id()]))
+    };
+    let recording = candela_agent::record(options, || {});
+    child.kill().expect("it is still running");
+    child.wait().expect("it is our child");
+    let report = recording.expect("a recording").report;
+    assert!(report.quality.samples > 50, "{report:?}");
+    assert!(report.quality.complete_share() > 0.98, "{report:?}");
 }
 
 #[test]

@@ -158,7 +158,7 @@ fn a_recording_of_a_process_has_times_and_threads() {
         rate_hz: 499,
         ..RecordOptions::new(RecordTargets::Pids(vec![child.id()]))
     };
-    let recording = candela_agent::record(options);
+    let recording = candela_agent::record(options, || {});
     child.kill().expect("it is still running");
     child.wait().expect("it is our child");
     let profile = recording.expect("a recording").profile;
@@ -190,17 +190,17 @@ fn what_cannot_be_recorded_says_why() {
         return;
     }
     let missing = RecordOptions::new(RecordTargets::Command(Command::new("/nonexistent/program")));
-    let error = candela_agent::record(missing).expect_err("no such program");
+    let error = candela_agent::record(missing, || {}).expect_err("no such program");
     assert!(
         error.to_string().contains("/nonexistent/program"),
         "{error}"
     );
     let gone = RecordOptions::new(RecordTargets::Pids(vec![u32::MAX - 1]));
-    let error = candela_agent::record(gone).expect_err("no such process");
+    let error = candela_agent::record(gone, || {}).expect_err("no such process");
     assert!(error.to_string().contains("no process"), "{error}");
     let mut too_fast = RecordOptions::new(RecordTargets::All);
     too_fast.rate_hz = 5000;
-    let error = candela_agent::record(too_fast).expect_err("too fast");
+    let error = candela_agent::record(too_fast, || {}).expect_err("too fast");
     assert!(error.to_string().contains("5000"), "{error}");
 }
 

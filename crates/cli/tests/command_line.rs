@@ -8,7 +8,7 @@ use support::stdout;
 
 #[test]
 fn wrong_usage_exits_with_2_and_one_clear_line() {
-    let cases: [(&[&str], &str); 6] = [
+    let cases: [(&[&str], &str); 7] = [
         (&["frobnicate"], "unrecognized subcommand"),
         (&["query", "top", "--from"], "a value is required"),
         (
@@ -19,6 +19,10 @@ fn wrong_usage_exits_with_2_and_one_clear_line() {
         (
             &["query", "top", "--server", "localhost:4040"],
             "is no URL such as http://127.0.0.1:4040",
+        ),
+        (
+            &["query", "top", "x.pb.gz", "--from", "now-5m"],
+            "cannot be used with",
         ),
         (&["record", "-a", "-d", "soon"], "is no duration such as"),
     ];
@@ -49,6 +53,17 @@ fn an_absent_server_exits_with_7_and_says_how_to_start_one() {
         "{}",
         stderr(&output)
     );
+}
+
+#[test]
+fn a_data_directory_that_cannot_be_made_names_the_flag() {
+    let directory = "/dev/null/data";
+    let output = run(&["server", "--listen", "127.0.0.1:0", "--data-dir", directory]);
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    let message = stderr(&output);
+    for part in [directory, "choose another --data-dir"] {
+        assert!(message.contains(part), "{message}");
+    }
 }
 
 #[test]

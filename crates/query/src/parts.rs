@@ -90,6 +90,16 @@ struct PartSum {
     profile_type: Arc<ProfileType>,
 }
 
+/// What of a source is read, and into which lines and steps.
+#[derive(Clone, Copy)]
+struct Reading<'a> {
+    lines: &'a LineReader<'a>,
+    source: &'a Source,
+    runs: &'a [Run],
+    steps: Steps,
+    meter: &'a Meter,
+}
+
 /// A part of a line.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Part<'a> {
@@ -108,7 +118,7 @@ impl Engine {
         kind: ExemplarKind,
     ) -> Result<Parts, QueryError> {
         loaded.tell_of_sums(plan, Tier::TenMinutes, NO_SINGLE_PROFILES);
-        let reader = LineReader {
+        let lines = LineReader {
             engine: self,
             plan,
             group_by,
@@ -119,11 +129,16 @@ impl Engine {
                 return Ok(());
             }
             let before = parts.sums.capacity();
+            let reading = Reading {
+                lines: &lines,
+                source,
+                runs: &part.runs,
+                steps,
+                meter,
+            };
             let taken = match kind {
-                ExemplarKind::Profile => {
-                    parts.add_profiles(&reader, source, &part.runs, steps, meter)?
-                }
-                ExemplarKind::Span => parts.add_spans(&reader, source, &part.runs, steps, meter)?,
+                ExemplarKind::Profile => parts.add_profiles(&reading)?,
+                ExemplarKind::Span => parts.add_spans(&reading)?,
             };
             parts.taken.add_all(taken);
             meter.allocate((parts.sums.capacity() - before) * PART_BYTES)?;
@@ -142,49 +157,40 @@ impl Parts {
         parts
     }
 
-    fn add_profiles(
-        &mut self,
-        reader: &LineReader<'_>,
-        source: &Source,
-        runs: &[Run],
-        steps: Steps,
-        meter: &Meter,
-    ) -> Result<Taken, Failure> {
+    fn add_profiles(&mut self, reading: &Reading<'_>) -> Result<Taken, Failure> {
+        let Reading { source, runs, .. } = *reading;
         let Self { groups, sums, .. } = self;
-        reader.read(source, runs, meter, groups, |line, run, value| {
+        let each = |line, run: &Run, value| {
             // Whether samples are looked at or the total is enough, a profile without any is none.
             if run.row.sample_count == 0 {
                 return;
             }
             let key = PartKey {
                 line,
-                point_ns: steps.point_of(run.row.start_ns),
+                point_ns: reading.steps.point_of(run.row.start_ns),
                 series: run.series,
                 start_ns: Some(run.row.start_ns),
                 trace_id: [0; 16],
                 span_id: [0; 8],
             };
             add(sums, key, source, run, value);
-        })
+        };
+        reading
+            .lines
+            .read(source, runs, reading.meter, groups, each)
     }
 
-    fn add_spans(
-        &mut self,
-        reader: &LineReader<'_>,
-        source: &Source,
-        runs: &[Run],
-        steps: Steps,
-        meter: &Meter,
-    ) -> Result<Taken, Failure> {
+    fn add_spans(&mut self, reading: &Reading<'_>) -> Result<Taken, Failure> {
+        let Reading { source, runs, .. } = *reading;
         let Self { groups, sums, .. } = self;
-        let has_sets = |run: &Run| reader.groups_by_sample(source, run);
-        let spans = sums_of_spans(source, runs, has_sets, meter)?;
+        let has_sets = |run: &Run| reading.lines.groups_by_sample(source, run);
+        let spans = sums_of_spans(source, runs, has_sets, reading.meter)?;
         source.with_sample_labels(|labels| {
             for (&(position, set, link), &value) in &spans.sums {
                 let run = &runs[position as usize];
                 let key = PartKey {
-                    line: reader.line_of_set(groups, run, set, labels),
-                    point_ns: steps.point_of(run.row.start_ns),
+                    line: reading.lines.line_of_set(groups, run, set, labels),
+                    point_ns: reading.steps.point_of(run.row.start_ns),
                     series: run.series,
                     start_ns: None,
                     trace_id: link.trace_id,

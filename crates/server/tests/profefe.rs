@@ -10,10 +10,6 @@ use candela_formats::ReadOptions;
 use candela_model::Profile;
 use candela_model::ProfileSeries;
 use candela_model::ProfileType;
-use candela_server::Account;
-use candela_server::AuthOptions;
-use candela_server::Right;
-use candela_server::Rights;
 use candela_server::ServerOptions;
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -23,6 +19,7 @@ use support::Answer;
 use support::TestServer;
 use support::demo_profile;
 use support::pprof_bytes;
+use support::tenants;
 
 /// Around the start of the test profiles, 2023-11-14T22:13:00Z.
 const RANGE: &str = "from=2023-11-14T22:13:00&to=2023-11-14T22:13:00";
@@ -313,23 +310,9 @@ fn refusals_have_a_code_and_an_error() {
 
 #[test]
 fn each_tenant_has_its_own_and_needs_the_right() {
-    let account =
-        |name: &str, right| Account::new(name, name, Rights::NONE.with(right)).expect("an account");
-    let server = TestServer::start_with(ServerOptions {
-        auth: AuthOptions {
-            tokens: vec![
-                account("reader", Right::Read),
-                account("writer", Right::Write),
-            ],
-            multi_tenancy: true,
-            ..AuthOptions::default()
-        },
-        ..support::options()
-    });
-    let ask = |method: &str, path: &str, token: &str, tenant: &str, body: &[u8]| {
-        let token = format!("Bearer {token}");
-        let headers = [("Authorization", token.as_str()), ("X-Scope-OrgID", tenant)];
-        support::request(server.address, method, path, &headers, body)
+    let server = tenants::without_profiles();
+    let ask = |method: &str, path: &str, account: &str, tenant: &str, body: &[u8]| {
+        tenants::ask(&server, method, path, account, Some(tenant), body)
     };
     let post = "/api/0/profiles?service=shop&type=cpu";
     let body = pprof_bytes(&demo_profile());

@@ -6,11 +6,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use candela_model::Profile;
 use candela_query::Engine;
-use candela_server::Account;
-use candela_server::AuthOptions;
 use candela_server::Bound;
-use candela_server::Right;
-use candela_server::Rights;
 use candela_server::Server;
 use candela_server::ServerOptions;
 use candela_server::TenantLimits;
@@ -23,6 +19,7 @@ use support::Answer;
 use support::TestServer;
 use support::demo_profile;
 use support::pprof_bytes;
+use support::tenants;
 
 const CPU: &str = "process_cpu:cpu:nanoseconds:cpu:nanoseconds";
 const NOW_MS: i64 = support::NOW_NS / 1_000_000;
@@ -277,22 +274,9 @@ fn no_more_is_kept_than_may_be() {
 
 #[test]
 fn each_tenant_has_its_own_and_needs_the_right() {
-    let account =
-        |name: &str, right| Account::new(name, name, Rights::NONE.with(right)).expect("an account");
-    let server = TestServer::start_with(ServerOptions {
-        auth: AuthOptions {
-            tokens: vec![
-                account("reader", Right::Read),
-                account("writer", Right::Write),
-                account("admin", Right::Admin),
-            ],
-            multi_tenancy: true,
-            ..AuthOptions::default()
-        },
-        ..support::options()
-    });
-    let ask = |method: &str, token: &str, tenant: &str, body: &Value| {
-        let token = format!("Bearer {token}");
+    let server = tenants::without_profiles();
+    let ask = |method: &str, account: &str, tenant: &str, body: &Value| {
+        let token = format!("Bearer {}", tenants::secret(account));
         call(
             &server,
             method,

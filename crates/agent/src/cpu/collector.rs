@@ -1,6 +1,8 @@
 //! The on-CPU source: `candela-ebpf` with everything that its samples need.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use candela_ebpf::Counters;
@@ -31,6 +33,14 @@ const POLL_WITH_PENDING: Duration = Duration::from_millis(5);
 
 /// How long a final flush waits for tables.
 const SETTLE_NS: u64 = 1_000_000_000;
+
+/// What runs for a tenth of this is sampled in it, at the usual rate.
+const SHORTEST_WARM_UP_NS: u64 = 200_000_000;
+
+/// Whoever waits for a recording should not wait for much else.
+const LONGEST_WARM_UP_NS: u64 = 3_000_000_000;
+
+const WARM_UP_POLL: Duration = Duration::from_millis(20);
 
 /// Settings of the source.
 #[derive(Clone, Debug)]
@@ -84,6 +94,28 @@ impl CpuCollector {
     /// this process, which may have children that nobody asked for.
     pub(crate) fn only_family_of(&mut self, pid: u32) {
         self.state.only_family_of(pid);
+    }
+
+    /// Samples for nobody until what runs has its unwind tables, so that a recording of a second is as
+    /// complete as one of a minute. What has no end, such as a host on which programs come and go,
+    /// ends after [`LONGEST_WARM_UP_NS`].
+    pub(crate) fn warm_up(&mut self, stop: &AtomicBool) -> Result<(), AgentError> {
+        let mut nobodys = Window::new(false);
+        let start_ns = monotonic_ns();
+        let elapsed_ns = || monotonic_ns() - start_ns;
+        while !stop.load(Ordering::Relaxed) && elapsed_ns() < LONGEST_WARM_UP_NS {
+            self.collect(WARM_UP_POLL, &mut nobodys)?;
+            if elapsed_ns() >= SHORTEST_WARM_UP_NS && !self.state.awaits_tables() {
+                break;
+            }
+        }
+        self.state.give_up_pending(&mut nobodys);
+        self.ledger.reset(&[
+            DropReason::ProcessGone,
+            DropReason::CopyLimited,
+            DropReason::PendingFull,
+        ]);
+        Ok(())
     }
 
     /// Leaves out what was sampled before.

@@ -110,6 +110,11 @@ impl CpuState {
         !self.pending.is_empty() || !self.unregistered.is_empty()
     }
 
+    /// Whether a walk would be better a little later.
+    pub(crate) fn awaits_tables(&self) -> bool {
+        self.has_pending() || self.tables.is_waiting()
+    }
+
     /// Takes one event of the sampler.
     pub(crate) fn handle(&mut self, event: &Event<'_>, window: &mut Window) {
         match event {

@@ -238,6 +238,12 @@ impl TableSlots {
         &self.rules
     }
 
+    /// Whether the loader is at a table, or has yet to come to it.
+    pub(crate) fn is_waiting(&self) -> bool {
+        let mut slots = self.slots.iter();
+        slots.any(|slot| slot.state == SlotState::Requested)
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.by_build_id.len()
     }

@@ -93,7 +93,7 @@ pub(crate) fn record_command(command: Command) -> Recording {
         duration: Some(Duration::from_secs(60)),
         ..RecordOptions::new(RecordTargets::Command(command))
     };
-    let recording = candela_agent::record(options);
+    let recording = candela_agent::record(options, || {});
     recording.unwrap_or_else(|error: AgentError| panic!("{error}"))
 }
 

@@ -45,7 +45,7 @@ pub(crate) struct SelectionArgs {
     #[command(flatten)]
     pub(crate) filters: FilterArgs,
     /// Profile files to ask instead of a server
-    #[arg(value_name = "FILE", conflicts_with = "query")]
+    #[arg(value_name = "FILE", conflicts_with_all = ["query", "from", "to"])]
     pub(crate) files: Vec<PathBuf>,
 }
 
@@ -113,7 +113,7 @@ pub(crate) struct TypesArgs {
     #[command(flatten)]
     pub(crate) tags: TagArgs,
     /// Profile files to ask instead of a server
-    #[arg(value_name = "FILE", conflicts_with = "query")]
+    #[arg(value_name = "FILE", conflicts_with_all = ["query", "from", "to"])]
     pub(crate) files: Vec<PathBuf>,
 }
 

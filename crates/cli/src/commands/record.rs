@@ -58,7 +58,7 @@ pub(crate) fn run(global: &GlobalArgs, arguments: &RecordArgs) -> Result<ExitCod
         ..RecordOptions::new(targets(arguments)?)
     };
     let progress = Progress::start(global, duration, is_command);
-    let recorded = candela_agent::record(options);
+    let recorded = candela_agent::record(options, || progress.begin());
     drop(progress);
     let mut recording = recorded.map_err(|error| sampling::failure(&error))?;
     let was_interrupted = stop.flag().load(Ordering::SeqCst);
@@ -285,15 +285,22 @@ impl Progress {
         }
         let seconds = duration.map_or(0, |duration| duration.as_secs());
         let bar = ProgressBar::new_spinner();
-        let style = ProgressStyle::with_template(
-            "{spinner} recording, {elapsed} of {msg}, Ctrl-C ends early",
-        );
-        if let Ok(style) = style {
-            bar.set_style(style);
-        }
-        bar.set_message(format!("{seconds}s"));
+        bar.set_prefix(format!("{seconds}s"));
+        bar.set_message("reading the programs that run");
         bar.enable_steady_tick(Duration::from_millis(100));
         Self(Some(bar))
+    }
+
+    /// The duration begins.
+    fn begin(&self) {
+        let Some(bar) = &self.0 else {
+            return;
+        };
+        let template = "{spinner} recording, {elapsed} of {prefix}, Ctrl-C ends early";
+        if let Ok(style) = ProgressStyle::with_template(template) {
+            bar.set_style(style);
+        }
+        bar.reset_elapsed();
     }
 }
 

@@ -33,7 +33,7 @@ impl SelfProfiler for OwnRecorder {
             stop: Arc::clone(&self.stop),
             ..candela_agent::RecordOptions::new(targets)
         };
-        let recording = candela_agent::record(options).map_err(|error| error.to_string())?;
+        let recording = candela_agent::record(options, || {}).map_err(|error| error.to_string())?;
         let mut bytes = Vec::new();
         candela_formats::write_pprof(
             &recording.profile,

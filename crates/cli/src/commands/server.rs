@@ -1,5 +1,6 @@
 //! `candela server`, and what `candela up` shares with it.
 
+use std::io::ErrorKind;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,6 +14,7 @@ use candela_server::SqlLimits;
 use candela_server::StatusSource;
 use candela_store::LogPlace;
 use candela_store::Store;
+use candela_store::StoreError;
 use candela_store::StoreOptions;
 use candela_store::SyncMode;
 
@@ -76,7 +78,25 @@ pub(crate) fn block_on<T>(work: impl Future<Output = Result<T, CliError>>) -> Re
 
 pub(crate) fn open_store(settings: &Settings) -> Result<Store, CliError> {
     let options = store_options(settings)?;
-    Store::open(options).map_err(|error| CliError::failed(error.to_string()))
+    Store::open(options).map_err(|error| {
+        let remedy = match &error {
+            StoreError::Io { source, .. } => remedy_of(source.kind()),
+            _ => "",
+        };
+        CliError::failed(format!("{error}{remedy}"))
+    })
+}
+
+/// What helps when the data directory cannot be used.
+fn remedy_of(kind: ErrorKind) -> &'static str {
+    match kind {
+        ErrorKind::PermissionDenied
+        | ErrorKind::ReadOnlyFilesystem
+        | ErrorKind::NotADirectory
+        | ErrorKind::AlreadyExists => "; choose another --data-dir",
+        ErrorKind::StorageFull => "; make room, or choose another --data-dir",
+        _ => "",
+    }
 }
 
 /// The options of the configuration.

@@ -46,6 +46,13 @@ impl Service<'_> {
             .collect()
     }
 
+    /// The table of what is done for one of the two labels that each program of the tests sets; none
+    /// until both are there.
+    pub(crate) fn milk(&self, profile_type: &str) -> Option<Value> {
+        self.top(profile_type, r#",aisle="bread""#)?;
+        self.top(profile_type, r#",aisle="milk""#)
+    }
+
     /// The table of functions of one profile type; none while there is none. `matchers` are further
     /// ones of the selector: `,aisle="bread"`.
     pub(crate) fn top(&self, profile_type: &str, matchers: &str) -> Option<Value> {

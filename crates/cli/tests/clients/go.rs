@@ -100,10 +100,7 @@ fn the_go_sdk_is_found_by_query() {
         });
     }
     // Two uploads, so that both labels have had their turn.
-    let milk = client.until("cpu time of both labels", || {
-        service.top(CPU, r#",aisle="bread""#)?;
-        service.top(CPU, r#",aisle="milk""#)
-    });
+    let milk = client.until("cpu time of both labels", || service.milk(CPU));
     drop(client);
     run_commands("go", &server);
 

@@ -80,10 +80,7 @@ fn the_java_agent_is_found_by_query() {
             service.total(profile_type, function)
         });
     }
-    client.until("cpu time of both labels", || {
-        service.top(CPU, r#",aisle="bread""#)?;
-        service.top(CPU, r#",aisle="milk""#)
-    });
+    client.until("cpu time of both labels", || service.milk(CPU));
     drop(client);
     run_commands("java", &server);
 

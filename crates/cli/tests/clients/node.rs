@@ -63,10 +63,7 @@ fn the_node_sdk_is_found_by_query() {
             named(&service, profile_type, function)
         });
     }
-    client.until("time of both labels", || {
-        service.top(WALL, r#",aisle="bread""#)?;
-        service.top(WALL, r#",aisle="milk""#)
-    });
+    client.until("time of both labels", || service.milk(WALL));
     drop(client);
     run_commands("node", &server);
 

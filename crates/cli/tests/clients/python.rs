@@ -49,10 +49,7 @@ fn the_python_sdk_is_found_by_query() {
     };
     client.until("cpu time", || service.total(CPU, "price_everything"));
     client.until("memory", || service.total(MEMORY, "fill_warehouse"));
-    let milk = client.until("cpu time of both labels", || {
-        service.top(CPU, r#",aisle="bread""#)?;
-        service.top(CPU, r#",aisle="milk""#)
-    });
+    let milk = client.until("cpu time of both labels", || service.milk(CPU));
     drop(client);
 
     run_commands("python", &server);

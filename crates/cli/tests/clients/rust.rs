@@ -46,10 +46,7 @@ fn the_rust_sdk_is_found_by_query() {
         server: &server,
         name: "shop.rust",
     };
-    client.until("cpu time of both labels", || {
-        service.top(CPU, r#",aisle="bread""#)?;
-        service.top(CPU, r#",aisle="milk""#)
-    });
+    client.until("cpu time of both labels", || service.milk(CPU));
     drop(client);
     run_commands("rust", &server);
     let expected = [CPU, "process_cpu:samples:count:cpu:nanoseconds"];

@@ -36,7 +36,7 @@ pub(crate) fn secret(name: &str) -> &'static str {
 }
 
 /// A server with a reader, a writer and an administrator of all tenants, and one of each.
-pub(crate) fn start() -> TestServer {
+pub(crate) fn without_profiles() -> TestServer {
     let account = |name: &str, right| {
         let account = Account::new(name, secret(name), Rights::NONE.with(right));
         account.expect("an account")
@@ -45,7 +45,7 @@ pub(crate) fn start() -> TestServer {
         let tenant = TenantName::new(name).expect("a name");
         account(name, Right::Admin).of_tenant(tenant)
     };
-    let server = TestServer::start_with(ServerOptions {
+    TestServer::start_with(ServerOptions {
         auth: AuthOptions {
             tokens: vec![
                 account("reader", Right::Read),
@@ -58,7 +58,12 @@ pub(crate) fn start() -> TestServer {
             ..AuthOptions::default()
         },
         ..super::options()
-    });
+    })
+}
+
+/// The same with profiles of each tenant.
+pub(crate) fn start() -> TestServer {
+    let server = without_profiles();
     for (tenant, flushed) in [(TENANTS[0], false), (TENANTS[1], true)] {
         for _ in 0..2 {
             let body = super::pprof_bytes(&profile(tenant));
