@@ -10,6 +10,14 @@ pub enum AgentError {
     /// The kernel refused to be observed; the message says what to do.
     #[error(transparent)]
     Kernel(#[from] candela_ebpf::Error),
+    /// A recording was stopped while unwind tables were built for it.
+    #[error("stopped before the recording began")]
+    StoppedEarly,
+    /// All processes of a recording ended while unwind tables were built for it.
+    #[error(
+        "what was to be recorded ended before the recording began; record its start with `-- CMD`"
+    )]
+    EndedEarly,
     /// A configured service rule has no name.
     #[error("a service rule has an empty service name; give it one")]
     EmptyServiceName,

@@ -87,6 +87,23 @@ reasons! {
     SpoolFailed => "spool_write_failed",
 }
 
+impl DropReason {
+    /// Whether each count is a sample that is in no profile.
+    #[must_use]
+    pub const fn is_lost_sample(self) -> bool {
+        matches!(
+            self,
+            Self::SampleRingFull
+                | Self::SampleLost
+                | Self::RecordUndecodable
+                | Self::WindowFull
+                | Self::SymbolizerBehind
+                | Self::SymbolizerFailed
+                | Self::ExporterBehind
+        )
+    }
+}
+
 /// Counts by reason; shared by all threads of the agent.
 #[derive(Debug)]
 pub struct Ledger {

@@ -12,6 +12,7 @@ use candela_model::Profile;
 
 use crate::collector::Collector;
 use crate::error::AgentError;
+use crate::ledger::DropReason;
 use crate::limits::allow_many_files;
 use crate::options::RecordOptions;
 use crate::options::RecordTargets;
@@ -56,6 +57,23 @@ pub struct RecordReport {
     pub duration_ns: u64,
 }
 
+impl RecordReport {
+    /// Samples that are not in the profile.
+    #[must_use]
+    pub fn lost_samples(&self) -> u64 {
+        let reasons = DropReason::ALL
+            .iter()
+            .filter(|reason| reason.is_lost_sample());
+        reasons.map(|&reason| self.count(reason)).sum()
+    }
+
+    /// The count of a reason.
+    #[must_use]
+    pub fn count(&self, reason: DropReason) -> u64 {
+        self.drops.get(reason.name()).copied().unwrap_or_default()
+    }
+}
+
 /// Samples until the duration is over, the command has ended or the stop flag is set.
 ///
 /// A command is started once sampling is on, so that its first instruction can be sampled; when the
@@ -75,10 +93,22 @@ pub fn record(options: RecordOptions, begins: impl FnOnce()) -> Result<Recording
         agent,
     } = options;
     let board = StatusBoard::default();
+    let watched = match &targets {
+        RecordTargets::Pids(pids) => pids.clone(),
+        _ => Vec::new(),
+    };
     let (target, mut command) = kernel_target(targets);
     let mut source = start_cpu(&agent, rate_hz, target, command.is_some(), &board)?;
     if command.is_none() {
+        allow_many_files();
         source.warm_up(&stop)?;
+        if stop.load(Ordering::Relaxed) {
+            return Err(AgentError::StoppedEarly);
+        }
+        let has_ended = |pid: &u32| std::fs::metadata(format!("/proc/{pid}")).is_err();
+        if !watched.is_empty() && watched.iter().all(has_ended) {
+            return Err(AgentError::EndedEarly);
+        }
     }
     begins();
     let mut window = Window::new(true);

@@ -283,7 +283,7 @@ fn node_native_frames() {
     assert!(complete > 0.9, "{:?}", recording.report);
 }
 
-/// Node's unwind table takes longer than this recording.
+/// What runs already has its tables when the recording begins, so that no stack is copied for it.
 #[test]
 fn a_short_recording_of_what_runs_already() {
     if support::cannot_sample() || support::lacks("node") {
@@ -306,6 +306,7 @@ fn a_short_recording_of_what_runs_already() {
     let report = recording.expect("a recording").report;
     assert!(report.quality.samples > 50, "{report:?}");
     assert!(report.quality.complete_share() > 0.98, "{report:?}");
+    assert_eq!(report.source.stack_copies, 0, "{report:?}");
 }
 
 #[test]

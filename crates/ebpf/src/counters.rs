@@ -62,6 +62,32 @@ impl Counters {
         self.results[result as usize]
     }
 
+    /// What has been counted since `earlier`, which is of the same sampler.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        let ring_full = self.ring_full_by_cpu.iter().enumerate();
+        let ring_full = ring_full.map(|(cpu, count)| {
+            let before = earlier.ring_full_by_cpu.get(cpu);
+            count - before.copied().unwrap_or_default()
+        });
+        Self {
+            samples: self.samples - earlier.samples,
+            results: std::array::from_fn(|result| self.results[result] - earlier.results[result]),
+            user_frames: self.user_frames - earlier.user_frames,
+            ring_full_by_cpu: ring_full.collect(),
+            life_ring_full: self.life_ring_full - earlier.life_ring_full,
+            sideband_lost: self.sideband_lost - earlier.sideband_lost,
+            stack_copies: self.stack_copies - earlier.stack_copies,
+            copies_limited: self.copies_limited - earlier.copies_limited,
+            unknown_process: self.unknown_process - earlier.unknown_process,
+            compat_tasks: self.compat_tasks - earlier.compat_tasks,
+            kernel_stack_errors: self.kernel_stack_errors - earlier.kernel_stack_errors,
+            undecodable: self.undecodable - earlier.undecodable,
+            lost: self.lost - earlier.lost,
+            targets_full: self.targets_full - earlier.targets_full,
+        }
+    }
+
     /// Samples dropped because the ring buffer was full, on all CPUs.
     pub fn ring_full(&self) -> u64 {
         self.ring_full_by_cpu.iter().sum()

@@ -10,7 +10,6 @@ use candela_formats::ReadOptions;
 use candela_model::Profile;
 use candela_model::ProfileSeries;
 use candela_model::ProfileType;
-use candela_server::ServerOptions;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! What a client does not lose whose push was stored in part, or not at all.
+//! What of a push is stored when not all of it may be: nothing is lost or counted twice.
 
 mod support;
 
@@ -51,20 +51,23 @@ fn heap() -> Vec<u8> {
     pprof_bytes(&profile)
 }
 
-fn push() -> Vec<u8> {
-    let labels = [("__name__", "memory"), ("service_name", "half")];
+/// A push of a heap of the service `half`, and of others.
+fn push(others: &[&str]) -> Vec<u8> {
     let label = |(name, value): (&str, &str)| LabelPair {
         name: name.to_owned(),
         value: value.to_owned(),
     };
-    let series = RawProfileSeries {
-        labels: labels.map(label).to_vec(),
+    let series_of = |service: &str| RawProfileSeries {
+        labels: [("__name__", "memory"), ("service_name", service)]
+            .map(label)
+            .to_vec(),
         samples: vec![RawSample {
             raw_profile: heap().into(),
             id: String::new(),
         }],
     };
-    let series = vec![series];
+    let mut series = vec![series_of("half")];
+    series.extend(others.iter().copied().map(series_of));
     PushRequest { series }.encode_to_vec()
 }
 
@@ -76,60 +79,63 @@ fn total(server: &TestServer, name: &str) -> Option<u64> {
     answer.json()["total"].as_u64()
 }
 
-/// Sends what half of is stored, and again when there is room for the rest.
-fn assert_the_rest_comes_again(path: &str, status: u16, body: &[u8]) {
+/// Sends what half of finds room, and again when there is room for all of it.
+fn assert_comes_again_as_a_whole(path: &str, body: &[u8]) {
     let (server, clock) = nearly_full();
     let headers = [("Content-Type", "application/proto")];
     let send = || support::request(server.address, "POST", path, &headers, body);
     for _ in 0..2 {
         let answer = send();
-        // Not 429: the client would send again what is stored.
-        assert_eq!(answer.status, status, "{path}: {}", answer.text());
+        assert_eq!(answer.status, 429, "{path}: {}", answer.text());
         assert!(answer.text().contains("server.limits.series"), "{path}");
-        assert_eq!(answer.header("retry-after"), None, "{path}");
-        assert_eq!(total(&server, "alloc_space"), Some(100), "once: {path}");
+        assert!(answer.header("retry-after").is_some(), "{path}");
+        assert_eq!(total(&server, "alloc_space").unwrap_or_default(), 0);
     }
-    assert_eq!(total(&server, "inuse_space").unwrap_or_default(), 0);
-    clock.advance(SILENCE_NS);
-    let answer = send();
+    // What was refused takes no room.
+    let path_of_one = "/ingest?name=one&format=pprof";
+    let answer = server.post(path_of_one, &pprof_bytes(&demo_profile()));
     assert_eq!(answer.status, 200, "{path}: {}", answer.text());
-    assert_eq!(total(&server, "inuse_space"), Some(100), "{path}");
-}
-
-#[test]
-fn the_rest_of_a_push_is_no_duplicate() {
-    let path = "/push.v1.PusherService/Push";
-    assert_the_rest_comes_again(path, 400, &push());
-    let path = "/ingest?name=half&format=pprof&from=1699999980&until=1699999990";
-    assert_the_rest_comes_again(path, 422, &heap());
-}
-
-#[test]
-fn a_push_of_which_nothing_is_stored_is_to_come_again() {
-    let (server, clock) = nearly_full();
-    let path = "/ingest?name=full&format=pprof";
-    let answer = server.post(path, &pprof_bytes(&demo_profile()));
-    assert_eq!(answer.status, 200, "{}", answer.text());
-    let path = "/ingest?name=half&format=pprof&from=1699999980&until=1699999990";
-    let answer = server.post(path, &heap());
-    assert_eq!(answer.status, 429, "{}", answer.text());
-    assert!(answer.header("retry-after").is_some());
     clock.advance(SILENCE_NS);
-    assert_eq!(server.post(path, &heap()).status, 200);
-    assert_eq!(total(&server, "alloc_space"), Some(100));
+    for _ in 0..2 {
+        let answer = send();
+        assert_eq!(answer.status, 200, "{path}: {}", answer.text());
+        assert_eq!(total(&server, "alloc_space"), Some(100), "{path}");
+        assert_eq!(total(&server, "inuse_space"), Some(100), "{path}");
+    }
 }
 
-/// Profefe's answer is one profile's id, so that there is nothing to say of a part.
 #[test]
-fn an_upload_to_profefes_api_is_stored_as_a_whole_or_not() {
-    let (server, clock) = nearly_full();
+fn what_has_no_room_comes_again_as_a_whole() {
+    assert_comes_again_as_a_whole("/push.v1.PusherService/Push", &push(&[]));
+    let path = "/ingest?name=half&format=pprof&from=1699999980&until=1699999990";
+    assert_comes_again_as_a_whole(path, &heap());
     let path = "/api/0/profiles?service=half&type=heap";
-    let answer = server.post(path, &heap());
-    assert_eq!(answer.status, 429, "{}", answer.text());
-    assert_eq!(total(&server, "alloc_space").unwrap_or_default(), 0);
-    clock.advance(SILENCE_NS);
-    let answer = server.post(path, &heap());
-    assert_eq!(answer.status, 200, "{}", answer.text());
-    assert_eq!(total(&server, "alloc_space"), Some(100));
-    assert_eq!(total(&server, "inuse_space"), Some(100));
+    assert_comes_again_as_a_whole(path, &heap());
+}
+
+#[test]
+fn what_may_not_be_stored_is_named_and_the_rest_stored() {
+    let server = TestServer::start_with(ServerOptions {
+        tenant_limits: TenantLimits {
+            label_value_length: Bound::new(10),
+            ..TenantLimits::default()
+        },
+        ..support::options()
+    });
+    let path = "/push.v1.PusherService/Push";
+    let headers = [("Content-Type", "application/proto")];
+    let body = push(&["far-too-long-a-name"]);
+    for _ in 0..2 {
+        let answer = support::request(server.address, "POST", path, &headers, &body);
+        assert_eq!(answer.status, 400, "{}", answer.text());
+        let text = answer.text();
+        for part in [
+            "far-too-long-a-name",
+            "server.limits.label_value_length",
+            "2 other series of the request are stored",
+        ] {
+            assert!(text.contains(part), "{text}");
+        }
+        assert_eq!(total(&server, "alloc_space"), Some(100), "the same again");
+    }
 }

@@ -459,34 +459,6 @@ fn profiles_of_one_request_alone_are_taken_and_not_kept() {
 }
 
 #[test]
-fn what_is_taken_in_part_is_not_acknowledged_when_it_comes_again() {
-    let mut options = support::options();
-    options.tenant_limits.series = Bound::new(1);
-    let server = TestServer::start_with(options);
-    let mut request = push_of("first");
-    request.series.extend(push_of("second").series);
-    let body = request.encode_to_vec();
-    let headers = [("Content-Type", "application/proto")];
-    for _ in 0..2 {
-        let answer = post(&server, PUSH, &headers, &body);
-        // A client that is told to come back would bring what is stored again.
-        assert_eq!(answer.status, 400, "{}", answer.text());
-        assert_eq!(answer.header("retry-after"), None);
-        assert!(answer.text().contains("series"), "{}", answer.text());
-    }
-    assert_stored(&server, "first");
-    let mut alone = push_of("third");
-    alone.series.truncate(1);
-    let answer = post(&server, PUSH, &headers, &alone.encode_to_vec());
-    assert_eq!(
-        answer.status,
-        429,
-        "nothing of it is stored: {}",
-        answer.text()
-    );
-}
-
-#[test]
 fn text_in_base64_may_come_in_pieces_of_any_length() {
     let server = TestServer::start();
     let text = STANDARD.encode(framed(0, &push_of("pieces").encode_to_vec()));

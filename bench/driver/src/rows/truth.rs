@@ -131,7 +131,8 @@ pub(crate) fn short_programs(bench: &Bench) -> Result<Figure, String> {
         .spawn()
         .map_err(|error| error.to_string())?;
     let mut recorder = recorder;
-    crate::process::measure_for(std::time::Duration::from_secs(2));
+    // It begins when the unwind tables of what runs are there, after three seconds at most.
+    crate::process::measure_for(std::time::Duration::from_secs(6));
     output(Command::new("sh").arg(&script_file))?;
     recorder.wait().map_err(|error| error.to_string())?;
     let tree = tree_of(&file)?;

@@ -34,12 +34,13 @@ const POLL_WITH_PENDING: Duration = Duration::from_millis(5);
 /// How long a final flush waits for tables.
 const SETTLE_NS: u64 = 1_000_000_000;
 
-/// What runs for a tenth of this is sampled in it, at the usual rate.
+/// At 99 Hz what runs for a tenth of this is seen in it; what is not comes with stack copies later.
 const SHORTEST_WARM_UP_NS: u64 = 200_000_000;
 
 /// Whoever waits for a recording should not wait for much else.
 const LONGEST_WARM_UP_NS: u64 = 3_000_000_000;
 
+/// How late the end of the warm-up is noticed.
 const WARM_UP_POLL: Duration = Duration::from_millis(20);
 
 /// Settings of the source.
@@ -58,7 +59,10 @@ pub(crate) struct CpuCollector {
     state: CpuState,
     ledger: Arc<Ledger>,
     life_ring_full: u64,
+    /// Since the warm-up.
     counters: Counters,
+    /// Those of the warm-up.
+    of_warm_up: Counters,
 }
 
 impl CpuCollector {
@@ -87,6 +91,7 @@ impl CpuCollector {
             ledger,
             life_ring_full: 0,
             counters: Counters::default(),
+            of_warm_up: Counters::default(),
         })
     }
 
@@ -96,9 +101,9 @@ impl CpuCollector {
         self.state.only_family_of(pid);
     }
 
-    /// Samples for nobody until what runs has its unwind tables, so that a recording of a second is as
-    /// complete as one of a minute. What has no end, such as a host on which programs come and go,
-    /// ends after [`LONGEST_WARM_UP_NS`].
+    /// Samples for nobody until what is seen to run has its unwind tables, so that a recording of a
+    /// second is as complete as one of a minute. What has no end, such as a host on which programs come
+    /// and go, ends after [`LONGEST_WARM_UP_NS`]. Nothing of it is counted.
     pub(crate) fn warm_up(&mut self, stop: &AtomicBool) -> Result<(), AgentError> {
         let mut nobodys = Window::new(false);
         let start_ns = monotonic_ns();
@@ -110,6 +115,11 @@ impl CpuCollector {
             }
         }
         self.state.give_up_pending(&mut nobodys);
+        // What the kernel lost is looked up again now.
+        self.read_counters();
+        self.of_warm_up = std::mem::take(&mut self.counters);
+        self.life_ring_full = 0;
+        self.read_counters();
         self.ledger.reset(&[
             DropReason::ProcessGone,
             DropReason::CopyLimited,
@@ -125,7 +135,7 @@ impl CpuCollector {
 
     fn read_counters(&mut self) {
         match self.sampler.counters() {
-            Ok(counters) => self.counters = counters,
+            Ok(counters) => self.counters = counters.since(&self.of_warm_up),
             Err(error) => {
                 tracing::warn!(%error, "the kernel's counters cannot be read");
                 return;

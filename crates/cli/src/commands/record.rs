@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use candela_agent::DropReason;
 use candela_agent::ExportError;
 use candela_agent::Exporter;
 use candela_agent::OtlpGrpc;
@@ -248,12 +249,18 @@ fn summarize(global: &GlobalArgs, recording: &Recording, path: Option<&Path>) {
     }
     let report = &recording.report;
     let seconds = report.duration_ns as f64 / 1e9;
-    let dropped: u64 = report.drops.values().sum();
-    let losses = if dropped == 0 {
-        String::new()
-    } else {
-        format!(", {dropped} dropped")
-    };
+    let shortcomings = [
+        (report.lost_samples(), "samples lost"),
+        (
+            report.count(DropReason::FrameUnnamed),
+            "frames without a name",
+        ),
+    ];
+    let losses: String = shortcomings
+        .iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, what)| format!(", {count} {what}"))
+        .collect();
     let place = path
         .map(|path| format!(" in {}", path.display()))
         .unwrap_or_default();
@@ -283,9 +290,8 @@ impl Progress {
         if global.quiet || is_command || !std::io::stderr().is_terminal() {
             return Self(None);
         }
-        let seconds = duration.map_or(0, |duration| duration.as_secs());
         let bar = ProgressBar::new_spinner();
-        bar.set_prefix(format!("{seconds}s"));
+        bar.set_prefix(format!("{:?}", duration.unwrap_or_default()));
         bar.set_message("reading the programs that run");
         bar.enable_steady_tick(Duration::from_millis(100));
         Self(Some(bar))

@@ -93,10 +93,10 @@ pub(crate) fn exporter(global: &GlobalArgs, server: &str) -> Result<OtlpGrpc, Cl
 
 /// The agent's own sentence, with the exit code that it deserves.
 pub(crate) fn failure(error: &AgentError) -> CliError {
-    let status = if error.is_permission_or_kernel() {
-        ExitStatus::Permission
-    } else {
-        ExitStatus::Failed
+    let status = match error {
+        AgentError::StoppedEarly => ExitStatus::Interrupted,
+        error if error.is_permission_or_kernel() => ExitStatus::Permission,
+        _ => ExitStatus::Failed,
     };
     CliError::new(status, error.to_string())
 }

@@ -90,7 +90,8 @@ pub(crate) fn open_store(settings: &Settings) -> Result<Store, CliError> {
 /// What helps when the data directory cannot be used.
 fn remedy_of(kind: ErrorKind) -> &'static str {
     match kind {
-        ErrorKind::PermissionDenied
+        ErrorKind::PermissionDenied => "; run as its owner, or choose another --data-dir",
+        ErrorKind::NotFound
         | ErrorKind::ReadOnlyFilesystem
         | ErrorKind::NotADirectory
         | ErrorKind::AlreadyExists => "; choose another --data-dir",

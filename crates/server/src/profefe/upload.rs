@@ -14,7 +14,6 @@ use crate::app::App;
 use crate::app::SharedApp;
 use crate::auth::Caller;
 use crate::auth::TenantName;
-use crate::ingest::append::append;
 use crate::ingest::append::received_hash;
 use crate::ingest::body::BodyBounds;
 use crate::ingest::body::SentBody;
@@ -84,11 +83,9 @@ async fn receive(
         value: (pushed, whole),
         slot,
     } = decode(app, read).await.inspect_err(counted)?;
-    pushed.whole()?;
-    // One without samples is no error: idle programs send those.
-    if !pushed.profile.series.is_empty() {
-        append(app, tenant, "profefe", pushed.profile, hash, bytes).await?;
-    }
+    // The answer is one profile's id, so that there is nothing to say of a part.
+    pushed.outcome()?;
+    pushed.store(app, tenant, "profefe", hash, bytes).await?;
     drop(slot);
     Ok(whole)
 }

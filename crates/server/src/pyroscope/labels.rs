@@ -51,6 +51,14 @@ impl PushedLabels {
         Ok(Self::from_pairs(pairs))
     }
 
+    /// An error that says whose profiles are refused.
+    pub(crate) fn in_error(&self, mut error: ApiError) -> ApiError {
+        let service = self.labels.get(SERVICE_NAME_LABEL);
+        let service = shown(service.unwrap_or(UNKNOWN_SERVICE));
+        error.message = format!("service {service:?}: {}", error.message);
+        error
+    }
+
     /// Labels with two underscores in front are no labels of the series: sessions would make one
     /// series of each process, and the rest is for servers.
     pub(crate) fn from_pairs(pairs: Vec<(String, String)>) -> Self {

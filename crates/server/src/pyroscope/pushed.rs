@@ -1,15 +1,15 @@
 //! Profiles of one request on their way to the log, whichever of Pyroscope's ways they came.
 
-use axum::http::StatusCode;
 use candela_formats::Report;
 use candela_model::Profile;
 
 use crate::api_error::ApiError;
 use crate::app::App;
+use crate::app::SharedApp;
 use crate::auth::TenantName;
+use crate::ingest::append::append;
 use crate::ingest::append::received_hash;
 use crate::ingest::body::BodyBounds;
-use crate::ingest::limits::Refusal;
 use crate::ingest::limits::check_series;
 use crate::ingest::read::read_options;
 use crate::pyroscope::labels::PushedLabels;
@@ -24,6 +24,10 @@ const NAMED_REFUSALS: usize = 5;
 #[derive(Debug, Default)]
 pub(crate) struct Pushed {
     pub(crate) profile: Profile,
+    /// How many series there are, those that may not be stored too.
+    series: u32,
+    /// Which of them may be stored.
+    kept: Vec<u8>,
     refused: Vec<ApiError>,
 }
 
@@ -43,7 +47,8 @@ impl Pushed {
         if report.count(REPAIRED_STRINGS) > 0 {
             let count = report.count(REPAIRED_STRINGS);
             let message = format!("{count} strings of the profile are not UTF-8");
-            self.refuse(app, tenant, ApiError::bad_request("invalid_utf8", message));
+            let error = ApiError::bad_request("invalid_utf8", message);
+            self.refuse(app, tenant, pushed.in_error(error), 1);
             return;
         }
         let limits = app.tenants.limits(tenant);
@@ -54,17 +59,17 @@ impl Pushed {
         let now_ns = app.clock.now_ns();
         profile.series.retain(|series| {
             let keep = app.keep_of(tenant, series);
-            let checked = check_series(series, &app.limits, &limits, keep, now_ns)
-                .map_err(Refusal::into_bad_request);
-            let admitted = checked.and_then(|()| {
-                let keys = [SeriesKey::of(series)];
-                let admitted = app.tenants.admit_series(tenant, &keys);
-                admitted.map_err(ApiError::exceeded)
-            });
-            match admitted {
-                Ok(()) => true,
-                Err(error) => {
-                    self.refuse(app, tenant, error);
+            let checked = check_series(series, &app.limits, &limits, keep, now_ns);
+            self.series += 1;
+            match checked {
+                Ok(()) => {
+                    self.kept.extend(self.series.to_le_bytes());
+                    true
+                }
+                Err(refusal) => {
+                    let mut error = refusal.into_bad_request();
+                    error.message = format!("{}: {}", series.profile_type, error.message);
+                    self.refuse(app, tenant, pushed.in_error(error), 1);
                     false
                 }
             }
@@ -73,55 +78,67 @@ impl Pushed {
         self.profile.absorb(&profile);
     }
 
-    /// What tells these profiles from those of another request: of one that was taken in part, what
-    /// was taken. The whole of it, sent again when all of it may be stored, is another.
-    pub(crate) fn hash(&self, received: u128) -> u128 {
-        if self.refused.is_empty() {
-            return received;
-        }
-        // Without times: those of profiles that have none are those of their coming.
-        let stored = self.profile.series.iter();
-        let stored = stored.map(|series| format!("{}{}", series.profile_type, series.labels));
-        let stored: Vec<String> = stored.collect();
-        let stored: Vec<&str> = stored.iter().map(String::as_str).collect();
-        received_hash("part", &stored, &received.to_le_bytes())
-    }
-
-    /// Counts what may not be stored; the rest of the request is.
-    pub(crate) fn refuse(&mut self, app: &App, tenant: &TenantName, error: ApiError) {
-        app.metrics.count_refused(tenant, error.code, 1);
+    /// Counts `profiles` that may not be stored; the rest of the request is.
+    pub(crate) fn refuse(
+        &mut self,
+        app: &App,
+        tenant: &TenantName,
+        error: ApiError,
+        profiles: usize,
+    ) {
+        let count = profiles.max(1) as u64;
+        app.metrics.count_refused(tenant, error.code, count);
         self.refused.push(error);
     }
 
-    /// What the client is told when the rest is stored. Nothing of that is cured by time: what is
-    /// stored must not come again, and clients repeat the whole of what they may repeat.
+    /// Stores what may be stored, which comes in `bytes` and has the hash `received` in all: of one
+    /// that was taken in part, the hash tells of what was taken, as the whole of it is another when
+    /// all of it may be stored.
     ///
     /// # Errors
-    /// As [`Self::whole`].
-    pub(crate) fn outcome(&self) -> Result<(), ApiError> {
-        self.whole().map_err(|mut told| {
-            if told.retry_after.is_some() && !self.profile.series.is_empty() {
-                told.status = StatusCode::BAD_REQUEST;
-                told.retry_after = None;
-            }
-            told
-        })
+    /// The store's, and the tenant's limit of series. Then nothing is stored, so that clients which
+    /// send it again do not bring a part of it twice.
+    pub(crate) async fn store(
+        self,
+        app: &SharedApp,
+        tenant: &TenantName,
+        way: &'static str,
+        received: u128,
+        bytes: u64,
+    ) -> Result<(), ApiError> {
+        let series = &self.profile.series;
+        if series.is_empty() {
+            return Ok(());
+        }
+        let keys: Vec<SeriesKey> = series.iter().map(SeriesKey::of).collect();
+        app.tenants
+            .admit_series(tenant, &keys)
+            .map_err(ApiError::exceeded)
+            .inspect_err(|error| {
+                let count = keys.len() as u64;
+                app.metrics.count_refused(tenant, error.code, count);
+            })?;
+        let hash = match self.refused.is_empty() {
+            true => received,
+            false => received_hash(
+                "part",
+                &[],
+                &[&received.to_le_bytes()[..], &self.kept].concat(),
+            ),
+        };
+        append(app, tenant, way, self.profile, hash, bytes).await?;
+        Ok(())
     }
 
-    /// What the client is told when nothing is stored unless all of it is.
+    /// What the client is told of what may not be stored.
     ///
     /// # Errors
-    /// Of several refusals the first decides the status, unless one of them is cured by time: then
-    /// the client is to send all of it again.
-    pub(crate) fn whole(&self) -> Result<(), ApiError> {
+    /// When that is something: the first refusal decides the status.
+    pub(crate) fn outcome(&self) -> Result<(), ApiError> {
         let Some(first) = self.refused.first() else {
             return Ok(());
         };
-        let temporary = self
-            .refused
-            .iter()
-            .find(|error| error.retry_after.is_some());
-        let mut told = temporary.unwrap_or(first).clone();
+        let mut told = first.clone();
         let mut messages: Vec<&str> = Vec::new();
         for error in &self.refused {
             if !messages.contains(&error.message.as_str()) {
@@ -133,6 +150,12 @@ impl Pushed {
         told.message = messages.join("; ");
         if left_out > 0 {
             told.message.push_str(&format!("; and {left_out} more"));
+        }
+        let stored = self.profile.series.len();
+        if stored > 0 {
+            told.message.push_str(&format!(
+                "; {stored} other series of the request are stored"
+            ));
         }
         Err(told)
     }

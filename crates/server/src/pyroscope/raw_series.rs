@@ -9,12 +9,10 @@ use crate::api_error::ApiError;
 use crate::app::App;
 use crate::app::SharedApp;
 use crate::auth::TenantName;
-use crate::ingest::append::append;
 use crate::ingest::append::received_hash;
 use crate::ingest::body::BodyBounds;
 use crate::ingest::decode::Decoded;
 use crate::ingest::decode::decode;
-use crate::ingest::limits::Refusal;
 use crate::ingest::limits::check_labels;
 use crate::ingest::read::read_error;
 use crate::ingest::read::read_options;
@@ -59,9 +57,7 @@ pub(crate) async fn receive<Q: CallMessage>(
         let hash = received_hash(way, &[], &sent.body.bytes);
         let limits = app.tenants.limits(&of_tenant);
         let message = sent.checked_message(bounds, |parts| check_parts(app, &limits, parts))?;
-        let pushed = read_series(app, &of_tenant, series_of(message))?;
-        let hash = pushed.hash(hash);
-        Ok((pushed, hash))
+        Ok((read_series(app, &of_tenant, series_of(message))?, hash))
     };
     let Decoded {
         value: (pushed, hash),
@@ -71,9 +67,7 @@ pub(crate) async fn receive<Q: CallMessage>(
         .await
         .inspect_err(counted)?;
     let outcome = pushed.outcome();
-    if !pushed.profile.series.is_empty() {
-        append(&app, &tenant, way, pushed.profile, hash, bytes).await?;
-    }
+    pushed.store(&app, &tenant, way, hash, bytes).await?;
     drop(slot);
     outcome
 }
@@ -93,13 +87,14 @@ fn read_series(app: &App, tenant: &TenantName, all: Vec<RawSeries>) -> Result<Pu
     for series in all {
         // First, as reading copies the labels for each type of each profile.
         let checked = series.labels.and_then(|labels| {
-            check_labels(&labels.labels, &limits).map_err(Refusal::into_bad_request)?;
+            let checked = check_labels(&labels.labels, &limits);
+            checked.map_err(|refusal| labels.in_error(refusal.into_bad_request()))?;
             Ok(labels)
         });
         let labels = match checked {
             Ok(labels) => labels,
             Err(error) => {
-                pushed.refuse(app, tenant, error);
+                pushed.refuse(app, tenant, error, series.profiles.len());
                 continue;
             }
         };
@@ -127,7 +122,10 @@ fn read_series(app: &App, tenant: &TenantName, all: Vec<RawSeries>) -> Result<Pu
                     labels.name_types(&mut profile);
                     pushed.add(app, tenant, &labels, profile, report);
                 }
-                Err(error) => pushed.refuse(app, tenant, push_error(read_error(&error))),
+                Err(error) => {
+                    let error = labels.in_error(push_error(read_error(&error)));
+                    pushed.refuse(app, tenant, error, 1);
+                }
             }
         }
     }
@@ -139,16 +137,23 @@ fn check_parts(app: &App, limits: &TenantLimits, parts: MessageParts) -> Result<
     /// The tenant of Parca's messages stands beside the series; a brace is around all.
     const BESIDE: usize = 1;
     let most_profiles = limits.profiles_per_request.most();
-    let (count, most) = match parts.outermost {
-        Some(series) => (series, most_profiles),
-        // A brace is around a series, its profile and each of its labels.
-        None => {
-            let of_series = limits.labels_per_series.most().saturating_add(2);
-            (parts.all, most_profiles.saturating_mul(of_series))
+    match parts.outermost {
+        Some(series) if series > most_profiles.saturating_add(BESIDE) => {
+            return Err(too_many(series, most_profiles));
         }
-    };
-    if count > most.saturating_add(BESIDE) {
-        return Err(too_many(count, most_profiles));
+        Some(_) => {}
+        None => {
+            // A brace is around a series, its profile and each of its labels.
+            let of_series = limits.labels_per_series.most().saturating_add(2);
+            let most = most_profiles.saturating_mul(of_series);
+            if parts.all > most.saturating_add(BESIDE) {
+                return Err(too_large(format!(
+                    "{} parts in one request, more than {most_profiles} profiles have \
+                     (server.limits.profiles_per_request)",
+                    parts.all
+                )));
+            }
+        }
     }
     let most = app.limits.messages_per_request;
     if parts.all > most {

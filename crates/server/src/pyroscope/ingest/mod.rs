@@ -19,7 +19,6 @@ use crate::api_error::ApiError;
 use crate::app::App;
 use crate::app::SharedApp;
 use crate::auth::Caller;
-use crate::ingest::append::append;
 use crate::ingest::append::received_hash;
 use crate::ingest::body::BodyBounds;
 use crate::ingest::body::read_body;
@@ -58,19 +57,15 @@ pub(crate) async fn ingest(
             .map_err(ApiError::exceeded)?;
         let said: Vec<&str> = said.iter().map(String::as_str).collect();
         let hash = received_hash("pyroscope_ingest", &said, &sent.body);
-        let pushed = asked.read(app, &of_tenant, &sent)?;
-        let hash = pushed.hash(hash);
-        Ok((pushed, hash))
+        Ok((asked.read(app, &of_tenant, &sent)?, hash))
     };
     let Decoded {
         value: (pushed, hash),
         slot,
     } = decode(&app, read).await.inspect_err(counted)?;
     let outcome = pushed.outcome();
-    if !pushed.profile.series.is_empty() {
-        let profile = pushed.profile;
-        append(&app, &tenant, "pyroscope_ingest", profile, hash, bytes).await?;
-    }
+    let stored = pushed.store(&app, &tenant, "pyroscope_ingest", hash, bytes);
+    stored.await?;
     drop((slot, room));
     outcome.map_err(unprocessable)?;
     Ok(StatusCode::OK)
