@@ -153,7 +153,11 @@ impl<'a> Strings<'a> {
 
     /// The text of some bytes, no longer than it may be.
     fn short_text(&mut self, bytes: &'a [u8]) -> Cow<'a, str> {
-        let text = String::from_utf8_lossy(bytes);
+        // Most text is some, and this finds that out faster than looking for where it is none.
+        let text = match std::str::from_utf8(bytes) {
+            Ok(text) => Cow::Borrowed(text),
+            Err(_) => String::from_utf8_lossy(bytes),
+        };
         let is_long = text.len() > self.limits.max_string_bytes;
         self.repaired += u64::from(matches!(text, Cow::Owned(_)));
         self.cut += u64::from(is_long);
