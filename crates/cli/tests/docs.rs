@@ -18,13 +18,16 @@ use std::process::Stdio;
 /// own below.
 const OTHERWISE_TESTED: [&str; 2] = ["make up", "make test"];
 
-/// Starts the program of the documentation and waits until it has data, then runs the blocks.
+/// Starts the program of the documentation and waits until it has data, then runs the blocks, on a host
+/// on which something runs: on an idle one there is nothing to record.
 const PROLOGUE: &str = r#"
 set -euo pipefail
 ip link set lo up
 candela up --data-dir "$PWD/data" --rate 99 2>up.log &
 up=$!
-trap 'kill $up; wait $up || true' EXIT
+nice sh -c 'while :; do :; done' &
+busy=$!
+trap 'kill $busy $up; wait $up || true' EXIT
 for attempt in $(seq 1 600); do
     candela query top --from now-5m >/dev/null 2>&1 && break
     kill -0 $up || { cat up.log; exit 1; }
