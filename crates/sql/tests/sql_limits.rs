@@ -66,8 +66,10 @@ async fn another_tenants_profiles_are_not_there() {
     );
     for table in ["profiles", "label_sets", "stack_nodes", "locations"] {
         let own = csv(&sql, &format!("SELECT * FROM {table}")).await;
+        // Words: hexadecimal numbers may have the letters of a name in them.
+        let mut words = own.split(|character: char| !character.is_alphanumeric());
         assert!(
-            !own.contains("db") && !own.contains("web"),
+            !words.any(|word| ["db", "web"].contains(&word)),
             "{table}: {own}"
         );
     }
