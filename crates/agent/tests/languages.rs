@@ -32,6 +32,25 @@ fn build(directory: &Path, tool: &str, flags: &[&str], source: &str, name: &str)
     program
 }
 
+/// Stripped; with C where the source has some.
+fn build_go(directory: &Path, source: &Path) -> PathBuf {
+    let program = directory.join("program_go");
+    let output = Command::new("go")
+        .args(["build", "-ldflags=-s -w", "-o"])
+        .args([&program, source])
+        .env("GOFLAGS", "-mod=mod")
+        .env("GO111MODULE", "off")
+        .env("CGO_ENABLED", "1")
+        .output()
+        .expect("go starts");
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    program
+}
+
 /// At least 99.5 % of the stacks that `is_of_interest` accepts have `entry` at their root.
 fn assert_reaches(stacks: &Stacks, entry: &[&str], is_of_interest: impl Fn(&[String]) -> bool) {
     let all = stacks.count(&is_of_interest);
@@ -185,19 +204,7 @@ fn stripped_go() {
     }
     let _turn = support::turn();
     let directory = tempfile::tempdir().expect("a temporary directory");
-    let program = directory.path().join("shares_go");
-    let output = Command::new("go")
-        .args(["build", "-ldflags=-s -w", "-o"])
-        .args([&program, &support::source("shares.go")])
-        .env("GOFLAGS", "-mod=mod")
-        .env("GO111MODULE", "off")
-        .output()
-        .expect("go starts");
-    assert!(
-        output.status.success(),
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
+    let program = build_go(directory.path(), &support::source("shares.go"));
     let recording = support::record_command(quiet(&program, &["80"]));
     let stacks = Stacks::all(&recording.profile);
     assert_reaches(&stacks, &["runtime.goexit"], |names| {
@@ -218,6 +225,41 @@ fn stripped_go() {
         stacks.sketch()
     );
     assert!(has_kind(&recording.profile, FrameKind::Go));
+}
+
+#[test]
+fn go_and_c_that_call_each_other() {
+    if support::cannot_sample() || support::lacks("go") || support::lacks("gcc") {
+        return;
+    }
+    let _turn = support::turn();
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench/driver/programs/mixed.go");
+    let program = build_go(directory.path(), &source);
+    let recording = support::record_command(quiet(&program, &["2"]));
+    let stacks = Stacks::all(&recording.profile);
+    assert_reaches(&stacks, &["runtime.goexit"], |names| {
+        names.iter().any(|name| name == "main.goDescend")
+    });
+    // From the innermost: Go, called back by C, called by Go.
+    let order = [
+        "main.goLeaf",
+        "main.goMiddle",
+        "runtime.asmcgocall",
+        "main.goDescend",
+        "main.main",
+    ];
+    let through_both = stacks.count(|names| {
+        let mut names = names.iter();
+        order.iter().all(|wanted| names.any(|name| name == wanted))
+    });
+    let leaves = stacks.with("main.goLeaf");
+    assert!(leaves > 100, "{leaves} samples\n{}", stacks.sketch());
+    assert!(
+        through_both as f64 >= 0.995 * leaves as f64,
+        "{through_both} of {leaves}\n{}",
+        stacks.sketch()
+    );
 }
 
 #[test]
@@ -283,7 +325,8 @@ fn node_native_frames() {
     assert!(complete > 0.9, "{:?}", recording.report);
 }
 
-/// What runs already has its tables when the recording begins, so that no stack is copied for it.
+/// What runs already has its tables when the recording begins, so that stacks are copied only for what
+/// is mapped meanwhile, as a JIT compiler does.
 #[test]
 fn a_short_recording_of_what_runs_already() {
     if support::cannot_sample() || support::lacks("node") {
@@ -306,7 +349,10 @@ fn a_short_recording_of_what_runs_already() {
     let report = recording.expect("a recording").report;
     assert!(report.quality.samples > 50, "{report:?}");
     assert!(report.quality.complete_share() > 0.98, "{report:?}");
-    assert_eq!(report.source.stack_copies, 0, "{report:?}");
+    assert!(
+        report.source.stack_copies * 20 <= report.quality.samples,
+        "{report:?}"
+    );
 }
 
 #[test]

@@ -77,9 +77,10 @@ fn a_binary_deleted_while_it_runs() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let program = gcc(directory.path(), &[], "shares.c", "deleted");
     let mut command = Command::new("/bin/sh");
-    command
-        .arg("-c")
-        .arg(format!("{0} 1.5 & rm {0}; wait", program.display()));
+    // It is deleted when it runs, not before the shell's child became it.
+    let script =
+        r#"$0 1.5 & until [ "$(readlink /proc/$!/exe)" = "$0" ]; do :; done; rm "$0"; wait"#;
+    command.arg("-c").arg(script).arg(&program);
     command.stdout(Stdio::null());
     let recording = support::record_command(command);
     let stacks = Stacks::of(&recording.profile, |series| {

@@ -300,3 +300,29 @@ fn doctor_reports_every_check_with_a_fix_for_what_fails() {
         );
     }
 }
+
+/// Root in a mount namespace of its own sees the kernel's type information or does not.
+#[test]
+fn a_kernel_without_type_information_is_told() {
+    let test = "a_kernel_without_type_information_is_told";
+    if !support::is_root(test) || !support::has_tool(test, "unshare") {
+        return;
+    }
+    let without_btf = |arguments: &str| {
+        let script = format!(
+            "mount -t tmpfs none /sys/kernel/btf && exec {} {arguments}",
+            env!("CARGO_BIN_EXE_candela")
+        );
+        let output = std::process::Command::new("unshare")
+            .args(["--mount", "sh", "-c", &script])
+            .output();
+        output.expect("unshare starts")
+    };
+    let recording = without_btf("record -a -d 1s");
+    assert_eq!(recording.status.code(), Some(6), "{}", stderr(&recording));
+    let told = "this kernel has no BTF (/sys/kernel/btf/vmlinux is missing); \
+                use a kernel built with CONFIG_DEBUG_INFO_BTF=y";
+    assert!(stderr(&recording).contains(told), "{}", stderr(&recording));
+    let doctor = without_btf("doctor");
+    assert!(stdout(&doctor).contains("CONFIG_DEBUG_INFO_BTF=y"));
+}

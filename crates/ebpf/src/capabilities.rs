@@ -1,8 +1,9 @@
 //! What this host allows, for `candela doctor`.
 
 use crate::host;
-use crate::loader::{self, FIRST_KERNEL};
+use crate::loader;
 use crate::options::Options;
+use crate::refusal::FIRST_KERNEL;
 use crate::{perf_event, sideband::Sideband};
 use std::fs;
 

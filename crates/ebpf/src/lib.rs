@@ -51,6 +51,7 @@ mod memory_map;
 mod options;
 mod perf_event;
 mod record;
+mod refusal;
 mod region;
 mod ring;
 mod sampler;

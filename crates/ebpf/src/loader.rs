@@ -3,6 +3,7 @@
 use crate::bpf_map::BpfMap;
 use crate::host;
 use crate::options::{Options, Target};
+use crate::refusal::{HostFacts, explained};
 use crate::{Error, options};
 use libbpf_rs::{MapCore, MapType, Object, ObjectBuilder, OpenObject, PrintLevel};
 use std::collections::VecDeque;
@@ -12,8 +13,6 @@ use std::sync::{Mutex, PoisonError};
 
 static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/sampler.bpf.o"));
 
-/// The first kernel with the `bpf_loop` helper.
-pub(crate) const FIRST_KERNEL: (u32, u32) = (5, 17);
 const BTF_PATH: &str = "/sys/kernel/btf/vmlinux";
 const LIFE_RING_BYTES: u32 = 256 * 1024;
 
@@ -120,45 +119,8 @@ pub(crate) fn map(object: &Object, name: &'static str) -> Result<BpfMap, Error> 
     BpfMap::duplicate(name, map.as_fd())
 }
 
-/// Turns the kernel's error number into what the user can do about it.
 fn refusal(source: libbpf_rs::Error, messages: &MessageCapture) -> Error {
-    use libbpf_rs::ErrorKind;
-    let messages = messages.text();
-    // Not `bpf_loop` alone: any log of the verifier names it, whatever was refused.
-    if messages.contains("unknown#181") || messages.contains("invalid func unknown") {
-        return Error::KernelTooOld {
-            release: host::kernel_release(),
-            needed: "5.17",
-            feature: "walking stacks in BPF (the helper bpf_loop)",
-        };
-    }
-    match source.kind() {
-        ErrorKind::PermissionDenied => {
-            if let Some(capability) = host::first_missing_capability() {
-                return Error::MissingCapability {
-                    capability,
-                    action: "load BPF programs",
-                };
-            }
-            if host::lockdown_mode().as_deref() == Some("confidentiality") {
-                return Error::Lockdown;
-            }
-            Error::Load { source, messages }
-        }
-        ErrorKind::Unsupported => Error::NoBpf,
-        ErrorKind::OutOfMemory => Error::MemoryLock {
-            map: messages.split('\'').nth(1).unwrap_or("unknown").to_owned(),
-            limit: host::locked_memory_limit(),
-        },
-        _ if host::kernel_version().is_some_and(|version| version < FIRST_KERNEL) => {
-            Error::KernelTooOld {
-                release: host::kernel_release(),
-                needed: "5.17",
-                feature: "walking stacks in BPF (the helper bpf_loop)",
-            }
-        }
-        _ => Error::Load { source, messages },
-    }
+    explained(source, messages.text(), &HostFacts::read())
 }
 
 /// libbpf's messages while we load, for the error text. libbpf has one callback per process.

@@ -1,5 +1,7 @@
 //! Functions, mappings and locations, each stored once.
 
+use std::borrow::Cow;
+
 use crate::frame_kind::FrameKind;
 use crate::ids::FunctionId;
 use crate::ids::LocationId;
@@ -140,10 +142,7 @@ impl SymbolTables {
                 "string id of another table"
             );
         }
-        let hash = self.function_index.seed().hash_words([
-            u64::from(function.name.0) << 32 | u64::from(function.system_name.0),
-            u64::from(function.file.0) << 32 | u64::from(function.start_line),
-        ]);
+        let hash = function_hash(&self.function_index, &function);
         let functions = &self.functions;
         let (position, is_new) = self
             .function_index
@@ -244,6 +243,42 @@ impl SymbolTables {
         LocationId(position)
     }
 
+    /// Gives functions the names that `name` has for them, and tells how many got another one. Ids stay
+    /// valid. When two functions would become the same one nothing is renamed and `None` is
+    /// returned: what refers to them would have to be looked through.
+    pub fn rename_functions(
+        &mut self,
+        name: impl for<'a> Fn(&Function, &'a StringTable) -> Cow<'a, str>,
+    ) -> Option<usize> {
+        let names = self.functions.iter().enumerate();
+        let others = names.filter_map(|(position, function)| {
+            match name(function, &self.strings) {
+                // What is borrowed stands in the table and is most often the name itself.
+                other if other == self.strings.get(function.name) => None,
+                other => Some((position, other.into_owned())),
+            }
+        });
+        let others: Vec<(usize, String)> = others.collect();
+        if others.is_empty() {
+            return Some(0);
+        }
+        let mut renamed = self.functions.clone();
+        for (position, other) in &others {
+            renamed[*position].name = self.strings.intern(other);
+        }
+        let mut index = PositionIndex::default();
+        for (position, function) in renamed.iter().enumerate() {
+            let hash = function_hash(&index, function);
+            let (_, is_new) = index.find_or_insert(hash, position, |i| renamed[i] == *function);
+            if !is_new {
+                return None;
+            }
+        }
+        self.functions = renamed;
+        self.function_index = index;
+        Some(others.len())
+    }
+
     /// The function with this id.
     #[inline]
     #[must_use]
@@ -305,6 +340,14 @@ impl SymbolTables {
 }
 
 #[inline]
+fn function_hash(index: &PositionIndex, function: &Function) -> u64 {
+    index.seed().hash_words([
+        u64::from(function.name.0) << 32 | u64::from(function.system_name.0),
+        u64::from(function.file.0) << 32 | u64::from(function.start_line),
+    ])
+}
+
+#[inline]
 fn lines_of<'a>(lines: &'a [Line], location: &Location) -> &'a [Line] {
     let first = location.first_line as usize;
     &lines[first..first + location.line_count as usize]
@@ -326,6 +369,36 @@ mod tests {
         assert_eq!(plain, symbols.intern_location(&location, &[(outer, 2, 0)]));
         assert_eq!(symbols.lines(inlined).len(), 2);
         assert_eq!(symbols.lines(inlined)[0].function, inner);
+    }
+
+    #[test]
+    fn functions_are_renamed_where_they_stand() {
+        let mut symbols = SymbolTables::default();
+        let sort = symbols.intern_function("sort[int]", "sort[int]", "sort.go", 1);
+        symbols.intern_function("main", "main", "main.go", 1);
+        assert_eq!(symbols.rename_functions(without_parameters), Some(1));
+        assert_eq!(symbols.strings.get(symbols.function(sort).name), "sort");
+        let again = symbols.intern_function("sort", "sort[int]", "sort.go", 1);
+        assert_eq!(again, sort);
+        assert_eq!(symbols.rename_functions(without_parameters), Some(0));
+    }
+
+    #[test]
+    fn two_functions_are_never_renamed_to_one() {
+        let mut symbols = SymbolTables::default();
+        let sort = symbols.intern_function("sort[int]", "", "sort.go", 1);
+        let plain = symbols.intern_function("sort", "", "sort.go", 1);
+        assert_eq!(symbols.rename_functions(without_parameters), None);
+        assert_eq!(
+            symbols.strings.get(symbols.function(sort).name),
+            "sort[int]"
+        );
+        assert_eq!(symbols.intern_function("sort", "", "sort.go", 1), plain);
+    }
+
+    fn without_parameters<'a>(function: &Function, strings: &'a StringTable) -> Cow<'a, str> {
+        let name = strings.get(function.name);
+        Cow::from(name.split('[').next().unwrap_or(name))
     }
 
     #[test]

@@ -36,7 +36,7 @@ const ENTRIES: [&str; 11] = [
 /// A5: by language, the share of user stacks whose outermost frame is a thread's entry.
 pub(crate) fn completeness(bench: &Bench) -> Result<Figure, String> {
     let folder = bench.folder("a5")?;
-    let languages: [(&str, &str, &[&str]); 4] = [
+    let languages: [(&str, &str, &[&str]); 5] = [
         (
             "C",
             "crates/agent/tests/programs/shares.c",
@@ -53,6 +53,7 @@ pub(crate) fn completeness(bench: &Bench) -> Result<Figure, String> {
             &["rustc", "-O", "-g", "--edition", "2024"],
         ),
         ("Go", "bench/driver/programs/unwind.go", &["go", "build"]),
+        ("mixed", "bench/driver/programs/mixed.go", &["go", "build"]),
     ];
     let mut parts = Vec::new();
     let mut shares = Vec::new();

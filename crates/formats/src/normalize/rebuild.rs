@@ -18,15 +18,14 @@ use hashbrown::HashMap;
 
 use crate::normalize::go_stacks::Callers;
 use crate::normalize::names::Naming;
-use crate::report::Report;
 
-/// A copy with other names of functions and other stacks in the place of some.
+/// A copy with other names of functions, and how many got one, and with other stacks in the place of
+/// some.
 pub(crate) fn rebuilt(
     profile: &Profile,
     naming: Naming,
     mended: &HashMap<StackId, Callers>,
-    report: &mut Report,
-) -> Profile {
+) -> (Profile, u64) {
     let mut copy = Copy {
         from: profile,
         to: Profile::default(),
@@ -54,12 +53,7 @@ pub(crate) fn rebuilt(
         };
         copy.to.series.push(series);
     }
-    report.note_many(
-        "functions_renamed",
-        "functions were named as is usual for their language",
-        copy.renamed,
-    );
-    copy.to
+    (copy.to, copy.renamed)
 }
 
 struct Copy<'a> {

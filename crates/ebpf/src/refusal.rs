@@ -1,0 +1,180 @@
+//! What a refusal of the kernel means, and what the user can do about it.
+
+use libbpf_rs::ErrorKind;
+
+use crate::Error;
+use crate::host;
+
+/// The first kernel with the `bpf_loop` helper.
+pub(crate) const FIRST_KERNEL: (u32, u32) = (5, 17);
+
+/// What the verifier says of a call of the helper `bpf_loop` where there is none. Its name alone tells
+/// nothing: any log of the verifier has it, whatever was refused.
+const UNKNOWN_HELPER: [&str; 2] = ["unknown#181", "invalid func unknown"];
+
+/// What the kernel's error number does not tell.
+#[derive(Debug)]
+pub(crate) struct HostFacts {
+    pub(crate) kernel_release: String,
+    pub(crate) kernel_version: Option<(u32, u32)>,
+    pub(crate) missing_capability: Option<&'static str>,
+    pub(crate) lockdown_mode: Option<String>,
+    pub(crate) locked_memory_limit: String,
+}
+
+/// The reason behind an error of libbpf, by its kind, libbpf's messages and the host.
+pub(crate) fn explained(source: libbpf_rs::Error, messages: String, host: &HostFacts) -> Error {
+    let too_old = || Error::KernelTooOld {
+        release: host.kernel_release.clone(),
+        needed: "5.17",
+        feature: "walking stacks in BPF (the helper bpf_loop)",
+    };
+    if UNKNOWN_HELPER.iter().any(|text| messages.contains(text)) {
+        return too_old();
+    }
+    match source.kind() {
+        ErrorKind::PermissionDenied => {
+            if let Some(capability) = host.missing_capability {
+                return Error::MissingCapability {
+                    capability,
+                    action: "load BPF programs",
+                };
+            }
+            if host.lockdown_mode.as_deref() == Some("confidentiality") {
+                return Error::Lockdown;
+            }
+            Error::Load { source, messages }
+        }
+        ErrorKind::Unsupported => Error::NoBpf,
+        ErrorKind::OutOfMemory => Error::MemoryLock {
+            map: messages.split('\'').nth(1).unwrap_or("unknown").to_owned(),
+            limit: host.locked_memory_limit.clone(),
+        },
+        _ if host.kernel_version.is_some_and(|it| it < FIRST_KERNEL) => too_old(),
+        _ => Error::Load { source, messages },
+    }
+}
+
+// === impl HostFacts ===
+
+impl HostFacts {
+    pub(crate) fn read() -> HostFacts {
+        HostFacts {
+            kernel_release: host::kernel_release(),
+            kernel_version: host::kernel_version(),
+            missing_capability: host::first_missing_capability(),
+            lockdown_mode: host::lockdown_mode(),
+            locked_memory_limit: host::locked_memory_limit(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn current_host() -> HostFacts {
+        HostFacts {
+            kernel_release: "6.1.0-41-amd64".to_owned(),
+            kernel_version: Some((6, 1)),
+            missing_capability: None,
+            lockdown_mode: Some("none".to_owned()),
+            locked_memory_limit: "8388608".to_owned(),
+        }
+    }
+
+    fn explain(error_number: i32, messages: &str, host: &HostFacts) -> String {
+        let source = libbpf_rs::Error::from_raw_os_error(error_number);
+        explained(source, messages.to_owned(), host).to_string()
+    }
+
+    /// The verifier's words for a helper that this kernel does not have.
+    fn words_for_an_unknown_helper() -> Option<String> {
+        const CALL: u8 = 0x85;
+        const EXIT: u8 = 0x95;
+        const NO_SUCH_HELPER: i32 = 100_000;
+        let instruction = |code, imm| libbpf_sys::bpf_insn {
+            code,
+            imm,
+            ..Default::default()
+        };
+        let program = [instruction(CALL, NO_SUCH_HELPER), instruction(EXIT, 0)];
+        let mut log = vec![0_u8; 64 * 1024];
+        let mut options = libbpf_sys::bpf_prog_load_opts {
+            sz: size_of::<libbpf_sys::bpf_prog_load_opts>() as u64,
+            log_level: 1,
+            log_size: u32::try_from(log.len()).expect("a short log"),
+            log_buf: log.as_mut_ptr().cast(),
+            ..Default::default()
+        };
+        // SAFETY: The pointers are of a program of that many instructions, terminated strings and a log
+        // buffer of `log_size` bytes, and all of them outlive the call.
+        let descriptor = unsafe {
+            libbpf_sys::bpf_prog_load(
+                libbpf_sys::BPF_PROG_TYPE_TRACEPOINT,
+                c"unknown_helper".as_ptr(),
+                c"GPL".as_ptr(),
+                program.as_ptr(),
+                program.len() as u64,
+                &mut options,
+            )
+        };
+        assert!(descriptor < 0, "the kernel has helper {NO_SUCH_HELPER}");
+        let text = log.split(|&byte| byte == 0).next()?;
+        (!text.is_empty()).then(|| String::from_utf8_lossy(text).into_owned())
+    }
+
+    #[test]
+    fn a_kernel_without_bpf_loop_is_told_by_the_words_of_the_verifier() {
+        let Some(words) = words_for_an_unknown_helper() else {
+            eprintln!("skipped: this process may not load BPF programs");
+            return;
+        };
+        let old_host = HostFacts {
+            kernel_release: "5.15.0-139-generic".to_owned(),
+            kernel_version: Some((5, 15)),
+            ..current_host()
+        };
+        assert_eq!(
+            explain(libc::EINVAL, &words, &old_host),
+            "kernel 5.15.0-139-generic is too old: walking stacks in BPF (the helper bpf_loop) needs \
+             Linux 5.17 or newer"
+        );
+    }
+
+    #[test]
+    fn an_old_kernel_is_the_reason_for_what_has_no_other() {
+        let old_host = HostFacts {
+            kernel_release: "5.10.0".to_owned(),
+            kernel_version: Some((5, 10)),
+            ..current_host()
+        };
+        assert!(explain(libc::EINVAL, "", &old_host).contains("5.10.0 is too old"));
+        let other = explain(libc::EINVAL, "R1 invalid mem access", &current_host());
+        assert!(other.contains("R1 invalid mem access"), "{other}");
+    }
+
+    #[test]
+    fn what_is_not_permitted_names_what_is_missing() {
+        let unprivileged = HostFacts {
+            missing_capability: Some("CAP_BPF"),
+            ..current_host()
+        };
+        assert!(explain(libc::EPERM, "", &unprivileged).contains("CAP_BPF is missing"));
+        let locked = HostFacts {
+            lockdown_mode: Some("confidentiality".to_owned()),
+            ..current_host()
+        };
+        assert!(explain(libc::EPERM, "", &locked).contains("lockdown=integrity"));
+    }
+
+    #[test]
+    fn memory_and_the_system_call_are_told() {
+        let messages = "libbpf: map 'tables': failed to create: -ENOMEM";
+        let memory = explain(libc::ENOMEM, messages, &current_host());
+        assert!(memory.contains("BPF map tables"), "{memory}");
+        assert!(memory.contains("8388608"), "{memory}");
+        let absent = explain(libc::ENOSYS, "", &current_host());
+        assert!(absent.contains("no bpf system call"), "{absent}");
+    }
+}
