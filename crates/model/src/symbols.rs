@@ -194,20 +194,8 @@ impl SymbolTables {
             location.mapping.index() < self.mappings.len(),
             "mapping id of another table"
         );
-        let header = [
-            location.address,
-            u64::from(location.mapping.0) << 8 | u64::from(location.kind as u8),
-        ];
-        let line_words = lines.iter().flat_map(|&(function, line, column)| {
-            [
-                u64::from(function.0) << 32 | u64::from(line),
-                u64::from(column),
-            ]
-        });
-        let hash = self
-            .location_index
-            .seed()
-            .hash_words(header.into_iter().chain(line_words));
+        let words = lines.iter().copied();
+        let hash = location_hash(&self.location_index, location, words);
         let (locations, all_lines) = (&self.locations, &self.lines);
         let (position, is_new) = self
             .location_index
@@ -243,9 +231,10 @@ impl SymbolTables {
         LocationId(position)
     }
 
-    /// Gives functions the names that `name` has for them, and tells how many got another one. Ids stay
-    /// valid. When two functions would become the same one nothing is renamed and `None` is
-    /// returned: what refers to them would have to be looked through.
+    /// Gives functions the names that `name` has for them, and tells how many got another one.
+    /// Functions that become equal become one, and ids of functions change; those of locations stay.
+    /// When locations would become equal nothing is renamed and `None` is returned: the stacks
+    /// that they stand in would have to be looked through.
     pub fn rename_functions(
         &mut self,
         name: impl for<'a> Fn(&Function, &'a StringTable) -> Cow<'a, str>,
@@ -266,16 +255,29 @@ impl SymbolTables {
         for (position, other) in &others {
             renamed[*position].name = self.strings.intern(other);
         }
-        let mut index = PositionIndex::default();
-        for (position, function) in renamed.iter().enumerate() {
-            let hash = function_hash(&index, function);
-            let (_, is_new) = index.find_or_insert(hash, position, |i| renamed[i] == *function);
-            if !is_new {
-                return None;
+        let mut functions: Vec<Function> = Vec::with_capacity(renamed.len());
+        let mut function_index = PositionIndex::default();
+        let ids = renamed.iter().map(|function| {
+            let hash = function_hash(&function_index, function);
+            let (id, is_new) =
+                function_index.find_or_insert(hash, functions.len(), |i| functions[i] == *function);
+            if is_new {
+                functions.push(*function);
             }
+            FunctionId(id)
+        });
+        let ids: Vec<FunctionId> = ids.collect();
+        if functions.len() < ids.len() {
+            let lines = self.lines.iter().map(|line| Line {
+                function: ids[line.function.index()],
+                ..*line
+            });
+            let lines: Vec<Line> = lines.collect();
+            self.location_index = index_of_locations(&self.locations, &lines)?;
+            self.lines = lines;
         }
-        self.functions = renamed;
-        self.function_index = index;
+        self.functions = functions;
+        self.function_index = function_index;
         Some(others.len())
     }
 
@@ -348,6 +350,50 @@ fn function_hash(index: &PositionIndex, function: &Function) -> u64 {
 }
 
 #[inline]
+fn location_hash(
+    index: &PositionIndex,
+    location: &Location,
+    lines: impl Iterator<Item = (FunctionId, u32, u32)>,
+) -> u64 {
+    let header = [
+        location.address,
+        u64::from(location.mapping.0) << 8 | u64::from(location.kind as u8),
+    ];
+    let line_words = lines.flat_map(|(function, line, column)| {
+        [
+            u64::from(function.0) << 32 | u64::from(line),
+            u64::from(column),
+        ]
+    });
+    index
+        .seed()
+        .hash_words(header.into_iter().chain(line_words))
+}
+
+/// `None` when two locations are equal.
+fn index_of_locations(locations: &[Location], lines: &[Line]) -> Option<PositionIndex> {
+    let mut index = PositionIndex::default();
+    for (position, location) in locations.iter().enumerate() {
+        let own_lines = lines_of(lines, location);
+        let words = own_lines
+            .iter()
+            .map(|line| (line.function, line.line, line.column));
+        let hash = location_hash(&index, location, words);
+        let (_, is_new) = index.find_or_insert(hash, position, |i| {
+            let other = &locations[i];
+            other.mapping == location.mapping
+                && other.address == location.address
+                && other.kind == location.kind
+                && lines_of(lines, other) == own_lines
+        });
+        if !is_new {
+            return None;
+        }
+    }
+    Some(index)
+}
+
+#[inline]
 fn lines_of<'a>(lines: &'a [Line], location: &Location) -> &'a [Line] {
     let first = location.first_line as usize;
     &lines[first..first + location.line_count as usize]
@@ -384,16 +430,42 @@ mod tests {
     }
 
     #[test]
-    fn two_functions_are_never_renamed_to_one() {
+    fn functions_that_become_equal_are_one() {
         let mut symbols = SymbolTables::default();
-        let sort = symbols.intern_function("sort[int]", "", "sort.go", 1);
-        let plain = symbols.intern_function("sort", "", "sort.go", 1);
-        assert_eq!(symbols.rename_functions(without_parameters), None);
+        let functions = ["sort[int]", "main", "sort[string]"]
+            .map(|name| symbols.intern_function(name, "", "sort.go", 1));
+        let locations = functions.map(|function| {
+            let place = Location::new(FrameKind::Go, 0x10 + u64::from(function.0));
+            symbols.intern_location(&place, &[(function, 2, 0)])
+        });
+        assert_eq!(symbols.rename_functions(without_parameters), Some(2));
+        assert_eq!(symbols.functions().len(), 2);
+        let name = |location| {
+            let function = symbols.lines(location)[0].function;
+            symbols.strings.get(symbols.function(function).name)
+        };
+        assert_eq!(locations.map(name), ["sort", "main", "sort"]);
+        let sort = symbols.intern_function("sort", "", "sort.go", 1);
+        let again = Location::new(FrameKind::Go, 0x12);
         assert_eq!(
-            symbols.strings.get(symbols.function(sort).name),
-            "sort[int]"
+            symbols.intern_location(&again, &[(sort, 2, 0)]),
+            locations[2]
         );
-        assert_eq!(symbols.intern_function("sort", "", "sort.go", 1), plain);
+    }
+
+    #[test]
+    fn nothing_is_renamed_where_locations_would_become_equal() {
+        let mut symbols = SymbolTables::default();
+        let functions = ["sort[int]", "sort[string]"]
+            .map(|name| symbols.intern_function(name, "", "sort.go", 1));
+        let place = Location::new(FrameKind::Go, 0);
+        let locations =
+            functions.map(|function| symbols.intern_location(&place, &[(function, 2, 0)]));
+        assert_eq!(symbols.rename_functions(without_parameters), None);
+        let names = functions.map(|id| symbols.strings.get(symbols.function(id).name));
+        assert_eq!(names, ["sort[int]", "sort[string]"]);
+        let found = functions.map(|function| symbols.intern_location(&place, &[(function, 2, 0)]));
+        assert_eq!(found, locations);
     }
 
     fn without_parameters<'a>(function: &Function, strings: &'a StringTable) -> Cow<'a, str> {

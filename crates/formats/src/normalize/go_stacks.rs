@@ -73,9 +73,12 @@ pub(crate) fn mended_stacks(
         })
         .collect();
     let mut wanted: HashMap<&[LocationId], Option<Outside>> = HashMap::new();
+    // Most runs of whole stacks end elsewhere, and looking at one frame is less than hashing sixteen.
+    let mut ends_wanted = vec![false; profile.symbols.locations().len()];
     for &stack in &cut {
         if let Some(run) = profile.stacks.get(stack).last_chunk::<OVERLAP>() {
             wanted.insert(run, None);
+            ends_wanted[run[OVERLAP - 1].index()] = true;
         }
     }
     if wanted.is_empty() {
@@ -84,6 +87,9 @@ pub(crate) fn mended_stacks(
     for &stack in &whole {
         let locations = profile.stacks.get(stack);
         for (start, run) in locations.windows(OVERLAP).enumerate() {
+            if !ends_wanted[run[OVERLAP - 1].index()] {
+                continue;
+            }
             if let Some(known) = wanted.get_mut(run) {
                 let rest = start + OVERLAP;
                 *known = Some(match *known {
