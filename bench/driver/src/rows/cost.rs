@@ -1,6 +1,7 @@
 //! What the agent costs.
 
 use std::fs;
+use std::path::Path;
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
@@ -59,8 +60,10 @@ fn peer_cost(bench: &Bench, period: Duration) -> Result<String, String> {
     let after = (peer.cpu_seconds()?, peer.bpf_sum("run_time_ns")?);
     peer.still_runs()?;
     let seconds = (after.0 - before.0) + (after.1 - before.1) as f64 / 1e9;
+    let name = Path::new(program).file_name().unwrap_or_default();
     Ok(format!(
-        "{program} {:.2} %",
+        "{} {:.2} %",
+        name.display(),
         seconds / period.as_secs_f64() * 100.0
     ))
 }
@@ -109,7 +112,7 @@ struct Pair {
 }
 
 impl Pair {
-    fn start(bench: &Bench, folder: &std::path::Path, rate: &str) -> Result<Self, String> {
+    fn start(bench: &Bench, folder: &Path, rate: &str) -> Result<Self, String> {
         let candela = bench.binary("candela")?;
         let (server, url) = Program::start_candela(
             Command::new(&candela)
