@@ -23,7 +23,7 @@ fn make_up_takes_the_configuration_of_its_user_along_to_root() {
     script(&programs.join("id"), "#!/bin/sh\necho 1000\n");
     script(
         &programs.join("sudo"),
-        "#!/bin/sh\necho \"$@\"\necho \"file $CANDELA_CONFIG\"\n",
+        "#!/bin/sh\necho \"$@\"\necho \"file $CANDELA_CONFIG\"\necho \"data $XDG_DATA_HOME\"\n",
     );
     let up = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/up");
     let output = Command::new("bash")
@@ -46,6 +46,7 @@ fn make_up_takes_the_configuration_of_its_user_along_to_root() {
     for variable in [
         "DEBUGINFOD_URLS",
         "XDG_CONFIG_HOME",
+        "XDG_DATA_HOME",
         "CANDELA_AGENT__RATE",
         "CANDELA_CONFIG",
     ] {
@@ -55,8 +56,14 @@ fn make_up_takes_the_configuration_of_its_user_along_to_root() {
         printed.contains(&format!("file {}", user_file.display())),
         "{printed}"
     );
+    let data_home = home.join(".local/share");
     assert!(
-        printed.contains("candela up --data-dir") && printed.contains("--listen 127.0.0.1:1"),
+        printed.contains(&format!("data {}", data_home.display())),
+        "{printed}"
+    );
+    // A flag of ours would win over the user's own, and given twice be refused.
+    assert!(
+        printed.contains("candela up --listen 127.0.0.1:1"),
         "{printed}"
     );
 }
