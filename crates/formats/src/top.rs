@@ -8,8 +8,57 @@ use candela_model::ProfileType;
 use serde::Serialize;
 
 use crate::error::WriteError;
+use crate::format::Entry;
+use crate::format::Format;
+use crate::format::Part;
+use crate::format::Writer;
 use crate::units::format_share;
 use crate::units::format_value;
+
+pub(crate) const TEXT_ENTRY: Entry = Entry {
+    format: Format::Text,
+    name: "text",
+    extensions: &["txt"],
+    description: "table of functions, text",
+    keeps: &[Part::NegativeValues],
+    detects: None,
+    read: None,
+    write: Some(Writer::Tree(|tree, profile_type, output, options| {
+        write_top(tree, profile_type, TableFormat::Text, options.limit, output)
+    })),
+};
+
+pub(crate) const CSV_ENTRY: Entry = Entry {
+    format: Format::Csv,
+    name: "csv",
+    extensions: &["csv"],
+    description: "table of functions, comma-separated",
+    keeps: &[Part::NegativeValues],
+    detects: None,
+    read: None,
+    write: Some(Writer::Tree(|tree, profile_type, output, options| {
+        write_top(tree, profile_type, TableFormat::Csv, options.limit, output)
+    })),
+};
+
+pub(crate) const MARKDOWN_ENTRY: Entry = Entry {
+    format: Format::Markdown,
+    name: "markdown",
+    extensions: &["md"],
+    description: "table of functions, Markdown",
+    keeps: &[Part::NegativeValues],
+    detects: None,
+    read: None,
+    write: Some(Writer::Tree(|tree, profile_type, output, options| {
+        write_top(
+            tree,
+            profile_type,
+            TableFormat::Markdown,
+            options.limit,
+            output,
+        )
+    })),
+};
 
 /// How a table is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -307,10 +307,7 @@ fn every_writable_format_takes_a_real_profile_and_readable_ones_read_it_again() 
         sample_type: Some("alloc_space".to_owned()),
         ..WriteOptions::default()
     };
-    for format in Format::ALL
-        .into_iter()
-        .filter(|format| format.is_writable())
-    {
+    for format in Format::all().filter(|format| format.is_writable()) {
         let mut written = Vec::new();
         let report = write(format, &profile, &mut written, &options).unwrap();
         assert!(!written.is_empty(), "{format}");

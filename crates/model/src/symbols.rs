@@ -327,6 +327,12 @@ impl SymbolTables {
         &self.locations
     }
 
+    /// The lines of all locations.
+    #[must_use]
+    pub fn all_lines(&self) -> &[Line] {
+        &self.lines
+    }
+
     /// The name to show for a location without lines: the file's base name and the address, or
     /// the address alone. What cannot be named must still be told apart.
     #[must_use]

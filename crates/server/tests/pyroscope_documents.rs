@@ -191,7 +191,7 @@ fn an_uploaded_profile_is_shown() {
 fn every_format_that_can_be_read_is_shown() {
     let server = TestServer::start();
     let profile = demo_profile();
-    for format in candela_formats::Format::ALL {
+    for format in candela_formats::Format::all() {
         if !format.is_readable() || !format.is_writable() {
             continue;
         }

@@ -4,6 +4,8 @@ use std::fs;
 use std::path::Path;
 use std::process::ExitCode;
 
+use candela_formats::Format;
+use candela_formats::Part;
 use clap::CommandFactory;
 use serde_json::json;
 
@@ -60,10 +62,9 @@ pub(crate) fn manual(folder: &Path) -> Result<ExitCode, CliError> {
 }
 
 pub(crate) fn formats(json: bool) -> Result<ExitCode, CliError> {
-    let formats = candela_formats::Format::ALL;
+    let formats = Format::all();
     if json {
         let rows: Vec<serde_json::Value> = formats
-            .iter()
             .map(|format| {
                 json!({
                     "name": format.name(),
@@ -71,13 +72,22 @@ pub(crate) fn formats(json: bool) -> Result<ExitCode, CliError> {
                     "reads": format.is_readable(),
                     "writes": format.is_writable(),
                     "description": format.description(),
+                    "keeps": part_names(format.keeps().iter().copied()),
+                    "loses": part_names(format.loses()),
                 })
             })
             .collect();
         output::print_json(&json!({ "schema": "candela/formats/v1", "formats": rows }))?;
         return Ok(ExitCode::SUCCESS);
     }
-    let mut table = Table::new(&["name", "reads", "writes", "extensions", "description"]);
+    let mut table = Table::new(&[
+        "name",
+        "reads",
+        "writes",
+        "extensions",
+        "description",
+        "keeps",
+    ]);
     let mark = |flag: bool| if flag { "yes" } else { "-" }.to_owned();
     for format in formats {
         table.push(vec![
@@ -86,8 +96,29 @@ pub(crate) fn formats(json: bool) -> Result<ExitCode, CliError> {
             mark(format.is_writable()),
             format.extensions().join(" "),
             format.description().to_owned(),
+            kept(format),
         ]);
     }
     output::print_text(&table.to_text())?;
     Ok(ExitCode::SUCCESS)
+}
+
+fn part_names(parts: impl Iterator<Item = Part>) -> Vec<&'static str> {
+    parts.map(Part::name).collect()
+}
+
+/// What a format keeps, by the shorter of two lists: that of the parts it has or that of the others.
+fn kept(format: Format) -> String {
+    let lost = part_names(format.loses());
+    let kept = part_names(format.keeps().iter().copied());
+    if lost.is_empty() {
+        return "everything".to_owned();
+    }
+    if lost.len() <= kept.len() {
+        return format!("all but {}", lost.join(", "));
+    }
+    if kept.is_empty() {
+        return "names and values".to_owned();
+    }
+    format!("names, values, {}", kept.join(", "))
 }

@@ -130,8 +130,7 @@ fn render(format: Format, profile: &Profile, limit: usize) -> Result<(Vec<u8>, R
 /// The format of the result; nothing when it is a table on standard output.
 fn output_format(arguments: &RecordArgs) -> Result<Option<Format>, CliError> {
     let known = || {
-        let names = Format::ALL
-            .into_iter()
+        let names = Format::all()
             .filter(|format| format.is_writable())
             .map(Format::name);
         names.collect::<Vec<_>>().join(", ")
@@ -329,7 +328,7 @@ mod tests {
     fn a_recording_without_samples_is_written_in_every_format() {
         let mut profile = Profile::default();
         declare_cpu(&mut profile);
-        for format in Format::ALL {
+        for format in Format::all() {
             if format.is_writable() {
                 let written = render(format, &profile, 30);
                 assert!(written.is_ok(), "{format}: {:?}", written.err());

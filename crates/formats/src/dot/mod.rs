@@ -13,8 +13,25 @@ use crate::dot::graph::Edge;
 use crate::dot::graph::FunctionNode;
 use crate::dot::graph::Graph;
 use crate::error::WriteError;
+use crate::format::Entry;
+use crate::format::Format;
+use crate::format::Part;
+use crate::format::Writer;
 use crate::units::format_share;
 use crate::units::format_value;
+
+pub(crate) const ENTRY: Entry = Entry {
+    format: Format::Dot,
+    name: "dot",
+    extensions: &["dot", "gv"],
+    description: "graph of functions for Graphviz, one sample type",
+    keeps: &[Part::NegativeValues],
+    detects: None,
+    read: None,
+    write: Some(Writer::Tree(|tree, profile_type, output, options| {
+        write_dot(tree, profile_type, &options.dot, output)
+    })),
+};
 
 /// What of a graph is drawn. All figures are computed before anything is left out.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -26,7 +26,30 @@ mod samples;
 mod settings;
 mod snapshot;
 
+use crate::format::Entry;
+use crate::format::Format;
+use crate::format::Part;
 pub use crate::jfr::read::read_jfr;
+
+pub(crate) const ENTRY: Entry = Entry {
+    format: Format::Jfr,
+    name: NAME,
+    extensions: &["jfr", "jfr.gz"],
+    description: "Java Flight Recorder, all events that are samples",
+    keeps: &[
+        Part::AllTypes,
+        Part::SampleLabels,
+        Part::Links,
+        Part::SampleTimes,
+        Part::Window,
+        Part::Period,
+        Part::Lines,
+        Part::FrameKinds,
+    ],
+    detects: Some(looks_like_jfr),
+    read: Some(|input, options| read_jfr(input, &JfrOptions::default(), options)),
+    write: None,
+};
 
 /// The format's name in messages.
 const NAME: &str = "jfr";
@@ -46,6 +69,6 @@ pub struct JfrOptions {
 }
 
 /// Whether the start of some input is the start of a recording.
-pub(crate) fn looks_like_jfr(prefix: &[u8]) -> bool {
+fn looks_like_jfr(prefix: &[u8]) -> bool {
     prefix.starts_with(&chunk::MAGIC)
 }

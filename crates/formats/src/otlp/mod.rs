@@ -24,6 +24,11 @@ pub use opentelemetry_proto::tonic::collector::logs::v1::ExportLogsServiceReques
 pub use opentelemetry_proto::tonic::collector::profiles::v1development::ExportProfilesServiceRequest;
 use opentelemetry_proto::tonic::profiles::v1development as wire;
 
+use crate::format::Entry;
+use crate::format::Format;
+use crate::format::Part;
+use crate::format::Writer;
+use crate::inflate::read_inflated;
 pub use crate::otlp::decode::decode_otlp;
 pub use crate::otlp::decode::decode_otlp_bytes;
 pub use crate::otlp::decode::otlp_request_from_bytes;
@@ -32,11 +37,48 @@ pub use crate::otlp::encode::encode_otlp;
 pub use crate::otlp::encode::encode_otlp_bytes;
 pub use crate::otlp::events::logs_request_from_bytes;
 pub use crate::otlp::events::read_profile_events;
-pub(crate) use crate::otlp::json_read::looks_like_otlp_json;
 pub use crate::otlp::json_read::otlp_request_from_json;
 pub use crate::otlp::json_write::otlp_request_to_json;
 pub use crate::otlp::logs_json::logs_request_from_json;
-pub(crate) use crate::otlp::wire_version::looks_like_otlp;
+use crate::report::Report;
+
+pub(crate) const ENTRY: Entry = Entry {
+    format: Format::Otlp,
+    name: NAME,
+    extensions: &["otlp"],
+    description: "OpenTelemetry profiles (OTLP 1.10) protobuf, all sample types",
+    keeps: &Part::ALL,
+    detects: Some(wire_version::looks_like_otlp),
+    read: Some(|input, options| {
+        let bytes = read_inflated(input, options.limits.inflated_bytes())?;
+        decode_otlp_bytes(&bytes, options)
+    }),
+    write: Some(Writer::Profile(|profile, output, options| {
+        output.write_all(&encode_otlp_bytes(profile, &options.otlp))?;
+        output.flush()?;
+        Ok(Report::default())
+    })),
+};
+
+pub(crate) const JSON_ENTRY: Entry = Entry {
+    format: Format::OtlpJson,
+    name: "otlp-json",
+    extensions: &["otlp.json"],
+    description: "OpenTelemetry profiles (OTLP 1.10) JSON, all sample types",
+    keeps: &Part::ALL,
+    detects: Some(json_read::looks_like_otlp_json),
+    read: Some(|input, options| {
+        let bytes = read_inflated(input, options.limits.inflated_bytes())?;
+        let request = otlp_request_from_json(&bytes, &options.limits)?;
+        decode_otlp(&request, options)
+    }),
+    write: Some(Writer::Profile(|profile, output, options| {
+        let json = otlp_request_to_json(&encode_otlp(profile, &options.otlp));
+        serde_json::to_writer(&mut *output, &json).map_err(std::io::Error::from)?;
+        output.flush()?;
+        Ok(Report::default())
+    })),
+};
 
 /// The format's name in messages.
 const NAME: &str = "otlp";

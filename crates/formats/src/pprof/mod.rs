@@ -11,11 +11,43 @@ mod read;
 mod rows;
 mod write;
 
-pub(crate) use crate::pprof::raw::looks_like_pprof;
+use crate::format::Entry;
+use crate::format::Format;
+use crate::format::Part;
+use crate::format::Writer;
 pub use crate::pprof::read::read_inflated_pprof;
 pub use crate::pprof::read::read_pprof;
 pub use crate::pprof::write::PprofOptions;
 pub use crate::pprof::write::write_pprof;
+
+pub(crate) const ENTRY: Entry = Entry {
+    format: Format::Pprof,
+    name: NAME,
+    extensions: &["pb.gz", "pb", "pprof"],
+    description: "pprof protobuf, all sample types",
+    keeps: &[
+        Part::AllTypes,
+        Part::SampleLabels,
+        Part::Links,
+        Part::SampleTimes,
+        Part::Window,
+        Part::Period,
+        Part::Addresses,
+        Part::Mappings,
+        Part::BuildIds,
+        Part::SourceFiles,
+        Part::Lines,
+        Part::Columns,
+        Part::StartLines,
+        Part::SystemNames,
+        Part::NegativeValues,
+    ],
+    detects: Some(raw::looks_like_pprof),
+    read: Some(|input, options| read_pprof(input, options)),
+    write: Some(Writer::Profile(|profile, output, options| {
+        write::write_valid(profile, output, &options.pprof)
+    })),
+};
 
 /// The format's name in messages.
 const NAME: &str = "pprof";

@@ -57,13 +57,22 @@ impl Default for PprofOptions {
 /// When the sink fails, there is no series, or the profile is not valid.
 pub fn write_pprof(
     profile: &Profile,
-    mut output: impl Write,
+    output: impl Write,
     options: &PprofOptions,
 ) -> Result<Report, WriteError> {
     profile.validate()?;
     if profile.series.is_empty() {
         return Err(WriteError::Empty);
     }
+    write_valid(profile, output, options)
+}
+
+/// The same for a profile that was checked.
+pub(crate) fn write_valid(
+    profile: &Profile,
+    mut output: impl Write,
+    options: &PprofOptions,
+) -> Result<Report, WriteError> {
     let mut report = Report::default();
     let columns = Columns::of(profile, &mut report);
     let rows = columns.rows(profile, options.keep_times);

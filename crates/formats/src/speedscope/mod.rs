@@ -4,9 +4,25 @@ mod events;
 mod read;
 mod write;
 
-pub(crate) use crate::speedscope::read::looks_like_speedscope;
+use crate::format::Entry;
+use crate::format::Format;
+use crate::format::Part;
+use crate::format::Writer;
 pub use crate::speedscope::read::read_speedscope;
 pub use crate::speedscope::write::write_speedscope;
+
+pub(crate) const ENTRY: Entry = Entry {
+    format: Format::Speedscope,
+    name: NAME,
+    extensions: &["speedscope.json"],
+    description: "speedscope JSON, one sample type",
+    keeps: &[Part::SourceFiles],
+    detects: Some(read::looks_like_speedscope),
+    read: Some(|input, options| read_speedscope(input, options)),
+    write: Some(Writer::Tree(|tree, profile_type, output, _| {
+        write_speedscope(tree, profile_type, output)
+    })),
+};
 
 /// The format's name in messages.
 const NAME: &str = "speedscope";

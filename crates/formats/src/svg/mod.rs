@@ -10,10 +10,27 @@ use candela_model::FrameKind;
 use candela_model::ProfileType;
 
 use crate::error::WriteError;
+use crate::format::Entry;
+use crate::format::Format;
+use crate::format::Part;
+use crate::format::Writer;
 use crate::svg::color::color;
 use crate::top::describe_total;
 use crate::units::format_share;
 use crate::units::format_value;
+
+pub(crate) const ENTRY: Entry = Entry {
+    format: Format::Svg,
+    name: "svg",
+    extensions: &["svg"],
+    description: "interactive flame graph, one sample type",
+    keeps: &[Part::FrameKinds],
+    detects: None,
+    read: None,
+    write: Some(Writer::Tree(|tree, profile_type, output, options| {
+        write_svg(tree, profile_type, output, &options.svg)
+    })),
+};
 
 /// Which way stacks grow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -191,9 +191,7 @@ fn charged_bytes(inflated: &[u8], profile: &Profile) -> u64 {
 
 /// The error for bytes that no reader is for.
 pub(crate) fn unknown_format() -> ApiError {
-    let readable = Format::ALL
-        .into_iter()
-        .filter(|format| format.is_readable());
+    let readable = Format::all().filter(|format| format.is_readable());
     let readable: Vec<&str> = readable.map(Format::name).collect();
     ApiError::new(
         StatusCode::UNSUPPORTED_MEDIA_TYPE,

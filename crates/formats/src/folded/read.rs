@@ -1,4 +1,4 @@
-//! Folded stacks, one a line, root first: `main;work;hash 12`.
+//! Reading folded stacks.
 
 use std::io::BufRead;
 
