@@ -47,6 +47,11 @@ fn run(command_line: &CommandLine) -> Result<ExitCode, CliError> {
         Command::Agent(arguments) => commands::agent::run(global, arguments),
         #[cfg(feature = "agent")]
         Command::Record(arguments) => commands::record::run(global, arguments),
+        Command::Convert(arguments) => commands::files::convert::run(global, arguments),
+        Command::Push(arguments) => commands::files::push::run(global, arguments),
+        #[cfg(feature = "server")]
+        Command::Open(arguments) => commands::files::open::run(global, arguments),
+        Command::Diff(arguments) => commands::files::diff::run(global, arguments),
         Command::Query(command) => commands::query::run(global, command),
         #[cfg(feature = "server")]
         Command::Symbols(command) => commands::symbols::run(global, command),

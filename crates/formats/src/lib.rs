@@ -25,6 +25,7 @@
 #![forbid(unsafe_code)]
 
 mod count;
+mod diff_table;
 mod dot;
 mod error;
 mod folded;
@@ -51,6 +52,11 @@ mod tree_text;
 mod type_json;
 mod units;
 
+pub use crate::diff_table::DiffJson;
+pub use crate::diff_table::DiffSides;
+pub use crate::diff_table::diff_json;
+pub use crate::diff_table::write_diff_csv;
+pub use crate::diff_table::write_diff_text;
 pub use crate::dot::DotOptions;
 pub use crate::dot::write_dot;
 pub use crate::error::ReadError;

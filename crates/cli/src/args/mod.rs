@@ -1,5 +1,6 @@
 //! The command line: names and help texts only. Commands get plain values.
 
+pub(crate) mod files;
 pub(crate) mod filters;
 pub(crate) mod query;
 #[cfg(feature = "agent")]
@@ -93,6 +94,15 @@ pub(crate) enum Command {
     /// Profile now: the host, processes, a cgroup or a command
     #[cfg(feature = "agent")]
     Record(record::RecordArgs),
+    /// Turn profiles of any format into any other
+    Convert(files::ConvertArgs),
+    /// Send profile files to a server
+    Push(files::PushArgs),
+    /// Show profile files in the window
+    #[cfg(feature = "server")]
+    Open(files::OpenArgs),
+    /// Say what changed between two profiles
+    Diff(files::DiffArgs),
     /// Ask a server, or profile files
     #[command(subcommand)]
     Query(query::QueryCommand),

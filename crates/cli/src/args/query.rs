@@ -6,6 +6,7 @@ use clap::Args;
 use clap::Subcommand;
 use clap::ValueEnum;
 
+use crate::args::files::ReadingArgs;
 use crate::args::filters::FilterArgs;
 
 #[derive(Clone, Debug, Subcommand)]
@@ -44,9 +45,11 @@ pub(crate) struct SelectionArgs {
     pub(crate) aggregation: Option<String>,
     #[command(flatten)]
     pub(crate) filters: FilterArgs,
-    /// Profile files to ask instead of a server
+    /// Profile files to ask instead of a server; - is standard input
     #[arg(value_name = "FILE", conflicts_with_all = ["query", "from", "to"])]
-    pub(crate) files: Vec<PathBuf>,
+    pub(crate) files: Vec<String>,
+    #[command(flatten)]
+    pub(crate) reading: ReadingArgs,
 }
 
 #[derive(Args, Clone, Debug)]
@@ -93,6 +96,11 @@ pub(crate) struct SeriesArgs {
     pub(crate) aggregation: Option<String>,
     #[command(flatten)]
     pub(crate) filters: FilterArgs,
+    /// Profile files to ask instead of a server; - is standard input
+    #[arg(value_name = "FILE", conflicts_with_all = ["query", "from", "to"])]
+    pub(crate) files: Vec<String>,
+    #[command(flatten)]
+    pub(crate) reading: ReadingArgs,
 }
 
 /// Filters of labels, for lists of names.
@@ -112,9 +120,11 @@ pub(crate) struct TypesArgs {
     pub(crate) range: RangeArgs,
     #[command(flatten)]
     pub(crate) tags: TagArgs,
-    /// Profile files to ask instead of a server
+    /// Profile files to ask instead of a server; - is standard input
     #[arg(value_name = "FILE", conflicts_with_all = ["query", "from", "to"])]
-    pub(crate) files: Vec<PathBuf>,
+    pub(crate) files: Vec<String>,
+    #[command(flatten)]
+    pub(crate) reading: ReadingArgs,
 }
 
 #[derive(Args, Clone, Debug)]
@@ -123,9 +133,12 @@ pub(crate) struct LabelsArgs {
     pub(crate) range: RangeArgs,
     #[command(flatten)]
     pub(crate) tags: TagArgs,
-    /// Label whose values to list
-    #[arg(value_name = "LABEL")]
-    pub(crate) label: Option<String>,
+    /// Label whose values to list; what stands behind it, or is a file itself, is asked instead of a
+    /// server
+    #[arg(value_names = ["LABEL", "FILE"], num_args = 0..)]
+    pub(crate) label_and_files: Vec<String>,
+    #[command(flatten)]
+    pub(crate) reading: ReadingArgs,
 }
 
 #[derive(Args, Clone, Debug)]

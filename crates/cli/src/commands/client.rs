@@ -33,17 +33,8 @@ impl Client {
                 "--server {base:?} is no URL such as {DEFAULT_SERVER}"
             )));
         }
-        let tls = ureq::tls::TlsConfig::builder()
-            .root_certs(ureq::tls::RootCerts::PlatformVerifier)
-            .build();
-        let config = ureq::Agent::config_builder()
-            .tls_config(tls)
-            .http_status_as_error(false)
-            .timeout_connect(Some(Duration::from_secs(5)))
-            .timeout_global(Some(Duration::from_secs(120)))
-            .build();
         Ok(Self {
-            agent: config.into(),
+            agent: agent(),
             server,
             tenant: global.tenant.clone(),
         })
@@ -54,6 +45,30 @@ impl Client {
         let request = self.agent.get(format!("{}{path}", self.server.url));
         let request = self.identified(request.query_pairs(parameters.iter().copied()));
         self.body(request.call())
+    }
+
+    /// What stands at an address that need not be of a server of ours: it gets no token.
+    pub(crate) fn get_address(url: &str) -> Result<Vec<u8>, CliError> {
+        let failed = |error: &dyn std::fmt::Display| CliError::failed(format!("{url}: {error}"));
+        let mut response = agent().get(url).call().map_err(|error| failed(&error))?;
+        let status = response.status();
+        if !status.is_success() {
+            return Err(failed(&format!("the answer is status {status}")));
+        }
+        let body = response.body_mut().with_config().limit(LARGEST_ANSWER);
+        body.read_to_vec().map_err(|error| failed(&error))
+    }
+
+    /// The body of the answer to a POST request with parameters.
+    pub(crate) fn post_with(
+        &self,
+        path: &str,
+        parameters: &[(&str, &str)],
+        body: &[u8],
+    ) -> Result<Vec<u8>, CliError> {
+        let request = self.agent.post(format!("{}{path}", self.server.url));
+        let request = request.query_pairs(parameters.iter().copied());
+        self.body(self.identified(request).send(body))
     }
 
     /// The body of the answer to a POST request.
@@ -140,6 +155,19 @@ impl Client {
             ),
         )
     }
+}
+
+fn agent() -> ureq::Agent {
+    let tls = ureq::tls::TlsConfig::builder()
+        .root_certs(ureq::tls::RootCerts::PlatformVerifier)
+        .build();
+    let config = ureq::Agent::config_builder()
+        .tls_config(tls)
+        .http_status_as_error(false)
+        .timeout_connect(Some(Duration::from_secs(5)))
+        .timeout_global(Some(Duration::from_secs(120)))
+        .build();
+    config.into()
 }
 
 /// The server's own words, when it sent any.

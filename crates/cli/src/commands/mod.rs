@@ -7,10 +7,13 @@ mod access;
 pub(crate) mod agent;
 #[cfg(feature = "server")]
 pub(crate) mod backend;
+#[cfg(feature = "server")]
+pub(crate) mod browser;
 pub(crate) mod client;
 pub(crate) mod config;
 pub(crate) mod credentials;
 pub(crate) mod doctor;
+pub(crate) mod files;
 pub(crate) mod profiles;
 pub(crate) mod query;
 #[cfg(feature = "agent")]

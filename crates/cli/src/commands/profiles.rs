@@ -1,5 +1,8 @@
 //! What `query` and `record` do with a profile before it is written.
 
+use std::collections::BTreeSet;
+use std::path::Path;
+
 use candela_formats::Format;
 use candela_model::FlameTree;
 use candela_model::FlameTreeBuilder;
@@ -66,4 +69,54 @@ pub(crate) fn tell_cut_rows(global: &GlobalArgs, rows: usize) {
         "{} of {rows} rows; --limit 0 prints all",
         global.limit
     ));
+}
+
+/// The format of a result by its name or that of its file; nothing when there is neither.
+pub(crate) fn output_format(
+    name: Option<&str>,
+    file: Option<&Path>,
+) -> Result<Option<Format>, CliError> {
+    let known = || {
+        let names = Format::all().filter(|format| format.is_writable());
+        let names: Vec<&str> = names.map(Format::name).collect();
+        names.join(", ")
+    };
+    if let Some(name) = name {
+        let format = Format::from_name(name).filter(|format| format.is_writable());
+        let format = format
+            .ok_or_else(|| CliError::usage(format!("--to {name:?} is none of {}", known())))?;
+        return Ok(Some(format));
+    }
+    let Some(path) = file else {
+        return Ok(None);
+    };
+    let by_name =
+        Format::from_file_name(&path.to_string_lossy()).filter(|format| format.is_writable());
+    by_name.map(Some).ok_or_else(|| {
+        CliError::usage(format!(
+            "the name {:?} tells no format; add --to with one of {}",
+            path.display().to_string(),
+            known()
+        ))
+    })
+}
+
+/// The type that a pattern, an identifier or the name of a sample type means.
+pub(crate) fn resolve_sample_type(
+    profile: &Profile,
+    wanted: &str,
+) -> Result<ProfileType, CliError> {
+    let mut types = profile.series.iter().map(|series| &series.profile_type);
+    if let Ok(found) = resolve_profile_type(wanted, types.clone()) {
+        return Ok(found.clone());
+    }
+    let available: BTreeSet<String> = types.clone().map(ToString::to_string).collect();
+    let available: Vec<String> = available.into_iter().collect();
+    let found = types.find(|profile_type| profile_type.sample_type == wanted);
+    found.cloned().ok_or_else(|| {
+        CliError::usage(format!(
+            "--sample-type {wanted:?} names none of the profile types here: {}",
+            available.join(", ")
+        ))
+    })
 }

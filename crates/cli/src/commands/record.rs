@@ -26,6 +26,7 @@ use candela_model::ProfileType;
 use indicatif::ProgressBar;
 use indicatif::ProgressStyle;
 
+use super::profiles::output_format;
 use super::profiles::tell_cut;
 use super::sampling;
 use crate::args::GlobalArgs;
@@ -40,7 +41,7 @@ const DEFAULT_DURATION: Duration = Duration::from_secs(10);
 
 pub(crate) fn run(global: &GlobalArgs, arguments: &RecordArgs) -> Result<ExitCode, CliError> {
     // Everything that can be refused is refused before anything is sampled.
-    let format = output_format(arguments)?;
+    let format = output_format(arguments.format.as_deref(), arguments.output.as_deref())?;
     check_kinds(&arguments.kinds)?;
     let is_command = !arguments.command.is_empty();
     let settings = super::settings(global, Vec::new())?;
@@ -125,34 +126,6 @@ fn render(format: Format, profile: &Profile, limit: usize) -> Result<(Vec<u8>, R
     let report = candela_formats::write(format, profile, &mut bytes, &options)
         .or_exit(ExitStatus::Failed, "result")?;
     Ok((bytes, report))
-}
-
-/// The format of the result; nothing when it is a table on standard output.
-fn output_format(arguments: &RecordArgs) -> Result<Option<Format>, CliError> {
-    let known = || {
-        let names = Format::all()
-            .filter(|format| format.is_writable())
-            .map(Format::name);
-        names.collect::<Vec<_>>().join(", ")
-    };
-    if let Some(name) = &arguments.format {
-        let format = Format::from_name(name).filter(|format| format.is_writable());
-        let format = format
-            .ok_or_else(|| CliError::usage(format!("--to {name:?} is none of {}", known())))?;
-        return Ok(Some(format));
-    }
-    let Some(path) = &arguments.output else {
-        return Ok(None);
-    };
-    let by_name =
-        Format::from_file_name(&path.to_string_lossy()).filter(|format| format.is_writable());
-    by_name.map(Some).ok_or_else(|| {
-        CliError::usage(format!(
-            "the name {:?} tells no format; add --to with one of {}",
-            path.display().to_string(),
-            known()
-        ))
-    })
 }
 
 fn check_kinds(kinds: &[String]) -> Result<(), CliError> {

@@ -1,6 +1,5 @@
 //! `candela up`: agent, server and window in one process.
 
-use std::process::Command;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::OnceLock;
@@ -17,6 +16,7 @@ use candela_server::TenantName;
 use candela_store::AppendError;
 use tokio::runtime::Handle;
 
+use super::browser::open_browser;
 use super::sampling;
 use super::server;
 use super::server::Companions;
@@ -157,14 +157,5 @@ impl StatusSource for AgentFigures {
         if let Some(observer) = self.0.get() {
             observer.status().write_metrics(out);
         }
-    }
-}
-
-fn open_browser(url: &str) {
-    let browser = std::env::var("BROWSER").unwrap_or_else(|_| "xdg-open".to_owned());
-    if let Err(error) = Command::new(&browser).arg(url).spawn() {
-        output::note(&format!(
-            "cannot start {browser}: {error}; open {url} yourself"
-        ));
     }
 }

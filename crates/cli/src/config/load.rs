@@ -22,9 +22,12 @@ pub(crate) struct Inputs {
     pub(crate) config_flag: Option<PathBuf>,
     /// All environment variables.
     pub(crate) environment: BTreeMap<String, String>,
-    /// Flags that set keys: path, name of the flag, text.
-    pub(crate) flags: Vec<(&'static str, &'static str, String)>,
+    /// Flags that set keys.
+    pub(crate) flags: Vec<Flag>,
 }
+
+/// A flag that sets a key: path, name of the flag, text.
+pub(crate) type Flag = (&'static str, &'static str, String);
 
 /// Variables of ours that are no keys.
 const OTHER_VARIABLES: [&str; 4] = [
@@ -45,13 +48,31 @@ pub(crate) fn load(inputs: &Inputs) -> Result<Settings, CliError> {
         apply_file(&mut settings, &path)?;
     }
     apply_environment(&mut settings, &inputs.environment)?;
-    for (path, flag, text) in &inputs.flags {
+    apply_flags(&mut settings, &inputs.flags)?;
+    Ok(Settings { settings })
+}
+
+/// The defaults and what is given: for commands that a file or a variable of a server is not for.
+///
+/// # Errors
+/// A value that its key does not take.
+pub(crate) fn load_given(flags: &[Flag]) -> Result<Settings, CliError> {
+    let mut settings = defaults();
+    apply_flags(&mut settings, flags)?;
+    Ok(Settings { settings })
+}
+
+fn apply_flags(
+    settings: &mut BTreeMap<&'static str, Setting>,
+    flags: &[Flag],
+) -> Result<(), CliError> {
+    for (path, flag, text) in flags {
         let key = keys::find(path).expect("flags name keys of the table");
         let value = Value::parse(key.kind, text)
             .map_err(|error| CliError::usage(format!("{flag}: {error}")))?;
-        set(&mut settings, key, value, Origin::Flag(flag));
+        set(settings, key, value, Origin::Flag(flag));
     }
-    Ok(Settings { settings })
+    Ok(())
 }
 
 /// Puts a value over the one of a weaker source. Nothing (an empty text, a YAML null) takes the place

@@ -14,6 +14,8 @@ use std::time::Duration;
 pub(crate) use self::load::Inputs;
 pub(crate) use self::load::load;
 #[cfg(feature = "server")]
+pub(crate) use self::load::load_given;
+#[cfg(feature = "server")]
 pub(crate) use self::value::AccountField;
 pub(crate) use self::value::Value;
 

@@ -1,13 +1,8 @@
 //! `GET /api/v1/diff`: two selections side by side.
 
-use candela_model::FlameDiff;
+use candela_formats::diff_json;
 use candela_model::FlameTree;
-use candela_model::FrameId;
-use candela_model::FrameTable;
-use candela_model::FunctionDiff;
-use candela_model::NodeValue;
 use candela_model::ProfileType;
-use candela_model::diff_functions;
 use candela_query::Answer;
 use candela_query::Engine;
 use candela_query::Query;
@@ -40,25 +35,19 @@ pub(crate) async fn diff(asked: Asked) -> Result<Reply, ApiError> {
             if after.profile_type.is_none() {
                 after.profile_type.clone_from(&before.profile_type);
             }
-            let diff = FlameDiff::new(
-                &before.value,
-                &after.value,
-                max_nodes.unwrap_or(DEFAULT_MAX_NODES),
-            );
-            let (frames, mut rows) = diff_functions(&before.value, &after.value);
-            let count = rows.len();
-            if limit != 0 {
-                rows.truncate(limit);
-            }
+            let max_nodes = max_nodes.unwrap_or(DEFAULT_MAX_NODES);
+            let changes = diff_json(&before.value, &after.value, limit, max_nodes);
             let mut value = answer_head(query, &after);
             value["schema"] = json!("candela/diff/v1");
             value["before"] = side(&base, before.value.root_total(), before.samples);
             value["after"] = side(query, after.value.root_total(), after.samples);
             add_remarks(&mut value["before"], &before);
-            value["truncated"] = json!({"shown": rows.len(), "total": count});
-            let functions = rows.iter().map(|row| function(&frames, row));
-            value["functions"] = functions.collect::<Vec<Value>>().into();
-            value["tree"] = columns(&diff);
+            value["truncated"] = json!({
+                "shown": changes.functions.len(),
+                "total": changes.function_count,
+            });
+            value["functions"] = changes.functions.into();
+            value["tree"] = changes.tree;
             Ok(Reply::json("diff", value))
         })
         .await
@@ -98,48 +87,5 @@ fn side(query: &Query, total: i64, samples: Option<u64>) -> Value {
         "to": milliseconds(query.range.to_ns),
         "total": total,
         "samples": samples,
-    })
-}
-
-fn function(frames: &FrameTable, row: &FunctionDiff) -> Value {
-    let mut value = frame(frames, row.frame);
-    value["before"] = node(row.before);
-    value["after"] = node(row.after);
-    value
-}
-
-fn node(value: NodeValue) -> Value {
-    json!({"self": value.self_value, "total": value.total})
-}
-
-fn frame(frames: &FrameTable, id: FrameId) -> Value {
-    let frame = frames.get(id);
-    let text = |id| frames.strings.get(id);
-    json!({
-        "name": text(frame.name),
-        "file": text(frame.file),
-        "mapping": text(frame.mapping),
-        "kind": frame.kind.as_str(),
-    })
-}
-
-/// One array for each column, in pre-order; `frame` is an index into `frames`.
-fn columns(diff: &FlameDiff) -> Value {
-    let frames = 0..diff.frames.frames().len() as u32;
-    let frames = frames.map(|id| frame(&diff.frames, FrameId(id)));
-    let numbers = |values: &[NodeValue], number: fn(&NodeValue) -> i64| -> Value {
-        values.iter().map(number).collect::<Vec<i64>>().into()
-    };
-    json!({
-        "nodes": diff.len(),
-        "pruned": diff.pruned_nodes,
-        "frames": frames.collect::<Vec<Value>>(),
-        "frame": diff.frame.iter().map(|id| id.0).collect::<Vec<u32>>(),
-        "depth": diff.depth,
-        "subtree_end": diff.subtree_end,
-        "before_total": numbers(&diff.before, |value| value.total),
-        "before_self": numbers(&diff.before, |value| value.self_value),
-        "after_total": numbers(&diff.after, |value| value.total),
-        "after_self": numbers(&diff.after, |value| value.self_value),
     })
 }

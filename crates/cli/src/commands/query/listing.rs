@@ -1,17 +1,13 @@
 //! What is stored: types, labels, values over time.
 
-use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::Path;
 use std::process::ExitCode;
 
-use candela_formats::type_json;
-use candela_model::ProfileType;
 use serde_json::Value;
-use serde_json::json;
 
+use super::of_files::AskedFiles;
 use super::remarks::nothing_found;
 use super::remarks::tell_partial;
-use super::selection::read_files;
 use crate::args::GlobalArgs;
 use crate::args::query::LabelsArgs;
 use crate::args::query::OutputFormat;
@@ -30,7 +26,12 @@ pub(crate) fn types(global: &GlobalArgs, arguments: &TypesArgs) -> Result<ExitCo
         let pairs = parameters(range, &arguments.tags);
         Client::new(global)?.get_json("/api/v1/types", &pairs)?
     } else {
-        types_of_files(global, &arguments.files)?
+        let files = AskedFiles {
+            global,
+            reading: &arguments.reading,
+            files: &arguments.files,
+        };
+        files.types(&arguments.tags)?
     };
     let mut table = Table::new(&["type", "short", "unit"]);
     for entry in list(&answer, "types") {
@@ -43,41 +44,59 @@ pub(crate) fn types(global: &GlobalArgs, arguments: &TypesArgs) -> Result<ExitCo
     finish(global, range.format, &answer, table)
 }
 
-/// The answer of a server that has these files.
-fn types_of_files(global: &GlobalArgs, files: &[PathBuf]) -> Result<Value, CliError> {
-    let profile = read_files(global, files)?;
-    let types: BTreeSet<&ProfileType> = profile
-        .series
-        .iter()
-        .map(|series| &series.profile_type)
-        .collect();
-    let types: Vec<Value> = types.into_iter().map(type_json).collect();
-    Ok(json!({"schema": "candela/types/v1", "types": types}))
-}
-
 pub(crate) fn labels(global: &GlobalArgs, arguments: &LabelsArgs) -> Result<ExitCode, CliError> {
-    let client = Client::new(global)?;
-    let mut pairs = parameters(&arguments.range, &arguments.tags);
-    let (answer, heading, field) = match &arguments.label {
-        None => (
-            client.get_json("/api/v1/labels", &pairs)?,
-            "label",
-            "labels",
-        ),
-        Some(label) => {
-            pairs.push(("label", label));
-            (
-                client.get_json("/api/v1/label-values", &pairs)?,
-                "value",
-                "values",
-            )
+    let (label, files) = label_and_files(&arguments.label_and_files);
+    let answer = if files.is_empty() {
+        labels_of_server(global, arguments, label)?
+    } else {
+        let files = AskedFiles {
+            global,
+            reading: &arguments.reading,
+            files,
+        };
+        match label {
+            None => files.labels(&arguments.tags)?,
+            Some(label) => files.label_values(&arguments.tags, label)?,
         }
+    };
+    let (heading, field) = match label {
+        None => ("label", "labels"),
+        Some(_) => ("value", "values"),
     };
     let mut table = Table::new(&[heading]);
     for entry in list(&answer, field) {
         table.push(vec![text(entry)]);
     }
     finish(global, arguments.range.format, &answer, table)
+}
+
+fn labels_of_server(
+    global: &GlobalArgs,
+    arguments: &LabelsArgs,
+    label: Option<&str>,
+) -> Result<Value, CliError> {
+    let client = Client::new(global)?;
+    let mut pairs = parameters(&arguments.range, &arguments.tags);
+    let Some(label) = label else {
+        return client.get_json("/api/v1/labels", &pairs);
+    };
+    pairs.push(("label", label));
+    client.get_json("/api/v1/label-values", &pairs)
+}
+
+/// The first word is a label unless it is a file: labels have no dots and slashes in their names, as
+/// nearly all files have.
+fn label_and_files(words: &[String]) -> (Option<&str>, &[String]) {
+    let Some((first, rest)) = words.split_first() else {
+        return (None, &[]);
+    };
+    let is_file = first == "-"
+        || first.contains(['/', '.'])
+        || Path::new(first).try_exists().unwrap_or(false);
+    if is_file {
+        return (None, words);
+    }
+    (Some(first), rest)
 }
 
 pub(crate) fn series(global: &GlobalArgs, arguments: &SeriesArgs) -> Result<ExitCode, CliError> {
@@ -94,7 +113,16 @@ pub(crate) fn series(global: &GlobalArgs, arguments: &SeriesArgs) -> Result<Exit
             .iter()
             .map(|label| ("group_by", label.as_str())),
     );
-    let answer = Client::new(global)?.get_json("/api/v1/series", &pairs)?;
+    let answer = if arguments.files.is_empty() {
+        Client::new(global)?.get_json("/api/v1/series", &pairs)?
+    } else {
+        let files = AskedFiles {
+            global,
+            reading: &arguments.reading,
+            files: &arguments.files,
+        };
+        files.series(arguments)?
+    };
     let mut table = Table::new(&["time", "value", "labels"]);
     for series in list(&answer, "series") {
         let labels = series["labels"].to_string();

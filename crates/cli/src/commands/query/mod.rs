@@ -2,6 +2,7 @@
 
 mod callers;
 mod listing;
+mod of_files;
 mod remarks;
 mod selection;
 mod sql;

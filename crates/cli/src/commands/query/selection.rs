@@ -1,11 +1,6 @@
 //! Answers that are made of stacks: functions, the call tree, the profile itself. A server and a
 //! file give the same thing, a profile, so both are answered by the same code.
 
-use std::fs::File;
-use std::io::BufRead;
-use std::io::BufReader;
-use std::path::Path;
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use candela_formats::Format;
@@ -23,6 +18,7 @@ use crate::args::GlobalArgs;
 use crate::args::query::OutputFormat;
 use crate::args::query::SelectionArgs;
 use crate::commands::client::Client;
+use crate::commands::files::input::Input;
 use crate::commands::profiles::resolve;
 use crate::commands::profiles::tell_cut;
 use crate::commands::profiles::tell_cut_rows;
@@ -127,42 +123,6 @@ pub(crate) fn profile(
     Ok(ExitCode::SUCCESS)
 }
 
-/// Reads a profile file of any format.
-fn read_file(global: &GlobalArgs, path: &Path) -> Result<Profile, CliError> {
-    let what = path.display().to_string();
-    if what.starts_with('{') && !path.try_exists().unwrap_or(true) {
-        return Err(CliError::usage(format!(
-            "{what} is no file; a selector is given with --query"
-        )));
-    }
-    let file = File::open(path).or_exit(ExitStatus::Failed, &what)?;
-    let mut reader = BufReader::with_capacity(1 << 16, file);
-    let first_bytes = reader.fill_buf().or_exit(ExitStatus::Failed, &what)?;
-    let Some(format) = candela_formats::detect(first_bytes) else {
-        return Err(CliError::failed(format!(
-            "{what}: no profile format that can be read; `candela formats` lists them"
-        )));
-    };
-    let (profile, report) = candela_formats::read(format, reader, &ReadOptions::default())
-        .or_exit(ExitStatus::Failed, &what)?;
-    for note in report.notes.iter().filter(|_| !global.quiet) {
-        output::note(&format!("{what}: {note}"));
-    }
-    Ok(profile)
-}
-
-/// What is in the files, together.
-pub(super) fn read_files(global: &GlobalArgs, files: &[PathBuf]) -> Result<Profile, CliError> {
-    let mut merged = Profile::default();
-    for path in files {
-        merged.absorb(&read_file(global, path)?);
-    }
-    if merged.sample_count() == 0 {
-        return Err(CliError::no_data("no data: the files have no samples"));
-    }
-    Ok(merged)
-}
-
 /// The profile with all that it has: addresses, lines, labels of samples.
 fn load(global: &GlobalArgs, selection: &SelectionArgs) -> Result<Profile, CliError> {
     if selection.files.is_empty() {
@@ -203,7 +163,7 @@ fn load_tree_in_form(
 
 fn load_files(global: &GlobalArgs, selection: &SelectionArgs) -> Result<Profile, CliError> {
     let filters = selection.filters.filters()?;
-    let mut merged = read_files(global, &selection.files)?;
+    let mut merged = Input::new(global, &selection.reading).read_all(&selection.files)?;
     filters.apply_to_profile(&mut merged);
     if merged.sample_count() == 0 {
         return Err(CliError::no_data("no data: nothing passes the filters"));

@@ -1,0 +1,135 @@
+//! Arguments of the commands over profile files.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use clap::ValueEnum;
+
+use crate::args::filters::FilterArgs;
+
+/// How files are read.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct ReadingArgs {
+    /// Refuse a file that must be repaired, or of which a part is left out
+    #[arg(long)]
+    pub(crate) strict: bool,
+}
+
+/// `candela convert`
+#[derive(Args, Clone, Debug)]
+pub(crate) struct ConvertArgs {
+    /// Profiles, merged when there are several: files, http(s) addresses, or - for standard input
+    #[arg(value_name = "IN", required = true)]
+    pub(crate) inputs: Vec<String>,
+    /// File to write; its name tells the format unless --to does [default: standard output]
+    #[arg(short, long, value_name = "OUT")]
+    pub(crate) output: Option<PathBuf>,
+    /// Format of the input, where its content does not tell
+    #[arg(long, value_name = "FORMAT")]
+    pub(crate) from: Option<String>,
+    /// Format of the output
+    #[arg(long, value_name = "FORMAT")]
+    pub(crate) to: Option<String>,
+    /// Profile type to write; formats of one type otherwise show time rather than bytes, and bytes
+    /// rather than counts
+    #[arg(long, value_name = "TYPE")]
+    pub(crate) sample_type: Option<String>,
+    #[command(flatten)]
+    pub(crate) reading: ReadingArgs,
+    #[command(flatten)]
+    pub(crate) drawing: DrawingArgs,
+    #[command(flatten)]
+    pub(crate) filters: FilterArgs,
+}
+
+/// How flame graphs are drawn.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct DrawingArgs {
+    /// Where the root of a flame graph is: icicle has it on top, flame at the bottom
+    #[arg(long, value_enum, default_value_t = OrientationArg::Icicle)]
+    pub(crate) orientation: OrientationArg,
+    /// Heading of a flame graph [default: the profile type]
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) title: Option<String>,
+}
+
+/// Which way stacks grow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OrientationArg {
+    #[default]
+    Icicle,
+    Flame,
+}
+
+/// `candela push`
+#[derive(Args, Clone, Debug)]
+pub(crate) struct PushArgs {
+    /// Profile files of any format and age; - is standard input
+    #[arg(value_name = "FILE", required = true)]
+    pub(crate) files: Vec<String>,
+    /// Service that was profiled
+    #[arg(long, value_name = "NAME")]
+    pub(crate) service: String,
+    /// Label of all profiles; may be repeated
+    #[arg(long = "label", value_name = "NAME=VALUE", value_parser = parse_label)]
+    pub(crate) labels: Vec<(String, String)>,
+    #[command(flatten)]
+    pub(crate) reading: ReadingArgs,
+}
+
+/// `candela open`
+#[cfg(feature = "server")]
+#[derive(Args, Clone, Debug)]
+pub(crate) struct OpenArgs {
+    /// Profile files of any format; - is standard input
+    #[arg(value_name = "FILE", required = true)]
+    pub(crate) files: Vec<String>,
+    /// Address of the window [default: a free port of 127.0.0.1]
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) listen: Option<String>,
+    /// Only print the address of the window
+    #[arg(long)]
+    pub(crate) no_browser: bool,
+    #[command(flatten)]
+    pub(crate) reading: ReadingArgs,
+}
+
+/// `candela diff`
+#[derive(Args, Clone, Debug)]
+pub(crate) struct DiffArgs {
+    /// What to compare with: a file, an http(s) address, or SELECTOR[@FROM..TO] of a server
+    #[arg(value_name = "BASE")]
+    pub(crate) base: String,
+    /// What to judge
+    #[arg(value_name = "NEW")]
+    pub(crate) new: String,
+    /// Profile type: an id, a short name (cpu, alloc, lock …) or a prefix
+    #[arg(long = "type", value_name = "TYPE", default_value = "cpu")]
+    pub(crate) profile_type: String,
+    /// Form of the output [default: by the name of the file, else text]
+    #[arg(long, value_enum)]
+    pub(crate) format: Option<DiffFormat>,
+    /// Write to a file instead of standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) reading: ReadingArgs,
+    #[command(flatten)]
+    pub(crate) filters: FilterArgs,
+}
+
+/// Form of a comparison.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DiffFormat {
+    Text,
+    Json,
+    Csv,
+}
+
+fn parse_label(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("it is not NAME=VALUE")?;
+    if name.is_empty() {
+        return Err("the name is empty".to_owned());
+    }
+    Ok((name.to_owned(), value.to_owned()))
+}

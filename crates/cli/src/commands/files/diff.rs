@@ -1,0 +1,122 @@
+//! `candela diff`: what changed between two profiles.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use candela_formats::DiffSides;
+use candela_formats::WriteError;
+use candela_formats::diff_json;
+use candela_formats::write_diff_csv;
+use candela_formats::write_diff_text;
+use candela_model::FlameTree;
+use candela_model::ProfileType;
+use serde_json::json;
+
+use super::side;
+use crate::args::GlobalArgs;
+use crate::args::files::DiffArgs;
+use crate::args::files::DiffFormat;
+use crate::commands::profiles::tree_of;
+use crate::errors::CliError;
+use crate::errors::Context;
+use crate::errors::ExitStatus;
+use crate::output;
+
+pub(crate) fn run(global: &GlobalArgs, arguments: &DiffArgs) -> Result<ExitCode, CliError> {
+    let format = format_of(arguments)?;
+    let base = side::load(global, arguments, &arguments.base)?;
+    let new = side::load(global, arguments, &arguments.new)?;
+    let (profile_type, after) = tree_of(&new, &arguments.profile_type)?;
+    let before = comparable(&arguments.profile_type, &profile_type, &base)?;
+    let sides = DiffSides {
+        before: &before,
+        after: &after,
+        profile_type: &profile_type,
+    };
+    let mut bytes = Vec::new();
+    write(format, global, arguments, sides, &mut bytes)
+        .or_exit(ExitStatus::Failed, "comparison")?;
+    match &arguments.output {
+        Some(path) => output::write_file(path, &bytes)?,
+        None => output::print(&bytes)?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn write(
+    format: DiffFormat,
+    global: &GlobalArgs,
+    arguments: &DiffArgs,
+    sides: DiffSides<'_>,
+    bytes: &mut Vec<u8>,
+) -> Result<(), WriteError> {
+    match format {
+        DiffFormat::Text => write_diff_text(sides, global.limit, bytes),
+        DiffFormat::Csv => write_diff_csv(sides, global.limit, bytes),
+        DiffFormat::Json => {
+            bytes.extend_from_slice(json_of(global, arguments, sides).as_bytes());
+            Ok(())
+        }
+    }
+}
+
+/// As the server writes it, but for what only a selection has.
+fn json_of(global: &GlobalArgs, arguments: &DiffArgs, sides: DiffSides<'_>) -> String {
+    let changes = diff_json(sides.before, sides.after, global.limit, 0);
+    let answer = json!({
+        "schema": "candela/diff/v1",
+        "type": sides.profile_type.to_string(),
+        "unit": sides.profile_type.sample_unit,
+        "before": {"source": arguments.base, "total": sides.before.root_total()},
+        "after": {"source": arguments.new, "total": sides.after.root_total()},
+        "truncated": {"shown": changes.functions.len(), "total": changes.function_count},
+        "functions": changes.functions,
+        "tree": changes.tree,
+    });
+    format!("{answer}\n")
+}
+
+/// The stacks to compare with. A short name may stand for another type there, and bytes compare with
+/// nothing but bytes.
+fn comparable(
+    pattern: &str,
+    wanted: &ProfileType,
+    base: &candela_model::Profile,
+) -> Result<FlameTree, CliError> {
+    let same = base
+        .series
+        .iter()
+        .any(|series| series.profile_type == *wanted);
+    if same {
+        return Ok(tree_of(base, &wanted.to_string())?.1);
+    }
+    let (other, tree) = tree_of(base, pattern)?;
+    let is_comparable =
+        other.sample_unit == wanted.sample_unit && other.sample_type == wanted.sample_type;
+    if is_comparable {
+        return Ok(tree);
+    }
+    Err(CliError::usage(format!(
+        "--type {pattern}: NEW has {wanted} and BASE has {other}, which do not compare; give the \
+         identifier of a type that both have"
+    )))
+}
+
+fn format_of(arguments: &DiffArgs) -> Result<DiffFormat, CliError> {
+    if let Some(format) = arguments.format {
+        return Ok(format);
+    }
+    let Some(path) = &arguments.output else {
+        return Ok(DiffFormat::Text);
+    };
+    let extension = Path::new(path).extension().unwrap_or_default();
+    match extension.to_str() {
+        Some("txt") => Ok(DiffFormat::Text),
+        Some("json") => Ok(DiffFormat::Json),
+        Some("csv") => Ok(DiffFormat::Csv),
+        _ => Err(CliError::usage(format!(
+            "the name {:?} tells no form of a comparison; add --format",
+            path.display().to_string()
+        ))),
+    }
+}

@@ -1,0 +1,192 @@
+//! Reading a profile from a file, standard input or an address.
+
+use std::fs;
+use std::fs::File;
+use std::io;
+use std::io::BufReader;
+use std::io::Cursor;
+use std::io::Read;
+use std::path::Path;
+use std::time::SystemTime;
+use std::time::UNIX_EPOCH;
+
+use candela_formats::Format;
+use candela_formats::Limits;
+use candela_formats::ReadOptions;
+use candela_formats::Report;
+use candela_model::Profile;
+
+use crate::args::GlobalArgs;
+use crate::args::files::ReadingArgs;
+use crate::commands::client::Client;
+use crate::errors::CliError;
+use crate::errors::Context;
+use crate::errors::ExitStatus;
+use crate::output;
+
+/// A file of one's own may be larger than what a server takes from anybody.
+const LARGEST_INFLATED: usize = 1 << 30;
+const MOST_SAMPLES: usize = 100_000_000;
+
+/// How many bytes a reader has at once: enough to tell a format by.
+const BUFFER_BYTES: usize = 1 << 16;
+
+/// Reads profiles of any format.
+pub(crate) struct Input<'a> {
+    global: &'a GlobalArgs,
+    reading: &'a ReadingArgs,
+    format: Option<Format>,
+    /// Labels, service and names; the time is that of the file where the profile has none.
+    options: ReadOptions,
+}
+
+impl<'a> Input<'a> {
+    pub(crate) fn new(global: &'a GlobalArgs, reading: &'a ReadingArgs) -> Self {
+        let limits = Limits {
+            max_inflated_bytes: LARGEST_INFLATED,
+            max_samples: MOST_SAMPLES,
+            ..Limits::default()
+        };
+        Self {
+            global,
+            reading,
+            format: None,
+            options: ReadOptions {
+                limits,
+                ..ReadOptions::default()
+            },
+        }
+    }
+
+    /// The same for input of a format that is told.
+    pub(crate) fn of_format(mut self, name: Option<&str>) -> Result<Self, CliError> {
+        let Some(name) = name else {
+            return Ok(self);
+        };
+        let format = Format::from_name(name).filter(|format| format.is_readable());
+        if format.is_none() {
+            let readable = Format::all().filter(|format| format.is_readable());
+            let readable: Vec<&str> = readable.map(Format::name).collect();
+            let readable = readable.join(", ");
+            return Err(CliError::usage(format!(
+                "--from {name:?} is none of {readable}"
+            )));
+        }
+        self.format = format;
+        Ok(self)
+    }
+
+    /// The same with labels of every series and a service for those that name none.
+    pub(crate) fn with(mut self, set: impl FnOnce(&mut ReadOptions)) -> Self {
+        set(&mut self.options);
+        self
+    }
+
+    /// What is in the sources, together.
+    pub(crate) fn read_all<S: AsRef<str>>(&self, sources: &[S]) -> Result<Profile, CliError> {
+        let mut merged = Profile::default();
+        for source in sources {
+            let profile = self.read(source.as_ref())?;
+            if sources.len() == 1 {
+                merged = profile;
+            } else {
+                merged.absorb(&profile);
+            }
+        }
+        if merged.sample_count() == 0 {
+            return Err(CliError::no_data("no data: the files have no samples"));
+        }
+        Ok(merged)
+    }
+
+    /// A file, `-` for standard input, or an address.
+    pub(crate) fn read(&self, source: &str) -> Result<Profile, CliError> {
+        if source == "-" {
+            return self.read_stream("standard input", io::stdin().lock(), SystemTime::now());
+        }
+        if is_address(source) {
+            let bytes = Client::get_address(source)?;
+            return self.read_stream(source, &bytes[..], SystemTime::now());
+        }
+        let path = Path::new(source);
+        if source.starts_with('{') && !path.try_exists().unwrap_or(true) {
+            return Err(CliError::usage(format!(
+                "{source} is no file; a selector is given with --query"
+            )));
+        }
+        let metadata = fs::metadata(path).or_exit(ExitStatus::Failed, source)?;
+        if metadata.is_dir() {
+            return Err(CliError::failed(format!("{source}: it is a folder")));
+        }
+        let written = metadata.modified().unwrap_or_else(|_| SystemTime::now());
+        let file = File::open(path).or_exit(ExitStatus::Failed, source)?;
+        self.read_stream(source, file, written)
+    }
+
+    fn read_stream(
+        &self,
+        what: &str,
+        mut input: impl Read,
+        written: SystemTime,
+    ) -> Result<Profile, CliError> {
+        let mut start = Vec::new();
+        // A pipe may give few bytes at once, so that one look into a buffer would not do.
+        let mut first_bytes = input.by_ref().take(BUFFER_BYTES as u64);
+        first_bytes
+            .read_to_end(&mut start)
+            .or_exit(ExitStatus::Failed, what)?;
+        let format = match self.format {
+            Some(format) => format,
+            None => detected(what, &start)?,
+        };
+        let reader = BufReader::with_capacity(BUFFER_BYTES, Cursor::new(start).chain(input));
+        let options = ReadOptions {
+            now_ns: nanoseconds(written),
+            ..self.options.clone()
+        };
+        let (profile, report) =
+            candela_formats::read(format, reader, &options).or_exit(ExitStatus::Failed, what)?;
+        self.tell(what, &report)?;
+        Ok(profile)
+    }
+
+    /// Says what was repaired or left out; a strict reading ends there.
+    fn tell(&self, what: &str, report: &Report) -> Result<(), CliError> {
+        let notes = report.notes.iter().map(ToString::to_string);
+        let refused = report.rejected.iter().map(ToString::to_string);
+        let lines: Vec<String> = notes.chain(refused).collect();
+        if self.reading.strict && !lines.is_empty() {
+            return Err(CliError::failed(format!(
+                "{what}: refused with --strict: {}",
+                lines.join("; ")
+            )));
+        }
+        for line in lines.iter().filter(|_| !self.global.quiet) {
+            output::note(&format!("{what}: {line}"));
+        }
+        Ok(())
+    }
+}
+
+/// Whether a source is fetched over HTTP.
+pub(crate) fn is_address(source: &str) -> bool {
+    source.starts_with("http://") || source.starts_with("https://")
+}
+
+fn detected(what: &str, first_bytes: &[u8]) -> Result<Format, CliError> {
+    if first_bytes.is_empty() {
+        return Err(CliError::failed(format!("{what}: it is empty")));
+    }
+    candela_formats::detect(first_bytes).ok_or_else(|| {
+        CliError::failed(format!(
+            "{what}: no profile format that can be read; `candela formats` lists them, and \
+             `candela convert --from` names one"
+        ))
+    })
+}
+
+/// Since the Unix epoch.
+fn nanoseconds(time: SystemTime) -> i64 {
+    let since_epoch = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since_epoch.as_nanos()).unwrap_or(i64::MAX)
+}

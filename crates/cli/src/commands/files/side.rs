@@ -1,0 +1,104 @@
+//! One side of a comparison: a file, an address or a selection of a server.
+
+use candela_formats::ReadOptions;
+use candela_model::Profile;
+
+use super::input::Input;
+use crate::args::GlobalArgs;
+use crate::args::files::DiffArgs;
+use crate::commands::client::Client;
+use crate::errors::CliError;
+use crate::errors::Context;
+use crate::errors::ExitStatus;
+
+/// What a server is asked for.
+#[derive(Debug, PartialEq, Eq)]
+struct Selection<'a> {
+    selector: &'a str,
+    from: &'a str,
+    to: &'a str,
+}
+
+/// The profile of a side, filtered.
+pub(super) fn load(
+    global: &GlobalArgs,
+    arguments: &DiffArgs,
+    source: &str,
+) -> Result<Profile, CliError> {
+    let filters = arguments.filters.filters()?;
+    if let Some(selection) = Selection::parse(source)? {
+        return ask(global, arguments, source, &selection);
+    }
+    let input = Input::new(global, &arguments.reading);
+    let mut profile = input.read_all(&[source])?;
+    filters.apply_to_profile(&mut profile);
+    if profile.sample_count() == 0 {
+        return Err(CliError::no_data(format!(
+            "no data: nothing of {source} passes the filters"
+        )));
+    }
+    Ok(profile)
+}
+
+fn ask(
+    global: &GlobalArgs,
+    arguments: &DiffArgs,
+    source: &str,
+    selection: &Selection<'_>,
+) -> Result<Profile, CliError> {
+    let mut parameters = vec![
+        ("query", selection.selector),
+        ("from", selection.from),
+        ("to", selection.to),
+        ("type", arguments.profile_type.as_str()),
+        ("format", "pprof"),
+    ];
+    parameters.extend(arguments.filters.parameters());
+    let bytes = Client::new(global)?.get("/api/v1/flamegraph", &parameters)?;
+    let (profile, _) = candela_formats::read_pprof(bytes.as_slice(), &ReadOptions::default())
+        .or_exit(ExitStatus::Failed, "answer of the server")?;
+    if profile.sample_count() == 0 {
+        return Err(CliError::no_data(format!(
+            "no data: the server has nothing of {source}"
+        )));
+    }
+    Ok(profile)
+}
+
+impl<'a> Selection<'a> {
+    /// `{label="value"}@FROM..TO`; the last hour where no time is given. `None` for what does not begin
+    /// like a selector.
+    fn parse(source: &'a str) -> Result<Option<Self>, CliError> {
+        if !source.starts_with('{') {
+            return Ok(None);
+        }
+        let (selector, range) = match source.rsplit_once("}@") {
+            Some((selector, range)) => (&source[..=selector.len()], range),
+            None => (source, "now-1h..now"),
+        };
+        let Some((from, to)) = range.split_once("..") else {
+            return Err(CliError::usage(format!(
+                "{source}: the time behind @ is FROM..TO, such as now-2h..now-1h"
+            )));
+        };
+        Ok(Some(Self { selector, from, to }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn selections_have_a_time() {
+        let parsed = |source| Selection::parse(source).expect("a selection");
+        assert_eq!(parsed("cpu.pb.gz"), None);
+        let whole = parsed("{a=\"b@c..d\"}@now-2h..now-1h").expect("a selection");
+        assert_eq!(whole.selector, "{a=\"b@c..d\"}");
+        assert_eq!((whole.from, whole.to), ("now-2h", "now-1h"));
+        let last_hour = parsed("{}").expect("a selection");
+        assert_eq!((last_hour.selector, last_hour.from), ("{}", "now-1h"));
+        let error = Selection::parse("{}@now").expect_err("no range");
+        assert!(error.to_string().contains("FROM..TO"), "{error}");
+    }
+}

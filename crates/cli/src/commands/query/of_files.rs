@@ -1,0 +1,205 @@
+//! Lists over profile files, in the words of a server that has them.
+
+use std::collections::BTreeMap;
+use std::collections::BTreeSet;
+
+use candela_formats::type_json;
+use candela_model::FilterKind;
+use candela_model::Filters;
+use candela_model::LabelValue;
+use candela_model::Profile;
+use candela_model::ProfileSeries;
+use candela_model::ProfileType;
+use candela_model::Sample;
+use serde_json::Value;
+use serde_json::json;
+
+use crate::args::GlobalArgs;
+use crate::args::files::ReadingArgs;
+use crate::args::query::SeriesArgs;
+use crate::args::query::TagArgs;
+use crate::commands::files::input::Input;
+use crate::commands::profiles::resolve;
+use crate::errors::CliError;
+
+/// Steps of a series when none is given: as many as a terminal has lines.
+const USUAL_STEPS: i64 = 30;
+const NANOSECONDS_PER_SECOND: i64 = 1_000_000_000;
+
+/// Files that are asked for a list.
+pub(super) struct AskedFiles<'a> {
+    pub(super) global: &'a GlobalArgs,
+    pub(super) reading: &'a ReadingArgs,
+    pub(super) files: &'a [String],
+}
+
+impl AskedFiles<'_> {
+    pub(super) fn types(&self, tags: &TagArgs) -> Result<Value, CliError> {
+        let profile = self.tagged(tags)?;
+        let types: BTreeSet<&ProfileType> = profile
+            .series
+            .iter()
+            .filter(|series| !series.samples.is_empty())
+            .map(|series| &series.profile_type)
+            .collect();
+        let types: Vec<Value> = types.into_iter().map(type_json).collect();
+        Ok(json!({"schema": "candela/types/v1", "types": types}))
+    }
+
+    pub(super) fn labels(&self, tags: &TagArgs) -> Result<Value, CliError> {
+        let labels = labels_of(&self.tagged(tags)?);
+        let names: Vec<&String> = labels.keys().collect();
+        Ok(json!({"schema": "candela/labels/v1", "labels": names}))
+    }
+
+    pub(super) fn label_values(&self, tags: &TagArgs, label: &str) -> Result<Value, CliError> {
+        let mut labels = labels_of(&self.tagged(tags)?);
+        let values = labels.remove(label).unwrap_or_default();
+        Ok(json!({"schema": "candela/label-values/v1", "label": label, "values": values}))
+    }
+
+    /// Sums over steps of time: of samples that have one, else of the start of their profile.
+    pub(super) fn series(&self, arguments: &SeriesArgs) -> Result<Value, CliError> {
+        let is_rate = match arguments.aggregation.as_deref() {
+            None | Some("sum") => false,
+            Some("rate") => true,
+            Some(other) => {
+                return Err(CliError::usage(format!(
+                    "--aggregation {other} asks a server; files have sum and rate"
+                )));
+            }
+        };
+        let filters = arguments.filters.filters()?;
+        let mut profile = self.profile()?;
+        filters.apply_to_profile(&mut profile);
+        let wanted = resolve(&profile, &arguments.profile_type)?;
+        let series = profile.series.iter();
+        let series: Vec<&ProfileSeries> = series
+            .filter(|series| series.profile_type == wanted)
+            .collect();
+        let step_ns = match arguments.step {
+            Some(seconds) => i64::try_from(seconds)
+                .unwrap_or(i64::MAX)
+                .saturating_mul(NANOSECONDS_PER_SECOND),
+            None => usual_step(&series),
+        };
+        let mut sums: BTreeMap<Vec<(String, String)>, BTreeMap<i64, i64>> = BTreeMap::new();
+        for series in &series {
+            for sample in &series.samples {
+                let group = arguments.group_by.iter().map(|label| {
+                    let value = value_of(&profile, series, sample, label);
+                    (label.clone(), value.unwrap_or_default())
+                });
+                let step = time_of(series, sample).div_euclid(step_ns.max(1));
+                let points = sums.entry(group.collect()).or_default();
+                let sum = points.entry(step).or_default();
+                *sum = sum.saturating_add(sample.value);
+            }
+        }
+        let answer = sums.into_iter().map(|(labels, points)| {
+            let points = points.into_iter().map(|(step, sum)| {
+                let milliseconds = step.saturating_mul(step_ns) / 1_000_000;
+                if is_rate {
+                    let seconds = step_ns as f64 / NANOSECONDS_PER_SECOND as f64;
+                    json!([milliseconds, sum as f64 / seconds])
+                } else {
+                    json!([milliseconds, sum])
+                }
+            });
+            let points: Vec<Value> = points.collect();
+            let labels: BTreeMap<String, String> = labels.into_iter().collect();
+            json!({"labels": labels, "points": points})
+        });
+        let answer: Vec<Value> = answer.collect();
+        Ok(json!({
+            "schema": "candela/series/v1",
+            "type": wanted.to_string(),
+            "unit": wanted.sample_unit,
+            "step": step_ns / NANOSECONDS_PER_SECOND,
+            "series": answer,
+        }))
+    }
+
+    fn profile(&self) -> Result<Profile, CliError> {
+        Input::new(self.global, self.reading).read_all(self.files)
+    }
+
+    fn tagged(&self, tags: &TagArgs) -> Result<Profile, CliError> {
+        let focus = tags.tagfocus.iter();
+        let focus = focus.map(|text| (FilterKind::TagFocus, text.as_str()));
+        let ignore = tags.tagignore.iter();
+        let ignore = ignore.map(|text| (FilterKind::TagIgnore, text.as_str()));
+        let given: Vec<(FilterKind, &str)> = focus.chain(ignore).collect();
+        let filters = Filters::parse(&given).map_err(|error| CliError::usage(error.to_string()))?;
+        let mut profile = self.profile()?;
+        filters.apply_to_profile(&mut profile);
+        Ok(profile)
+    }
+}
+
+/// The values of each label, of series and of samples.
+fn labels_of(profile: &Profile) -> BTreeMap<String, BTreeSet<String>> {
+    let mut labels: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for series in &profile.series {
+        for (name, value) in series.labels.iter() {
+            let values = labels.entry(name.to_owned()).or_default();
+            values.insert(value.to_owned());
+        }
+    }
+    let strings = &profile.symbols.strings;
+    let mut is_used = vec![false; profile.label_sets.len()];
+    for sample in profile.series.iter().flat_map(|series| &series.samples) {
+        if std::mem::replace(&mut is_used[sample.label_set.index()], true) {
+            continue;
+        }
+        for label in profile.label_sets.get(sample.label_set) {
+            let values = labels.entry(strings.get(label.key).to_owned()).or_default();
+            values.insert(text_of(profile, label.value));
+        }
+    }
+    labels
+}
+
+fn value_of(
+    profile: &Profile,
+    series: &ProfileSeries,
+    sample: &Sample,
+    wanted: &str,
+) -> Option<String> {
+    let strings = &profile.symbols.strings;
+    let own = profile.label_sets.get(sample.label_set).iter();
+    let own = own.clone().find(|label| strings.get(label.key) == wanted);
+    let own = own.map(|label| text_of(profile, label.value));
+    own.or_else(|| series.labels.get(wanted).map(str::to_owned))
+}
+
+fn text_of(profile: &Profile, value: LabelValue) -> String {
+    match value {
+        LabelValue::Text(text) => profile.symbols.strings.get(text).to_owned(),
+        LabelValue::Number { value, .. } => value.to_string(),
+    }
+}
+
+fn time_of(series: &ProfileSeries, sample: &Sample) -> i64 {
+    if sample.time_ns != 0 {
+        sample.time_ns
+    } else {
+        series.start_ns
+    }
+}
+
+/// Whole seconds, so that all of it is about as many steps as a terminal shows.
+fn usual_step(series: &[&ProfileSeries]) -> i64 {
+    let times = || {
+        series.iter().flat_map(|series| {
+            let samples = series.samples.iter();
+            samples.map(|sample| time_of(series, sample))
+        })
+    };
+    let (first, last) = (times().min(), times().max());
+    let length = last
+        .unwrap_or_default()
+        .saturating_sub(first.unwrap_or_default());
+    let seconds = length / NANOSECONDS_PER_SECOND / USUAL_STEPS;
+    seconds.max(1) * NANOSECONDS_PER_SECOND
+}
