@@ -78,7 +78,6 @@ async function goToHeaviest(name, clicksLeft = 6) {
   return found.catch(() => goToHeaviest(name, clicksLeft - 1));
 }
 
-const started = Date.now();
 const page = await open("light");
 await page.getByTestId("services-list").waitFor({ timeout: PATIENCE_MS });
 const row = page.getByTestId("service-row").filter({ hasText: service }).first();
@@ -98,10 +97,11 @@ await page.waitForFunction(
 await page.getByTestId("top-row").filter({ hasText: wanted }).first().waitFor({ timeout: PATIENCE_MS });
 await page.getByTestId("search-input").fill(wanted);
 await goToHeaviest(wanted);
-const secondsToFunction = (Date.now() - started) / 1000;
+// The time of the clock, so that whoever started the server can tell how long it took from there.
+const functionFoundMs = Date.now();
 if (process.env.STOP_AT_FIRST_GRAPH) {
   await browser.close();
-  process.stdout.write(`${JSON.stringify({ secondsToFunction, problems })}\n`);
+  process.stdout.write(`${JSON.stringify({ functionFoundMs, problems })}\n`);
   process.exit(0);
 }
 
@@ -203,5 +203,5 @@ const paint = await page.evaluate(() => ({
   firstGraph: performance.getEntriesByName("fg:first")[0]?.startTime ?? null,
 }));
 await browser.close();
-const seen = { secondsToFunction, share, status, samples, stateInUrl, dragged, problems, ...paint };
+const seen = { functionFoundMs, share, status, samples, stateInUrl, dragged, problems, ...paint };
 process.stdout.write(`${JSON.stringify(seen)}\n`);

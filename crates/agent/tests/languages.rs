@@ -8,8 +8,6 @@ use std::process::Command;
 use std::process::Stdio;
 use std::time::Duration;
 
-use candela_agent::RecordOptions;
-use candela_agent::RecordTargets;
 use candela_model::FrameKind;
 use candela_model::Profile;
 
@@ -236,11 +234,19 @@ fn go_and_c_that_call_each_other() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench/driver/programs/mixed.go");
     let program = build_go(directory.path(), &source);
-    let recording = support::record_command(quiet(&program, &["2"]));
+    let command = quiet(&program, &["120"]);
+    let recording = support::record_running(command, 199, Duration::from_secs(3));
     let stacks = Stacks::all(&recording.profile);
     assert_reaches(&stacks, &["runtime.goexit"], |names| {
         names.iter().any(|name| name == "main.goDescend")
     });
+    // The rest is the runtime's: its collector and its scheduler.
+    let (own, all) = (stacks.with("main.goDescend"), stacks.total());
+    assert!(
+        own as f64 >= 0.98 * all as f64,
+        "{own} of {all}\n{}",
+        stacks.sketch()
+    );
     // From the innermost: Go, called back by C, called by Go.
     let order = [
         "main.goLeaf",
@@ -334,19 +340,10 @@ fn a_short_recording_of_what_runs_already() {
     }
     let _turn = support::turn();
     let script = support::source("burn.js");
-    let arguments = [script.to_str().expect("an UTF-8 path"), "60"];
-    let mut child = quiet(Path::new("node"), &arguments)
-        .spawn()
-        .expect("node starts");
-    let options = RecordOptions {
-        rate_hz: 499,
-        duration: Some(Duration::from_millis(300)),
-        ..RecordOptions::new(RecordTargets::Pids(vec![child.id()]))
-    };
-    let recording = candela_agent::record(options, || {});
-    child.kill().expect("it is still running");
-    child.wait().expect("it is our child");
-    let report = recording.expect("a recording").report;
+    let arguments = [script.to_str().expect("an UTF-8 path"), "120"];
+    let command = quiet(Path::new("node"), &arguments);
+    let recording = support::record_running(command, 499, Duration::from_millis(300));
+    let report = recording.report;
     assert!(report.quality.samples > 50, "{report:?}");
     assert!(report.quality.complete_share() > 0.98, "{report:?}");
     assert!(

@@ -313,9 +313,11 @@ fn a_kernel_without_type_information_is_told() {
             "mount -t tmpfs none /sys/kernel/btf && exec {} {arguments}",
             env!("CARGO_BIN_EXE_candela")
         );
-        let output = std::process::Command::new("unshare")
-            .args(["--mount", "sh", "-c", &script])
-            .output();
+        let mut command = std::process::Command::new("unshare");
+        // As for every other program under test: no variable of whoever runs the tests decides them.
+        command.env_clear();
+        command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        let output = command.args(["--mount", "sh", "-c", &script]).output();
         output.expect("unshare starts")
     };
     let recording = without_btf("record -a -d 1s");
@@ -325,4 +327,10 @@ fn a_kernel_without_type_information_is_told() {
     assert!(stderr(&recording).contains(told), "{}", stderr(&recording));
     let doctor = without_btf("doctor");
     assert!(stdout(&doctor).contains("CONFIG_DEBUG_INFO_BTF=y"));
+    let report = without_btf("doctor --json");
+    assert_eq!(report.status.code(), Some(6), "{}", stderr(&report));
+    let report: serde_json::Value = serde_json::from_slice(&report.stdout).unwrap();
+    let checks = report["checks"].as_array().unwrap();
+    let btf = checks.iter().find(|check| check["name"] == "btf");
+    assert_eq!(btf.unwrap()["ok"], false, "{report:#}");
 }

@@ -103,3 +103,20 @@ fn without_an_agent_the_status_has_none() {
     assert_eq!(status["agents"], serde_json::json!([]));
     assert_eq!(running.terminate(), Some(0));
 }
+
+#[test]
+fn up_says_where_profiles_are_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let data_dir = folder.path().join("data");
+    let link = folder.path().join("link");
+    std::fs::create_dir(&data_dir).unwrap();
+    std::os::unix::fs::symlink(&data_dir, &link).unwrap();
+    let listen = ["up", "--no-agent", "--listen", "127.0.0.1:0"];
+    let running = Running::start(&[&listen[..], &["--data-dir", link.to_str().unwrap()]].concat());
+    let data_dir = data_dir.canonicalize().unwrap();
+    let line = format!("profiles are kept in {}\n", data_dir.display());
+    eventually("the line with the folder", || {
+        running.messages().contains(&line).then_some(())
+    });
+    assert_eq!(running.terminate(), Some(0));
+}

@@ -6,7 +6,8 @@ mod support;
 
 use std::path::Path;
 use std::process::Command;
-use std::time::Instant;
+use std::time::SystemTime;
+use std::time::UNIX_EPOCH;
 
 use support::Program;
 use support::Running;
@@ -31,7 +32,7 @@ fn the_browser_shows_the_hot_function_within_15_seconds() {
     let program = support::compile_shares(folder.path());
     let _burner = Program::start(Command::new(&program).arg("100000"));
     let data_dir = folder.path().join("data");
-    let started = Instant::now();
+    let started_ms = unix_ms();
     let candela = Running::start(&[
         "up",
         "--listen",
@@ -39,7 +40,6 @@ fn the_browser_shows_the_hot_function_within_15_seconds() {
         "--data-dir",
         data_dir.to_str().unwrap(),
     ]);
-    let seconds_to_listen = started.elapsed().as_secs_f64();
 
     let screenshots = screenshot_folder();
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../ui/e2e/window.mjs");
@@ -58,7 +58,9 @@ fn the_browser_shows_the_hot_function_within_15_seconds() {
     let seen: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     println!("{seen:#}\nscreenshots in {}", screenshots.display());
     assert_eq!(seen["problems"].as_array().unwrap().len(), 0, "{seen:#}");
-    let seconds = seconds_to_listen + seen["secondsToFunction"].as_f64().unwrap();
+    // The browser's clock is this host's. Its own start counts, what it looks at later does not.
+    let seconds = (seen["functionFoundMs"].as_f64().unwrap() - started_ms) / 1000.0;
+    println!("{seconds:.1} s from the start of the program to its picture");
     assert!(seconds <= 15.0, "{seconds} s");
     let state = seen["stateInUrl"].as_str().unwrap();
     assert!(
@@ -76,6 +78,11 @@ fn the_browser_shows_the_hot_function_within_15_seconds() {
         from < to && from % 1000 == 0 && to % 1000 == 0,
         "{from}..{to}"
     );
+}
+
+fn unix_ms() -> f64 {
+    let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH);
+    since_epoch.unwrap().as_secs_f64() * 1000.0
 }
 
 /// The program spends half its time in the function. What the page says may be off by chance, and

@@ -3,6 +3,7 @@
 
 mod common;
 
+use candela_formats::Limits;
 use candela_formats::NormalizeOptions;
 use candela_formats::ReadOptions;
 use candela_formats::Report;
@@ -108,6 +109,75 @@ fn scripts_stand_in_front_of_their_functions() {
     }
     let (found, _) = lines(profile("a:b:c:d:e", &[("run@app/main.py", 1)]), "");
     assert_eq!(found, ["{host=\"h\"} a:b:c:d:e [thread_name=t] run 1"]);
+}
+
+/// As many functions as a sender likes have one long path for their file.
+#[test]
+fn names_in_all_are_bounded() {
+    const FUNCTIONS: usize = 1000;
+    const RENAMED: usize = 3;
+    let file = "d/".repeat(2000);
+    let frames: Vec<String> = (0..FUNCTIONS)
+        .map(|function| format!("run_{function:04}@{file}"))
+        .collect();
+    let before = profile("a:b:c:d:e", &[(&frames.join(";"), 1)]);
+    let text_bytes = before.symbols.strings.text_bytes();
+    let name_bytes = file.len() + " run_0000".len();
+    let bound = RENAMED * name_bytes + name_bytes / 2;
+    let (copied, copied_report) = normalized_within(bound, with_unused_stack(&before));
+    let (renamed, report) = normalized_within(bound, before);
+
+    assert_eq!(report.count("functions_renamed"), RENAMED as u64);
+    let kept = (FUNCTIONS - RENAMED) as u64;
+    assert_eq!(report.count("functions_not_renamed"), kept);
+    for normalized in [&renamed, &copied] {
+        let grown = normalized.symbols.strings.text_bytes();
+        assert!(grown <= text_bytes + bound, "{text_bytes} became {grown}");
+    }
+    assert_eq!(copied_report.notes, report.notes);
+    assert_eq!(content(&copied), content(&renamed));
+}
+
+#[test]
+fn what_no_sample_refers_to_changes_neither_names_nor_notes() {
+    let stacks = [("main@app.py;run@jobs.py", 2), ("main@app.py;stop", 3)];
+    let used = profile("a:b:c:d:e", &stacks);
+    for bound in [0, 12, 24, 1000] {
+        let (copied, copied_report) = normalized_within(bound, with_unused_stack(&used));
+        let (renamed, report) = normalized_within(bound, used.clone());
+        assert_eq!(copied_report.notes, report.notes, "{bound}");
+        assert_eq!(content(&copied), content(&renamed), "{bound}");
+        assert!(copied.symbols.strings.find("unused").is_none());
+        let told = ["functions_renamed", "functions_not_renamed"].map(|code| report.count(code));
+        assert_eq!(told.iter().sum::<u64>(), 2, "{bound}: {told:?}");
+    }
+}
+
+/// The profile of a scripting language, where names may take so many bytes.
+fn normalized_within(bound: usize, profile: Profile) -> (Profile, Report) {
+    let options = NormalizeOptions {
+        spy: "scripting".to_owned(),
+        limits: Limits {
+            max_inflated_bytes: bound,
+            ..Limits::default()
+        },
+    };
+    let mut report = Report::default();
+    let normalized = normalize(profile, &options, &mut report);
+    assert_eq!(normalized.validate(), Ok(()));
+    (normalized, report)
+}
+
+/// The same samples, and a stack of none of them: such a profile is copied, others are changed where
+/// they are.
+fn with_unused_stack(profile: &Profile) -> Profile {
+    let mut profile = profile.clone();
+    let symbols = &mut profile.symbols;
+    let function = symbols.intern_function("unused", "", "unused.py", 1);
+    let location = Location::new(FrameKind::Unknown, 0x2000);
+    let location = symbols.intern_location(&location, &[(function, 1, 0)]);
+    profile.stacks.intern(&[location]);
+    profile
 }
 
 #[test]

@@ -231,29 +231,37 @@ impl SymbolTables {
         LocationId(position)
     }
 
-    /// Gives functions the names that `name` has for them, and tells how many got another one.
-    /// Functions that become equal become one, and ids of functions change; those of locations stay.
-    /// When locations would become equal nothing is renamed and `None` is returned: the stacks
-    /// that they stand in would have to be looked through.
+    /// Gives functions the names that `name` has for them, and tells how many got another one. It is asked
+    /// once for each function, in the order of their ids, and each name that it makes is interned before the
+    /// next one is made: it may count what it makes, and from then on give functions the names they have.
+    ///
+    /// Functions that become equal become one, and ids of functions change then; those of strings, mappings
+    /// and locations stay. When locations would become equal nothing is renamed and `None` is returned: the
+    /// stacks that they stand in would have to be looked through. The names that were made for that remain in
+    /// the table of strings, unused.
     pub fn rename_functions(
         &mut self,
-        name: impl for<'a> Fn(&Function, &'a StringTable) -> Cow<'a, str>,
+        mut name: impl for<'a> FnMut(FunctionId, &'a Self) -> Cow<'a, str>,
     ) -> Option<usize> {
-        let names = self.functions.iter().enumerate();
-        let others = names.filter_map(|(position, function)| {
-            match name(function, &self.strings) {
-                // What is borrowed stands in the table and is most often the name itself.
-                other if other == self.strings.get(function.name) => None,
-                other => Some((position, other.into_owned())),
+        let mut others: Vec<(usize, StringId)> = Vec::new();
+        for position in 0..self.functions.len() {
+            let own = self.functions[position].name;
+            let other = match name(FunctionId::from_index(position), self) {
+                // Not even compared: one long name may be that of all functions.
+                Cow::Borrowed(other) if std::ptr::eq(other, self.strings.get(own)) => continue,
+                other => other.into_owned(),
+            };
+            let other = self.strings.intern(&other);
+            if other != own {
+                others.push((position, other));
             }
-        });
-        let others: Vec<(usize, String)> = others.collect();
+        }
         if others.is_empty() {
             return Some(0);
         }
         let mut renamed = self.functions.clone();
-        for (position, other) in &others {
-            renamed[*position].name = self.strings.intern(other);
+        for &(position, other) in &others {
+            renamed[position].name = other;
         }
         let mut functions: Vec<Function> = Vec::with_capacity(renamed.len());
         let mut function_index = PositionIndex::default();
@@ -470,12 +478,39 @@ mod tests {
         assert_eq!(symbols.rename_functions(without_parameters), None);
         let names = functions.map(|id| symbols.strings.get(symbols.function(id).name));
         assert_eq!(names, ["sort[int]", "sort[string]"]);
+        assert_eq!(symbols.functions().len(), 2);
         let found = functions.map(|function| symbols.intern_location(&place, &[(function, 2, 0)]));
         assert_eq!(found, locations);
     }
 
-    fn without_parameters<'a>(function: &Function, strings: &'a StringTable) -> Cow<'a, str> {
-        let name = strings.get(function.name);
+    #[test]
+    fn each_name_is_interned_before_the_next_is_made() {
+        let mut symbols = SymbolTables::default();
+        for name in ["read", "write", "close"] {
+            symbols.intern_function(name, "", "", 1);
+        }
+        let strings_before = symbols.strings.len();
+        let mut made = Vec::new();
+        let renamed = symbols.rename_functions(|id, symbols| {
+            assert_eq!(symbols.strings.len(), strings_before + made.len());
+            let name = symbols.strings.get(symbols.function(id).name);
+            if made.len() == 2 {
+                return Cow::Borrowed(name);
+            }
+            made.push(id);
+            Cow::Owned(format!("file {name}"))
+        });
+        assert_eq!(renamed, Some(2));
+        assert_eq!(made, [FunctionId(0), FunctionId(1)]);
+        let functions = symbols.functions().iter();
+        let names: Vec<&str> = functions
+            .map(|function| symbols.strings.get(function.name))
+            .collect();
+        assert_eq!(names, ["file read", "file write", "close"]);
+    }
+
+    fn without_parameters(id: FunctionId, symbols: &SymbolTables) -> Cow<'_, str> {
+        let name = symbols.strings.get(symbols.function(id).name);
         Cow::from(name.split('[').next().unwrap_or(name))
     }
 

@@ -14,6 +14,7 @@ use std::sync::Mutex;
 use std::sync::MutexGuard;
 use std::sync::PoisonError;
 use std::time::Duration;
+use std::time::Instant;
 
 use candela_agent::AgentError;
 use candela_agent::RecordOptions;
@@ -95,6 +96,50 @@ pub(crate) fn record_command(command: Command) -> Recording {
     };
     let recording = candela_agent::record(options, || {});
     recording.unwrap_or_else(|error: AgentError| panic!("{error}"))
+}
+
+/// Records a program that runs already and burns CPU, then ends it. Its arguments must let it run longer.
+pub(crate) fn record_running(mut command: Command, rate_hz: u32, duration: Duration) -> Recording {
+    let mut child = command.spawn().expect("the program starts");
+    let options = RecordOptions {
+        rate_hz,
+        duration: Some(duration),
+        ..RecordOptions::new(RecordTargets::Pids(vec![child.id()]))
+    };
+    let recording = comes_to_work(child.id()).then(|| candela_agent::record(options, || {}));
+    let has_ended = child.try_wait().expect("it is our child").is_some();
+    child.kill().expect("it is still our child");
+    child.wait().expect("it is our child");
+    assert!(!has_ended, "{command:?} ended before its recording");
+    let recording = recording.unwrap_or_else(|| panic!("{command:?} does not burn CPU"));
+    recording.unwrap_or_else(|error: AgentError| panic!("{error}"))
+}
+
+/// Whether a program is past its start, which takes a runtime as much as a fifth of a second of CPU
+/// time; `false` when it ends or idles instead.
+fn comes_to_work(pid: u32) -> bool {
+    const TICKS_OF_WORK: u64 = 50;
+    const PATIENCE: Duration = Duration::from_secs(60);
+    let start = Instant::now();
+    while start.elapsed() < PATIENCE {
+        match user_ticks(pid) {
+            Some(ticks) if ticks >= TICKS_OF_WORK => return true,
+            Some(_) => std::thread::park_timeout(Duration::from_millis(20)),
+            None => return false,
+        }
+    }
+    false
+}
+
+/// CPU time in user space of all threads, in hundredths of a second; none once there is no program.
+fn user_ticks(pid: u32) -> Option<u64> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name in brackets may contain anything. Behind it utime is the twelfth field.
+    let (_, fields) = stat.rsplit_once(") ")?;
+    let mut fields = fields.split(' ');
+    let is_zombie = fields.next() == Some("Z");
+    let ticks = fields.nth(10)?.parse().ok()?;
+    (!is_zombie).then_some(ticks)
 }
 
 /// The samples of a profile as names, innermost function first, with their counts.

@@ -1,6 +1,7 @@
 //! Where the configuration wants blocks.
 
 use std::fs;
+use std::path::Path;
 
 use candela_store::Backend;
 use candela_store::GcsOptions;
@@ -16,7 +17,6 @@ use crate::errors::CliError;
 /// When a file cannot be read, or a value is given both itself and by a file.
 pub(crate) fn backend(settings: &Settings) -> Result<Backend, CliError> {
     let text = |path: &str| settings.text(path).map(str::to_owned);
-    let prefix = |path: &str| text(path).unwrap_or_default().trim_matches('/').to_owned();
     match settings.text("store.backend") {
         Some("s3") => Ok(Backend::S3(S3Options {
             bucket_name: text("store.s3.bucket_name").unwrap_or_default(),
@@ -26,14 +26,34 @@ pub(crate) fn backend(settings: &Settings) -> Result<Backend, CliError> {
             secret_access_key: secret(settings, "store.s3.secret_access_key")?,
             insecure: settings.boolean("store.s3.insecure"),
             force_path_style: settings.boolean("store.s3.force_path_style"),
-            prefix: prefix("store.s3.prefix"),
+            prefix: prefix(settings, "store.s3.prefix"),
         })),
         Some("gcs") => Ok(Backend::Gcs(GcsOptions {
             bucket_name: text("store.gcs.bucket_name").unwrap_or_default(),
             service_account: secret(settings, "store.gcs.service_account")?,
-            prefix: prefix("store.gcs.prefix"),
+            prefix: prefix(settings, "store.gcs.prefix"),
         })),
         _ => Ok(Backend::Filesystem),
+    }
+}
+
+/// Where blocks are kept, for people: the URL of the bucket, or the folder as it is called without links
+/// on its way.
+pub(crate) fn place(settings: &Settings, data_dir: &Path) -> String {
+    let url = |scheme: &str, kind: &str| {
+        let bucket_name = settings.text(&format!("store.{kind}.bucket_name"));
+        let prefix = prefix(settings, &format!("store.{kind}.prefix"));
+        let url = format!("{scheme}://{}/{prefix}", bucket_name.unwrap_or_default());
+        url.trim_end_matches('/').to_owned()
+    };
+    match settings.text("store.backend") {
+        Some("s3") => url("s3", "s3"),
+        Some("gcs") => url("gs", "gcs"),
+        _ => {
+            let folder = data_dir.canonicalize();
+            let folder = folder.unwrap_or_else(|_| data_dir.to_owned());
+            folder.display().to_string()
+        }
     }
 }
 
@@ -43,6 +63,11 @@ pub(crate) fn max_bytes(settings: &Settings) -> Option<u64> {
     let is_here = settings.text("store.backend") == Some("filesystem");
     let is_wanted = is_here || settings.is_explicit("store.max_size");
     is_wanted.then(|| settings.bytes("store.max_size"))
+}
+
+fn prefix(settings: &Settings, path: &str) -> String {
+    let prefix = settings.text(path).unwrap_or_default();
+    prefix.trim_matches('/').to_owned()
 }
 
 fn secret(settings: &Settings, path: &str) -> Result<Option<Secret>, CliError> {
@@ -139,6 +164,18 @@ mod tests {
         };
         assert_eq!(found.service_account, None);
         assert!(matches!(backend(&settings(&[])), Ok(Backend::Filesystem)));
+    }
+
+    #[test]
+    fn a_bucket_is_told_by_its_url() {
+        let place_of = |pairs: &[(&str, &str)]| place(&settings(pairs), Path::new("/"));
+        let s3 = [("BACKEND", "s3"), ("S3__BUCKET_NAME", "profiles")];
+        assert_eq!(place_of(&s3), "s3://profiles");
+        let with_prefix = [s3[0], s3[1], ("S3__PREFIX", "/prod/")];
+        assert_eq!(place_of(&with_prefix), "s3://profiles/prod");
+        let gcs = [("BACKEND", "gcs"), ("GCS__BUCKET_NAME", "profiles")];
+        assert_eq!(place_of(&gcs), "gs://profiles");
+        assert_eq!(place_of(&[]), "/");
     }
 
     #[test]

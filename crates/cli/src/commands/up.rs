@@ -16,6 +16,7 @@ use candela_server::TenantName;
 use candela_store::AppendError;
 use tokio::runtime::Handle;
 
+use super::backend;
 use super::browser::open_browser;
 use super::sampling;
 use super::server;
@@ -51,6 +52,9 @@ pub(crate) fn run(global: &GlobalArgs, arguments: &UpArgs) -> Result<ExitCode, C
         };
         let url = bound.url();
         output::note(&format!("candela is at {url}"));
+        let data_dir = settings.data_dir(&super::environment());
+        let place = backend::place(&settings, &data_dir);
+        output::note(&format!("profiles are kept in {place}"));
         if let Some(agent) = &agent {
             figures.show(agent.observer());
             let doing = sampling::describe(&sampling::options(&settings)?);

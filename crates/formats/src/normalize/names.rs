@@ -3,8 +3,12 @@
 use std::borrow::Cow;
 
 use candela_model::Function;
+use candela_model::FunctionId;
 use candela_model::Profile;
 use candela_model::StringTable;
+use candela_model::SymbolTables;
+
+use crate::options::Limits;
 
 /// How the functions of a profile are named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,6 +19,15 @@ pub(crate) enum Naming {
     Go,
     /// With the file in front.
     WithFile,
+}
+
+/// The names of a profile's functions. What is made of them is bounded, and so is what is looked at for
+/// it: one long path may be the file of as many functions as a profile can have.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Names {
+    naming: Naming,
+    /// From here on functions keep the names they have.
+    first_kept: FunctionId,
 }
 
 /// Clients whose functions are named without their module.
@@ -37,14 +50,70 @@ impl Naming {
         if is_go { Self::Go } else { Self::Plain }
     }
 
-    /// The name of a function.
-    pub(crate) fn name<'a>(self, function: &Function, strings: &'a StringTable) -> Cow<'a, str> {
+    /// The most bytes that the name of a function takes if it gets another one; 0 when it cannot.
+    fn most_bytes(self, function: &Function, strings: &StringTable) -> usize {
+        let bytes = |id| strings.get(id).len();
+        match self {
+            Self::Plain => 0,
+            Self::Go => bytes(function.name),
+            Self::WithFile => match bytes(function.file) {
+                0 => 0,
+                file => file + " ".len() + bytes(function.name),
+            },
+        }
+    }
+
+    /// The name of a function, borrowed when it is the one it has.
+    fn name<'a>(self, function: &Function, strings: &'a StringTable) -> Cow<'a, str> {
         let name = strings.get(function.name);
         match self {
             Self::Plain => Cow::Borrowed(name),
             Self::Go => without_type_parameters(name),
             Self::WithFile => with_file(strings.get(function.file), name),
         }
+    }
+}
+
+impl Names {
+    pub(crate) fn of(profile: &Profile, naming: Naming, limits: &Limits) -> Self {
+        let strings = &profile.symbols.strings;
+        let functions = profile.symbols.functions();
+        let mut bytes_left = limits.inflated_bytes();
+        let first_kept = functions.iter().position(|function| {
+            let bytes = naming.most_bytes(function, strings);
+            let is_beyond = bytes > bytes_left;
+            bytes_left = bytes_left.saturating_sub(bytes);
+            is_beyond
+        });
+        Self {
+            naming,
+            first_kept: FunctionId::from_index(first_kept.unwrap_or(functions.len())),
+        }
+    }
+
+    /// The name of a function, borrowed when it is the one it has.
+    pub(crate) fn name<'a>(&self, id: FunctionId, symbols: &'a SymbolTables) -> Cow<'a, str> {
+        let function = symbols.function(id);
+        if id >= self.first_kept {
+            return Cow::Borrowed(symbols.strings.get(function.name));
+        }
+        self.naming.name(function, &symbols.strings)
+    }
+
+    /// Whether a function keeps its name because those of others took the bytes there are.
+    pub(crate) fn is_beyond(&self, id: FunctionId, symbols: &SymbolTables) -> bool {
+        let most_bytes = || {
+            let function = symbols.function(id);
+            self.naming.most_bytes(function, &symbols.strings)
+        };
+        id >= self.first_kept && most_bytes() > 0
+    }
+
+    /// How many there are of them.
+    pub(crate) fn functions_beyond(&self, symbols: &SymbolTables) -> u64 {
+        let kept = self.first_kept.index()..symbols.functions().len();
+        let beyond = kept.filter(|&id| self.is_beyond(FunctionId::from_index(id), symbols));
+        beyond.count() as u64
     }
 }
 

@@ -1,5 +1,8 @@
 //! The same samples over tables that hold what they need and nothing else.
 
+use std::borrow::Cow;
+
+use candela_model::Function;
 use candela_model::FunctionId;
 use candela_model::LabelSetId;
 use candela_model::LabelValue;
@@ -17,20 +20,29 @@ use candela_model::StringId;
 use hashbrown::HashMap;
 
 use crate::normalize::go_stacks::Callers;
-use crate::normalize::names::Naming;
+use crate::normalize::names::Names;
 
-/// A copy with other names of functions, and how many got one, and with other stacks in the place of
-/// some.
+/// What became of the names of functions.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Renamed {
+    /// Those that got another name.
+    pub(crate) functions: u64,
+    /// Those that were not looked at, as the names of others took the bytes there are.
+    pub(crate) functions_beyond: u64,
+}
+
+/// A copy with other names of functions and with other stacks in the place of some.
 pub(crate) fn rebuilt(
     profile: &Profile,
-    naming: Naming,
+    names: Names,
     mended: &HashMap<StackId, Callers>,
-) -> (Profile, u64) {
+) -> (Profile, Renamed) {
     let mut copy = Copy {
         from: profile,
         to: Profile::default(),
-        naming,
-        renamed: 0,
+        names,
+        renamed: Renamed::default(),
+        strings: vec![None; profile.symbols.strings.len()],
         functions: vec![None; profile.symbols.functions().len()],
         mappings: vec![None; profile.symbols.mappings().len()],
         locations: vec![None; profile.symbols.locations().len()],
@@ -59,8 +71,9 @@ pub(crate) fn rebuilt(
 struct Copy<'a> {
     from: &'a Profile,
     to: Profile,
-    naming: Naming,
-    renamed: u64,
+    names: Names,
+    renamed: Renamed,
+    strings: Vec<Option<StringId>>,
     functions: Vec<Option<FunctionId>>,
     mappings: Vec<Option<MappingId>>,
     locations: Vec<Option<LocationId>>,
@@ -71,8 +84,13 @@ struct Copy<'a> {
 
 impl Copy<'_> {
     fn string(&mut self, id: StringId) -> StringId {
+        if let Some(known) = self.strings[id.index()] {
+            return known;
+        }
         let text = self.from.symbols.strings.get(id);
-        self.to.symbols.strings.intern(text)
+        let copied = self.to.symbols.strings.intern(text);
+        self.strings[id.index()] = Some(copied);
+        copied
     }
 
     fn function(&mut self, id: FunctionId) -> FunctionId {
@@ -80,13 +98,23 @@ impl Copy<'_> {
             return known;
         }
         let symbols = &self.from.symbols;
-        let function = symbols.function(id);
-        let text = |id| symbols.strings.get(id);
-        let name = self.naming.name(function, &symbols.strings);
-        self.renamed += u64::from(name != text(function.name));
-        let (system_name, file) = (text(function.system_name), text(function.file));
-        let to = &mut self.to.symbols;
-        let copied = to.intern_function(&name, system_name, file, function.start_line);
+        let function = *symbols.function(id);
+        let name = match self.names.name(id, symbols) {
+            Cow::Borrowed(_) => self.string(function.name),
+            Cow::Owned(other) => {
+                let is_other = other != symbols.strings.get(function.name);
+                self.renamed.functions += u64::from(is_other);
+                self.to.symbols.strings.intern(&other)
+            }
+        };
+        self.renamed.functions_beyond += u64::from(self.names.is_beyond(id, symbols));
+        let copied = Function {
+            name,
+            system_name: self.string(function.system_name),
+            file: self.string(function.file),
+            ..function
+        };
+        let copied = self.to.symbols.intern_function_ids(copied);
         self.functions[id.index()] = Some(copied);
         copied
     }
