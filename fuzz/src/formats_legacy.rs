@@ -14,15 +14,15 @@ pub(crate) fn gperftools_cpu(bytes: &[u8]) {
 }
 
 pub(crate) fn gperftools_cpu_seeds() -> Vec<Vec<u8>> {
-    let samples = |version| {
+    let samples = |version: u64| {
         [
             0, 3, version, 1000, 0, 5, 2, 0x1010, 0x1021, 1, 1, 0x40, 0, 1, 0,
         ]
     };
-    let little = samples(0).iter().flat_map(|word: &u64| word.to_le_bytes());
+    let little = samples(0).into_iter().flat_map(u64::to_le_bytes);
     let big = samples(1)
-        .iter()
-        .flat_map(|word: &u64| (*word as u32).to_be_bytes());
+        .into_iter()
+        .flat_map(|word| (word as u32).to_be_bytes());
     let with_text = |words: Vec<u8>, text: &str| [&words[..], text.as_bytes()].concat();
     vec![
         with_text(
