@@ -8,6 +8,7 @@
 
 mod agent;
 mod formats;
+mod formats_legacy;
 // The tests of the reader look into the same recordings.
 #[path = "../../crates/formats/tests/common/jfr_recording/mod.rs"]
 mod jfr_recording;
@@ -117,6 +118,30 @@ pub const TARGETS: &[Target] = &[
         run: formats::jfr,
         seeds: formats::jfr_seeds,
         inputs: 100_000,
+    },
+    Target {
+        name: "gperftools_cpu",
+        run: formats_legacy::gperftools_cpu,
+        seeds: formats_legacy::gperftools_cpu_seeds,
+        inputs: 100_000,
+    },
+    Target {
+        name: "legacy_text",
+        run: formats_legacy::legacy_text,
+        seeds: formats_legacy::legacy_text_seeds,
+        inputs: 50_000,
+    },
+    Target {
+        name: "jemalloc",
+        run: formats_legacy::jemalloc,
+        seeds: formats_legacy::jemalloc_seeds,
+        inputs: 50_000,
+    },
+    Target {
+        name: "goroutines",
+        run: formats_legacy::goroutines,
+        seeds: formats_legacy::goroutines_seeds,
+        inputs: 50_000,
     },
     Target {
         name: "target_file",

@@ -73,6 +73,10 @@ survives_mutations! {
     the_flamebearer_reader_survives_mutations "flamebearer"
     the_reader_of_profile_events_survives_mutations "profile-events"
     the_jfr_reader_survives_mutations "jfr"
+    the_reader_of_gperftools_survives_mutations "gperftools_cpu"
+    the_reader_of_legacy_text_survives_mutations "legacy_text"
+    the_reader_of_jemalloc_survives_mutations "jemalloc"
+    the_reader_of_goroutines_survives_mutations "goroutines"
     the_reader_of_target_files_survives_mutations "target_file"
     relabelling_survives_mutations "relabel"
 }

@@ -43,6 +43,14 @@ pub enum ReadError {
         /// What the decompressor says.
         reason: String,
     },
+    /// A file of a kind that is no profile, as [`refusal`](crate::refusal()) knows it.
+    #[error("{what} is no profile: {instead}")]
+    Refused {
+        /// What it is, with its article.
+        what: &'static str,
+        /// What to do.
+        instead: &'static str,
+    },
     /// No reader for this format.
     #[error("format {format} can be written but not read; readable are {readable}")]
     NotReadable {

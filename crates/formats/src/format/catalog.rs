@@ -5,6 +5,7 @@ use crate::dot;
 use crate::folded;
 use crate::format::entry::Entry;
 use crate::jfr;
+use crate::legacy;
 use crate::otlp;
 use crate::pprof;
 use crate::pyroscope;
@@ -14,14 +15,19 @@ use crate::top;
 
 /// In the order in which input is asked for its format, and in which they are listed: what has a
 /// magic number comes before JSON, JSON before text, and folded stacks, which nearly any text can
-/// be, last of what is read.
+/// be, last of what is read. Texts whose first line is as good as a magic number come before pprof:
+/// as short pieces of protobuf some of them make sense.
 pub(crate) static CATALOG: &[&Entry] = &[
     &jfr::ENTRY,
+    &legacy::TEXT_ENTRY,
+    &legacy::JEMALLOC_ENTRY,
     &pprof::ENTRY,
     &otlp::ENTRY,
+    &legacy::CPU_ENTRY,
     &otlp::JSON_ENTRY,
     &speedscope::ENTRY,
     &pyroscope::ENTRY,
+    &legacy::GOROUTINES_ENTRY,
     &folded::ENTRY,
     &svg::ENTRY,
     &dot::ENTRY,

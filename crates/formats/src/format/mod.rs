@@ -48,6 +48,14 @@ pub enum Format {
     Dot,
     /// A recording of Java Flight Recorder.
     Jfr,
+    /// A CPU profile of gperftools.
+    GperftoolsCpu,
+    /// pprof's text forms of heaps, locks, threads and goroutines.
+    LegacyText,
+    /// A heap profile of jemalloc.
+    Jemalloc,
+    /// A stack dump of Go.
+    GoStacks,
     /// The table of functions as comma-separated values.
     Csv,
     /// The table of functions in Markdown.
@@ -290,7 +298,7 @@ mod tests {
         let error = read(Format::Svg, &b""[..], &ReadOptions::default()).expect_err("svg");
         let message = error.to_string();
         assert!(
-            message.contains("readable are jfr, pprof, otlp"),
+            message.contains("readable are jfr, ") && message.contains(" pprof, otlp, "),
             "{message}"
         );
     }

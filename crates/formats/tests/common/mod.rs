@@ -11,6 +11,7 @@
 pub mod jfr_recording;
 pub mod otlp_request;
 pub mod pprof_proto;
+pub mod pprof_string;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -66,6 +67,12 @@ pub fn found_files(folder: &str) -> Vec<RealFile> {
         }
     }
     files.into_values().collect()
+}
+
+/// A file of the corpus that is the expected result of another one; `None` where there is no corpus.
+pub fn corpus_file(path: &str) -> Option<Vec<u8>> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus");
+    std::fs::read(root.join(path)).ok()
 }
 
 /// Compares with a file of `tests/golden`, or writes it when `UPDATE_GOLDEN` is set.
