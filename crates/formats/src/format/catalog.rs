@@ -11,6 +11,7 @@ use crate::pyroscope;
 use crate::speedscope;
 use crate::svg;
 use crate::top;
+use crate::v8;
 
 /// In the order in which input is asked for its format, and in which they are listed: what has a
 /// magic number comes before JSON, JSON before text, and folded stacks, which nearly any text can
@@ -22,6 +23,8 @@ pub(crate) static CATALOG: &[&Entry] = &[
     &otlp::JSON_ENTRY,
     &speedscope::ENTRY,
     &pyroscope::ENTRY,
+    &v8::CPU_ENTRY,
+    &v8::HEAP_ENTRY,
     &folded::ENTRY,
     &svg::ENTRY,
     &dot::ENTRY,
