@@ -1,5 +1,7 @@
 //! Sums of values that may have fractions.
 
+use serde_json::Number;
+
 /// A sum that stays exact for whole numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Count {
@@ -27,6 +29,15 @@ impl Count {
             whole: whole as i64,
             fraction: number - whole,
         })
+    }
+
+    /// A number of JSON in other units; whole numbers stay exact. `None` for what is beyond 64 bits.
+    pub(crate) fn scaled(number: &Number, factor: i64) -> Option<Self> {
+        let exact = number.as_i64().and_then(|whole| whole.checked_mul(factor));
+        match exact {
+            Some(exact) => Some(Self::whole(exact)),
+            None => Self::from_f64(number.as_f64()? * factor as f64),
+        }
     }
 
     pub(crate) fn parse(text: &str) -> Option<Self> {

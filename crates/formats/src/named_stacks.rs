@@ -44,6 +44,7 @@ struct Key {
     series: usize,
     stack: StackId,
     label_set: LabelSetId,
+    time_ns: i64,
 }
 
 impl<'a> NamedStacks<'a> {
@@ -132,6 +133,12 @@ impl<'a> NamedStacks<'a> {
         label_set: LabelSetId,
         value: Count,
     ) -> Result<(), ReadError> {
+        let stack = self.stack(root_first)?;
+        self.add_at(series, stack, label_set, 0, value)
+    }
+
+    /// A stack, for formats in which many samples name the same one.
+    pub(crate) fn stack(&mut self, root_first: &[LocationId]) -> Result<StackId, ReadError> {
         let kept = root_first.len().min(self.limits.max_stack_depth);
         if kept < root_first.len() {
             self.report.note(
@@ -148,10 +155,23 @@ impl<'a> NamedStacks<'a> {
             })?;
         self.leaf_first.clear();
         self.leaf_first.extend(root_first[..kept].iter().rev());
+        Ok(self.profile.stacks.intern(&self.leaf_first))
+    }
+
+    /// Adds a value to a known stack at a time, 0 when only the window is known.
+    pub(crate) fn add_at(
+        &mut self,
+        series: usize,
+        stack: StackId,
+        label_set: LabelSetId,
+        time_ns: i64,
+        value: Count,
+    ) -> Result<(), ReadError> {
         let key = Key {
             series,
-            stack: self.profile.stacks.intern(&self.leaf_first),
+            stack,
             label_set,
+            time_ns,
         };
         let sums = &mut self.sums;
         let position = *self.positions.entry(key).or_insert_with(|| {
@@ -196,6 +216,7 @@ impl<'a> NamedStacks<'a> {
             if value != 0 {
                 self.profile.series[key.series].samples.push(Sample {
                     label_set: key.label_set,
+                    time_ns: key.time_ns,
                     ..Sample::new(key.stack, value)
                 });
             }

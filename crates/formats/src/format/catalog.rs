@@ -12,6 +12,7 @@ use crate::pyroscope;
 use crate::speedscope;
 use crate::svg;
 use crate::top;
+use crate::v8;
 
 /// In the order in which input is asked for its format, and in which they are listed: what has a
 /// magic number comes before JSON, JSON before text, and folded stacks, which nearly any text can
@@ -28,6 +29,8 @@ pub(crate) static CATALOG: &[&Entry] = &[
     &speedscope::ENTRY,
     &pyroscope::ENTRY,
     &legacy::GOROUTINES_ENTRY,
+    &v8::CPU_ENTRY,
+    &v8::HEAP_ENTRY,
     &folded::ENTRY,
     &svg::ENTRY,
     &dot::ENTRY,

@@ -44,6 +44,10 @@ pub enum Format {
     Speedscope,
     /// A flame graph in levels, the JSON of Pyroscope.
     Flamebearer,
+    /// A CPU profile of V8.
+    CpuProfile,
+    /// A sampled heap profile of V8.
+    HeapProfile,
     /// The graph of functions for Graphviz.
     Dot,
     /// A recording of Java Flight Recorder.

@@ -1,5 +1,6 @@
 //! speedscope JSON to a profile.
 
+use std::fmt::Display;
 use std::io::BufRead;
 
 use candela_model::FrameKind;
@@ -305,20 +306,16 @@ fn meaning(unit: &str, given_name: Option<&str>) -> Meaning {
     }
 }
 
-/// Whole numbers stay exact.
 fn weighed(weight: &Number, factor: i64) -> Result<Count, ReadError> {
-    if let Some(exact) = weight
-        .as_i64()
-        .and_then(|weight| weight.checked_mul(factor))
-    {
-        return Ok(Count::whole(exact));
-    }
-    value(weight.as_f64().unwrap_or(f64::NAN) * factor as f64)
+    Count::scaled(weight, factor).ok_or_else(|| too_large(weight))
 }
 
 fn value(number: f64) -> Result<Count, ReadError> {
-    Count::from_f64(number)
-        .ok_or_else(|| invalid(format!("the value {number} does not fit into 64 bits")))
+    Count::from_f64(number).ok_or_else(|| too_large(number))
+}
+
+fn too_large(number: impl Display) -> ReadError {
+    invalid(format!("the value {number} does not fit into 64 bits"))
 }
 
 /// Lines are counted from 1; nonsense counts as unknown.

@@ -20,6 +20,7 @@ use candela_model::FlameTree;
 use candela_model::FlameTreeBuilder;
 use candela_model::FrameKind;
 use candela_model::LabelValue;
+use candela_model::LocationId;
 use candela_model::Profile;
 use candela_model::Sample;
 
@@ -73,6 +74,9 @@ pub fn found_files(folder: &str) -> Vec<RealFile> {
 pub fn corpus_file(path: &str) -> Option<Vec<u8>> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus");
     std::fs::read(root.join(path)).ok()
+/// Says that a test did not run, and why.
+pub fn say_skipped(reason: &str) {
+    eprintln!("skipped: {reason}");
 }
 
 /// Compares with a file of `tests/golden`, or writes it when `UPDATE_GOLDEN` is set.
@@ -110,10 +114,7 @@ pub fn folded_lines(profile: &Profile) -> Vec<String> {
             labels.sort();
             let stack = profile.stacks.get(sample.stack).iter().rev();
             let names: Vec<String> = stack
-                .map(|&location| match symbols.lines(location).first() {
-                    Some(line) => text(symbols.function(line.function).name).to_owned(),
-                    None => symbols.address_name(location),
-                })
+                .map(|&location| location_name(profile, location))
                 .collect();
             lines.push(format!(
                 "{} {} [{}] {} {}",
@@ -127,6 +128,64 @@ pub fn folded_lines(profile: &Profile) -> Vec<String> {
     }
     lines.sort();
     lines
+}
+
+/// Labels, stack, value and, where there is one, the time of each sample, without the series in front.
+pub fn stack_lines(profile: &Profile) -> Vec<String> {
+    let symbols = &profile.symbols;
+    let mut lines = Vec::new();
+    for sample in profile.series.iter().flat_map(|series| &series.samples) {
+        let mut labels: Vec<String> = profile
+            .label_sets
+            .get(sample.label_set)
+            .iter()
+            .map(|label| {
+                let key = symbols.strings.get(label.key);
+                match label.value {
+                    LabelValue::Text(value) => format!("{key}={}", symbols.strings.get(value)),
+                    LabelValue::Number { value, .. } => format!("{key}={value}"),
+                }
+            })
+            .collect();
+        labels.sort();
+        let names: Vec<String> = profile
+            .stacks
+            .get(sample.stack)
+            .iter()
+            .rev()
+            .map(|&location| location_name(profile, location))
+            .collect();
+        let time = match sample.time_ns {
+            0 => String::new(),
+            time => format!(" @{time}"),
+        };
+        let (labels, names) = (labels.join(" "), names.join(";"));
+        lines.push(format!("[{labels}] {names} {}{time}", sample.value));
+    }
+    lines.sort();
+    lines
+}
+
+/// The values of a series by the function of their leaf.
+pub fn self_values(profile: &Profile, series: usize) -> BTreeMap<String, i64> {
+    let mut values = BTreeMap::new();
+    for sample in &profile.series[series].samples {
+        let leaf = profile.stacks.get(sample.stack).first();
+        let name = leaf.map_or(String::new(), |&leaf| location_name(profile, leaf));
+        *values.entry(name).or_default() += sample.value;
+    }
+    values
+}
+
+fn location_name(profile: &Profile, location: LocationId) -> String {
+    let symbols = &profile.symbols;
+    match symbols.lines(location).first() {
+        Some(line) => symbols
+            .strings
+            .get(symbols.function(line.function).name)
+            .to_owned(),
+        None => symbols.address_name(location),
+    }
 }
 
 /// A tree of stacks as `name` or `name@kind` separated by `;`, with values.

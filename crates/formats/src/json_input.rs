@@ -1,0 +1,30 @@
+//! JSON as a whole, before any of it becomes a profile.
+
+use std::io::BufRead;
+
+use crate::error::ReadError;
+use crate::inflate::read_inflated;
+use crate::json_limits::check_value_count;
+use crate::options::Limits;
+use crate::report::Report;
+
+/// Some programs write it in front of JSON; the JSON's own rules say to ignore it (RFC 8259, 8.1).
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// The bytes of some JSON, inflated and UTF-8, of no more values than may be.
+pub(crate) fn read_json(
+    input: impl BufRead,
+    limits: &Limits,
+    report: &mut Report,
+) -> Result<Vec<u8>, ReadError> {
+    let mut bytes = read_inflated(input, limits.inflated_bytes())?;
+    if bytes.starts_with(BYTE_ORDER_MARK) {
+        bytes.drain(..BYTE_ORDER_MARK.len());
+    }
+    check_value_count(&bytes, limits)?;
+    if std::str::from_utf8(&bytes).is_err() {
+        report.note("strings_repaired", "text that is not UTF-8 was repaired");
+        bytes = String::from_utf8_lossy(&bytes).into_owned().into_bytes();
+    }
+    Ok(bytes)
+}
