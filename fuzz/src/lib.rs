@@ -8,6 +8,7 @@
 
 mod agent;
 mod formats;
+mod formats_vm;
 // The tests of the reader look into the same recordings.
 #[path = "../../crates/formats/tests/common/jfr_recording/mod.rs"]
 mod jfr_recording;
@@ -117,6 +118,12 @@ pub const TARGETS: &[Target] = &[
         run: formats::jfr,
         seeds: formats::jfr_seeds,
         inputs: 100_000,
+    },
+    Target {
+        name: "callgrind",
+        run: formats_vm::callgrind,
+        seeds: formats_vm::callgrind_seeds,
+        inputs: 20_000,
     },
     Target {
         name: "target_file",

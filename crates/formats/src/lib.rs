@@ -24,6 +24,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod callgrind;
 mod count;
 mod dot;
 mod error;
@@ -45,12 +46,15 @@ mod report;
 mod selection;
 mod speedscope;
 mod svg;
+mod thread_labels;
 mod top;
 mod tree_json;
 mod tree_text;
 mod type_json;
 mod units;
 
+pub use crate::callgrind::read_callgrind;
+pub use crate::callgrind::write_callgrind;
 pub use crate::dot::DotOptions;
 pub use crate::dot::write_dot;
 pub use crate::error::ReadError;

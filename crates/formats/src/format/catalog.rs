@@ -1,6 +1,7 @@
 //! All formats. Another one is a module with an `ENTRY`, a variant of [`Format`](crate::Format) and
 //! a line here.
 
+use crate::callgrind;
 use crate::dot;
 use crate::folded;
 use crate::format::entry::Entry;
@@ -22,6 +23,7 @@ pub(crate) static CATALOG: &[&Entry] = &[
     &otlp::JSON_ENTRY,
     &speedscope::ENTRY,
     &pyroscope::ENTRY,
+    &callgrind::ENTRY,
     &folded::ENTRY,
     &svg::ENTRY,
     &dot::ENTRY,

@@ -44,6 +44,8 @@ pub enum Format {
     Speedscope,
     /// A flame graph in levels, the JSON of Pyroscope.
     Flamebearer,
+    /// The text of callgrind, a call graph.
+    Callgrind,
     /// The graph of functions for Graphviz.
     Dot,
     /// A recording of Java Flight Recorder.
