@@ -9,6 +9,7 @@
 mod agent;
 mod formats;
 mod formats_legacy;
+mod formats_vm;
 // The tests of the reader look into the same recordings.
 #[path = "../../crates/formats/tests/common/jfr_recording/mod.rs"]
 mod jfr_recording;
@@ -142,6 +143,10 @@ pub const TARGETS: &[Target] = &[
         run: formats_legacy::goroutines,
         seeds: formats_legacy::goroutines_seeds,
         inputs: 50_000,
+        name: "callgrind",
+        run: formats_vm::callgrind,
+        seeds: formats_vm::callgrind_seeds,
+        inputs: 20_000,
     },
     Target {
         name: "target_file",

@@ -24,6 +24,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod callgrind;
 mod count;
 mod diff_table;
 mod dot;
@@ -51,6 +52,7 @@ mod selection;
 mod speedscope;
 mod stack_forest;
 mod svg;
+mod thread_labels;
 mod top;
 mod tree_json;
 mod tree_text;
@@ -63,6 +65,8 @@ pub use crate::diff_table::DiffSides;
 pub use crate::diff_table::diff_json;
 pub use crate::diff_table::write_diff_csv;
 pub use crate::diff_table::write_diff_text;
+pub use crate::callgrind::read_callgrind;
+pub use crate::callgrind::write_callgrind;
 pub use crate::dot::DotOptions;
 pub use crate::dot::write_dot;
 pub use crate::error::ReadError;

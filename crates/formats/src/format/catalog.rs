@@ -1,6 +1,7 @@
 //! All formats. Another one is a module with an `ENTRY`, a variant of [`Format`](crate::Format) and
 //! a line here.
 
+use crate::callgrind;
 use crate::dot;
 use crate::folded;
 use crate::format::entry::Entry;
@@ -31,6 +32,7 @@ pub(crate) static CATALOG: &[&Entry] = &[
     &legacy::GOROUTINES_ENTRY,
     &v8::CPU_ENTRY,
     &v8::HEAP_ENTRY,
+    &callgrind::ENTRY,
     &folded::ENTRY,
     &svg::ENTRY,
     &dot::ENTRY,

@@ -48,6 +48,8 @@ pub enum Format {
     CpuProfile,
     /// A sampled heap profile of V8.
     HeapProfile,
+    /// The text of callgrind, a call graph.
+    Callgrind,
     /// The graph of functions for Graphviz.
     Dot,
     /// A recording of Java Flight Recorder.

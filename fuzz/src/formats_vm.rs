@@ -1,0 +1,60 @@
+//! Files of virtual machines and their tools.
+
+use candela_formats::Format;
+use candela_formats::WriteOptions;
+use candela_formats::read;
+use candela_formats::write;
+
+use crate::formats::check_valid;
+use crate::formats::may_overflow;
+use crate::formats::options;
+use crate::formats::total;
+use crate::store::example_profile;
+
+/// What was read is valid, and written and read again has the same sum.
+fn there_and_back(format: Format, bytes: &[u8]) {
+    let Ok((profile, _)) = read(format, bytes, &options()) else {
+        return;
+    };
+    check_valid(&profile);
+    let mut written = Vec::new();
+    // Negative values cannot be written.
+    let is_written = write(format, &profile, &mut written, &WriteOptions::default()).is_ok();
+    if !is_written || may_overflow(&profile) || total(&profile) == 0 {
+        return;
+    }
+    let (again, _) = read(format, &written[..], &options()).expect("what we write can be read");
+    check_valid(&again);
+    assert_eq!(total(&again), total(&profile));
+}
+
+fn written_example(format: Format) -> Vec<u8> {
+    let mut written = Vec::new();
+    write(
+        format,
+        &example_profile(),
+        &mut written,
+        &WriteOptions::default(),
+    )
+    .expect("a sound profile");
+    written
+}
+
+pub(crate) fn callgrind(bytes: &[u8]) {
+    there_and_back(Format::Callgrind, bytes);
+}
+
+pub(crate) fn callgrind_seeds() -> Vec<Vec<u8>> {
+    let text = "# callgrind format\nversion: 1\ncreator: callgrind-3\npid: 7\ncmd: ./a b\npart: 1\n\
+        thread: 2\n\npositions: instr line\nevent: Sum = Ir + 2 Dr : both\nevents: Ir Dr cpu(ms)\n\
+        summary: 100 20 1\n\nob=(1) a\nfl=(1) a.c\nfn=(1) main\n0x10 5 1 2 3\n+4 +1 2\n\
+        jcnd=1/2 +3 0\n* *\nfi=(2) a.h\n-2 * 4\nfe=(1)\ncob=(2) l\ncfi=(3) b.c\ncfn=(2) f [1/2]\n\
+        calls=2 0x20 9\n* * 50 1\n\nob=(2)\nfl=(3)\nfn=(3) f\n0x20 9 50 1\ncfn=(1)\ncalls=1 0 0\n\
+        * * *\n\ntotals: 57 3 3\n\npart: 2\nevents: Dr\nfn=(3)\n1 1 4\n";
+    vec![
+        text.as_bytes().to_vec(),
+        b"version: 1\ncreator: xdebug 3\nevents: Time_(10ns) Memory_(bytes)\nfn=f\n1 2 -3\n"
+            .to_vec(),
+        written_example(Format::Callgrind),
+    ]
+}
