@@ -3,25 +3,13 @@
 // opens the page of a service, waits until FUNCTION stands in the flame graph, searches for it, zooms
 // into it, goes back and forth with mouse, keyboard and address, and leaves screenshots of both themes
 // in FOLDER. Prints one JSON line with what it saw; what did not behave is in `problems`.
-import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { chromium } from "playwright-core";
+import { launch } from "./browser.mjs";
 
 const [url, service, wanted, folder] = process.argv.slice(2);
-const BROWSERS = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
 const PATIENCE_MS = 60_000;
 
-const browser = await chromium.launch({
-  executablePath: BROWSERS.find((path) => existsSync(path)),
-  args: [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-  ],
-});
+const browser = await launch();
 
 const problems = [];
 

@@ -89,6 +89,20 @@ pub enum WriteError {
         /// The function with such a value.
         name: String,
     },
+    /// What functions are chosen by is no regular expression.
+    #[error("{pattern:?} is no regular expression: {reason}")]
+    Pattern {
+        /// What was given.
+        pattern: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// No function was chosen.
+    #[error("no function's name matches {pattern:?}")]
+    NoFunction {
+        /// The regular expression.
+        pattern: String,
+    },
     /// The profile does not hold together.
     #[error("the profile is not valid: {0}")]
     Invalid(#[from] candela_model::ValidationError),

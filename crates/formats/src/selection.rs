@@ -49,13 +49,7 @@ impl<'a> Selection<'a> {
 
     /// All of its stacks merged.
     pub(crate) fn tree(&self) -> FlameTree {
-        let mut builder = FlameTreeBuilder::new();
-        for (position, series) in self.profile.series.iter().enumerate() {
-            if series.profile_type == *self.profile_type {
-                builder.add_series(self.profile, position);
-            }
-        }
-        builder.finish()
+        tree_of(self.profile, self.profile_type)
     }
 
     /// How many series of other types are not shown.
@@ -67,6 +61,17 @@ impl<'a> Selection<'a> {
             .filter(|series| series.profile_type != *self.profile_type);
         others.count() as u64
     }
+}
+
+/// The stacks of all series of a type, merged.
+pub(crate) fn tree_of(profile: &Profile, profile_type: &ProfileType) -> FlameTree {
+    let mut builder = FlameTreeBuilder::new();
+    for (position, series) in profile.series.iter().enumerate() {
+        if series.profile_type == *profile_type {
+            builder.add_series(profile, position);
+        }
+    }
+    builder.finish()
 }
 
 fn unit_rank(unit: &str) -> usize {

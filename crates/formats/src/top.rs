@@ -4,6 +4,7 @@ use std::io::Write;
 
 use candela_model::FlameTree;
 use candela_model::FunctionRow;
+use candela_model::Profile;
 use candela_model::ProfileType;
 use serde::Serialize;
 
@@ -11,7 +12,15 @@ use crate::error::WriteError;
 use crate::format::Entry;
 use crate::format::Format;
 use crate::format::Part;
+use crate::format::WriteOptions;
 use crate::format::Writer;
+use crate::pprof_text::PprofTextOptions;
+use crate::pprof_text::TextLayout;
+use crate::pprof_text::write_peek;
+use crate::pprof_text::write_pprof_top;
+use crate::pprof_text::write_pprof_tree;
+use crate::pprof_text::write_traces;
+use crate::selection::tree_of;
 use crate::units::format_share;
 use crate::units::format_value;
 
@@ -19,13 +28,11 @@ pub(crate) const TEXT_ENTRY: Entry = Entry {
     format: Format::Text,
     name: "text",
     extensions: &["txt"],
-    description: "table of functions, text",
+    description: "table of functions, text; also as pprof lays it out",
     keeps: &[Part::NegativeValues],
     detects: None,
     read: None,
-    write: Some(Writer::Tree(|tree, profile_type, output, options| {
-        write_top(tree, profile_type, TableFormat::Text, options.limit, output)
-    })),
+    write: Some(Writer::Series(write_text)),
 };
 
 pub(crate) const CSV_ENTRY: Entry = Entry {
@@ -59,6 +66,9 @@ pub(crate) const MARKDOWN_ENTRY: Entry = Entry {
         )
     })),
 };
+
+/// As many as pprof shows when nothing is said.
+const FUNCTIONS_OF_TREE: usize = 80;
 
 /// How a table is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -149,6 +159,41 @@ pub fn describe_total(profile_type: &ProfileType) -> &str {
         ("wall", "nanoseconds") => "wall time",
         ("mutex" | "kernel_lock", "nanoseconds") => "lock wait time",
         _ => &profile_type.sample_type,
+    }
+}
+
+/// Text in the layout that is asked for.
+fn write_text(
+    profile: &Profile,
+    profile_type: &ProfileType,
+    output: &mut dyn Write,
+    options: &WriteOptions,
+) -> Result<(), WriteError> {
+    let reported = |max_functions| PprofTextOptions {
+        max_functions,
+        ..PprofTextOptions::default()
+    };
+    match options.text.layout {
+        TextLayout::Table => {
+            let tree = tree_of(profile, profile_type);
+            write_top(
+                &tree,
+                profile_type,
+                TableFormat::Text,
+                options.limit,
+                output,
+            )
+        }
+        TextLayout::Top => write_pprof_top(profile, profile_type, &reported(options.limit), output),
+        TextLayout::Tree => {
+            let max_functions = match options.limit {
+                0 => FUNCTIONS_OF_TREE,
+                limit => limit,
+            };
+            write_pprof_tree(profile, profile_type, &reported(max_functions), output)
+        }
+        TextLayout::Peek => write_peek(profile, profile_type, &options.text.functions, output),
+        TextLayout::Traces => write_traces(profile, profile_type, output),
     }
 }
 

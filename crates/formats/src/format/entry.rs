@@ -44,6 +44,12 @@ pub(crate) type Reader = fn(&mut dyn BufRead, &ReadOptions) -> Result<(Profile, 
 pub(crate) enum Writer {
     /// With all series. The profile is valid and has series.
     Profile(fn(&Profile, &mut dyn Write, &WriteOptions) -> Result<Report, WriteError>),
+    /// The series of one profile type.
+    Series(SeriesWriter),
     /// The stacks of one profile type, merged.
     Tree(fn(&FlameTree, &ProfileType, &mut dyn Write, &WriteOptions) -> Result<(), WriteError>),
 }
+
+/// Writes the series of one profile type. The profile is valid.
+pub(crate) type SeriesWriter =
+    fn(&Profile, &ProfileType, &mut dyn Write, &WriteOptions) -> Result<(), WriteError>;

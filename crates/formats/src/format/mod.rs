@@ -22,6 +22,9 @@ use crate::inflate::inflate_prefix;
 use crate::options::ReadOptions;
 use crate::otlp::OtlpOptions;
 use crate::pprof::PprofOptions;
+#[cfg(doc)]
+use crate::pprof_text::TextLayout;
+use crate::pprof_text::TextOptions;
 use crate::report::Report;
 use crate::selection::Selection;
 use crate::svg::SvgOptions;
@@ -76,8 +79,10 @@ pub struct WriteOptions {
     /// The type that formats of one column show: an identifier, short name or sample type. Without
     /// it time wins over bytes and bytes over counts.
     pub sample_type: Option<String>,
-    /// Rows of tables; 0 writes all.
+    /// Rows of tables; 0 writes all, but of the functions of [`TextLayout::Tree`] 80.
     pub limit: usize,
+    /// For text.
+    pub text: TextOptions,
     /// For pprof.
     pub pprof: PprofOptions,
     /// For OTLP.
@@ -237,21 +242,23 @@ pub fn write(
     if profile.series.is_empty() {
         return Err(WriteError::Empty);
     }
-    match writer {
-        Writer::Profile(write) => write(profile, &mut output, options),
-        Writer::Tree(write) => {
-            let selection = Selection::of(profile, options.sample_type.as_deref())?;
-            let mut report = Report::default();
-            report.note_many(
-                "types_left_out",
-                "series of other sample types do not fit in this format",
-                selection.left_out(),
-            );
-            let tree = selection.tree();
-            write(&tree, selection.profile_type, &mut output, options)?;
-            Ok(report)
-        }
+    if let Writer::Profile(write) = writer {
+        return write(profile, &mut output, options);
     }
+    let selection = Selection::of(profile, options.sample_type.as_deref())?;
+    let profile_type = selection.profile_type;
+    match writer {
+        Writer::Profile(_) => {}
+        Writer::Series(write) => write(profile, profile_type, &mut output, options)?,
+        Writer::Tree(write) => write(&selection.tree(), profile_type, &mut output, options)?,
+    }
+    let mut report = Report::default();
+    report.note_many(
+        "types_left_out",
+        "series of other sample types do not fit in this format",
+        selection.left_out(),
+    );
+    Ok(report)
 }
 
 fn names(condition: fn(Format) -> bool) -> String {

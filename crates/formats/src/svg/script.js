@@ -143,9 +143,9 @@
       event.preventDefault();
       if (isButton) event.target.dispatchEvent(new MouseEvent("click", { bubbles: true }));
       else if (index !== undefined) zoom(index === zoomed ? 0 : index);
-    } else if (event.key.startsWith("Arrow") && index !== undefined) {
+    } else if (event.key.startsWith("Arrow") && !isButton) {
       event.preventDefault();
-      const next = neighbor(index, event.key);
+      const next = index === undefined ? zoomed : neighbor(index, event.key);
       if (next >= 0) frames[next].element.focus();
     }
   });

@@ -1,5 +1,7 @@
 //! Points of time as text (RFC 3339).
 
+use crate::time_text::days_of_month;
+
 /// Nanoseconds since the Unix epoch; `None` for what is no time from 1970 to 2262. Digits behind the
 /// ninth of a fraction are cut.
 pub(crate) fn parse_rfc3339(text: &str) -> Option<i64> {
@@ -59,18 +61,6 @@ fn offset_seconds(zone: &str) -> Option<i64> {
     let number: i64 = digits.parse().ok().filter(|_| is_offset)?;
     let (hours, minutes) = (number / 100, number % 100);
     (hours < 24 && minutes < 60).then_some(sign * (hours * 60 + minutes) * 60)
-}
-
-fn is_leap(year: i64) -> bool {
-    (year % 4 == 0 && year % 100 != 0) || year % 400 == 0
-}
-
-fn days_of_month(year: i64, month: i64) -> i64 {
-    match month {
-        2 => 28 + i64::from(is_leap(year)),
-        4 | 6 | 9 | 11 => 30,
-        _ => 31,
-    }
 }
 
 fn days_before_year(year: i64) -> i64 {
