@@ -143,6 +143,8 @@ pub const TARGETS: &[Target] = &[
         run: formats_legacy::goroutines,
         seeds: formats_legacy::goroutines_seeds,
         inputs: 50_000,
+    },
+    Target {
         name: "callgrind",
         run: formats_vm::callgrind,
         seeds: formats_vm::callgrind_seeds,

@@ -62,13 +62,13 @@ mod type_json;
 mod units;
 mod v8;
 
+pub use crate::callgrind::read_callgrind;
+pub use crate::callgrind::write_callgrind;
 pub use crate::diff_table::DiffJson;
 pub use crate::diff_table::DiffSides;
 pub use crate::diff_table::diff_json;
 pub use crate::diff_table::write_diff_csv;
 pub use crate::diff_table::write_diff_text;
-pub use crate::callgrind::read_callgrind;
-pub use crate::callgrind::write_callgrind;
 pub use crate::dot::DotOptions;
 pub use crate::dot::write_dot;
 pub use crate::error::ReadError;

@@ -75,6 +75,8 @@ pub fn found_files(folder: &str) -> Vec<RealFile> {
 pub fn corpus_file(path: &str) -> Option<Vec<u8>> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus");
     std::fs::read(root.join(path)).ok()
+}
+
 /// Says that a test did not run, and why.
 pub fn say_skipped(reason: &str) {
     eprintln!("skipped: {reason}");
