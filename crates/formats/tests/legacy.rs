@@ -63,6 +63,15 @@ fn expected_types(name: &str, printed: &[String]) -> Vec<String> {
 fn all_real_files_read_as_go_reads_them() {
     for file in found_files("pprof-legacy") {
         let name = &file.name;
+        let format = if name.ends_with(".cpu") {
+            Format::GperftoolsCpu
+        } else {
+            Format::LegacyText
+        };
+        assert_eq!(
+            detect(&file.bytes[..file.bytes.len().min(300)]),
+            Some(format)
+        );
         let (profile, report) = read_detected(&file.bytes);
         assert_eq!(report.count("lines_not_understood"), 0, "{name}");
         let Some(printed) = corpus_file(&format!("pprof-legacy/{name}.string")) else {
@@ -314,6 +323,7 @@ fn gos_mutexes_are_scaled_only_where_go_did_not() {
         ("--- mutex:", 11, "mutex", [55, 10_000]),
         ("--- contention:", 11, "block", [11, 2000]),
         ("--- contentionz 1 ---", 10, "mutex", [50, 10_000]),
+        ("--- contention", 10, "mutex", [50, 10_000]),
     ];
     for (first, count, name, expected) in cases {
         let (profile, _) = read_detected(text(first, count).as_bytes());

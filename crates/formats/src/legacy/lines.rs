@@ -36,11 +36,17 @@ impl<'t> Lines<'t> {
         self.clone().next()
     }
 
+    /// Takes the next line if it is such.
+    pub(crate) fn next_if(&mut self, is_such: impl Fn(Line<'t>) -> bool) -> Option<Line<'t>> {
+        let mut behind = self.clone();
+        let line = behind.next().filter(|line| is_such(*line))?;
+        *self = behind;
+        Some(line)
+    }
+
     /// Goes past empty lines and comments.
     pub(crate) fn skip_comments(&mut self) {
-        while self.peek().is_some_and(|line| is_comment(line.text)) {
-            self.next();
-        }
+        while self.next_if(|line| is_comment(line.text)).is_some() {}
     }
 }
 
