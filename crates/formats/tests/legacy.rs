@@ -314,6 +314,15 @@ goroutine profile: total 3
 }
 
 #[test]
+fn stacks_that_go_does_not_know_are_empty() {
+    let text = b"threadcreate profile: total 4\n4 @ 0x0 0x0 0x0\n#\t0x0\n\n";
+    let (profile, report) = read_detected(text);
+    assert_eq!(report.notes, []);
+    assert_eq!(totals(&profile), [4]);
+    assert_eq!(profile.symbols.locations().len(), 0);
+}
+
+#[test]
 fn gos_mutexes_are_scaled_only_where_go_did_not() {
     let text = |first: &str, count: i64| {
         format!("{first}\ncycles/second=2000000000\nsampling period=5\n4000 {count} @ 0x101\n")

@@ -80,7 +80,8 @@ fn table(profile: &Profile, series: &ProfileSeries, name: &dyn Fn(u64) -> Option
                 })
                 .collect();
             if names.is_empty() {
-                names.extend(name(symbols.location(id).address));
+                let address = symbols.location(id).address;
+                names.push(name(address).unwrap_or_else(|| format!("{address:#x}")));
             }
             names
         });

@@ -11,9 +11,8 @@ use crate::legacy::address_stacks::AddressStacks;
 use crate::legacy::address_stacks::Whole;
 use crate::legacy::go_frames::Record;
 use crate::legacy::go_frames::name_frames;
-use crate::legacy::heap::call_address;
 use crate::legacy::lines::Lines;
-use crate::legacy::lines::addresses;
+use crate::legacy::lines::calls;
 use crate::legacy::lines::is_comment;
 use crate::legacy::memory_map;
 use crate::naming;
@@ -163,7 +162,7 @@ impl Sample {
         Some(Self {
             cycles,
             count,
-            leaf_first: addresses(stack)?.iter().map(call_address).collect(),
+            leaf_first: calls(stack)?,
         })
     }
 

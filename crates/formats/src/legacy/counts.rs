@@ -9,9 +9,8 @@ use crate::legacy::address_stacks::AddressStacks;
 use crate::legacy::address_stacks::Whole;
 use crate::legacy::go_frames::Record;
 use crate::legacy::go_frames::name_frames;
-use crate::legacy::heap::call_address;
 use crate::legacy::lines::Lines;
-use crate::legacy::lines::addresses;
+use crate::legacy::lines::calls;
 use crate::legacy::memory_map;
 use crate::naming;
 use crate::options::ReadOptions;
@@ -51,6 +50,6 @@ pub(crate) fn read(
 /// `COUNT @ ADDRESS…`
 fn parse_sample(text: &str) -> Option<(i64, Vec<u64>)> {
     let (count, stack) = text.split_once('@')?;
-    let leaf_first = addresses(stack)?.iter().map(call_address).collect();
+    let leaf_first = calls(stack)?;
     Some((count.trim().parse().ok()?, leaf_first))
 }

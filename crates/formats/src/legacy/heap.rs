@@ -13,7 +13,7 @@ use crate::legacy::address_stacks::Whole;
 use crate::legacy::go_frames::Record;
 use crate::legacy::go_frames::name_frames;
 use crate::legacy::lines::Lines;
-use crate::legacy::lines::addresses;
+use crate::legacy::lines::calls;
 use crate::legacy::memory_map;
 use crate::legacy::unsample::unsampled;
 use crate::naming;
@@ -127,18 +127,13 @@ impl Header {
     fn sample(&self, text: &str) -> Option<Sample> {
         let (amounts, stack) = text.split_once('@')?;
         let amounts = Amounts::parse(amounts).filter(Amounts::are_sound)?;
-        let leaf_first = addresses(stack)?.iter().map(call_address).collect();
+        let leaf_first = calls(stack)?;
         Some(Sample {
             leaf_first,
             values: amounts.values(self.rate, self.has_allocations),
             block_size: amounts.block_size(),
         })
     }
-}
-
-/// The address of a call by its return address: a byte before is inside of the call.
-pub(crate) fn call_address(return_address: &u64) -> u64 {
-    return_address.saturating_sub(1)
 }
 
 /// The types of memory in use, behind those of all allocations where there are some: the order that

@@ -96,6 +96,15 @@ pub(crate) fn addresses(text: &str) -> Option<Vec<u64>> {
     numbers.collect()
 }
 
+/// The addresses of calls by the return addresses of a text: a byte before is inside of the call. 0 is
+/// no address: Go fills stacks with it that it does not know.
+pub(crate) fn calls(text: &str) -> Option<Vec<u64>> {
+    let mut calls = addresses(text)?;
+    calls.retain(|address| *address != 0);
+    calls.iter_mut().for_each(|address| *address -= 1);
+    Some(calls)
+}
+
 /// A problem at a byte of the input.
 pub(crate) fn corrupt(
     format: &'static str,
@@ -127,5 +136,6 @@ mod tests {
         assert_eq!(addresses("PC:  0x0a: main(x)"), Some(vec![10]));
         assert_eq!(addresses("0x 12 deadbeef"), Some(vec![]));
         assert_eq!(addresses("0x11112222333344445"), None);
+        assert_eq!(calls("0x0 0x20 0x1"), Some(vec![0x1f, 0]));
     }
 }
