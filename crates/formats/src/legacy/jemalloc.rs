@@ -60,7 +60,7 @@ pub fn read_jemalloc(
             continue;
         }
         match Row::parse(text) {
-            Some(Row::AllThreads(amounts)) if amounts.are_sound() => {
+            Some(Row::AllThreads(amounts)) => {
                 if let Some(leaf_first) = &stack {
                     let values = amounts.values(rate, has_allocations);
                     stacks.add(leaf_first, LabelSetId(0), &values)?;
