@@ -2,6 +2,8 @@
 
 use std::io;
 
+use crate::refusal::Refusal;
+
 /// Input that does not become a profile.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -44,13 +46,8 @@ pub enum ReadError {
         reason: String,
     },
     /// A file of a kind that is no profile, as [`refusal`](crate::refusal()) knows it.
-    #[error("{what} is no profile: {instead}")]
-    Refused {
-        /// What it is, with its article.
-        what: &'static str,
-        /// What to do.
-        instead: &'static str,
-    },
+    #[error("{0}")]
+    Refused(Refusal),
     /// No reader for this format.
     #[error("format {format} can be written but not read; readable are {readable}")]
     NotReadable {

@@ -1,5 +1,7 @@
 //! Files that people take for profiles and that are none, and what helps with them.
 
+use std::fmt;
+
 use crate::error::ReadError;
 use crate::inflate::inflate_prefix;
 
@@ -96,12 +98,15 @@ pub fn refusal(first_bytes: &[u8]) -> Option<Refusal> {
     Some(refused.refusal)
 }
 
+impl fmt::Display for Refusal {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{} is no profile: {}", self.what, self.instead)
+    }
+}
+
 impl From<Refusal> for ReadError {
     fn from(refusal: Refusal) -> Self {
-        Self::Refused {
-            what: refusal.what,
-            instead: refusal.instead,
-        }
+        Self::Refused(refusal)
     }
 }
 

@@ -63,6 +63,15 @@ fn expected_types(name: &str, printed: &[String]) -> Vec<String> {
 fn all_real_files_read_as_go_reads_them() {
     for file in found_files("pprof-legacy") {
         let name = &file.name;
+        let format = if name.ends_with(".cpu") {
+            Format::GperftoolsCpu
+        } else {
+            Format::LegacyText
+        };
+        assert_eq!(
+            detect(&file.bytes[..file.bytes.len().min(300)]),
+            Some(format)
+        );
         let (profile, report) = read_detected(&file.bytes);
         assert_eq!(report.count("lines_not_understood"), 0, "{name}");
         let Some(printed) = corpus_file(&format!("pprof-legacy/{name}.string")) else {
@@ -305,6 +314,15 @@ goroutine profile: total 3
 }
 
 #[test]
+fn stacks_that_go_does_not_know_are_empty() {
+    let text = b"threadcreate profile: total 4\n4 @ 0x0 0x0 0x0\n#\t0x0\n\n";
+    let (profile, report) = read_detected(text);
+    assert_eq!(report.notes, []);
+    assert_eq!(totals(&profile), [4]);
+    assert_eq!(profile.symbols.locations().len(), 0);
+}
+
+#[test]
 fn gos_mutexes_are_scaled_only_where_go_did_not() {
     let text = |first: &str, count: i64| {
         format!("{first}\ncycles/second=2000000000\nsampling period=5\n4000 {count} @ 0x101\n")
@@ -314,6 +332,7 @@ fn gos_mutexes_are_scaled_only_where_go_did_not() {
         ("--- mutex:", 11, "mutex", [55, 10_000]),
         ("--- contention:", 11, "block", [11, 2000]),
         ("--- contentionz 1 ---", 10, "mutex", [50, 10_000]),
+        ("--- contention", 10, "mutex", [50, 10_000]),
     ];
     for (first, count, name, expected) in cases {
         let (profile, _) = read_detected(text(first, count).as_bytes());

@@ -80,7 +80,8 @@ fn table(profile: &Profile, series: &ProfileSeries, name: &dyn Fn(u64) -> Option
                 })
                 .collect();
             if names.is_empty() {
-                names.extend(name(symbols.location(id).address));
+                let address = symbols.location(id).address;
+                names.push(name(address).unwrap_or_else(|| format!("{address:#x}")));
             }
             names
         });
@@ -101,13 +102,19 @@ fn no_name(_: u64) -> Option<String> {
 
 #[test]
 fn gos_texts_tell_the_same_as_its_pprof() {
-    if is_missing("go") {
-        return;
+    // The second is Debian's golang-1.19-go, the last that does not scale mutexes itself.
+    for go in ["go", "/usr/lib/go-1.19/bin/go"] {
+        if !is_missing(go) {
+            compare_texts_of(go);
+        }
     }
+}
+
+fn compare_texts_of(go: &str) {
     let folder = TempDir::new().unwrap();
     let binary = folder.path().join("profiles");
     let source = program("profiles.go");
-    run(Command::new("go")
+    run(Command::new(go)
         .args(["build", "-o"])
         .arg(&binary)
         .arg(&source)

@@ -9,12 +9,10 @@ use crate::error::ReadError;
 use crate::legacy::TEXT_NAME;
 use crate::legacy::address_stacks::AddressStacks;
 use crate::legacy::address_stacks::Whole;
-use crate::legacy::go_frames::Comment;
-use crate::legacy::go_frames::Frame;
+use crate::legacy::go_frames::Record;
 use crate::legacy::go_frames::name_frames;
-use crate::legacy::heap::call_address;
 use crate::legacy::lines::Lines;
-use crate::legacy::lines::addresses;
+use crate::legacy::lines::calls;
 use crate::legacy::lines::is_comment;
 use crate::legacy::memory_map;
 use crate::naming;
@@ -43,11 +41,10 @@ struct Settings {
 }
 
 /// A sample as it stands in the text.
-struct Sample<'t> {
+struct Sample {
     cycles: i64,
     count: i64,
     leaf_first: Vec<u64>,
-    frames: Vec<Frame<'t>>,
 }
 
 pub(crate) fn read(
@@ -61,28 +58,13 @@ pub(crate) fn read(
     };
     let mut stacks = AddressStacks::new(&options.limits, kind, 2);
     let settings = Settings::read(&mut lines, &mut stacks);
-    let mut samples: Vec<Sample<'_>> = Vec::new();
-    while let Some(line) = lines.peek()
-        && !line.text.trim_start().starts_with("---")
-        && !memory_map::is_heading(line.text)
-    {
-        lines.next();
-        let text = line.text.trim();
-        if text.starts_with('#') {
-            if let (Some(sample), Comment::Frame(frame)) =
-                (samples.last_mut(), Comment::parse(text))
-            {
-                sample.frames.push(frame);
-            }
-        } else if let Some(sample) = Sample::parse(text) {
-            samples.push(sample);
-        } else if !text.is_empty() {
-            stacks.bad_line(line.offset);
-        }
-    }
-    let factor = settings.count_factor(origin, &samples);
-    for mut sample in samples {
-        name_frames(&mut sample.leaf_first, &sample.frames, &mut stacks);
+    let factor = settings.count_factor(origin, lines.clone());
+    while let Some(record) = Record::next(&mut lines, &options.limits) {
+        let Some(mut sample) = Sample::parse(record.line.text) else {
+            stacks.bad_line(record.line.offset);
+            continue;
+        };
+        name_frames(&mut sample.leaf_first, &record.frames, &mut stacks);
         let values = [
             sample.count.saturating_mul(factor),
             settings.nanoseconds(sample.cycles, factor),
@@ -149,9 +131,12 @@ impl Settings {
     /// What counts are multiplied with to be those of all events. Go counts each sample for as many
     /// events as it stands for since 1.20, and says the same in front: only counts that are no
     /// multiples of the period show that they were not multiplied yet.
-    fn count_factor(&self, origin: Origin, samples: &[Sample<'_>]) -> i64 {
+    fn count_factor(&self, origin: Origin, samples: Lines<'_>) -> i64 {
         let period = self.sampling_period.max(1);
-        let is_multiplied = || samples.iter().all(|sample| sample.count % period == 0);
+        let is_multiplied = || {
+            let mut counts = samples.filter_map(|line| Sample::parse_numbers(line.text));
+            counts.all(|(_, count, _)| count % period == 0)
+        };
         match origin {
             Origin::Cpp => period,
             Origin::GoMutex if is_multiplied() => 1,
@@ -170,20 +155,23 @@ impl Settings {
     }
 }
 
-impl Sample<'_> {
+impl Sample {
     /// `CYCLES COUNT @ ADDRESS…`
     fn parse(text: &str) -> Option<Self> {
+        let (cycles, count, stack) = Self::parse_numbers(text)?;
+        Some(Self {
+            cycles,
+            count,
+            leaf_first: calls(stack)?,
+        })
+    }
+
+    /// Cycles, count and the text of the stack.
+    fn parse_numbers(text: &str) -> Option<(i64, i64, &str)> {
         let (numbers, stack) = text.split_once('@')?;
         let mut numbers = numbers.split_whitespace();
         let cycles = numbers.next()?.parse().ok()?;
         let count = numbers.next()?.parse().ok()?;
-        let leaf_first = addresses(stack)?.iter().map(call_address).collect();
-        let is_whole = numbers.next().is_none();
-        is_whole.then_some(Self {
-            cycles,
-            count,
-            leaf_first,
-            frames: Vec::new(),
-        })
+        numbers.next().is_none().then_some((cycles, count, stack))
     }
 }

@@ -1,13 +1,25 @@
-//! What Go's texts say of a sample in the comments behind it: frames with names, and labels.
+//! Samples of texts with what Go says of them in the comments behind: frames with names, and labels.
 
 use hashbrown::HashSet;
 
 use crate::legacy::address_stacks::AddressStacks;
 use crate::legacy::address_stacks::FrameLine;
+use crate::legacy::lines::Line;
+use crate::legacy::lines::Lines;
+use crate::legacy::memory_map;
+use crate::options::Limits;
+
+/// A line with the comments behind it.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Record<'t> {
+    pub(crate) line: Line<'t>,
+    pub(crate) frames: Vec<Frame<'t>>,
+    pub(crate) labels: Vec<(String, String)>,
+}
 
 /// A comment as taken apart.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Comment<'t> {
+enum Comment<'t> {
     /// `# 0x4a2f1 main.work+0x31 /src/main.go:17`, with tabs between.
     Frame(Frame<'t>),
     /// `# labels: {"key":"value"}`
@@ -26,12 +38,40 @@ pub(crate) struct Frame<'t> {
     line: u32,
 }
 
+impl<'t> Record<'t> {
+    /// Takes the next line that is neither empty nor a comment, with the comments behind it. `None` at
+    /// the heading of another section, which stays.
+    pub(crate) fn next(lines: &mut Lines<'t>, limits: &Limits) -> Option<Self> {
+        lines.skip_comments();
+        let line = lines.next_if(|line| {
+            !line.text.trim_start().starts_with("---") && !memory_map::is_heading(line.text)
+        })?;
+        let mut record = Self {
+            line,
+            frames: Vec::new(),
+            labels: Vec::new(),
+        };
+        // Functions that are inlined stand at the address of another.
+        let most_frames = limits.max_stack_depth.saturating_mul(4);
+        while let Some(comment) = lines.next_if(|line| line.text.starts_with('#')) {
+            match Comment::parse(comment.text, limits) {
+                Comment::Frame(frame) if record.frames.len() < most_frames => {
+                    record.frames.push(frame);
+                }
+                Comment::Labels(labels) => record.labels = labels,
+                Comment::Frame(_) | Comment::Other => {}
+            }
+        }
+        Some(record)
+    }
+}
+
 impl<'t> Comment<'t> {
     /// The line begins with `#`.
-    pub(crate) fn parse(line: &'t str) -> Self {
+    fn parse(line: &'t str, limits: &Limits) -> Self {
         let line = line.trim_start_matches(['#', ' ', '\t']);
         if let Some(labels) = line.strip_prefix("labels: ") {
-            return Self::Labels(quoted_pairs(labels));
+            return Self::Labels(quoted_pairs(labels, limits));
         }
         Frame::parse(line).map_or(Self::Other, Self::Frame)
     }
@@ -113,11 +153,12 @@ pub(crate) fn name_frames(
     );
 }
 
-/// The pairs of `{"key":"value", "key":"value"}`, as far as it is such.
-pub(crate) fn quoted_pairs(text: &str) -> Vec<(String, String)> {
+/// The pairs of `{"key":"value", "key":"value"}`, as far as it is such, and no more than one too many.
+pub(crate) fn quoted_pairs(text: &str, limits: &Limits) -> Vec<(String, String)> {
     let mut pairs = Vec::new();
     let mut rest = text;
-    while let Some((key, behind)) = unquote(rest.trim_start_matches(['{', ',', ' ']))
+    while pairs.len() <= limits.max_labels_per_sample
+        && let Some((key, behind)) = unquote(rest.trim_start_matches(['{', ',', ' ']))
         && let Some(value) = behind.trim_start().strip_prefix(':')
         && let Some((value, behind)) = unquote(value.trim_start())
     {
@@ -184,9 +225,13 @@ fn plain_escape(escape: char) -> char {
 mod tests {
     use super::*;
 
+    fn comment(line: &str) -> Comment<'_> {
+        Comment::parse(line, &Limits::default())
+    }
+
     #[test]
     fn comments_are_taken_apart() {
-        let frame = Comment::parse("#\t0x4a2f1\tmain.(*T).work+0x31\t\t/src/a b.go:17");
+        let frame = comment("#\t0x4a2f1\tmain.(*T).work+0x31\t\t/src/a b.go:17");
         let expected = Frame {
             address: 0x4a2f1,
             function: "main.(*T).work",
@@ -194,18 +239,18 @@ mod tests {
             line: 17,
         };
         assert_eq!(frame, Comment::Frame(expected));
-        let unknown = Comment::parse("#\t0x10");
+        let unknown = comment("#\t0x10");
         assert!(matches!(
             unknown,
             Comment::Frame(Frame { function: "", .. })
         ));
-        assert_eq!(Comment::parse("# runtime.MemStats"), Comment::Other);
-        let labels = Comment::parse(r#"# labels: {"a":"b\"\n\x41", "ü":"\u00fc"}"#);
+        assert_eq!(comment("# runtime.MemStats"), Comment::Other);
+        let labels = comment(r#"# labels: {"a":"b\"\n\x41", "ü":"\u00fc"}"#);
         let expected = [("a", "b\"\nA"), ("ü", "ü")];
         let expected = expected.map(|(key, value)| (key.to_owned(), value.to_owned()));
         assert_eq!(labels, Comment::Labels(expected.to_vec()));
         for broken in ["{\"a", "{\"a\":", "{\"a\":\"\\", "{\"a\":\"\\u00", "x"] {
-            assert_eq!(quoted_pairs(broken), [], "{broken}");
+            assert_eq!(quoted_pairs(broken, &Limits::default()), [], "{broken}");
         }
     }
 }

@@ -32,7 +32,8 @@ struct Header<'t> {
     state: &'t str,
     wait_minutes: Option<i64>,
     is_locked: bool,
-    labels: Vec<(String, String)>,
+    /// In quotes, as the goroutine has them.
+    labels: &'t str,
 }
 
 /// Reads a stack dump. Each goroutine counts 1, with the labels `state`, `wait` (minutes, where the
@@ -137,8 +138,10 @@ fn label_set(
         ("locked_to_thread", locked),
         ("created_by", created_by),
     ];
-    let given = header.labels.iter();
-    let given = given.map(|(key, value)| (key.as_str(), value.as_str()));
+    let given = quoted_pairs(header.labels, &options.limits);
+    let given = given
+        .iter()
+        .map(|(key, value)| (key.as_str(), value.as_str()));
     let mut labels = Vec::new();
     let most = options.limits.max_labels_per_sample;
     for (key, value) in own.into_iter().chain(given).take(most) {
@@ -220,7 +223,7 @@ impl<'t> Header<'t> {
         }
         let mut header = Self::default();
         let (states, labels) = inside.split_once(" labels:{").unwrap_or((inside, ""));
-        header.labels = quoted_pairs(labels);
+        header.labels = labels;
         let mut states = states.split(", ");
         header.state = states.next()?;
         for state in states {
@@ -244,13 +247,13 @@ mod tests {
             state: "chan receive",
             wait_minutes: Some(5),
             is_locked: true,
-            labels: Vec::new(),
+            labels: "",
         };
         assert_eq!(header, Some(expected));
         let header = Header::parse(r#"goroutine 9 [select (no cases) labels:{"a": "]:"}]:"#);
         let header = header.expect("a header");
         assert_eq!(header.state, "select (no cases)");
-        assert_eq!(header.labels, [("a".to_owned(), "]:".to_owned())]);
+        assert_eq!(header.labels, r#""a": "]:"}"#);
         let header = Header::parse("goroutine 0 gp=0x5 m=0 mp=0x6 [idle]:").expect("a header");
         assert_eq!(header.state, "idle");
         assert_eq!(Header::parse("goroutine profile: total 5"), None);

@@ -10,11 +10,10 @@ use crate::error::ReadError;
 use crate::legacy::TEXT_NAME;
 use crate::legacy::address_stacks::AddressStacks;
 use crate::legacy::address_stacks::Whole;
-use crate::legacy::go_frames::Comment;
-use crate::legacy::go_frames::Frame;
+use crate::legacy::go_frames::Record;
 use crate::legacy::go_frames::name_frames;
 use crate::legacy::lines::Lines;
-use crate::legacy::lines::addresses;
+use crate::legacy::lines::calls;
 use crate::legacy::memory_map;
 use crate::legacy::unsample::unsampled;
 use crate::naming;
@@ -48,12 +47,11 @@ pub(crate) struct Amounts {
     pub(crate) allocated: (i64, i64),
 }
 
-/// A sample whose comments may still come.
-struct Pending<'t> {
+/// A line as taken apart.
+struct Sample {
     leaf_first: Vec<u64>,
     values: Vec<i64>,
     block_size: i64,
-    frames: Vec<Frame<'t>>,
 }
 
 pub(crate) fn read(
@@ -63,31 +61,11 @@ pub(crate) fn read(
 ) -> Result<(Profile, Report), ReadError> {
     let types = header.types();
     let mut stacks = AddressStacks::new(&options.limits, FrameKind::Native, types.len());
-    let mut pending: Option<Pending<'_>> = None;
-    while let Some(line) = lines.peek()
-        && !memory_map::is_heading(line.text)
-    {
-        lines.next();
-        let text = line.text.trim();
-        if text.starts_with('#') {
-            if let (Some(sample), Comment::Frame(frame)) = (&mut pending, Comment::parse(text)) {
-                sample.frames.push(frame);
-            }
-            continue;
+    while let Some(record) = Record::next(&mut lines, &options.limits) {
+        match header.sample(record.line.text) {
+            Some(sample) => sample.add_to(&mut stacks, &record)?,
+            None => stacks.bad_line(record.line.offset),
         }
-        if text.is_empty() {
-            continue;
-        }
-        if let Some(sample) = pending.take() {
-            sample.add_to(&mut stacks)?;
-        }
-        pending = header.sample(text);
-        if pending.is_none() {
-            stacks.bad_line(line.offset);
-        }
-    }
-    if let Some(sample) = pending.take() {
-        sample.add_to(&mut stacks)?;
     }
     let memory_map =
         memory_map::read_behind_heading(&mut lines, &options.limits, &mut stacks.report);
@@ -146,22 +124,16 @@ impl Header {
         }
     }
 
-    fn sample<'t>(&self, text: &str) -> Option<Pending<'t>> {
+    fn sample(&self, text: &str) -> Option<Sample> {
         let (amounts, stack) = text.split_once('@')?;
         let amounts = Amounts::parse(amounts).filter(Amounts::are_sound)?;
-        let leaf_first = addresses(stack)?.iter().map(call_address).collect();
-        Some(Pending {
+        let leaf_first = calls(stack)?;
+        Some(Sample {
             leaf_first,
             values: amounts.values(self.rate, self.has_allocations),
             block_size: amounts.block_size(),
-            frames: Vec::new(),
         })
     }
-}
-
-/// The address of a call by its return address: a byte before is inside of the call.
-pub(crate) fn call_address(return_address: &u64) -> u64 {
-    return_address.saturating_sub(1)
 }
 
 /// The types of memory in use, behind those of all allocations where there are some: the order that
@@ -236,12 +208,16 @@ impl Amounts {
     }
 }
 
-impl Pending<'_> {
-    fn add_to(mut self, stacks: &mut AddressStacks<'_>) -> Result<(), ReadError> {
-        if !self.frames.is_empty() {
+impl Sample {
+    fn add_to(
+        mut self,
+        stacks: &mut AddressStacks<'_>,
+        record: &Record<'_>,
+    ) -> Result<(), ReadError> {
+        if !record.frames.is_empty() {
             stacks.set_kind(FrameKind::Go);
         }
-        name_frames(&mut self.leaf_first, &self.frames, stacks);
+        name_frames(&mut self.leaf_first, &record.frames, stacks);
         let labels = vec![block_size_label(self.block_size, stacks)];
         let label_set = stacks.label_set(labels);
         stacks.add(&self.leaf_first, label_set, &self.values)

@@ -13,10 +13,9 @@ use crate::legacy::JEMALLOC_NAME;
 use crate::legacy::address_stacks::AddressStacks;
 use crate::legacy::address_stacks::Whole;
 use crate::legacy::heap::Amounts;
-use crate::legacy::heap::call_address;
 use crate::legacy::heap::heap_types;
 use crate::legacy::lines::Lines;
-use crate::legacy::lines::addresses;
+use crate::legacy::lines::calls;
 use crate::legacy::lines::corrupt;
 use crate::legacy::lines::repaired;
 use crate::legacy::memory_map;
@@ -54,16 +53,14 @@ pub fn read_jemalloc(
         lines.next();
         let text = line.text.trim();
         if let Some(return_addresses) = text.strip_prefix('@') {
-            let found = addresses(return_addresses);
-            if found.is_none() {
+            stack = calls(return_addresses);
+            if stack.is_none() {
                 stacks.bad_line(line.offset);
             }
-            let calls = found.unwrap_or_default();
-            stack = Some(calls.iter().map(call_address).collect());
             continue;
         }
         match Row::parse(text) {
-            Some(Row::AllThreads(amounts)) if amounts.are_sound() => {
+            Some(Row::AllThreads(amounts)) => {
                 if let Some(leaf_first) = &stack {
                     let values = amounts.values(rate, has_allocations);
                     stacks.add(leaf_first, LabelSetId(0), &values)?;

@@ -36,11 +36,17 @@ impl<'t> Lines<'t> {
         self.clone().next()
     }
 
+    /// Takes the next line if it is such.
+    pub(crate) fn next_if(&mut self, is_such: impl Fn(Line<'t>) -> bool) -> Option<Line<'t>> {
+        let mut behind = self.clone();
+        let line = behind.next().filter(|line| is_such(*line))?;
+        *self = behind;
+        Some(line)
+    }
+
     /// Goes past empty lines and comments.
     pub(crate) fn skip_comments(&mut self) {
-        while self.peek().is_some_and(|line| is_comment(line.text)) {
-            self.next();
-        }
+        while self.next_if(|line| is_comment(line.text)).is_some() {}
     }
 }
 
@@ -90,6 +96,15 @@ pub(crate) fn addresses(text: &str) -> Option<Vec<u64>> {
     numbers.collect()
 }
 
+/// The addresses of calls by the return addresses of a text: a byte before is inside of the call. 0 is
+/// no address: Go fills stacks with it that it does not know.
+pub(crate) fn calls(text: &str) -> Option<Vec<u64>> {
+    let mut calls = addresses(text)?;
+    calls.retain(|address| *address != 0);
+    calls.iter_mut().for_each(|address| *address -= 1);
+    Some(calls)
+}
+
 /// A problem at a byte of the input.
 pub(crate) fn corrupt(
     format: &'static str,
@@ -121,5 +136,6 @@ mod tests {
         assert_eq!(addresses("PC:  0x0a: main(x)"), Some(vec![10]));
         assert_eq!(addresses("0x 12 deadbeef"), Some(vec![]));
         assert_eq!(addresses("0x11112222333344445"), None);
+        assert_eq!(calls("0x0 0x20 0x1"), Some(vec![0x1f, 0]));
     }
 }

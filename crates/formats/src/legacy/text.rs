@@ -91,7 +91,7 @@ impl<'t> Kind<'t> {
         if let Some(rest) = first.strip_prefix("heap profile:") {
             return heap::Header::parse(rest).map(Self::Heap);
         }
-        if first.starts_with("--- contentionz ") {
+        if first.starts_with("--- contentionz ") || first == "--- contention" {
             let is_java = java_text::is_java(lines);
             return Some(if is_java {
                 Self::Java(java_text::Kind::Contention)
