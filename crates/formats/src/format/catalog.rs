@@ -6,6 +6,7 @@ use crate::folded;
 use crate::format::entry::Entry;
 use crate::jfr;
 use crate::otlp;
+use crate::perf_script;
 use crate::pprof;
 use crate::pyroscope;
 use crate::speedscope;
@@ -22,6 +23,7 @@ pub(crate) static CATALOG: &[&Entry] = &[
     &otlp::JSON_ENTRY,
     &speedscope::ENTRY,
     &pyroscope::ENTRY,
+    &perf_script::ENTRY,
     &folded::ENTRY,
     &svg::ENTRY,
     &dot::ENTRY,

@@ -48,6 +48,8 @@ pub enum Format {
     Dot,
     /// A recording of Java Flight Recorder.
     Jfr,
+    /// The text of `perf script`.
+    PerfScript,
     /// The table of functions as comma-separated values.
     Csv,
     /// The table of functions in Markdown.
