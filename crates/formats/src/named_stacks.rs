@@ -34,6 +34,8 @@ pub(crate) struct NamedStacks<'a> {
     leaf_first: Vec<LocationId>,
     positions: HashMap<Key, usize>,
     sums: Vec<(Key, Count)>,
+    /// Whether only what is kept is paid for.
+    is_streamed: bool,
     frames_left: usize,
     name_bytes_left: usize,
 }
@@ -56,8 +58,19 @@ impl<'a> NamedStacks<'a> {
             leaf_first: Vec::new(),
             positions: HashMap::new(),
             sums: Vec::new(),
+            is_streamed: false,
             frames_left: limits.inflated_bytes(),
             name_bytes_left: limits.inflated_bytes(),
+        }
+    }
+
+    /// The same for input that writes each stack down and is not held in memory: it may be as long as
+    /// it likes, as long as what is kept of it is not.
+    pub(crate) fn of_stream(limits: &'a Limits) -> Self {
+        Self {
+            is_streamed: true,
+            frames_left: limits.inflated_bytes() / size_of::<LocationId>(),
+            ..Self::new(limits)
         }
     }
 
@@ -106,6 +119,11 @@ impl<'a> NamedStacks<'a> {
         describe: impl FnOnce(&'t str) -> (&'t str, FrameKind),
     ) -> Result<LocationId, ReadError> {
         let text = self.cut(text);
+        if self.is_streamed
+            && let Some(&known) = self.locations.get(text)
+        {
+            return Ok(known);
+        }
         self.name_bytes_left =
             self.name_bytes_left
                 .checked_sub(text.len())
@@ -139,18 +157,20 @@ impl<'a> NamedStacks<'a> {
                 "stacks deeper than the limit were cut at the leaf",
             );
         }
-        self.frames_left = self
-            .frames_left
-            .checked_sub(kept)
-            .ok_or(ReadError::TooLarge {
+        self.leaf_first.clear();
+        self.leaf_first.extend(root_first[..kept].iter().rev());
+        let known_stacks = self.profile.stacks.len();
+        let stack = self.profile.stacks.intern(&self.leaf_first);
+        if !self.is_streamed || self.profile.stacks.len() > known_stacks {
+            let left = self.frames_left.checked_sub(kept);
+            self.frames_left = left.ok_or(ReadError::TooLarge {
                 what: "the number of frames of all stacks",
                 limit: self.limits.inflated_bytes(),
             })?;
-        self.leaf_first.clear();
-        self.leaf_first.extend(root_first[..kept].iter().rev());
+        }
         let key = Key {
             series,
-            stack: self.profile.stacks.intern(&self.leaf_first),
+            stack,
             label_set,
         };
         let sums = &mut self.sums;
@@ -233,6 +253,22 @@ mod tests {
         }
         let error = add(3).expect_err("more than 20 frames").to_string();
         assert!(error.contains("the number of frames"), "{error}");
+    }
+
+    #[test]
+    fn a_stream_pays_for_what_is_kept() {
+        let limits = limits();
+        let mut stacks = NamedStacks::of_stream(&limits);
+        for _ in 0..9 {
+            let frame = stacks.frame("eleven byte").expect("eleven bytes");
+            let added = stacks.add(0, &[frame; 3], LabelSetId(0), Count::ONE);
+            added.expect("three frames of five");
+        }
+        let frame = stacks.frame("short").expect("sixteen bytes");
+        let error = stacks.add(0, &[frame; 3], LabelSetId(0), Count::ONE);
+        let error = error.expect_err("six frames").to_string();
+        assert!(error.contains("the number of frames"), "{error}");
+        assert!(stacks.frame("also short").is_err());
     }
 
     #[test]
