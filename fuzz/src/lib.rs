@@ -90,6 +90,12 @@ pub const TARGETS: &[Target] = &[
         inputs: 50_000,
     },
     Target {
+        name: "printed-tree",
+        run: formats_perftext::printed_tree,
+        seeds: formats_perftext::printed_tree_seeds,
+        inputs: 50_000,
+    },
+    Target {
         name: "tree",
         run: pushed::tree,
         seeds: pushed::tree_seeds,

@@ -7,6 +7,7 @@ use candela_model::LabelSetId;
 use candela_model::Labels;
 use candela_model::Location;
 use candela_model::LocationId;
+use candela_model::Mapping;
 use candela_model::Profile;
 use candela_model::ProfileSeries;
 use candela_model::ProfileType;
@@ -38,6 +39,19 @@ pub(crate) struct NamedStacks<'a> {
     is_streamed: bool,
     frames_left: usize,
     name_bytes_left: usize,
+}
+
+/// A frame of which more than the name is known.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct FrameText<'t> {
+    pub(crate) name: &'t str,
+    /// What stands before the name, with a dot between; empty for none.
+    pub(crate) qualifier: &'t str,
+    pub(crate) file: &'t str,
+    pub(crate) start_line: u32,
+    /// The path of the binary.
+    pub(crate) mapping: &'t str,
+    pub(crate) kind: FrameKind,
 }
 
 /// What samples are added up by.
@@ -124,13 +138,7 @@ impl<'a> NamedStacks<'a> {
         {
             return Ok(known);
         }
-        self.name_bytes_left =
-            self.name_bytes_left
-                .checked_sub(text.len())
-                .ok_or(ReadError::TooLarge {
-                    what: "the number of bytes of all names",
-                    limit: self.limits.inflated_bytes(),
-                })?;
+        self.pay_names(text.len())?;
         if let Some(&known) = self.locations.get(text) {
             return Ok(known);
         }
@@ -140,6 +148,35 @@ impl<'a> NamedStacks<'a> {
         let location = symbols.intern_location(&Location::new(kind, 0), &[(function, 0, 0)]);
         self.locations.insert(text.into(), location);
         Ok(location)
+    }
+
+    /// The same for a frame of which more is known.
+    pub(crate) fn frame_of(&mut self, frame: &FrameText<'_>) -> Result<LocationId, ReadError> {
+        let name = match frame.qualifier {
+            "" => Cow::Borrowed(frame.name),
+            qualifier => Cow::Owned(format!("{qualifier}.{}", frame.name)),
+        };
+        let name = self.cut(&name);
+        let (file, mapping) = (self.cut(frame.file), self.cut(frame.mapping));
+        self.pay_names(name.len() + file.len() + mapping.len())?;
+        let symbols = &mut self.profile.symbols;
+        let function = symbols.intern_function(name, "", file, frame.start_line);
+        let path = symbols.strings.intern(mapping);
+        let mapping = symbols.intern_mapping(Mapping {
+            file: path,
+            ..Mapping::default()
+        });
+        let location = Location::new(frame.kind, 0).in_mapping(mapping);
+        Ok(symbols.intern_location(&location, &[(function, 0, 0)]))
+    }
+
+    fn pay_names(&mut self, bytes: usize) -> Result<(), ReadError> {
+        let left = self.name_bytes_left.checked_sub(bytes);
+        self.name_bytes_left = left.ok_or(ReadError::TooLarge {
+            what: "the number of bytes of all names",
+            limit: self.limits.inflated_bytes(),
+        })?;
+        Ok(())
     }
 
     /// Adds a value to a stack of the series at `series`, which comes into being with its first value.

@@ -4,9 +4,12 @@
 use crate::dot;
 use crate::folded;
 use crate::format::entry::Entry;
+use crate::ghc;
+use crate::instruments;
 use crate::jfr;
 use crate::otlp;
 use crate::perf_script;
+use crate::pmcstat;
 use crate::pprof;
 use crate::pyroscope;
 use crate::speedscope;
@@ -24,6 +27,9 @@ pub(crate) static CATALOG: &[&Entry] = &[
     &speedscope::ENTRY,
     &pyroscope::ENTRY,
     &perf_script::ENTRY,
+    &pmcstat::ENTRY,
+    &instruments::ENTRY,
+    &ghc::ENTRY,
     &folded::ENTRY,
     &svg::ENTRY,
     &dot::ENTRY,

@@ -11,11 +11,11 @@ use candela_model::SampleLabel;
 use candela_model::StringId;
 use candela_model::StringTable;
 
+use crate::ctime::parse_ctime;
 use crate::error::ReadError;
 use crate::options::ReadOptions;
 use crate::perf_script::EVENT_COMMENT;
 use crate::perf_script::NAME;
-use crate::perf_script::clock::parse_ctime;
 use crate::perf_script::frame::parse_frame;
 use crate::perf_script::frame::parse_inline_frame;
 use crate::perf_script::frame::parse_source_line;
