@@ -10,6 +10,7 @@ mod agent;
 mod formats;
 mod formats_legacy;
 mod formats_vm;
+mod formats_perftext;
 // The tests of the reader look into the same recordings.
 #[path = "../../crates/formats/tests/common/jfr_recording/mod.rs"]
 mod jfr_recording;
@@ -83,6 +84,18 @@ pub const TARGETS: &[Target] = &[
         run: formats::folded,
         seeds: formats::folded_seeds,
         inputs: 100_000,
+    },
+    Target {
+        name: "perf-script",
+        run: formats_perftext::perf_script,
+        seeds: formats_perftext::perf_script_seeds,
+        inputs: 50_000,
+    },
+    Target {
+        name: "printed-tree",
+        run: formats_perftext::printed_tree,
+        seeds: formats_perftext::printed_tree_seeds,
+        inputs: 50_000,
     },
     Target {
         name: "tree",

@@ -67,6 +67,8 @@ survives_mutations! {
     the_pprof_reader_survives_mutations "pprof"
     the_otlp_reader_survives_mutations "otlp"
     the_folded_reader_survives_mutations "folded"
+    the_reader_of_perf_script_survives_mutations "perf-script"
+    the_readers_of_printed_trees_survive_mutations "printed-tree"
     the_tree_reader_survives_mutations "tree"
     the_trie_reader_survives_mutations "trie"
     the_speedscope_reader_survives_mutations "speedscope"

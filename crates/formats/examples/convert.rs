@@ -11,10 +11,11 @@ use candela_formats::WriteOptions;
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let target = std::env::args().nth(1).unwrap_or_default();
     let target = Format::from_name(&target).ok_or("usage: convert FORMAT < IN > OUT")?;
-    let mut bytes = Vec::new();
-    std::io::stdin().read_to_end(&mut bytes)?;
-    let format = candela_formats::detect(&bytes).ok_or("the input is of no readable format")?;
-    let input = BufReader::new(&bytes[..]);
+    let mut stdin = std::io::stdin().lock();
+    let mut start = Vec::new();
+    (&mut stdin).take(64 << 10).read_to_end(&mut start)?;
+    let format = candela_formats::detect(&start).ok_or("the input is of no readable format")?;
+    let input = BufReader::new(start.chain(stdin));
     let (profile, report) = candela_formats::read(format, input, &ReadOptions::default())?;
     let options = WriteOptions::default();
     let lost = candela_formats::write(target, &profile, std::io::stdout().lock(), &options)?;

@@ -9,11 +9,11 @@ use flate2::bufread::MultiGzDecoder;
 use crate::error::ReadError;
 use crate::options::HARD_INFLATED_LIMIT;
 
-const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
-const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
+pub(crate) const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
+pub(crate) const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
 /// Uploads through proxies arrive compressed twice now and then; more layers are an attack.
-const MAX_LAYERS: usize = 2;
+pub(crate) const MAX_LAYERS: usize = 2;
 
 /// All of the input, without its gzip or zstd layers.
 pub(crate) fn read_inflated(

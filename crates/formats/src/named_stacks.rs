@@ -7,6 +7,7 @@ use candela_model::LabelSetId;
 use candela_model::Labels;
 use candela_model::Location;
 use candela_model::LocationId;
+use candela_model::Mapping;
 use candela_model::Profile;
 use candela_model::ProfileSeries;
 use candela_model::ProfileType;
@@ -34,8 +35,23 @@ pub(crate) struct NamedStacks<'a> {
     leaf_first: Vec<LocationId>,
     positions: HashMap<Key, usize>,
     sums: Vec<(Key, Count)>,
+    /// Whether only what is kept is paid for.
+    is_streamed: bool,
     frames_left: usize,
     name_bytes_left: usize,
+}
+
+/// A frame of which more than the name is known.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct FrameText<'t> {
+    pub(crate) name: &'t str,
+    /// What stands before the name, with a dot between; empty for none.
+    pub(crate) qualifier: &'t str,
+    pub(crate) file: &'t str,
+    pub(crate) start_line: u32,
+    /// The path of the binary.
+    pub(crate) mapping: &'t str,
+    pub(crate) kind: FrameKind,
 }
 
 /// What samples are added up by.
@@ -57,8 +73,19 @@ impl<'a> NamedStacks<'a> {
             leaf_first: Vec::new(),
             positions: HashMap::new(),
             sums: Vec::new(),
+            is_streamed: false,
             frames_left: limits.inflated_bytes(),
             name_bytes_left: limits.inflated_bytes(),
+        }
+    }
+
+    /// The same for input that writes each stack down and is not held in memory: it may be as long as
+    /// it likes, as long as what is kept of it is not.
+    pub(crate) fn of_stream(limits: &'a Limits) -> Self {
+        Self {
+            is_streamed: true,
+            frames_left: limits.inflated_bytes() / size_of::<LocationId>(),
+            ..Self::new(limits)
         }
     }
 
@@ -107,13 +134,12 @@ impl<'a> NamedStacks<'a> {
         describe: impl FnOnce(&'t str) -> (&'t str, FrameKind),
     ) -> Result<LocationId, ReadError> {
         let text = self.cut(text);
-        self.name_bytes_left =
-            self.name_bytes_left
-                .checked_sub(text.len())
-                .ok_or(ReadError::TooLarge {
-                    what: "the number of bytes of all names",
-                    limit: self.limits.inflated_bytes(),
-                })?;
+        if self.is_streamed
+            && let Some(&known) = self.locations.get(text)
+        {
+            return Ok(known);
+        }
+        self.pay_names(text.len())?;
         if let Some(&known) = self.locations.get(text) {
             return Ok(known);
         }
@@ -123,6 +149,35 @@ impl<'a> NamedStacks<'a> {
         let location = symbols.intern_location(&Location::new(kind, 0), &[(function, 0, 0)]);
         self.locations.insert(text.into(), location);
         Ok(location)
+    }
+
+    /// The same for a frame of which more is known.
+    pub(crate) fn frame_of(&mut self, frame: &FrameText<'_>) -> Result<LocationId, ReadError> {
+        let name = match frame.qualifier {
+            "" => Cow::Borrowed(frame.name),
+            qualifier => Cow::Owned(format!("{qualifier}.{}", frame.name)),
+        };
+        let name = self.cut(&name);
+        let (file, mapping) = (self.cut(frame.file), self.cut(frame.mapping));
+        self.pay_names(name.len() + file.len() + mapping.len())?;
+        let symbols = &mut self.profile.symbols;
+        let function = symbols.intern_function(name, "", file, frame.start_line);
+        let path = symbols.strings.intern(mapping);
+        let mapping = symbols.intern_mapping(Mapping {
+            file: path,
+            ..Mapping::default()
+        });
+        let location = Location::new(frame.kind, 0).in_mapping(mapping);
+        Ok(symbols.intern_location(&location, &[(function, 0, 0)]))
+    }
+
+    fn pay_names(&mut self, bytes: usize) -> Result<(), ReadError> {
+        let left = self.name_bytes_left.checked_sub(bytes);
+        self.name_bytes_left = left.ok_or(ReadError::TooLarge {
+            what: "the number of bytes of all names",
+            limit: self.limits.inflated_bytes(),
+        })?;
+        Ok(())
     }
 
     /// Adds a value to a stack of the series at `series`, which comes into being with its first value.
@@ -146,10 +201,13 @@ impl<'a> NamedStacks<'a> {
                 "stacks deeper than the limit were cut at the leaf",
             );
         }
-        self.frames_left = self
-            .frames_left
-            .checked_sub(kept)
-            .ok_or(ReadError::TooLarge {
+        self.leaf_first.clear();
+        self.leaf_first.extend(root_first[..kept].iter().rev());
+        let known_stacks = self.profile.stacks.len();
+        let stack = self.profile.stacks.intern(&self.leaf_first);
+        if !self.is_streamed || self.profile.stacks.len() > known_stacks {
+            let left = self.frames_left.checked_sub(kept);
+            self.frames_left = left.ok_or(ReadError::TooLarge {
                 what: "the number of frames of all stacks",
                 limit: self.limits.inflated_bytes(),
             })?;
@@ -167,6 +225,7 @@ impl<'a> NamedStacks<'a> {
         time_ns: i64,
         value: Count,
     ) -> Result<(), ReadError> {
+        }
         let key = Key {
             series,
             stack,
@@ -254,6 +313,22 @@ mod tests {
         }
         let error = add(3).expect_err("more than 20 frames").to_string();
         assert!(error.contains("the number of frames"), "{error}");
+    }
+
+    #[test]
+    fn a_stream_pays_for_what_is_kept() {
+        let limits = limits();
+        let mut stacks = NamedStacks::of_stream(&limits);
+        for _ in 0..9 {
+            let frame = stacks.frame("eleven byte").expect("eleven bytes");
+            let added = stacks.add(0, &[frame; 3], LabelSetId(0), Count::ONE);
+            added.expect("three frames of five");
+        }
+        let frame = stacks.frame("short").expect("sixteen bytes");
+        let error = stacks.add(0, &[frame; 3], LabelSetId(0), Count::ONE);
+        let error = error.expect_err("six frames").to_string();
+        assert!(error.contains("the number of frames"), "{error}");
+        assert!(stacks.frame("also short").is_err());
     }
 
     #[test]

@@ -4,10 +4,13 @@ mod read;
 mod write;
 
 pub use crate::folded::read::read_folded;
+pub use crate::folded::read::read_folded_diff;
 pub use crate::folded::read::read_groups;
 pub use crate::folded::read::read_lines;
+pub use crate::folded::write::FoldedDiffOptions;
 pub use crate::folded::write::FoldedOptions;
 pub use crate::folded::write::write_folded;
+pub use crate::folded::write::write_folded_diff;
 use crate::format::Entry;
 use crate::format::Format;
 use crate::format::Part;

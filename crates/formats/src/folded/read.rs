@@ -9,16 +9,18 @@ use candela_model::Profile;
 
 use crate::count::Count;
 use crate::error::ReadError;
-use crate::inflate::read_inflated;
 use crate::named_stacks::NamedStacks;
 use crate::naming;
 use crate::options::ReadOptions;
 use crate::report::Report;
+use crate::text_lines::TextLines;
+use crate::text_lines::decode_prefix;
 
 const NAME: &str = "folded";
 
 /// The note of lines that are left out.
 const NO_COUNT: &str = "lines_without_count";
+const NO_COUNT_TEXT: &str = "lines without a count were left out";
 
 /// What async-profiler and FlameGraph put behind a frame's name. Only the kernel is a kind of code
 /// that we know; the others say how a frame ran, and one function must stay one function.
@@ -30,9 +32,16 @@ const ANNOTATIONS: [(&str, FrameKind); 5] = [
     ("_[1]", FrameKind::Unknown),
 ];
 
+/// Where the counts of a differential file stand.
+const AFTER: usize = 0;
+const BEFORE: usize = 1;
+
 /// Reads folded stacks of any of the encodings they are found in: UTF-8 or UTF-16, either line end,
-/// whole or fractional counts, plain or compressed. Of two counts (a differential file) the second
-/// is taken. Lines without a count are left out and noted.
+/// whole or fractional counts, plain or compressed. Lines without a count are left out and noted.
+/// Memory is bounded by the stacks that differ, not by the length of the text.
+///
+/// Where each line has two counts (a differential file) the second is taken;
+/// [`read_folded_diff`] gives both.
 ///
 /// # Errors
 /// When the input cannot be read, exceeds a limit, or has no line with a count.
@@ -40,14 +49,33 @@ pub fn read_folded(
     input: impl BufRead,
     options: &ReadOptions,
 ) -> Result<(Profile, Report), ReadError> {
-    let stacks = read_text(input, options, split_line)?;
-    if stacks.is_empty() {
+    let mut counted = read_counts(input, options, false)?;
+    counted.report.note_many(
+        "first_count_ignored",
+        "of two counts in a line (a differential file) the second was taken",
+        counted.differential_lines,
+    );
+    Ok(finish(counted.stacks, &counted.report, options, 1))
+}
+
+/// Reads a differential file, two counts a line: the first series holds what was after, the second,
+/// of the same type, what was before. They are to be compared; added up they make no sense.
+///
+/// # Errors
+/// When the input cannot be read, exceeds a limit, or has lines with one count or none with two.
+pub fn read_folded_diff(
+    input: impl BufRead,
+    options: &ReadOptions,
+) -> Result<(Profile, Report), ReadError> {
+    let counted = read_counts(input, options, true)?;
+    if counted.differential_lines == 0 {
         return Err(ReadError::Invalid {
             format: NAME,
-            problem: "no line has the form `frame;frame;frame count`".to_owned(),
+            problem: "not every line has the form `frame;frame;frame count-before count-after`"
+                .to_owned(),
         });
     }
-    Ok(finish(stacks, options))
+    Ok(finish(counted.stacks, &counted.report, options, 2))
 }
 
 /// Reads folded stacks as Pyroscope's `/ingest` takes them (`format=groups`): the last space of a
@@ -60,18 +88,14 @@ pub fn read_groups(
     input: impl BufRead,
     options: &ReadOptions,
 ) -> Result<(Profile, Report), ReadError> {
-    let stacks = read_text(input, options, |line, _| {
-        let (frames, count) = line.trim_end().rsplit_once([' ', '\t'])?;
-        let frames = frames.trim();
-        Some((frames, Count::parse(count)?)).filter(|_| !frames.is_empty())
-    })?;
-    if stacks.is_empty() && stacks.report.count(NO_COUNT) > 0 {
+    let (stacks, report) = read_lines_by(input, options, last_count)?;
+    if stacks.is_empty() && report.count(NO_COUNT) > 0 {
         return Err(ReadError::Invalid {
             format: "groups",
             problem: "no line has the form `frame;frame;frame count`".to_owned(),
         });
     }
-    Ok(finish(stacks, options))
+    Ok(finish(stacks, &report, options, 1))
 }
 
 /// Reads stacks without counts, one a line, each counting 1 (Pyroscope's `format=lines`).
@@ -82,50 +106,128 @@ pub fn read_lines(
     input: impl BufRead,
     options: &ReadOptions,
 ) -> Result<(Profile, Report), ReadError> {
-    let stacks = read_text(input, options, |line, _| Some((line.trim(), Count::ONE)))?;
-    Ok(finish(stacks, options))
+    let (stacks, report) = read_lines_by(input, options, |line| Some((line.trim(), Count::ONE)))?;
+    Ok(finish(stacks, &report, options, 1))
 }
 
-fn finish(stacks: NamedStacks<'_>, options: &ReadOptions) -> (Profile, Report) {
+fn finish(
+    mut stacks: NamedStacks<'_>,
+    report: &Report,
+    options: &ReadOptions,
+    columns: usize,
+) -> (Profile, Report) {
+    for note in &report.notes {
+        stacks.report.note_many(note.code, note.text, note.count);
+    }
     let name = options.profile_name.as_deref();
     let profile_type = naming::profile_type(("samples", "count"), ("", ""), name);
-    stacks.finish(vec![profile_type], options)
+    stacks.finish(vec![profile_type; columns], options)
 }
 
-/// The stacks of all lines that `split` takes apart into frames and count.
-fn read_text<'o>(
+/// Stacks with what reading them changed.
+struct Counted<'o> {
+    stacks: NamedStacks<'o>,
+    report: Report,
+    /// 0 unless all lines have two counts.
+    differential_lines: u64,
+}
+
+/// The stacks of all lines with a count. Only a whole file can be differential: in any other a
+/// number before the count is part of the last frame. So both are read until a line decides.
+fn read_counts<'o>(
     input: impl BufRead,
     options: &'o ReadOptions,
-    split: impl for<'l> Fn(&'l str, &mut Report) -> Option<(&'l str, Count)>,
-) -> Result<NamedStacks<'o>, ReadError> {
-    let bytes = read_inflated(input, options.limits.inflated_bytes())?;
-    let mut stacks = NamedStacks::new(&options.limits);
-    let text = decode_text(&bytes, &mut stacks.report);
+    with_before: bool,
+) -> Result<Counted<'o>, ReadError> {
+    let mut lines = TextLines::new(input, &options.limits)?;
+    let mut report = Report::default();
     let mut root_first: Vec<LocationId> = Vec::new();
-    for line in text.lines() {
+    let mut plain = NamedStacks::of_stream(&options.limits);
+    let mut differential = Some(NamedStacks::of_stream(&options.limits));
+    let mut differential_lines = 0;
+    while let Some(line) = lines.next_line()? {
         if line.trim().is_empty() {
             continue;
         }
-        let Some((frames, count)) = split(line, &mut stacks.report) else {
-            let report = &mut stacks.report;
-            report.note(NO_COUNT, "lines without a count were left out");
+        let Some((frames, count)) = last_count(line) else {
+            report.note(NO_COUNT, NO_COUNT_TEXT);
             continue;
         };
-        root_first.clear();
-        // One more than may be, so that the cut is seen where stacks are cut.
-        let most = options.limits.max_stack_depth.saturating_add(1);
-        for frame in frames.split(';').take(most) {
-            root_first.push(stacks.frame_described(frame, without_annotation)?);
+        match (&mut differential, last_count(frames)) {
+            (Some(stacks), Some((frames, before))) => {
+                differential_lines += 1;
+                push_frames(frames, stacks, options, &mut root_first)?;
+                stacks.add(AFTER, &root_first, LabelSetId(0), count)?;
+                if with_before {
+                    stacks.add(BEFORE, &root_first, LabelSetId(0), before)?;
+                }
+            }
+            (Some(_), None) => {
+                differential = None;
+                differential_lines = 0;
+            }
+            (None, _) => {}
         }
-        stacks.add(0, &root_first, LabelSetId(0), count)?;
+        push_frames(frames, &mut plain, options, &mut root_first)?;
+        plain.add(AFTER, &root_first, LabelSetId(0), count)?;
     }
-    Ok(stacks)
+    lines.note_repairs(&mut report);
+    if plain.is_empty() {
+        return Err(ReadError::Invalid {
+            format: NAME,
+            problem: "no line has the form `frame;frame;frame count`".to_owned(),
+        });
+    }
+    Ok(Counted {
+        stacks: differential.unwrap_or(plain),
+        report,
+        differential_lines,
+    })
+}
+
+/// The stacks of all lines that `split` takes apart into frames and count.
+fn read_lines_by<'o>(
+    input: impl BufRead,
+    options: &'o ReadOptions,
+    split: impl for<'l> Fn(&'l str) -> Option<(&'l str, Count)>,
+) -> Result<(NamedStacks<'o>, Report), ReadError> {
+    let mut lines = TextLines::new(input, &options.limits)?;
+    let mut report = Report::default();
+    let mut stacks = NamedStacks::of_stream(&options.limits);
+    let mut root_first: Vec<LocationId> = Vec::new();
+    while let Some(line) = lines.next_line()? {
+        if line.trim().is_empty() {
+            continue;
+        }
+        let Some((frames, count)) = split(line) else {
+            report.note(NO_COUNT, NO_COUNT_TEXT);
+            continue;
+        };
+        push_frames(frames, &mut stacks, options, &mut root_first)?;
+        stacks.add(AFTER, &root_first, LabelSetId(0), count)?;
+    }
+    lines.note_repairs(&mut report);
+    Ok((stacks, report))
+}
+
+fn push_frames(
+    frames: &str,
+    stacks: &mut NamedStacks<'_>,
+    options: &ReadOptions,
+    root_first: &mut Vec<LocationId>,
+) -> Result<(), ReadError> {
+    root_first.clear();
+    // One more than may be, so that the cut is seen where stacks are cut.
+    let most = options.limits.max_stack_depth.saturating_add(1);
+    for frame in frames.split(';').take(most) {
+        root_first.push(stacks.frame_described(frame, without_annotation)?);
+    }
+    Ok(())
 }
 
 /// Whether the start of some input looks like folded stacks.
 pub(crate) fn looks_folded(prefix: &[u8]) -> bool {
-    let mut ignored = Report::default();
-    let text = decode_text(prefix, &mut ignored);
+    let text = decode_prefix(prefix);
     let is_binary = text.contains(|character: char| {
         character.is_control() && !matches!(character, '\n' | '\r' | '\t')
     });
@@ -135,29 +237,15 @@ pub(crate) fn looks_folded(prefix: &[u8]) -> bool {
     // The last line may be cut, and then its count is missing.
     let complete = text.rfind('\n').map_or(&text[..], |end| &text[..end]);
     let lines = || complete.lines().filter(|line| !line.trim().is_empty());
-    let with_count = lines()
-        .filter(|line| split_line(line, &mut Report::default()).is_some())
-        .count();
+    let with_count = lines().filter(|line| last_count(line).is_some()).count();
     with_count > 0 && 2 * with_count >= lines().count()
 }
 
 /// The frames and the count; frames may contain spaces, so the last space decides.
-fn split_line<'a>(line: &'a str, report: &mut Report) -> Option<(&'a str, Count)> {
+fn last_count(line: &str) -> Option<(&str, Count)> {
     let (frames, count) = line.trim_end().rsplit_once([' ', '\t'])?;
-    let count = Count::parse(count)?;
-    let frames = frames.trim_end();
-    if let Some((before, first)) = frames.rsplit_once([' ', '\t'])
-        && Count::parse(first).is_some()
-        && !before.trim().is_empty()
-    {
-        report.note(
-            "first_count_ignored",
-            "of two counts in a line (a differential file) the second was taken",
-        );
-        return Some((before.trim(), count));
-    }
-    let frames = frames.trim_start();
-    (!frames.is_empty()).then_some((frames, count))
+    let frames = frames.trim();
+    Some((frames, Count::parse(count)?)).filter(|_| !frames.is_empty())
 }
 
 fn without_annotation(frame: &str) -> (&str, FrameKind) {
@@ -167,26 +255,5 @@ fn without_annotation(frame: &str) -> (&str, FrameKind) {
     match annotated {
         Some((name, kind)) if !name.is_empty() => (name, kind),
         _ => (frame, FrameKind::Unknown),
-    }
-}
-
-fn decode_text(bytes: &[u8], report: &mut Report) -> String {
-    let utf16 = |from: fn([u8; 2]) -> u16, body: &[u8]| {
-        let units: Vec<u16> = body
-            .chunks_exact(2)
-            .map(|pair| from([pair[0], pair[1]]))
-            .collect();
-        String::from_utf16_lossy(&units)
-    };
-    match bytes {
-        [0xff, 0xfe, body @ ..] => utf16(u16::from_le_bytes, body),
-        [0xfe, 0xff, body @ ..] => utf16(u16::from_be_bytes, body),
-        [0xef, 0xbb, 0xbf, body @ ..] => String::from_utf8_lossy(body).into_owned(),
-        body => {
-            if std::str::from_utf8(body).is_err() {
-                report.note("strings_repaired", "text that is not UTF-8 was repaired");
-            }
-            String::from_utf8_lossy(body).into_owned()
-        }
     }
 }

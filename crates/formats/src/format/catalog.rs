@@ -5,9 +5,13 @@ use crate::callgrind;
 use crate::dot;
 use crate::folded;
 use crate::format::entry::Entry;
+use crate::ghc;
+use crate::instruments;
 use crate::jfr;
 use crate::legacy;
 use crate::otlp;
+use crate::perf_script;
+use crate::pmcstat;
 use crate::pprof;
 use crate::pyroscope;
 use crate::speedscope;
@@ -33,6 +37,10 @@ pub(crate) static CATALOG: &[&Entry] = &[
     &v8::CPU_ENTRY,
     &v8::HEAP_ENTRY,
     &callgrind::ENTRY,
+    &perf_script::ENTRY,
+    &pmcstat::ENTRY,
+    &instruments::ENTRY,
+    &ghc::ENTRY,
     &folded::ENTRY,
     &svg::ENTRY,
     &dot::ENTRY,

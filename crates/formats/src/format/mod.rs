@@ -65,6 +65,14 @@ pub enum Format {
     Jemalloc,
     /// A stack dump of Go.
     GoStacks,
+    /// The text of `perf script`.
+    PerfScript,
+    /// The call graph of FreeBSD's pmcstat.
+    Pmcstat,
+    /// A call tree copied from Apple's Instruments.
+    Instruments,
+    /// The time and allocation report of GHC.
+    GhcProf,
     /// The table of functions as comma-separated values.
     Csv,
     /// The table of functions in Markdown.

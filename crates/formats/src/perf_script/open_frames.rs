@@ -1,0 +1,180 @@
+//! The frames of a sample while its lines come in. Inlined frames stand before the one that they are
+//! inlined into, all with its address: together they are one location.
+
+use std::ops::Range;
+
+use candela_model::FunctionId;
+use candela_model::Location;
+use candela_model::LocationId;
+use candela_model::Mapping;
+use candela_model::Profile;
+
+use crate::error::ReadError;
+use crate::perf_script::frame::FrameLine;
+use crate::perf_script::frame::SourceLine;
+use crate::perf_script::frame::is_jit;
+use crate::perf_script::frame::kind_of;
+use crate::perf_script::samples::Samples;
+
+/// Functions at one address. Compilers inline some dozens.
+const MAX_INLINED: usize = 1000;
+
+/// What the frames of a sample are made into.
+#[derive(Debug)]
+pub(crate) struct OpenFrames {
+    max_depth: usize,
+    leaf_first: Vec<LocationId>,
+    /// Of one location, innermost first. The last may still get its source line.
+    group: Vec<GroupFrame>,
+    /// The texts of the group.
+    text: String,
+    /// The lines of the location that is made.
+    lines: Vec<(FunctionId, u32, u32)>,
+    is_cut: bool,
+}
+
+#[derive(Clone, Debug)]
+struct GroupFrame {
+    address: u64,
+    is_inlined: bool,
+    symbol: Range<usize>,
+    file: Range<usize>,
+    source: Range<usize>,
+    line: u32,
+}
+
+impl OpenFrames {
+    pub(crate) fn new(max_depth: usize) -> Self {
+        Self {
+            max_depth,
+            leaf_first: Vec::new(),
+            group: Vec::new(),
+            text: String::new(),
+            lines: Vec::new(),
+            is_cut: false,
+        }
+    }
+
+    /// Whether the sample has no frame so far.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.group.is_empty() && self.leaf_first.is_empty()
+    }
+
+    /// Takes the next frame, which called the one before.
+    pub(crate) fn push(
+        &mut self,
+        frame: &FrameLine<'_>,
+        samples: &mut Samples<'_>,
+    ) -> Result<(), ReadError> {
+        let is_of_group = self.group.last().is_none_or(|last| {
+            last.is_inlined && last.address == frame.address && self.group.len() < MAX_INLINED
+        });
+        if !is_of_group {
+            self.close_group(samples)?;
+        }
+        let symbol = self.keep(samples.cut(frame.symbol));
+        let file = self.keep(samples.cut(frame.file));
+        self.group.push(GroupFrame {
+            address: frame.address,
+            is_inlined: frame.is_inlined,
+            symbol,
+            file,
+            source: 0..0,
+            line: 0,
+        });
+        Ok(())
+    }
+
+    /// Says where the last frame is in the source.
+    pub(crate) fn set_source(&mut self, source: &SourceLine<'_>) {
+        let range = self.keep(source.file);
+        if let Some(last) = self.group.last_mut() {
+            last.source = range;
+            last.line = source.line;
+            last.is_inlined |= source.is_inlined;
+        }
+    }
+
+    /// All frames of the sample, leaf first, of too many those at the root.
+    pub(crate) fn close(&mut self, samples: &mut Samples<'_>) -> Result<&[LocationId], ReadError> {
+        self.close_group(samples)?;
+        let surplus = self.leaf_first.len().saturating_sub(self.max_depth);
+        if surplus > 0 || self.is_cut {
+            samples.report.note(
+                "stacks_cut",
+                "stacks deeper than the limit were cut at the leaf",
+            );
+        }
+        Ok(&self.leaf_first[surplus..])
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.leaf_first.clear();
+        self.is_cut = false;
+    }
+
+    fn keep(&mut self, text: &str) -> Range<usize> {
+        let start = self.text.len();
+        self.text.push_str(text);
+        start..self.text.len()
+    }
+
+    fn close_group(&mut self, samples: &mut Samples<'_>) -> Result<(), ReadError> {
+        if self.group.is_empty() {
+            return Ok(());
+        }
+        let (group, text, lines) = (&self.group, &self.text, &mut self.lines);
+        let location = samples.made(text.len(), |profile| {
+            intern_group(group, text, lines, profile)
+        })?;
+        self.group.clear();
+        self.text.clear();
+        self.leaf_first.push(location);
+        // Those at the root come last, and any number before.
+        if self.leaf_first.len() > self.max_depth.saturating_mul(2).max(1 << 12) {
+            let surplus = self.leaf_first.len().saturating_sub(self.max_depth);
+            self.leaf_first.drain(..surplus);
+            self.is_cut = true;
+        }
+        Ok(())
+    }
+}
+
+fn intern_group(
+    group: &[GroupFrame],
+    text: &str,
+    lines: &mut Vec<(FunctionId, u32, u32)>,
+    profile: &mut Profile,
+) -> LocationId {
+    let symbols = &mut profile.symbols;
+    let outermost = group.last().expect("groups with frames are closed only");
+    let file = &text[outermost.file.clone()];
+    let kind = kind_of(file, &text[outermost.symbol.clone()]);
+    lines.clear();
+    for frame in group {
+        let symbol = &text[frame.symbol.clone()];
+        let source = &text[frame.source.clone()];
+        if symbol.is_empty() {
+            continue;
+        }
+        // Java's agent for perf writes what is inlined behind the function, outermost first.
+        if is_jit(file) && symbol.contains("->") {
+            for name in symbol.rsplit("->") {
+                lines.push((symbols.intern_function(name, "", "", 0), 0, 0));
+            }
+            continue;
+        }
+        let function = symbols.intern_function(symbol, "", source, 0);
+        lines.push((function, frame.line, 0));
+    }
+    let mut location = Location::new(kind, outermost.address);
+    if !file.is_empty() {
+        let file = symbols.strings.intern(file);
+        let mapping = symbols.intern_mapping(Mapping {
+            file,
+            ..Mapping::default()
+        });
+        location = location.in_mapping(mapping);
+    }
+    symbols.intern_location(&location, lines)
+}

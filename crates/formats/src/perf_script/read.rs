@@ -1,0 +1,306 @@
+//! Reading the text of `perf script`, a line at a time.
+
+use std::io::BufRead;
+
+use candela_model::LabelSetId;
+use candela_model::LabelValue;
+use candela_model::LocationId;
+use candela_model::Profile;
+use candela_model::ProfileType;
+use candela_model::SampleLabel;
+use candela_model::StringId;
+use candela_model::StringTable;
+
+use crate::ctime::parse_ctime;
+use crate::error::ReadError;
+use crate::options::ReadOptions;
+use crate::perf_script::EVENT_COMMENT;
+use crate::perf_script::NAME;
+use crate::perf_script::frame::parse_frame;
+use crate::perf_script::frame::parse_inline_frame;
+use crate::perf_script::frame::parse_source_line;
+use crate::perf_script::header::Header;
+use crate::perf_script::header::parse_header;
+use crate::perf_script::open_frames::OpenFrames;
+use crate::perf_script::samples::Samples;
+use crate::report::Report;
+use crate::text_lines::TextLines;
+use crate::text_lines::decode_prefix;
+
+/// Reads the text of `perf script`, with any of its fields, plain or compressed.
+///
+/// Each event is a series of its own. A sample counts for its period where the line has one, else
+/// for 1. The name of the thread (`comm`) and its numbers become the labels `thread_name`,
+/// `thread_id` and `pid`, the CPU `cpu`. Functions have no offsets, arguments stay. Fields of
+/// tracepoints, registers and branches are left out.
+///
+/// Times count from the start of the host most often. They are moved to the time when the recording
+/// was written, if `--header` tells it, and else to the time of reading.
+///
+/// # Errors
+/// When the input cannot be read, exceeds a limit, or has no sample.
+pub fn read_perf_script(
+    input: impl BufRead,
+    options: &ReadOptions,
+) -> Result<(Profile, Report), ReadError> {
+    let mut lines = TextLines::new(input, &options.limits)?;
+    let mut reader = Reader {
+        samples: Samples::new(&options.limits),
+        frames: OpenFrames::new(options.limits.max_stack_depth),
+        open: None,
+        host: String::new(),
+        first_unknown: None,
+    };
+    while let Some(line) = lines.next_line()? {
+        if !reader.line(line)? && reader.first_unknown.is_none() {
+            reader.first_unknown = Some(lines.number());
+        }
+    }
+    reader.close_sample()?;
+    let Reader {
+        mut samples,
+        host,
+        first_unknown,
+        ..
+    } = reader;
+    lines.note_repairs(&mut samples.report);
+    if samples.is_empty() {
+        let place = first_unknown.map_or(String::new(), |line| format!(", line {line} is another"));
+        return Err(ReadError::Invalid {
+            format: NAME,
+            problem: format!(
+                "no line has the form `comm pid/tid [cpu] time: period event:`{place}"
+            ),
+        });
+    }
+    Ok(samples.finish(&host, options))
+}
+
+/// Whether the start of some input looks like it: the first line behind comments is the header of a
+/// sample, or some line is, and a frame stands below it.
+pub(crate) fn looks_like_perf_script(prefix: &[u8]) -> bool {
+    let text = decode_prefix(prefix);
+    let mut lines = text
+        .lines()
+        .filter(|line| !line.starts_with('#') && !is_blank(line));
+    let Some(first) = lines.next() else {
+        return text.starts_with("# ========\n# captured on");
+    };
+    let is_sure = |header: &Header<'_>| {
+        let has_thread = header.tid.is_some() || header.pid.is_some();
+        has_thread && header.time_ns.is_some() && !header.event.is_empty()
+    };
+    let mut before = parse_header(first);
+    if before.as_ref().is_some_and(is_sure) {
+        return true;
+    }
+    for line in lines {
+        let is_frame = line.starts_with([' ', '\t']) && parse_frame(line).is_some();
+        if before.is_some() && is_frame {
+            return true;
+        }
+        before = parse_header(line);
+    }
+    false
+}
+
+struct Reader<'o> {
+    samples: Samples<'o>,
+    frames: OpenFrames,
+    /// The sample that frames belong to.
+    open: Option<OpenSample>,
+    host: String,
+    /// The number of the first line that is nothing known.
+    first_unknown: Option<u64>,
+}
+
+struct OpenSample {
+    event: String,
+    period: Option<i64>,
+    time_ns: Option<i64>,
+    label_set: LabelSetId,
+    /// Whether the whole sample stands on one line.
+    is_complete: bool,
+}
+
+impl Reader<'_> {
+    /// Takes a line; `false` for one that is nothing known.
+    fn line(&mut self, line: &str) -> Result<bool, ReadError> {
+        if let Some(comment) = line.strip_prefix('#') {
+            self.comment(comment)?;
+            return Ok(true);
+        }
+        if is_blank(line) {
+            return self.blank();
+        }
+        // Headers of samples on one line are padded, and a padded comm may look like an address.
+        let header = match line.starts_with('\t') {
+            true => None,
+            false => parse_header(line),
+        };
+        if let Some(header) = header {
+            self.header(&header)?;
+            return Ok(true);
+        }
+        if self.frame(line)? {
+            return Ok(true);
+        }
+        let report = &mut self.samples.report;
+        report.note(
+            "lines_not_understood",
+            "lines that are neither a header nor a frame were left out",
+        );
+        Ok(false)
+    }
+
+    /// A blank line ends a sample. One between header and frames is a slip.
+    fn blank(&mut self) -> Result<bool, ReadError> {
+        if !self.frames.is_empty() {
+            self.close_sample()?;
+        }
+        Ok(true)
+    }
+
+    fn comment(&mut self, comment: &str) -> Result<(), ReadError> {
+        if let Some(event) = comment.strip_prefix(EVENT_COMMENT) {
+            let parsed = event.rsplit_once(" = ");
+            let parsed = parsed.and_then(|(event, id)| Some((event, id.parse().ok()?)));
+            if let Some((event, profile_type)) = parsed {
+                let profile_type: ProfileType = profile_type;
+                self.samples.give_type(event, profile_type)?;
+            }
+            return Ok(());
+        }
+        let Some((key, value)) = comment.split_once(':') else {
+            return Ok(());
+        };
+        match key.trim() {
+            "captured on" => {
+                if let Some(end_ns) = parse_ctime(value) {
+                    self.samples.set_end(end_ns);
+                }
+            }
+            "hostname" => self.host = self.samples.cut(value.trim()).to_owned(),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn header(&mut self, header: &Header<'_>) -> Result<(), ReadError> {
+        self.close_sample()?;
+        let is_record = |text: &str| text.starts_with("PERF_RECORD_");
+        if is_record(header.event) || is_record(header.payload) {
+            let text = "records that are no samples (mappings, threads, switches) were left out";
+            self.samples.report.note("records_left_out", text);
+            return Ok(());
+        }
+        let period = header.period.map(|period| self.period(period));
+        let label_set = self.label_set(header)?;
+        let frame = parse_inline_frame(header.payload);
+        if frame.is_none() && !header.payload.is_empty() {
+            let text = "fields of events (of tracepoints, addresses) were left out";
+            self.samples.report.note("event_fields_left_out", text);
+        }
+        self.open = Some(OpenSample {
+            event: self.samples.cut(header.event).to_owned(),
+            period,
+            time_ns: header.time_ns,
+            label_set,
+            is_complete: frame.is_some(),
+        });
+        if let Some(frame) = frame {
+            self.frames.push(&frame, &mut self.samples)?;
+        }
+        Ok(())
+    }
+
+    /// A frame of the open sample, or the source line of one.
+    fn frame(&mut self, line: &str) -> Result<bool, ReadError> {
+        let is_indented = line.starts_with([' ', '\t']);
+        if !is_indented {
+            return Ok(false);
+        }
+        if !self.frames.is_empty()
+            && let Some(source) = parse_source_line(line)
+        {
+            self.frames.set_source(&source);
+            return Ok(true);
+        }
+        let Some(frame) = parse_frame(line) else {
+            return Ok(false);
+        };
+        match &self.open {
+            Some(open) if !open.is_complete => self.frames.push(&frame, &mut self.samples)?,
+            _ => {
+                let text = "frames that belong to no sample were left out";
+                self.samples.report.note("frames_without_sample", text);
+            }
+        }
+        Ok(true)
+    }
+
+    fn close_sample(&mut self) -> Result<(), ReadError> {
+        let Some(open) = self.open.take() else {
+            return Ok(());
+        };
+        let leaf_first: &[LocationId] = self.frames.close(&mut self.samples)?;
+        self.samples.add(
+            &open.event,
+            open.period,
+            leaf_first,
+            open.label_set,
+            open.time_ns,
+        )?;
+        self.frames.clear();
+        Ok(())
+    }
+
+    fn period(&mut self, period: u64) -> i64 {
+        i64::try_from(period).unwrap_or_else(|_| {
+            let text = "values beyond 63 bits were cut";
+            self.samples.report.note("values_cut", text);
+            i64::MAX
+        })
+    }
+
+    fn label_set(&mut self, header: &Header<'_>) -> Result<LabelSetId, ReadError> {
+        let comm = self.samples.cut(header.comm);
+        // `:7` stands in for a name that perf does not know, and 0 for a thread: it is the idle one
+        // only if it is called so.
+        let number = comm.strip_prefix(':').map(str::parse::<i64>);
+        let is_named = !comm.is_empty() && !matches!(number, Some(Ok(_)));
+        let is_idle = comm.starts_with("swapper");
+        let known = |number: Option<i64>| number.filter(|number| *number != 0 || is_idle);
+        self.samples.made(comm.len(), |profile| {
+            let strings = &mut profile.symbols.strings;
+            let mut set: Vec<SampleLabel> = Vec::with_capacity(4);
+            if is_named {
+                let name = strings.intern("thread_name");
+                set.push(SampleLabel::text(name, strings.intern(comm)));
+            }
+            let numbers = [
+                ("thread_id", known(header.tid)),
+                ("pid", known(header.pid)),
+                ("cpu", header.cpu),
+            ];
+            for (name, value) in numbers {
+                set.extend(value.map(|value| number_label(name, value, strings)));
+            }
+            profile.label_sets.intern(set)
+        })
+    }
+}
+
+fn number_label(name: &str, value: i64, strings: &mut StringTable) -> SampleLabel {
+    SampleLabel {
+        key: strings.intern(name),
+        value: LabelValue::Number {
+            value,
+            unit: StringId::default(),
+        },
+    }
+}
+
+fn is_blank(line: &str) -> bool {
+    line.trim().is_empty()
+}

@@ -1,0 +1,325 @@
+//! Text line by line, whatever it is encoded and compressed with, so that memory is bounded by the
+//! longest line and not by the file.
+
+use std::borrow::Cow;
+use std::io::BufRead;
+use std::io::BufReader;
+use std::io::Cursor;
+use std::io::ErrorKind;
+use std::io::Read;
+
+use flate2::bufread::MultiGzDecoder;
+
+use crate::error::ReadError;
+use crate::inflate::GZIP_MAGIC;
+use crate::inflate::MAX_LAYERS;
+use crate::inflate::ZSTD_MAGIC;
+use crate::options::Limits;
+use crate::report::Report;
+
+/// Text is bounded by what its sender pays for each byte. What inflates costs him nothing, so it may
+/// be so many times larger than what is held in memory of other formats, and not more.
+const INFLATED_FACTOR: usize = 16;
+
+/// No stack of sane depth makes a longer line.
+const MAX_LINE_BYTES: usize = 64 << 20;
+
+/// The lines of some text.
+pub(crate) struct TextLines<'a> {
+    input: Box<dyn BufRead + 'a>,
+    /// The outermost compression; `None` for plain text.
+    compression: Option<&'static str>,
+    encoding: Encoding,
+    max_line_bytes: usize,
+    inflated_left: usize,
+    bytes: Vec<u8>,
+    text: String,
+    number: u64,
+    repaired: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Encoding {
+    /// With its byte order mark, if it has one.
+    Utf8,
+    Utf16Little,
+    Utf16Big,
+}
+
+impl<'a> TextLines<'a> {
+    /// Takes compression and byte order mark off.
+    pub(crate) fn new(input: impl BufRead + 'a, limits: &Limits) -> Result<Self, ReadError> {
+        let (input, compression) = without_compression(Box::new(input))?;
+        let (start, mut input) = peeked(input, 3).map_err(|error| named(error, compression))?;
+        let (encoding, mark_length) = encoding_of(&start);
+        let mut mark = vec![0; mark_length];
+        input.read_exact(&mut mark)?;
+        Ok(Self {
+            input,
+            compression,
+            encoding,
+            max_line_bytes: limits.inflated_bytes().min(MAX_LINE_BYTES),
+            inflated_left: limits.inflated_bytes().saturating_mul(INFLATED_FACTOR),
+            bytes: Vec::new(),
+            text: String::new(),
+            number: 0,
+            repaired: 0,
+        })
+    }
+
+    /// The next line without its end; `None` behind the last.
+    pub(crate) fn next_line(&mut self) -> Result<Option<&str>, ReadError> {
+        self.bytes.clear();
+        let read = match self.encoding {
+            Encoding::Utf8 => self.read_bytes(),
+            Encoding::Utf16Little => self.read_units([b'\n', 0]),
+            Encoding::Utf16Big => self.read_units([0, b'\n']),
+        };
+        read.map_err(|error| named(error, self.compression))?;
+        if self.bytes.is_empty() {
+            return Ok(None);
+        }
+        self.number += 1;
+        if self.bytes.len() > self.max_line_bytes {
+            return Err(ReadError::TooLarge {
+                what: "the length of a line in bytes",
+                limit: self.max_line_bytes,
+            });
+        }
+        self.pay()?;
+        Ok(Some(self.decoded()))
+    }
+
+    /// The number of the line that was given last, counted from 1.
+    pub(crate) fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Notes text that was not in its encoding.
+    pub(crate) fn note_repairs(&self, report: &mut Report) {
+        let text = "text that is not UTF-8 was repaired";
+        report.note_many("strings_repaired", text, self.repaired);
+    }
+
+    fn read_bytes(&mut self) -> std::io::Result<()> {
+        let most = self.max_line_bytes as u64 + 1;
+        (&mut self.input)
+            .take(most)
+            .read_until(b'\n', &mut self.bytes)?;
+        Ok(())
+    }
+
+    /// A line feed is a unit of two bytes here, and its byte is part of other units.
+    fn read_units(&mut self, line_feed: [u8; 2]) -> std::io::Result<()> {
+        while self.bytes.len() <= self.max_line_bytes {
+            let mut unit = Vec::with_capacity(2);
+            (&mut self.input).take(2).read_to_end(&mut unit)?;
+            self.bytes.extend_from_slice(&unit);
+            if unit.len() < 2 || unit[..] == line_feed {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    fn pay(&mut self) -> Result<(), ReadError> {
+        if self.compression.is_none() {
+            return Ok(());
+        }
+        let left = self.inflated_left.checked_sub(self.bytes.len());
+        self.inflated_left = left.ok_or(ReadError::TooLarge {
+            what: "the size of the inflated text in bytes",
+            limit: self.inflated_left,
+        })?;
+        Ok(())
+    }
+
+    fn decoded(&mut self) -> &str {
+        let text = match self.encoding.decode(&self.bytes) {
+            Cow::Borrowed(text) => text,
+            Cow::Owned(text) => {
+                self.repaired += u64::from(text.contains(char::REPLACEMENT_CHARACTER));
+                self.text = text;
+                &self.text
+            }
+        };
+        let line = text.strip_suffix('\n').unwrap_or(text);
+        line.strip_suffix('\r').unwrap_or(line)
+    }
+}
+
+impl Encoding {
+    fn decode(self, bytes: &[u8]) -> Cow<'_, str> {
+        match self {
+            Self::Utf8 => String::from_utf8_lossy(bytes),
+            Self::Utf16Little => Cow::Owned(decode_units(bytes, u16::from_le_bytes)),
+            Self::Utf16Big => Cow::Owned(decode_units(bytes, u16::from_be_bytes)),
+        }
+    }
+}
+
+impl std::fmt::Debug for TextLines<'_> {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("TextLines")
+            .field("compression", &self.compression)
+            .field("encoding", &self.encoding)
+            .field("number", &self.number)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The start of some text, for detection. Its end may be cut anywhere.
+pub(crate) fn decode_prefix(prefix: &[u8]) -> Cow<'_, str> {
+    let (encoding, mark_length) = encoding_of(prefix);
+    encoding.decode(&prefix[mark_length..])
+}
+
+fn encoding_of(start: &[u8]) -> (Encoding, usize) {
+    match start {
+        [0xff, 0xfe, ..] => (Encoding::Utf16Little, 2),
+        [0xfe, 0xff, ..] => (Encoding::Utf16Big, 2),
+        [0xef, 0xbb, 0xbf, ..] => (Encoding::Utf8, 3),
+        _ => (Encoding::Utf8, 0),
+    }
+}
+
+/// Half a unit at the end is left out: it is what a cut leaves.
+fn decode_units(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> String {
+    let (pairs, _) = bytes.as_chunks();
+    let units: Vec<u16> = pairs.iter().map(|pair| unit(*pair)).collect();
+    String::from_utf16_lossy(&units)
+}
+
+type Decompressed<'a> = (Box<dyn BufRead + 'a>, Option<&'static str>);
+
+fn without_compression(mut input: Box<dyn BufRead + '_>) -> Result<Decompressed<'_>, ReadError> {
+    let mut compression = None;
+    for _ in 0..MAX_LAYERS {
+        let (start, whole) = peeked(input, 4).map_err(|error| named(error, compression))?;
+        if start.starts_with(&GZIP_MAGIC) {
+            compression = compression.or(Some("gzip"));
+            input = Box::new(BufReader::new(MultiGzDecoder::new(whole)));
+        } else if start.starts_with(&ZSTD_MAGIC) {
+            compression = compression.or(Some("zstd"));
+            let decoder = zstd::stream::read::Decoder::with_buffer(whole);
+            let decoder = decoder.map_err(|error| named(error, compression))?;
+            input = Box::new(BufReader::new(decoder));
+        } else {
+            return Ok((whole, compression));
+        }
+    }
+    Ok((input, compression))
+}
+
+/// The first bytes, and the input that still begins with them.
+fn peeked<'a>(
+    mut input: Box<dyn BufRead + 'a>,
+    count: u64,
+) -> std::io::Result<(Vec<u8>, Box<dyn BufRead + 'a>)> {
+    let mut start = Vec::new();
+    (&mut input).take(count).read_to_end(&mut start)?;
+    let whole = Cursor::new(start.clone()).chain(input);
+    Ok((start, Box::new(whole)))
+}
+
+/// What decoders say of damage has one of these kinds; all else comes from the source.
+fn named(error: std::io::Error, compression: Option<&'static str>) -> ReadError {
+    let is_damage = matches!(
+        error.kind(),
+        ErrorKind::InvalidInput
+            | ErrorKind::InvalidData
+            | ErrorKind::UnexpectedEof
+            | ErrorKind::Other
+    );
+    match compression {
+        Some(encoding) if is_damage => ReadError::Compression {
+            encoding,
+            reason: error.to_string(),
+        },
+        _ => ReadError::Io(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+
+    use super::*;
+
+    fn lines_of(bytes: &[u8]) -> Result<Vec<String>, ReadError> {
+        let limits = Limits {
+            max_inflated_bytes: 1000,
+            ..Limits::default()
+        };
+        let mut lines = TextLines::new(bytes, &limits)?;
+        let mut found = Vec::new();
+        while let Some(line) = lines.next_line()? {
+            found.push(line.to_owned());
+        }
+        assert_eq!(lines.number(), found.len() as u64);
+        Ok(found)
+    }
+
+    fn gzip(bytes: &[u8]) -> Vec<u8> {
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+        encoder.write_all(bytes).expect("a vector takes all");
+        encoder.finish().expect("a vector takes all")
+    }
+
+    fn utf16(text: &str, bytes_of: fn(u16) -> [u8; 2]) -> Vec<u8> {
+        let marked = format!("\u{feff}{text}");
+        marked.encode_utf16().flat_map(bytes_of).collect()
+    }
+
+    #[test]
+    fn lines_are_equal_in_every_encoding() {
+        // U+0A0A is made of two bytes of a line feed.
+        let text = "a;b 1\r\n\n\u{a0a}\u{1f525} 2\nlast";
+        let expected = ["a;b 1", "", "\u{a0a}\u{1f525} 2", "last"];
+        let plain = text.as_bytes().to_vec();
+        let marked = format!("\u{feff}{text}").into_bytes();
+        let little = utf16(text, u16::to_le_bytes);
+        let big = utf16(text, u16::to_be_bytes);
+        let zstd = zstd::encode_all(&plain[..], 1).expect("a vector takes all");
+        let twice = gzip(&zstd);
+        let compressed = gzip(&little);
+        for bytes in [plain, marked, little, big, zstd, twice, compressed] {
+            assert_eq!(lines_of(&bytes).expect("text"), expected);
+        }
+        assert_eq!(lines_of(b"").expect("no line"), Vec::<String>::new());
+    }
+
+    #[test]
+    fn long_lines_and_bombs_are_refused() {
+        let plain = "line\n".repeat(10_000);
+        assert_eq!(lines_of(plain.as_bytes()).expect("text").len(), 10_000);
+        let error = lines_of(&gzip(plain.as_bytes())).expect_err("16000 bytes");
+        assert!(error.to_string().contains("inflated text"), "{error}");
+        let error = lines_of(&[b'a'; 1001]).expect_err("1000 bytes");
+        assert!(error.to_string().contains("length of a line"), "{error}");
+        let error = lines_of(&utf16(&"a".repeat(501), u16::to_be_bytes)).expect_err("1002 bytes");
+        assert!(error.to_string().contains("length of a line"), "{error}");
+    }
+
+    #[test]
+    fn a_cut_stream_is_named() {
+        let whole = gzip(b"some bytes that do not matter");
+        let error = lines_of(&whole[..whole.len() - 9]).expect_err("cut");
+        assert!(error.to_string().starts_with("gzip data is damaged"));
+    }
+
+    #[test]
+    fn what_is_no_text_is_repaired_and_counted() {
+        let limits = Limits::default();
+        let mut lines = TextLines::new(&b"a\xffb\nfine\n"[..], &limits).expect("bytes");
+        assert_eq!(lines.next_line().expect("a line"), Some("a\u{fffd}b"));
+        assert_eq!(lines.next_line().expect("a line"), Some("fine"));
+        let mut report = Report::default();
+        lines.note_repairs(&mut report);
+        assert_eq!(report.count("strings_repaired"), 1);
+    }
+}
