@@ -8,10 +8,13 @@
 
 mod agent;
 mod formats;
+mod formats_perf;
 // The tests of the reader look into the same recordings.
 #[path = "../../crates/formats/tests/common/jfr_recording/mod.rs"]
 mod jfr_recording;
 pub mod mutate;
+#[path = "../../crates/formats/tests/common/perf_recording.rs"]
+mod perf_recording;
 mod pushed;
 mod queries;
 mod store;
@@ -116,6 +119,12 @@ pub const TARGETS: &[Target] = &[
         name: "jfr",
         run: formats::jfr,
         seeds: formats::jfr_seeds,
+        inputs: 100_000,
+    },
+    Target {
+        name: "perf-data",
+        run: formats_perf::perf_data,
+        seeds: formats_perf::perf_data_seeds,
         inputs: 100_000,
     },
     Target {

@@ -6,6 +6,7 @@ use crate::folded;
 use crate::format::entry::Entry;
 use crate::jfr;
 use crate::otlp;
+use crate::perf_data;
 use crate::pprof;
 use crate::pyroscope;
 use crate::speedscope;
@@ -17,6 +18,7 @@ use crate::top;
 /// be, last of what is read.
 pub(crate) static CATALOG: &[&Entry] = &[
     &jfr::ENTRY,
+    &perf_data::ENTRY,
     &pprof::ENTRY,
     &otlp::ENTRY,
     &otlp::JSON_ENTRY,

@@ -48,6 +48,8 @@ pub enum Format {
     Dot,
     /// A recording of Java Flight Recorder.
     Jfr,
+    /// A recording of Linux's perf.
+    PerfData,
     /// The table of functions as comma-separated values.
     Csv,
     /// The table of functions in Markdown.
@@ -290,7 +292,7 @@ mod tests {
         let error = read(Format::Svg, &b""[..], &ReadOptions::default()).expect_err("svg");
         let message = error.to_string();
         assert!(
-            message.contains("readable are jfr, pprof, otlp"),
+            message.contains("readable are jfr, perf-data, pprof, otlp"),
             "{message}"
         );
     }

@@ -10,6 +10,7 @@
 
 pub mod jfr_recording;
 pub mod otlp_request;
+pub mod perf_recording;
 pub mod pprof_proto;
 
 use std::collections::BTreeMap;
