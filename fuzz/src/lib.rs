@@ -11,10 +11,13 @@ mod formats;
 mod formats_legacy;
 mod formats_vm;
 mod formats_perftext;
+mod formats_perf;
 // The tests of the reader look into the same recordings.
 #[path = "../../crates/formats/tests/common/jfr_recording/mod.rs"]
 mod jfr_recording;
 pub mod mutate;
+#[path = "../../crates/formats/tests/common/perf_recording.rs"]
+mod perf_recording;
 mod pushed;
 mod queries;
 mod store;
@@ -162,6 +165,12 @@ pub const TARGETS: &[Target] = &[
         run: formats_vm::callgrind,
         seeds: formats_vm::callgrind_seeds,
         inputs: 20_000,
+    },
+    Target {
+        name: "perf-data",
+        run: formats_perf::perf_data,
+        seeds: formats_perf::perf_data_seeds,
+        inputs: 100_000,
     },
     Target {
         name: "target_file",

@@ -1,7 +1,10 @@
 //! Input bytes, decompressed when they are compressed, never more than the limit.
 
 use std::borrow::Cow;
+use std::io;
 use std::io::BufRead;
+use std::io::BufReader;
+use std::io::Cursor;
 use std::io::Read;
 
 use flate2::bufread::MultiGzDecoder;
@@ -51,6 +54,74 @@ pub fn inflate(bytes: &[u8], max_bytes: usize) -> Result<Cow<'_, [u8]>, ReadErro
 #[must_use]
 pub fn is_compressed(bytes: &[u8]) -> bool {
     bytes.starts_with(&GZIP_MAGIC) || bytes.starts_with(&ZSTD_MAGIC)
+}
+
+/// Input that is inflated while it is read, for formats that are read piece by piece. What comes out
+/// of a decompressor is bounded; its errors carry a [`ReadError`], see [`read_error`].
+pub(crate) struct Inflating<'a> {
+    input: Box<dyn Read + 'a>,
+    encoding: Option<&'static str>,
+    left: usize,
+    max_bytes: usize,
+}
+
+impl<'a> Inflating<'a> {
+    pub(crate) fn new(input: impl BufRead + 'a, max_bytes: usize) -> Result<Self, ReadError> {
+        let mut input: Box<dyn BufRead + 'a> = Box::new(input);
+        let mut encoding = None;
+        for _ in 0..MAX_LAYERS {
+            let mut magic = Vec::with_capacity(ZSTD_MAGIC.len());
+            let mut start = input.by_ref().take(ZSTD_MAGIC.len() as u64);
+            start.read_to_end(&mut magic)?;
+            let (is_gzip, is_zstd) = (magic.starts_with(&GZIP_MAGIC), magic == ZSTD_MAGIC);
+            input = Box::new(Cursor::new(magic).chain(input));
+            if is_gzip {
+                encoding = Some("gzip");
+                input = Box::new(BufReader::new(MultiGzDecoder::new(input)));
+            } else if is_zstd {
+                encoding = Some("zstd");
+                let decoder = zstd::stream::read::Decoder::with_buffer(input)?;
+                input = Box::new(BufReader::new(decoder));
+            } else {
+                break;
+            }
+        }
+        Ok(Self {
+            input: Box::new(input),
+            encoding,
+            left: max_bytes,
+            max_bytes,
+        })
+    }
+}
+
+impl Read for Inflating<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let Some(encoding) = self.encoding else {
+            return self.input.read(buffer);
+        };
+        let read = self.input.read(buffer).map_err(|error| {
+            io::Error::other(ReadError::Compression {
+                encoding,
+                reason: error.to_string(),
+            })
+        })?;
+        self.left = self.left.checked_sub(read).ok_or_else(|| {
+            io::Error::other(ReadError::TooLarge {
+                what: "the size of the input in bytes",
+                limit: self.max_bytes,
+            })
+        })?;
+        Ok(read)
+    }
+}
+
+/// What an error of [`Inflating`] means.
+pub(crate) fn read_error(error: io::Error) -> ReadError {
+    match error.downcast::<ReadError>() {
+        Ok(error) => error,
+        Err(error) => ReadError::Io(error),
+    }
 }
 
 /// As much of a prefix of the input as inflates, for format detection.
@@ -170,6 +241,25 @@ mod tests {
         let bomb = gzip(&vec![0; 1 << 20]);
         let error = read_inflated(&bomb[..], 1 << 16).expect_err("64 KiB allowed");
         assert!(matches!(error, ReadError::TooLarge { limit: 65536, .. }));
+    }
+
+    #[test]
+    fn input_is_inflated_while_it_is_read() {
+        let read = |bytes: &[u8], max_bytes| {
+            let mut read = Vec::new();
+            let mut input = Inflating::new(bytes, max_bytes)?;
+            input.read_to_end(&mut read).map_err(read_error)?;
+            Ok::<_, ReadError>(read)
+        };
+        for input in [b"pro".to_vec(), gzip(b"pro"), gzip(&gzip(b"pro"))] {
+            assert_eq!(read(&input, 3).expect("three bytes"), b"pro");
+        }
+        assert_eq!(read(b"plain input", 3).expect("no bomb"), b"plain input");
+        let error = read(&gzip(&[0; 100]), 99).expect_err("99 bytes allowed");
+        assert!(matches!(error, ReadError::TooLarge { limit: 99, .. }));
+        let whole = gzip(b"some bytes that do not matter");
+        let error = read(&whole[..whole.len() - 9], 100).expect_err("cut");
+        assert!(error.to_string().starts_with("gzip data is damaged"));
     }
 
     #[test]

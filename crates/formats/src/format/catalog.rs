@@ -12,6 +12,7 @@ use crate::legacy;
 use crate::otlp;
 use crate::perf_script;
 use crate::pmcstat;
+use crate::perf_data;
 use crate::pprof;
 use crate::pyroscope;
 use crate::speedscope;
@@ -27,6 +28,7 @@ pub(crate) static CATALOG: &[&Entry] = &[
     &jfr::ENTRY,
     &legacy::TEXT_ENTRY,
     &legacy::JEMALLOC_ENTRY,
+    &perf_data::ENTRY,
     &pprof::ENTRY,
     &otlp::ENTRY,
     &legacy::CPU_ENTRY,

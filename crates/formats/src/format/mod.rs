@@ -73,6 +73,8 @@ pub enum Format {
     Instruments,
     /// The time and allocation report of GHC.
     GhcProf,
+    /// A recording of Linux's perf.
+    PerfData,
     /// The table of functions as comma-separated values.
     Csv,
     /// The table of functions in Markdown.
@@ -320,6 +322,7 @@ mod tests {
         let message = error.to_string();
         assert!(
             message.contains("readable are jfr, ") && message.contains(" pprof, otlp, "),
+            message.contains("readable are jfr, perf-data, pprof, otlp"),
             "{message}"
         );
     }

@@ -11,6 +11,7 @@
 pub mod browser;
 pub mod jfr_recording;
 pub mod otlp_request;
+pub mod perf_recording;
 pub mod pprof_proto;
 pub mod pprof_string;
 
