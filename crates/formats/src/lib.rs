@@ -27,6 +27,7 @@
 mod count;
 mod dot;
 mod error;
+mod firefox;
 mod folded;
 mod format;
 mod hex;
@@ -59,6 +60,8 @@ pub use crate::dot::DotOptions;
 pub use crate::dot::write_dot;
 pub use crate::error::ReadError;
 pub use crate::error::WriteError;
+pub use crate::firefox::read_firefox;
+pub use crate::firefox::write_firefox;
 pub use crate::folded::FoldedOptions;
 pub use crate::folded::read_folded;
 pub use crate::folded::read_groups;

@@ -107,13 +107,7 @@ impl<'a> NamedStacks<'a> {
         describe: impl FnOnce(&'t str) -> (&'t str, FrameKind),
     ) -> Result<LocationId, ReadError> {
         let text = self.cut(text);
-        self.name_bytes_left =
-            self.name_bytes_left
-                .checked_sub(text.len())
-                .ok_or(ReadError::TooLarge {
-                    what: "the number of bytes of all names",
-                    limit: self.limits.inflated_bytes(),
-                })?;
+        self.count_name(text)?;
         if let Some(&known) = self.locations.get(text) {
             return Ok(known);
         }
@@ -123,6 +117,16 @@ impl<'a> NamedStacks<'a> {
         let location = symbols.intern_location(&Location::new(kind, 0), &[(function, 0, 0)]);
         self.locations.insert(text.into(), location);
         Ok(location)
+    }
+
+    /// Counts the bytes of a name, for formats in which many frames refer to the same one.
+    pub(crate) fn count_name(&mut self, text: &str) -> Result<(), ReadError> {
+        let left = self.name_bytes_left.checked_sub(text.len());
+        self.name_bytes_left = left.ok_or(ReadError::TooLarge {
+            what: "the number of bytes of all names",
+            limit: self.limits.inflated_bytes(),
+        })?;
+        Ok(())
     }
 
     /// Adds a value to a stack of the series at `series`, which comes into being with its first value.

@@ -2,6 +2,7 @@
 //! a line here.
 
 use crate::dot;
+use crate::firefox;
 use crate::folded;
 use crate::format::entry::Entry;
 use crate::jfr;
@@ -23,6 +24,7 @@ pub(crate) static CATALOG: &[&Entry] = &[
     &otlp::JSON_ENTRY,
     &speedscope::ENTRY,
     &pyroscope::ENTRY,
+    &firefox::ENTRY,
     &v8::CPU_ENTRY,
     &v8::HEAP_ENTRY,
     &folded::ENTRY,
