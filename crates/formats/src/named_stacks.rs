@@ -140,6 +140,7 @@ impl<'a> NamedStacks<'a> {
             return Ok(known);
         }
         self.pay_names(text.len())?;
+        self.count_name(text)?;
         if let Some(&known) = self.locations.get(text) {
             return Ok(known);
         }
@@ -173,6 +174,9 @@ impl<'a> NamedStacks<'a> {
 
     fn pay_names(&mut self, bytes: usize) -> Result<(), ReadError> {
         let left = self.name_bytes_left.checked_sub(bytes);
+    /// Counts the bytes of a name, for formats in which many frames refer to the same one.
+    pub(crate) fn count_name(&mut self, text: &str) -> Result<(), ReadError> {
+        let left = self.name_bytes_left.checked_sub(text.len());
         self.name_bytes_left = left.ok_or(ReadError::TooLarge {
             what: "the number of bytes of all names",
             limit: self.limits.inflated_bytes(),

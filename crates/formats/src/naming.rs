@@ -27,6 +27,22 @@ pub(crate) fn profile_type(
     typed(name, sample, period)
 }
 
+/// What samplers that ask no clock of the CPU measure: whether a thread runs or waits, they see it.
+/// The caller may know better (`profile_name`).
+pub(crate) fn sampled_type(given_name: Option<&str>, is_time: bool) -> ProfileType {
+    let kind = match given_name {
+        Some("cpu" | "process_cpu") => "cpu",
+        _ => "wall",
+    };
+    let period = (kind, "nanoseconds");
+    let sample = if is_time {
+        period
+    } else {
+        ("samples", "count")
+    };
+    profile_type(sample, period, given_name)
+}
+
 /// A profile type from its parts, without the separator inside a part.
 pub(crate) fn typed(name: &str, sample: TypeAndUnit<'_>, period: TypeAndUnit<'_>) -> ProfileType {
     let sample_type = if sample.0.is_empty() {

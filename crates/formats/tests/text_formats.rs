@@ -364,6 +364,8 @@ fn files_of_other_formats_are_not_taken_for_ours() {
     let of_the_corpus = ["gecko", "perf-script", "nettrace", "perfetto"].map(found_files);
     let ours = ["chrome-trace", "callgrind"].map(real_files);
     let of_the_corpus = ["gecko", "v8", "nettrace", "perfetto"].map(found_files);
+    let ours = ["chrome-trace", "callgrind"].map(real_files);
+    let of_the_corpus = ["perf-script", "nettrace", "perfetto"].map(found_files);
     for file in ours.iter().chain(&of_the_corpus).flatten() {
         let found = detect(&file.bytes[..file.bytes.len().min(4096)]);
         assert_eq!(found, None, "{}", file.name);

@@ -3,6 +3,7 @@
 
 use crate::callgrind;
 use crate::dot;
+use crate::firefox;
 use crate::folded;
 use crate::format::entry::Entry;
 use crate::ghc;
@@ -36,6 +37,7 @@ pub(crate) static CATALOG: &[&Entry] = &[
     &speedscope::ENTRY,
     &pyroscope::ENTRY,
     &legacy::GOROUTINES_ENTRY,
+    &firefox::ENTRY,
     &v8::CPU_ENTRY,
     &v8::HEAP_ENTRY,
     &callgrind::ENTRY,

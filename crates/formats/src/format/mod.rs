@@ -47,6 +47,8 @@ pub enum Format {
     Speedscope,
     /// A flame graph in levels, the JSON of Pyroscope.
     Flamebearer,
+    /// What Firefox records and its profiler shows.
+    Firefox,
     /// A CPU profile of V8.
     CpuProfile,
     /// A sampled heap profile of V8.

@@ -11,6 +11,7 @@ use crate::error::ReadError;
 use crate::json_cursor::JsonCursor;
 use crate::json_input::read_json;
 use crate::named_stacks::NamedStacks;
+use crate::naming::sampled_type;
 use crate::options::ReadOptions;
 use crate::report::Report;
 use crate::v8::CPU_NAME;
@@ -21,7 +22,6 @@ use crate::v8::node::read_nested;
 use crate::v8::timeline::Hit;
 use crate::v8::timeline::Target;
 use crate::v8::timeline::Timeline;
-use crate::v8::timeline::sampled_type;
 
 /// A file as it stands there.
 #[derive(Default)]

@@ -3,14 +3,12 @@
 
 use candela_model::LabelSetId;
 use candela_model::LocationId;
-use candela_model::ProfileType;
 use candela_model::StackId;
 use hashbrown::HashMap;
 
 use crate::count::Count;
 use crate::error::ReadError;
 use crate::named_stacks::NamedStacks;
-use crate::naming;
 use crate::options::Limits;
 use crate::stack_forest::StackForest;
 use crate::v8::node::Node;
@@ -43,22 +41,6 @@ pub(crate) struct Target {
     pub(crate) label_set: LabelSetId,
     /// What turns the clock of the hits into time of the profile.
     pub(crate) shift_ns: i64,
-}
-
-/// What samplers that ask no clock of the CPU measure: whether a thread runs or waits, they see it.
-/// The caller may know better (`profile_name`).
-pub(crate) fn sampled_type(given_name: Option<&str>, is_time: bool) -> ProfileType {
-    let kind = match given_name {
-        Some("cpu" | "process_cpu") => "cpu",
-        _ => "wall",
-    };
-    let period = (kind, "nanoseconds");
-    let sample = if is_time {
-        period
-    } else {
-        ("samples", "count")
-    };
-    naming::profile_type(sample, period, given_name)
 }
 
 impl Timeline {

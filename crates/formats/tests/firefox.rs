@@ -1,0 +1,655 @@
+//! Profiles of Firefox: real files of many versions, what newer ones hold, and what we write.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+
+mod common;
+
+use candela_formats::Format;
+use candela_formats::ReadOptions;
+use candela_formats::Report;
+use candela_formats::WriteOptions;
+use candela_formats::detect;
+use candela_formats::read_firefox;
+use candela_formats::write;
+use candela_model::FrameKind;
+use candela_model::Profile;
+use common::found_files;
+use common::self_values;
+use common::stack_lines;
+use proptest::prelude::*;
+use serde_json::Value;
+use serde_json::json;
+
+fn read_bytes(bytes: &[u8]) -> (Profile, Report) {
+    assert_eq!(detect(bytes), Some(Format::Firefox));
+    let (profile, report) = read_firefox(bytes, &ReadOptions::default()).unwrap();
+    assert_eq!(profile.validate(), Ok(()));
+    (profile, report)
+}
+
+fn read(file: &Value) -> (Profile, Report) {
+    read_bytes(file.to_string().as_bytes())
+}
+
+fn without_times(profile: &Profile) -> Vec<String> {
+    let lines = stack_lines(profile).into_iter();
+    lines
+        .map(|line| line.split(" @").next().unwrap().to_owned())
+        .collect()
+}
+
+fn types(profile: &Profile) -> Vec<String> {
+    let series = profile.series.iter();
+    series
+        .map(|series| series.profile_type.to_string())
+        .collect()
+}
+
+#[test]
+fn real_files_are_read() {
+    const MILLISECOND: i64 = 1_000_000;
+    for file in found_files("gecko") {
+        let name = file.name;
+        assert_eq!(detect(&file.bytes[..600]), Some(Format::Firefox), "{name}");
+        let (profile, report) = read_bytes(&file.bytes);
+        let [series] = &profile.series[..] else {
+            panic!("{name} has one series");
+        };
+        assert_eq!(
+            series.profile_type.to_string(),
+            "wall:wall:nanoseconds:wall:nanoseconds"
+        );
+        assert_eq!(series.period, MILLISECOND);
+        let markers = report.count("markers_left_out");
+        let counters = report.count("counters_left_out");
+        assert_eq!(
+            report.notes.len(),
+            1 + usize::from(counters != 0),
+            "{:?}",
+            report.notes
+        );
+        let figures = (series.total() / MILLISECOND, markers, counters);
+        let times = self_values(&profile, 0);
+        match name.as_str() {
+            "firefox59.simple.json" => {
+                assert_eq!(figures, (38, 5, 0));
+                assert_eq!(series.start_ns, 1_523_986_294_997_941_445);
+                assert_eq!(series.duration_ns, 37_888_739 - 910_683 + MILLISECOND);
+            }
+            "firefox63.simple.json" => assert_eq!(figures, (39, 9, 0)),
+            _ => {
+                let expected = match name.as_str() {
+                    "gecko-1.json" | "processed-1.json" => (21, 21, 0),
+                    "processed-2.json" => (21, 24, 0),
+                    "gecko-2.json" => (21, 28, 1),
+                    "processed-3.json" => (21, 27, 1),
+                    other => panic!("{other} is new: say what it holds"),
+                };
+                assert_eq!(figures, expected, "{name}");
+                // The other process began a second later.
+                assert_eq!(series.duration_ns, 1007 * MILLISECOND, "{name}");
+                assert_eq!(times["(root)"], 3 * MILLISECOND, "{name}");
+                assert_eq!(times["firefox+0xf84"], 4 * MILLISECOND, "{name}: {times:?}");
+            }
+        }
+    }
+}
+
+/// A raw profile and what the Firefox Profiler made of it.
+#[test]
+fn raw_and_processed_are_the_same() {
+    let stacks = |wanted: &str| {
+        let file = found_files("gecko")
+            .into_iter()
+            .find(|file| file.name == wanted)?;
+        let lines = without_times(&read_bytes(&file.bytes).0);
+        // The other process has got another name.
+        let lines = lines
+            .iter()
+            .map(|line| line.split_once("] ").unwrap().1.to_owned());
+        let mut lines: Vec<String> = lines.collect();
+        lines.sort();
+        Some(lines)
+    };
+    assert_eq!(stacks("gecko-1.json"), stacks("processed-1.json"));
+}
+
+/// A processed profile of today: stack 0 is `main`, 1 `main;inlined`, both of one address, 2 `js`
+/// below the first.
+fn processed() -> Value {
+    json!({
+        "meta": {
+            "interval": 0.5, "startTime": 1_700_000_000_000_i64, "version": 36,
+            "preprocessedProfileVersion": 70,
+            "categories": [{"name": "Other", "color": "grey"}, {"name": "Kernel", "color": "orange"}],
+            "sampleUnits": {"time": "ms", "eventDelay": "ms", "threadCPUDelta": "µs"},
+        },
+        "libs": [{"name": "app", "path": "/opt/app", "debugName": "app", "debugPath": "/opt/app",
+            "breakpadId": "ABC0", "codeId": "00112233445566778899AABBCCDDEEFF00112233", "arch": ""}],
+        "shared": {
+            "stringArray": ["main", "inlined", "js", "app.c", "app.js", "0x99"],
+            "sources": {"length": 2, "filename": [3, 4], "id": [null, null]},
+            "stackTable": {"length": 4, "frame": [0, 1, 2, 3], "prefixOffset": [0, 1, 2, 0]},
+            "frameTable": {"length": 4, "func": [0, 1, 2, 3], "address": [64, 64, -1, 153],
+                "lib": [0, 0, -1, 0], "inlineDepth": [0, 1, 0, 0], "category": [0, 0, 0, 1],
+                "line": [10, 20, null, null], "column": [null, 3, null, null]},
+            "funcTable": {"length": 4, "name": [0, 1, 2, 5], "isJS": [false, false, true, false],
+                "resource": [0, 0, -1, 0], "source": [0, 0, 1, null],
+                "lineNumber": [5, 15, 7, null], "columnNumber": [null, null, 9, null]},
+            "resourceTable": {"length": 1, "name": [0], "host": [null], "type": [1]},
+            "nativeSymbols": {"length": 0},
+        },
+        "threads": [{
+            "name": "worker", "pid": "12", "tid": 34, "processName": "app",
+            "samples": {"length": 4, "stack": [1, 2, null, 3], "timeDeltas": [1.5, 1, 1, 1],
+                "weight": [2, 1, 1, -1], "weightType": "samples", "threadCPUDelta": [null, 250, 9, 0]},
+            "markers": {"length": 1, "data": [null], "name": [0], "startTime": [1], "endTime": [null]},
+            "jsAllocations": {"length": 1, "time": [2], "weight": [100], "weightType": "bytes", "stack": [2]},
+            "nativeAllocations": {"length": 2, "time": [3, 4], "weight": [50, -20], "stack": [0, 0]},
+        }],
+    })
+}
+
+#[test]
+fn profiles_of_today_are_read() {
+    let (profile, report) = read(&processed());
+    assert_eq!(
+        types(&profile),
+        [
+            "wall:wall:nanoseconds:wall:nanoseconds",
+            "process_cpu:cpu:nanoseconds:cpu:nanoseconds",
+            "memory:alloc_space:bytes:space:bytes",
+            "memory:free_space:bytes:space:bytes",
+        ]
+    );
+    let thread = "pid=12 process_name=app thread_id=34 thread_name=worker";
+    let start = 1_700_000_000_000_000_000_i64;
+    let at = |milliseconds: f64| start + (milliseconds * 1e6) as i64;
+    let mut expected = [
+        format!("[{thread}] app+0x99 -500000 @{}", at(4.5)),
+        format!("[{thread}] inlined 1000000 @{}", at(1.5)),
+        format!("[{thread}] main;js 500000 @{}", at(2.5)),
+        format!("[{thread}] main;js 250000 @{}", at(2.5)),
+        format!("[allocator=js {thread}] main;js 100 @{}", at(2.0)),
+        format!("[allocator=native {thread}] main 50 @{}", at(3.0)),
+        format!("[allocator=native {thread}] main 20 @{}", at(4.0)),
+    ];
+    expected.sort();
+    assert_eq!(stack_lines(&profile), expected);
+    assert_eq!(report.count("samples_without_stack"), 1);
+    assert_eq!(report.count("markers_left_out"), 1);
+    let series = &profile.series[0];
+    assert_eq!(
+        (series.start_ns, series.duration_ns, series.period),
+        (at(1.5), 3_500_000, 500_000)
+    );
+
+    let symbols = &profile.symbols;
+    let inlined = profile.stacks.get(series.samples[0].stack)[0];
+    let location = symbols.location(inlined);
+    let lines = symbols
+        .lines(inlined)
+        .iter()
+        .map(|line| (line.line, line.column));
+    assert_eq!(lines.collect::<Vec<_>>(), [(20, 3), (10, 0)]);
+    assert_eq!((location.address, location.kind), (64, FrameKind::Native));
+    let mapping = symbols.mapping(location.mapping);
+    assert_eq!(symbols.strings.get(mapping.file), "/opt/app");
+    let build_id = symbols.strings.get(mapping.build_id);
+    assert_eq!(build_id, "00112233445566778899aabbccddeeff00112233");
+    let kernel = profile.stacks.get(series.samples[2].stack)[0];
+    assert_eq!(symbols.location(kernel).kind, FrameKind::Kernel);
+    let script = profile.stacks.get(series.samples[1].stack)[0];
+    let line = symbols.lines(script)[0];
+    let function = symbols.function(line.function);
+    assert_eq!((line.line, line.column, function.start_line), (7, 9, 7));
+    assert_eq!(symbols.strings.get(function.file), "app.js");
+}
+
+/// What moved between the thread and the shared part, and from one table to another.
+#[test]
+fn tables_of_threads_and_older_columns_are_the_same() {
+    let expected = stack_lines(&read(&processed()).0);
+    let mut file = processed();
+    let shared = file["shared"].take();
+    for table in ["stackTable", "frameTable", "funcTable", "resourceTable"] {
+        file["threads"][0][table] = shared[table].clone();
+    }
+    // Version 58 to 59.
+    file["shared"] = json!({"stringArray": shared["stringArray"], "sources": shared["sources"]});
+    assert_eq!(stack_lines(&read(&file).0), expected);
+    // Version 50 to 55, with libraries behind resources, and prefixes.
+    let thread = &mut file["threads"][0];
+    thread["stringArray"] = shared["stringArray"].clone();
+    thread["stackTable"] =
+        json!({"length": 4, "frame": [0, 1, 2, 3], "prefix": [null, 0, 0, null]});
+    thread["frameTable"].as_object_mut().unwrap().remove("lib");
+    thread["resourceTable"]["lib"] = json!([0]);
+    let funcs = thread["funcTable"].as_object_mut().unwrap();
+    funcs.remove("source");
+    funcs.insert("fileName".to_owned(), json!([3, 3, 4, null]));
+    file.as_object_mut().unwrap().remove("shared");
+    assert_eq!(stack_lines(&read(&file).0), expected);
+    // Until 49 and 28.
+    let samples = file["threads"][0]["samples"].as_object_mut().unwrap();
+    samples.remove("timeDeltas");
+    samples.insert("time".to_owned(), json!([1.5, 2.5, 3.5, 4.5]));
+    let weight = samples.remove("weight").unwrap();
+    samples.insert("duration".to_owned(), weight);
+    assert_eq!(stack_lines(&read(&file).0), expected);
+}
+
+#[test]
+fn weights_are_what_they_say() {
+    let mut file = processed();
+    file["threads"][0]["samples"] = json!({"length": 2, "stack": [0, 0], "time": [0, 1],
+        "weight": [1.25, 2], "weightType": "tracing-ms"});
+    let (profile, _) = read(&file);
+    assert_eq!(profile.series[0].total(), 3_250_000);
+    file["threads"][0]["samples"]["weightType"] = json!("bytes");
+    file["meta"]["sampleUnits"]["time"] = json!("bytes");
+    file["threads"][0]["samples"]["weight"] = json!([9_007_199_254_740_993_i64, 2]);
+    let (profile, _) = read(&file);
+    assert_eq!(types(&profile)[0], "memory:space:bytes:space:bytes");
+    assert_eq!(profile.series[0].total(), 9_007_199_254_740_995);
+    assert_eq!(profile.series[0].samples[0].time_ns, 0);
+    file["meta"]["interval"] = json!(null);
+    file["threads"][0]["samples"] =
+        json!({"length": 2, "stack": [0, 0], "time": [0, 1], "weight": null});
+    assert_eq!(
+        types(&read(&file).0)[0],
+        "wall:samples:count:wall:nanoseconds"
+    );
+}
+
+#[test]
+fn raw_profiles_have_processes_and_allocations_inside() {
+    let stack =
+        |stack: i64| json!({"samples": {"schema": {"stack": 0, "time": 1}, "data": [[stack, 1]]}});
+    let thread = |markers: Value| {
+        json!({
+            "name": "GeckoMain", "pid": 7, "tid": 8, "processType": "default",
+            "stringTable": ["(root)", "0x1040", "f (http://a/b.js:3:14)[0]", "0x77"],
+            "frameTable": {"schema": {"location": 0, "line": 1, "column": 2},
+                "data": [[0], [1], [2, 5, 6], [3]]},
+            "stackTable": {"schema": {"prefix": 0, "frame": 1}, "data": [[null, 0], [0, 1], [1, 2], [0, 3]]},
+            "samples": {"schema": {"stack": 0, "time": 1, "eventDelay": 2, "threadCPUDelta": 3},
+                "data": [[2, 1], [3, 2, 0, 1500]]},
+            "markers": {"schema": {"name": 0, "startTime": 1, "endTime": 2, "phase": 3, "category": 4, "data": 5},
+                "data": markers},
+        })
+    };
+    let file = json!({
+        "meta": {"version": 33, "interval": 1, "startTime": 1_700_000_000_000.5, "stackwalk": 1,
+            "sampleUnits": {"threadCPUDelta": "ns"}},
+        "libs": [{"start": 4096, "end": 8192, "offset": 16, "path": "/lib/x.so", "name": "x", "debugName": "x",
+            "breakpadId": "AB0"}],
+        "threads": [thread(json!([
+            [0, 3, null, 0, 0, {"type": "JS allocation", "size": 32, "stack": stack(2)}],
+            [0, 3, null, 0, 0, {"type": "Native allocation", "size": -8, "stack": stack(1)}],
+            [0, 3, null, 0, 0, {"type": "tracing"}],
+        ]))],
+        "processes": [{
+            "meta": {"version": 33, "startTime": 1_700_000_000_010.5},
+            "libs": [], "threads": [thread(json!([]))], "processes": [],
+        }],
+    });
+    let (profile, report) = read(&file);
+    assert_eq!(report.count("markers_left_out"), 1);
+    let thread = "pid=7 thread_id=8 thread_name=GeckoMain";
+    let start = 1_700_000_000_001_500_000_i64;
+    let mut expected = [
+        format!("[{thread}] (root);x.so+0x50;f 1000000 @{start}"),
+        format!("[{thread}] (root);0x77 1000000 @{}", start + 1_000_000),
+        format!("[{thread}] (root);0x77 1500 @{}", start + 1_000_000),
+        // This process has no library there.
+        format!("[{thread}] (root);0x1040;f 1000000 @{}", start + 10_000_000),
+        format!("[{thread}] (root);0x77 1000000 @{}", start + 11_000_000),
+        format!("[{thread}] (root);0x77 1500 @{}", start + 11_000_000),
+        format!(
+            "[allocator=js {thread}] (root);x.so+0x50;f 32 @{}",
+            start + 2_000_000
+        ),
+        format!(
+            "[allocator=native {thread}] (root);x.so+0x50 8 @{}",
+            start + 2_000_000
+        ),
+    ];
+    expected.sort();
+    assert_eq!(stack_lines(&profile), expected);
+}
+
+#[test]
+fn what_is_broken_is_noted_or_refused() {
+    let mut file = processed();
+    file["threads"][0]["samples"]["stack"] = json!([99, 1, 2, 3]);
+    file["shared"]["stackTable"]["prefixOffset"] = json!([0, 7, 2, 0]);
+    file["shared"]["stackTable"]["frame"] = json!([0, 1, 2, 44]);
+    file["libs"] = json!("{");
+    file["threads"].as_array_mut().unwrap().push(json!("{"));
+    let (_, report) = read(&file);
+    for note in [
+        "nodes_in_circles",
+        "frames_missing",
+        "libs_broken",
+        "processes_broken",
+    ] {
+        assert_eq!(report.count(note), 1, "{note}: {:?}", report.notes);
+    }
+    assert_eq!(report.count("samples_without_stack"), 1);
+    let refused = |bytes: &[u8]| {
+        let error = read_firefox(bytes, &ReadOptions::default()).unwrap_err();
+        error.to_string()
+    };
+    assert_eq!(
+        refused(b"{\"meta\": {}}"),
+        "firefox: the file has no list `threads`"
+    );
+    assert!(refused(b"{\"meta\": ").starts_with("firefox: EOF while parsing a value at byte"));
+    file["threads"][0]["samples"]["weight"] = json!([1e300, 1, 1, 1]);
+    file["threads"][0]["samples"]["stack"] = json!([0, 1, 2, 3]);
+    assert!(refused(file.to_string().as_bytes()).contains("does not fit"));
+}
+
+fn written(profile: &Profile) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    write(
+        Format::Firefox,
+        profile,
+        &mut bytes,
+        &WriteOptions::default(),
+    )
+    .unwrap();
+    bytes
+}
+
+/// Rules of the format, from its types: all columns of a table have its length, and indices are of
+/// what is there.
+fn check_tables(file: &Value) {
+    let shared = &file["shared"];
+    let threads = file["threads"].as_array().unwrap();
+    let samples = threads.iter().map(|thread| (&thread["samples"], "samples"));
+    let names = [
+        "stackTable",
+        "frameTable",
+        "funcTable",
+        "resourceTable",
+        "sources",
+        "nativeSymbols",
+    ];
+    for (table, name) in names
+        .iter()
+        .map(|name| (&shared[*name], *name))
+        .chain(samples)
+    {
+        let length = table["length"].as_u64().unwrap() as usize;
+        for (column, values) in table.as_object().unwrap() {
+            if let Some(values) = values.as_array() {
+                assert_eq!(values.len(), length, "{name}.{column}");
+            }
+        }
+    }
+    let in_range = |column: &Value, table: &Value| {
+        let length = table["length"].as_i64().unwrap();
+        let values = column.as_array().unwrap().iter();
+        values
+            .filter_map(Value::as_i64)
+            .all(|index| (-1..length).contains(&index))
+    };
+    assert!(in_range(
+        &shared["stackTable"]["frame"],
+        &shared["frameTable"]
+    ));
+    assert!(in_range(
+        &shared["frameTable"]["func"],
+        &shared["funcTable"]
+    ));
+    assert!(in_range(
+        &shared["funcTable"]["resource"],
+        &shared["resourceTable"]
+    ));
+    assert!(in_range(&shared["funcTable"]["source"], &shared["sources"]));
+    for (stack, offset) in shared["stackTable"]["prefixOffset"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .enumerate()
+    {
+        assert!(offset.as_u64().unwrap() as usize <= stack);
+    }
+    for thread in threads {
+        assert!(in_range(&thread["samples"]["stack"], &shared["stackTable"]));
+        let times: Vec<f64> = thread["samples"]["time"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|time| time.as_f64().unwrap())
+            .collect();
+        assert!(times.is_sorted());
+    }
+    let categories = file["meta"]["categories"].as_array().unwrap();
+    assert!(
+        categories
+            .iter()
+            .any(|category| category["color"] == "grey")
+    );
+}
+
+#[test]
+fn what_firefox_wrote_is_written_again() {
+    for file in found_files("gecko") {
+        let (profile, _) = read_bytes(&file.bytes);
+        let bytes = written(&profile);
+        check_tables(&serde_json::from_slice(&bytes).unwrap());
+        let (again, report) = read_bytes(&bytes);
+        assert_eq!(report.notes, [], "{}", file.name);
+        common::assert_same_content(&again, &profile, &file.name);
+    }
+}
+
+#[test]
+fn each_thread_is_one_and_the_others_see_plain_columns() {
+    let (profile, _) = read(&processed());
+    let bytes = written(&profile);
+    let file: Value = serde_json::from_slice(&bytes).unwrap();
+    check_tables(&file);
+    let threads = file["threads"].as_array().unwrap();
+    let names: Vec<&Value> = threads.iter().map(|thread| &thread["name"]).collect();
+    assert_eq!(
+        names,
+        [
+            "worker",
+            "worker",
+            "worker (alloc_space)",
+            "worker (free_space)"
+        ]
+    );
+    assert_eq!(threads[0]["pid"], "12");
+    assert_eq!(threads[0]["samples"]["weightType"], "tracing-ms");
+    assert_eq!(threads[0]["samples"]["weight"], json!([1.0, 0.5, -0.5]));
+    assert_eq!(threads[0]["samples"]["time"], json!([0.5, 1.5, 3.5]));
+    assert_eq!(threads[2]["samples"]["weight"], json!([100, 50]));
+    assert_eq!(file["meta"]["preprocessedProfileVersion"], 70);
+    assert_eq!(file["meta"]["interval"], 0.5);
+    assert_eq!(
+        file["libs"][0]["breakpadId"],
+        "33221100554477668899AABBCCDDEEFF0"
+    );
+    let (again, _) = read_bytes(&bytes);
+    // Which allocator it was is no label of a thread.
+    let plain = |profile: &Profile| stack_lines(profile).join("\n");
+    let expected = plain(&profile)
+        .replace("allocator=js ", "")
+        .replace("allocator=native ", "");
+    let mut expected: Vec<&str> = expected.lines().collect();
+    expected.sort_unstable();
+    assert_eq!(plain(&again), expected.join("\n"));
+}
+
+mod properties {
+    use candela_model::LabelSetId;
+    use candela_model::LabelValue;
+    use candela_model::Labels;
+    use candela_model::Location;
+    use candela_model::LocationId;
+    use candela_model::Mapping;
+    use candela_model::MappingId;
+    use candela_model::ProfileSeries;
+    use candela_model::Sample;
+    use candela_model::SampleLabel;
+    use candela_model::StringId;
+
+    use super::*;
+
+    #[derive(Clone, Debug)]
+    struct Place {
+        mapping: usize,
+        address: u64,
+        kind: u8,
+        lines: Vec<(String, String, u32, u32)>,
+    }
+
+    fn place() -> impl Strategy<Value = Place> {
+        let address = prop_oneof![Just(0), 0x1000..0x9000_u64, any::<u64>()];
+        let line = ("[a-d]{1,2}", "[x-z]?", 0..5_u32, 0..4_u32);
+        (
+            0..3_usize,
+            address,
+            0..15_u8,
+            prop::collection::vec(line, 0..3),
+        )
+            .prop_map(|(mapping, address, kind, lines)| Place {
+                mapping,
+                address,
+                kind,
+                lines,
+            })
+    }
+
+    type Row = (Vec<usize>, i64, usize, bool);
+
+    fn build(places: &[Place], epoch: i64, series: &[Vec<Row>]) -> Profile {
+        let mut profile = Profile::default();
+        let symbols = &mut profile.symbols;
+        let mut mappings = vec![MappingId(0)];
+        for (file, build_id, start) in [("/bin/app", "00ff", 0x1000), ("/lib/x.so", "", 0)] {
+            let mapping = Mapping {
+                memory_start: start,
+                memory_limit: start * 4,
+                file_offset: start / 2,
+                file: symbols.strings.intern(file),
+                build_id: symbols.strings.intern(build_id),
+            };
+            mappings.push(symbols.intern_mapping(mapping));
+        }
+        let locations: Vec<LocationId> = places
+            .iter()
+            .map(|place| {
+                let lines: Vec<_> = place
+                    .lines
+                    .iter()
+                    .map(|(name, file, line, column)| {
+                        (
+                            symbols.intern_function(name, "", file, line * 7),
+                            *line,
+                            *column,
+                        )
+                    })
+                    .collect();
+                // Without anything known it is a frame that says nothing.
+                let address = if lines.is_empty() {
+                    place.address.max(1)
+                } else {
+                    place.address
+                };
+                let location = Location::new(FrameKind::from_number(place.kind), address);
+                symbols.intern_location(&location.in_mapping(mappings[place.mapping]), &lines)
+            })
+            .collect();
+        let texts = ["thread_name", "worker 1"].map(|text| symbols.strings.intern(text));
+        let key = symbols.strings.intern("thread_id");
+        let id = LabelValue::Number {
+            value: 12,
+            unit: StringId(0),
+        };
+        let sets = [
+            LabelSetId(0),
+            profile
+                .label_sets
+                .intern(vec![SampleLabel::text(texts[0], texts[1])]),
+            profile
+                .label_sets
+                .intern(vec![SampleLabel { key, value: id }]),
+        ];
+        let types = [
+            "process_cpu:cpu:nanoseconds:cpu:nanoseconds",
+            "memory:inuse_space:bytes:space:bytes",
+            "mutex:contentions:count:contentions:count",
+        ];
+        for (position, rows) in series.iter().enumerate() {
+            let mut made = ProfileSeries::new(Labels::default(), types[position].parse().unwrap());
+            made.start_ns = epoch + 3_600_000_000_077 * position as i64;
+            made.duration_ns = 10_000_000_000;
+            made.period = position as i64 * 10_101_010;
+            for (stack, value, set, has_time) in rows {
+                let leaf_first: Vec<LocationId> = stack
+                    .iter()
+                    .map(|place| locations[place % locations.len()])
+                    .collect();
+                let time_ns = if *has_time {
+                    made.start_ns + value.abs() % 9_999_999_999
+                } else {
+                    0
+                };
+                made.samples.push(Sample {
+                    label_set: sets[*set],
+                    time_ns,
+                    ..Sample::new(profile.stacks.intern(&leaf_first), *value)
+                });
+            }
+            profile.series.push(made);
+        }
+        profile
+    }
+
+    proptest! {
+        #[test]
+        fn profiles_round_trip(
+            places in prop::collection::vec(place(), 1..8),
+            series in prop::collection::vec(has_time_or_not(), 1..4),
+            epoch in prop_oneof![Just(0), Just(1_700_000_000_123_456_789_i64)],
+        ) {
+            let profile = build(&places, epoch, &series);
+            prop_assert_eq!(profile.validate(), Ok(()));
+            let bytes = written(&profile);
+            check_tables(&serde_json::from_slice(&bytes).unwrap());
+            let (again, report) = read_bytes(&bytes);
+            prop_assert_eq!(report.notes, []);
+            common::assert_same_content(&again, &profile, "again");
+        }
+
+        #[test]
+        fn any_mutation_is_survived(position in any::<usize>(), byte in any::<u8>(), cut in any::<usize>()) {
+            let mut bytes = processed().to_string().into_bytes();
+            let count = bytes.len();
+            bytes[position % count] = byte;
+            if cut % 3 == 0 {
+                bytes.truncate(cut % count);
+            }
+            let _ = detect(&bytes);
+            if let Ok((profile, _)) = read_firefox(&bytes[..], &ReadOptions::default()) {
+                prop_assert_eq!(profile.validate(), Ok(()));
+            }
+        }
+    }
+
+    /// A series has times or not: a sample without one between others would get theirs.
+    fn has_time_or_not() -> impl Strategy<Value = Vec<Row>> {
+        let value = prop_oneof![-1_000_000_000_i64..-1, 1..1_000_000_000_000_i64];
+        let row = (prop::collection::vec(0..8_usize, 0..6), value, 0..3_usize);
+        (prop::collection::vec(row, 1..12), any::<bool>()).prop_map(|(rows, has_time)| {
+            let rows = rows.into_iter();
+            rows.map(|(stack, value, set)| (stack, value, set, has_time))
+                .collect()
+        })
+    }
+}
