@@ -5,6 +5,7 @@ use crate::dot;
 use crate::folded;
 use crate::format::entry::Entry;
 use crate::jfr;
+use crate::json;
 use crate::otlp;
 use crate::pprof;
 use crate::pyroscope;
@@ -22,6 +23,7 @@ pub(crate) static CATALOG: &[&Entry] = &[
     &otlp::JSON_ENTRY,
     &speedscope::ENTRY,
     &pyroscope::ENTRY,
+    &json::ENTRY,
     &folded::ENTRY,
     &svg::ENTRY,
     &dot::ENTRY,

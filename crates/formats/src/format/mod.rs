@@ -47,6 +47,8 @@ pub enum Format {
     Speedscope,
     /// A flame graph in levels, the JSON of Pyroscope.
     Flamebearer,
+    /// Our own JSON with all of a profile.
+    Json,
     /// The graph of functions for Graphviz.
     Dot,
     /// A recording of Java Flight Recorder.
