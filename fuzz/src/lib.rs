@@ -12,6 +12,7 @@ mod formats_legacy;
 mod formats_vm;
 mod formats_perftext;
 mod formats_perf;
+mod formats_writers;
 // The tests of the reader look into the same recordings.
 #[path = "../../crates/formats/tests/common/jfr_recording/mod.rs"]
 mod jfr_recording;
@@ -123,6 +124,12 @@ pub const TARGETS: &[Target] = &[
         run: pushed::flamebearer,
         seeds: pushed::flamebearer_seeds,
         inputs: 50_000,
+    },
+    Target {
+        name: "json",
+        run: formats_writers::json,
+        seeds: formats_writers::json_seeds,
+        inputs: 30_000,
     },
     Target {
         name: "profile-events",

@@ -10,6 +10,7 @@ use crate::ghc;
 use crate::instruments;
 use crate::jfr;
 use crate::legacy;
+use crate::json;
 use crate::otlp;
 use crate::perf_script;
 use crate::pmcstat;
@@ -45,6 +46,7 @@ pub(crate) static CATALOG: &[&Entry] = &[
     &pmcstat::ENTRY,
     &instruments::ENTRY,
     &ghc::ENTRY,
+    &json::ENTRY,
     &folded::ENTRY,
     &svg::ENTRY,
     &dot::ENTRY,

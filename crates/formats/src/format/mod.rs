@@ -55,6 +55,8 @@ pub enum Format {
     HeapProfile,
     /// The text of callgrind, a call graph.
     Callgrind,
+    /// Our own JSON with all of a profile.
+    Json,
     /// The graph of functions for Graphviz.
     Dot,
     /// A recording of Java Flight Recorder.

@@ -8,6 +8,7 @@
     reason = "every test binary uses its own part of this module, and says what it skips"
 )]
 
+pub mod any_profile;
 pub mod browser;
 pub mod jfr_recording;
 pub mod otlp_request;
