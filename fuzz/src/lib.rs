@@ -9,9 +9,9 @@
 mod agent;
 mod formats;
 mod formats_legacy;
-mod formats_vm;
-mod formats_perftext;
 mod formats_perf;
+mod formats_perftext;
+mod formats_vm;
 mod formats_writers;
 // The tests of the reader look into the same recordings.
 #[path = "../../crates/formats/tests/common/jfr_recording/mod.rs"]

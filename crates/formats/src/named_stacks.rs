@@ -139,7 +139,6 @@ impl<'a> NamedStacks<'a> {
         {
             return Ok(known);
         }
-        self.pay_names(text.len())?;
         self.count_name(text)?;
         if let Some(&known) = self.locations.get(text) {
             return Ok(known);
@@ -172,11 +171,13 @@ impl<'a> NamedStacks<'a> {
         Ok(symbols.intern_location(&location, &[(function, 0, 0)]))
     }
 
-    fn pay_names(&mut self, bytes: usize) -> Result<(), ReadError> {
-        let left = self.name_bytes_left.checked_sub(bytes);
     /// Counts the bytes of a name, for formats in which many frames refer to the same one.
     pub(crate) fn count_name(&mut self, text: &str) -> Result<(), ReadError> {
-        let left = self.name_bytes_left.checked_sub(text.len());
+        self.pay_names(text.len())
+    }
+
+    fn pay_names(&mut self, bytes: usize) -> Result<(), ReadError> {
+        let left = self.name_bytes_left.checked_sub(bytes);
         self.name_bytes_left = left.ok_or(ReadError::TooLarge {
             what: "the number of bytes of all names",
             limit: self.limits.inflated_bytes(),
@@ -215,9 +216,8 @@ impl<'a> NamedStacks<'a> {
                 what: "the number of frames of all stacks",
                 limit: self.limits.inflated_bytes(),
             })?;
-        self.leaf_first.clear();
-        self.leaf_first.extend(root_first[..kept].iter().rev());
-        Ok(self.profile.stacks.intern(&self.leaf_first))
+        }
+        Ok(stack)
     }
 
     /// Adds a value to a known stack at a time, 0 when only the window is known.
@@ -229,7 +229,6 @@ impl<'a> NamedStacks<'a> {
         time_ns: i64,
         value: Count,
     ) -> Result<(), ReadError> {
-        }
         let key = Key {
             series,
             stack,
