@@ -27,6 +27,9 @@ use crate::report::Report;
 use crate::text_lines::TextLines;
 use crate::text_lines::decode_prefix;
 
+/// A recording has one command line; some more are of texts put together.
+const MAX_COMMENTS: usize = 16;
+
 /// Reads the text of `perf script`, with any of its fields, plain or compressed.
 ///
 /// Each event is a series of its own. A sample counts for its period where the line has one, else
@@ -35,7 +38,7 @@ use crate::text_lines::decode_prefix;
 /// tracepoints, registers and branches are left out.
 ///
 /// Times count from the start of the host most often. They are moved to the time when the recording
-/// was written, if `--header` tells it, and else to the time of reading.
+/// was written, if `--header` tells it, and else begin at the time of reading.
 ///
 /// # Errors
 /// When the input cannot be read, exceeds a limit, or has no sample.
@@ -178,6 +181,13 @@ impl Reader<'_> {
             "captured on" => {
                 if let Some(end_ns) = parse_ctime(value) {
                     self.samples.set_end(end_ns);
+                }
+            }
+            "cmdline" => {
+                let command = self.samples.cut(value.trim()).to_owned();
+                let comments = &mut self.samples.report.comments;
+                if comments.len() < MAX_COMMENTS {
+                    comments.push(command);
                 }
             }
             "hostname" => self.host = self.samples.cut(value.trim()).to_owned(),
