@@ -136,6 +136,10 @@ impl Reader<'_> {
         if is_blank(line) {
             return self.blank();
         }
+        let has_frames = self.open.as_ref().is_some_and(|open| !open.is_complete);
+        if has_frames && self.frames.push_known(line, &mut self.samples)? {
+            return Ok(true);
+        }
         // Headers of samples on one line are padded, and a padded comm may look like an address.
         let header = match line.starts_with('\t') {
             true => None,
@@ -219,7 +223,7 @@ impl Reader<'_> {
             is_complete: frame.is_some(),
         });
         if let Some(frame) = frame {
-            self.frames.push(&frame, &mut self.samples)?;
+            self.frames.push(&frame, "", &mut self.samples)?;
         }
         Ok(())
     }
@@ -240,7 +244,9 @@ impl Reader<'_> {
             return Ok(false);
         };
         match &self.open {
-            Some(open) if !open.is_complete => self.frames.push(&frame, &mut self.samples)?,
+            Some(open) if !open.is_complete => {
+                self.frames.push(&frame, line, &mut self.samples)?;
+            }
             _ => {
                 let text = "frames that belong to no sample were left out";
                 self.samples.report.note("frames_without_sample", text);
