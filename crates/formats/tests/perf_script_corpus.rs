@@ -318,7 +318,7 @@ fn corner_cases_of_real_files_have_one_reading() {
     );
     assert_eq!(report.count("event_fields_left_out"), 4);
 
-    let (profile, _) = read_file("perf-cycles-instructions-01.txt").unwrap();
+    let (profile, report) = read_file("perf-cycles-instructions-01.txt").unwrap();
     assert_eq!(
         types(&profile),
         [
@@ -328,6 +328,7 @@ fn corner_cases_of_real_files_have_one_reading() {
     );
     let series = &profile.series[0];
     assert_eq!(series.labels.to_string(), "{host=\"bgregg-lgud2\"}");
+    assert!(report.comments[0].starts_with("/usr/bin/perf record -e cycles"));
     // 2017-08-17 14:14:43, when the file was written.
     let end_ns = series.start_ns + series.duration_ns;
     assert_eq!(end_ns, 1_502_979_283_000_000_000);

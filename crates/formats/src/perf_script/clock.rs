@@ -36,24 +36,25 @@ impl Clock {
         self.last_ns = self.last_ns.max(time_ns);
     }
 
-    /// Most recordings count from the start of the host. They ended when their file was written
-    /// or, if that is not told, just now.
+    /// Most recordings count from the start of the host. They ended when their file was written; if
+    /// that is not told, they count as begun at the time of reading, as all do that tell no time.
     pub(crate) fn window(&self, now_ns: i64) -> Window {
         let now_ns = now_ns.max(0);
-        let end_ns = self.end_ns.unwrap_or(now_ns);
         let first_ns = self.first_ns.unwrap_or(0);
         let duration_ns = self.last_ns.saturating_sub(first_ns);
         let is_unix = self.last_ns >= EPOCH_NS;
         let has_times = self.last_ns != 0;
         if !has_times {
             return Window {
-                start_ns: end_ns,
+                start_ns: self.end_ns.unwrap_or(now_ns),
                 ..Window::default()
             };
         }
-        let start_ns = match is_unix || end_ns == 0 {
-            true => first_ns,
-            false => end_ns.saturating_sub(duration_ns).max(0),
+        let start_ns = match self.end_ns {
+            _ if is_unix => first_ns,
+            Some(end_ns) => end_ns.saturating_sub(duration_ns).max(0),
+            None if now_ns == 0 => first_ns,
+            None => now_ns,
         };
         Window {
             start_ns,
@@ -91,15 +92,15 @@ mod tests {
     }
 
     #[test]
-    fn a_recording_ends_when_its_file_was_written_or_now() {
+    fn a_recording_ends_when_its_file_was_written_or_begins_now() {
         let found = window(&[700, 500, 900], None, 10_000);
-        assert_eq!((found.start_ns, found.duration_ns), (9_600, 400));
-        assert_eq!(found.unix_ns(700), 9_800);
+        assert_eq!((found.start_ns, found.duration_ns), (10_000, 400));
+        assert_eq!(found.unix_ns(700), 10_200);
         let found = window(&[700, 500, 900], Some(5_000), 10_000);
         assert_eq!((found.start_ns, found.unix_ns(900)), (4_600, 5_000));
         let found = window(&[700, 900], None, 0);
         assert_eq!((found.start_ns, found.unix_ns(700)), (700, 700));
-        let found = window(&[700, 900], None, 100);
+        let found = window(&[700, 900], Some(100), 0);
         assert_eq!((found.start_ns, found.unix_ns(700)), (0, 0));
     }
 

@@ -24,7 +24,7 @@ pub(crate) fn event_type(event: &str, has_period: bool) -> ProfileType {
         ("", _) => naming::typed("samples", samples, ("", "")),
         (_, true) => naming::typed(event, (event, "count"), (event, "count")),
         // Tracepoints have a period of 1 that perf leaves out.
-        (_, false) if event.contains(':') => naming::typed(event, (event, "count"), ("", "")),
+        (_, false) if event.contains(':') => event_type(event, true),
         (_, false) => naming::typed(event, samples, (event, "count")),
     }
 }
@@ -43,22 +43,25 @@ pub(crate) fn event_of(profile_type: &ProfileType) -> String {
     event.replace(|c: char| c.is_whitespace() || c.is_control(), "_")
 }
 
+/// The type of an event that counts the same as one before, under its own name: `task-clock` beside
+/// `cpu-clock`, `cycles:k` beside `cycles:u`.
+pub(crate) fn second_event_type(event: &str, has_period: bool) -> ProfileType {
+    let first = event_type(event, has_period);
+    let sample_type = match has_period {
+        true => event,
+        false => &first.sample_type,
+    };
+    let sample = (sample_type, first.sample_unit.as_str());
+    naming::typed(event, sample, (event, &first.period_unit))
+}
+
 /// Without `:u` and the like. What is behind the colon of a tracepoint has other letters, too.
 pub(crate) fn without_modifiers(event: &str) -> &str {
-    let separator = if event.contains('/') { '/' } else { ':' };
-    match event.rsplit_once(separator) {
+    match event.rsplit_once(':') {
         Some((name, modifiers))
-            if separator == ':'
-                && !name.is_empty()
-                && modifiers.bytes().all(|byte| MODIFIERS.contains(&byte)) =>
+            if !name.is_empty() && modifiers.bytes().all(|byte| MODIFIERS.contains(&byte)) =>
         {
             name
-        }
-        Some((name, modifiers))
-            if separator == '/' && modifiers.bytes().all(|byte| MODIFIERS.contains(&byte)) =>
-        {
-            // The slash is part of the name.
-            &event[..=name.len()]
         }
         _ => event,
     }
@@ -106,7 +109,7 @@ mod tests {
             (
                 "cpu/cycles/u",
                 true,
-                "cpu/cycles/:cpu/cycles/:count:cpu/cycles/:count",
+                "cpu/cycles/u:cpu/cycles/u:count:cpu/cycles/u:count",
             ),
             (
                 "page-faults:u",
@@ -121,7 +124,7 @@ mod tests {
             (
                 "sched:sched_switch",
                 false,
-                "sched_sched_switch:sched_sched_switch:count::",
+                "sched_sched_switch:sched_sched_switch:count:sched_sched_switch:count",
             ),
             (
                 "sched:sched_switch",
@@ -136,6 +139,27 @@ mod tests {
                 expected,
                 "{event}"
             );
+        }
+    }
+
+    #[test]
+    fn a_second_event_of_a_kind_has_its_own_type() {
+        let cases = [
+            (
+                "task-clock",
+                true,
+                "task-clock:task-clock:nanoseconds:task-clock:nanoseconds",
+            ),
+            (
+                "task-clock",
+                false,
+                "task-clock:samples:count:task-clock:nanoseconds",
+            ),
+            ("cycles:k", true, "cycles_k:cycles_k:count:cycles_k:count"),
+            ("cycles:k", false, "cycles_k:samples:count:cycles_k:count"),
+        ];
+        for (event, has_period, expected) in cases {
+            assert_eq!(second_event_type(event, has_period).to_string(), expected);
         }
     }
 

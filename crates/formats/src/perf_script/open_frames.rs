@@ -8,6 +8,7 @@ use candela_model::Location;
 use candela_model::LocationId;
 use candela_model::Mapping;
 use candela_model::Profile;
+use hashbrown::HashMap;
 
 use crate::error::ReadError;
 use crate::perf_script::frame::FrameLine;
@@ -18,6 +19,10 @@ use crate::perf_script::samples::Samples;
 
 /// Functions at one address. Compilers inline some dozens.
 const MAX_INLINED: usize = 1000;
+
+/// Frames come again and again, and most texts have fewer than these that differ.
+const MAX_KNOWN: usize = 1 << 17;
+const MAX_KNOWN_LINE_BYTES: usize = 512;
 
 /// What the frames of a sample are made into.
 #[derive(Debug)]
@@ -31,6 +36,12 @@ pub(crate) struct OpenFrames {
     /// The lines of the location that is made.
     lines: Vec<(FunctionId, u32, u32)>,
     is_cut: bool,
+    /// Locations by their lines, of frames that stand alone. Unused (and empty) in texts that say
+    /// where frames are in the source: there a line does not tell the location.
+    known: HashMap<Box<str>, LocationId>,
+    has_sources: bool,
+    /// The line of the group, if it may become known.
+    line: String,
 }
 
 #[derive(Clone, Debug)]
@@ -52,7 +63,28 @@ impl OpenFrames {
             text: String::new(),
             lines: Vec::new(),
             is_cut: false,
+            known: HashMap::new(),
+            has_sources: false,
+            line: String::new(),
         }
+    }
+
+    /// Takes a line that was a frame before; `false` for any other. It is what makes reading quick.
+    pub(crate) fn push_known(
+        &mut self,
+        line: &str,
+        samples: &mut Samples<'_>,
+    ) -> Result<bool, ReadError> {
+        let may_be_grouped = self.group.last().is_some_and(|last| last.is_inlined);
+        if may_be_grouped {
+            return Ok(false);
+        }
+        let Some(&location) = self.known.get(line) else {
+            return Ok(false);
+        };
+        self.close_group(samples)?;
+        self.push_location(location);
+        Ok(true)
     }
 
     /// Whether the sample has no frame so far.
@@ -64,6 +96,7 @@ impl OpenFrames {
     pub(crate) fn push(
         &mut self,
         frame: &FrameLine<'_>,
+        line: &str,
         samples: &mut Samples<'_>,
     ) -> Result<(), ReadError> {
         let is_of_group = self.group.last().is_none_or(|last| {
@@ -71,6 +104,11 @@ impl OpenFrames {
         });
         if !is_of_group {
             self.close_group(samples)?;
+        }
+        self.line.clear();
+        let may_be_known = !self.has_sources && self.known.len() < MAX_KNOWN;
+        if may_be_known && self.group.is_empty() && line.len() <= MAX_KNOWN_LINE_BYTES {
+            self.line.push_str(line);
         }
         let symbol = self.keep(samples.cut(frame.symbol));
         let file = self.keep(samples.cut(frame.file));
@@ -87,6 +125,9 @@ impl OpenFrames {
 
     /// Says where the last frame is in the source.
     pub(crate) fn set_source(&mut self, source: &SourceLine<'_>) {
+        self.has_sources = true;
+        self.known.clear();
+        self.line.clear();
         let range = self.keep(source.file);
         if let Some(last) = self.group.last_mut() {
             last.source = range;
@@ -127,8 +168,18 @@ impl OpenFrames {
         let location = samples.made(text.len(), |profile| {
             intern_group(group, text, lines, profile)
         })?;
+        let is_inlined = group.last().is_some_and(|last| last.is_inlined);
+        if !self.line.is_empty() && !is_inlined {
+            self.known.insert(self.line.as_str().into(), location);
+        }
+        self.line.clear();
         self.group.clear();
         self.text.clear();
+        self.push_location(location);
+        Ok(())
+    }
+
+    fn push_location(&mut self, location: LocationId) {
         self.leaf_first.push(location);
         // Those at the root come last, and any number before.
         if self.leaf_first.len() > self.max_depth.saturating_mul(2).max(1 << 12) {
@@ -136,7 +187,6 @@ impl OpenFrames {
             self.leaf_first.drain(..surplus);
             self.is_cut = true;
         }
-        Ok(())
     }
 }
 

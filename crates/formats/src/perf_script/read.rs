@@ -27,6 +27,9 @@ use crate::report::Report;
 use crate::text_lines::TextLines;
 use crate::text_lines::decode_prefix;
 
+/// A recording has one command line; some more are of texts put together.
+const MAX_COMMENTS: usize = 16;
+
 /// Reads the text of `perf script`, with any of its fields, plain or compressed.
 ///
 /// Each event is a series of its own. A sample counts for its period where the line has one, else
@@ -35,7 +38,7 @@ use crate::text_lines::decode_prefix;
 /// tracepoints, registers and branches are left out.
 ///
 /// Times count from the start of the host most often. They are moved to the time when the recording
-/// was written, if `--header` tells it, and else to the time of reading.
+/// was written, if `--header` tells it, and else begin at the time of reading.
 ///
 /// # Errors
 /// When the input cannot be read, exceeds a limit, or has no sample.
@@ -133,6 +136,10 @@ impl Reader<'_> {
         if is_blank(line) {
             return self.blank();
         }
+        let has_frames = self.open.as_ref().is_some_and(|open| !open.is_complete);
+        if has_frames && self.frames.push_known(line, &mut self.samples)? {
+            return Ok(true);
+        }
         // Headers of samples on one line are padded, and a padded comm may look like an address.
         let header = match line.starts_with('\t') {
             true => None,
@@ -180,6 +187,13 @@ impl Reader<'_> {
                     self.samples.set_end(end_ns);
                 }
             }
+            "cmdline" => {
+                let command = self.samples.cut(value.trim()).to_owned();
+                let comments = &mut self.samples.report.comments;
+                if comments.len() < MAX_COMMENTS {
+                    comments.push(command);
+                }
+            }
             "hostname" => self.host = self.samples.cut(value.trim()).to_owned(),
             _ => {}
         }
@@ -209,7 +223,7 @@ impl Reader<'_> {
             is_complete: frame.is_some(),
         });
         if let Some(frame) = frame {
-            self.frames.push(&frame, &mut self.samples)?;
+            self.frames.push(&frame, "", &mut self.samples)?;
         }
         Ok(())
     }
@@ -230,7 +244,9 @@ impl Reader<'_> {
             return Ok(false);
         };
         match &self.open {
-            Some(open) if !open.is_complete => self.frames.push(&frame, &mut self.samples)?,
+            Some(open) if !open.is_complete => {
+                self.frames.push(&frame, line, &mut self.samples)?;
+            }
             _ => {
                 let text = "frames that belong to no sample were left out";
                 self.samples.report.note("frames_without_sample", text);

@@ -16,6 +16,7 @@ use crate::options::Limits;
 use crate::options::ReadOptions;
 use crate::perf_script::clock::Clock;
 use crate::perf_script::event::event_type;
+use crate::perf_script::event::second_event_type;
 use crate::perf_script::event::without_modifiers;
 use crate::report::Report;
 
@@ -212,7 +213,7 @@ impl<'o> Samples<'o> {
                     Some(given) => given.clone(),
                     None => event_type(&event.event, event.has_period),
                 };
-                *made = Some(distinct(profile_type, &event.event, &mut taken));
+                *made = Some(distinct(profile_type, event, &mut taken));
             }
         }
         types.into_iter().flatten().collect()
@@ -297,15 +298,15 @@ impl<'o> Samples<'o> {
     }
 }
 
-/// A type that no other series has: events may count the same (`cpu-clock` and `task-clock`, or
-/// `cycles:u` and `cycles:k`), and added up they would count it twice.
+/// A type that no other series has: events may count the same, and added up they would count it
+/// twice.
 fn distinct(
     mut profile_type: ProfileType,
-    event: &str,
+    event: &EventSamples,
     types: &mut HashSet<ProfileType>,
 ) -> ProfileType {
-    if types.contains(&profile_type) && !event.is_empty() {
-        profile_type.sample_type = event.replace(':', "_");
+    if types.contains(&profile_type) && !event.event.is_empty() {
+        profile_type = second_event_type(&event.event, event.has_period);
     }
     let wanted = profile_type.sample_type.clone();
     let mut number = types.len();

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::collections::HashSet;
+use std::io::BufWriter;
 use std::io::Write;
 
 use candela_model::FrameKind;
@@ -39,7 +40,9 @@ pub fn write_perf_script(profile: &Profile, output: impl Write) -> Result<Report
 }
 
 /// The same for a profile that was checked.
-pub(crate) fn write_valid(profile: &Profile, mut output: impl Write) -> Result<Report, WriteError> {
+pub(crate) fn write_valid(profile: &Profile, output: impl Write) -> Result<Report, WriteError> {
+    // A line is written in pieces, and there are many of them.
+    let mut output = BufWriter::new(output);
     let mut report = Report::default();
     let events = events(profile);
     for (profile_type, event) in &events {
