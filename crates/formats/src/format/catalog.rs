@@ -9,6 +9,7 @@ use crate::otlp;
 use crate::perf_data;
 use crate::pprof;
 use crate::pyroscope;
+use crate::simpleperf;
 use crate::speedscope;
 use crate::svg;
 use crate::top;
@@ -19,6 +20,7 @@ use crate::top;
 pub(crate) static CATALOG: &[&Entry] = &[
     &jfr::ENTRY,
     &perf_data::ENTRY,
+    &simpleperf::ENTRY,
     &pprof::ENTRY,
     &otlp::ENTRY,
     &otlp::JSON_ENTRY,

@@ -50,6 +50,8 @@ pub enum Format {
     Jfr,
     /// A recording of Linux's perf.
     PerfData,
+    /// A report of Android's simpleperf.
+    Simpleperf,
     /// The table of functions as comma-separated values.
     Csv,
     /// The table of functions in Markdown.
@@ -292,7 +294,7 @@ mod tests {
         let error = read(Format::Svg, &b""[..], &ReadOptions::default()).expect_err("svg");
         let message = error.to_string();
         assert!(
-            message.contains("readable are jfr, perf-data, pprof, otlp"),
+            message.contains("readable are jfr, perf-data, simpleperf, pprof, otlp"),
             "{message}"
         );
     }
