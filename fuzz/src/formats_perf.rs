@@ -2,6 +2,7 @@
 
 use candela_formats::PerfDataOptions;
 use candela_formats::read_perf_data;
+use candela_formats::read_simpleperf;
 
 use crate::formats::check_valid;
 use crate::formats::may_overflow;
@@ -95,4 +96,37 @@ fn stored_by_zstd(bytes: &[u8]) -> Vec<u8> {
     frame.extend(&last_raw_block.to_le_bytes()[..3]);
     frame.extend(bytes);
     frame
+}
+
+/// What was read is valid.
+pub(crate) fn simpleperf(bytes: &[u8]) {
+    if let Ok((profile, _)) = read_simpleperf(bytes, &options()) {
+        check_valid(&profile);
+    }
+}
+
+pub(crate) fn simpleperf_seeds() -> Vec<Vec<u8>> {
+    let field = |number: u8, bytes: &[u8]| [&[number << 3 | 2, bytes.len() as u8], bytes].concat();
+    let frame = field(3, &[8, 16, 16, 0, 24, 0]);
+    let sample = [&[8, 100, 16, 8, 32, 5, 40, 0][..], &frame, &frame].concat();
+    let file = [
+        vec![8, 0],
+        field(2, b"/lib/c.so"),
+        field(3, b"leaf"),
+        field(4, b"_Z"),
+    ];
+    let records = [
+        field(5, &field(1, b"cpu-clock")),
+        field(1, &sample),
+        field(2, &[8, 1, 16, 9]),
+        field(3, &file.concat()),
+        field(4, &[&[8, 8, 16, 8][..], &field(3, b"worker")].concat()),
+    ];
+    let mut seed = b"SIMPLEPERF\x01\x00".to_vec();
+    for record in records {
+        seed.extend((record.len() as u32).to_le_bytes());
+        seed.extend(record);
+    }
+    seed.extend([0; 4]);
+    vec![seed]
 }

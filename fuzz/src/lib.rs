@@ -180,6 +180,12 @@ pub const TARGETS: &[Target] = &[
         inputs: 100_000,
     },
     Target {
+        name: "simpleperf",
+        run: formats_perf::simpleperf,
+        seeds: formats_perf::simpleperf_seeds,
+        inputs: 100_000,
+    },
+    Target {
         name: "target_file",
         run: agent::target_file,
         seeds: agent::target_file_seeds,

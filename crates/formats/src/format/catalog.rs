@@ -17,6 +17,7 @@ use crate::perf_script;
 use crate::pmcstat;
 use crate::pprof;
 use crate::pyroscope;
+use crate::simpleperf;
 use crate::speedscope;
 use crate::svg;
 use crate::top;
@@ -31,6 +32,7 @@ pub(crate) static CATALOG: &[&Entry] = &[
     &legacy::TEXT_ENTRY,
     &legacy::JEMALLOC_ENTRY,
     &perf_data::ENTRY,
+    &simpleperf::ENTRY,
     &pprof::ENTRY,
     &otlp::ENTRY,
     &legacy::CPU_ENTRY,

@@ -79,6 +79,8 @@ pub enum Format {
     GhcProf,
     /// A recording of Linux's perf.
     PerfData,
+    /// A report of Android's simpleperf.
+    Simpleperf,
     /// The table of functions as comma-separated values.
     Csv,
     /// The table of functions in Markdown.

@@ -1,0 +1,161 @@
+//! Reports of Android's simpleperf.
+
+mod common;
+
+use candela_formats::Format;
+use candela_formats::ReadOptions;
+use candela_formats::detect;
+use candela_formats::read;
+use candela_model::FrameKind;
+use common::found_files;
+use proptest::prelude::*;
+
+/// Type, number and sum of samples.
+type Series = (&'static str, usize, i64);
+
+/// Counted by a decoder of protobuf in a few lines of Python.
+const EXPECTED: [(&str, [Series; 2]); 2] = [
+    (
+        "simpleperf-cpu-clock.trace.gz",
+        [
+            (
+                "process_cpu:cpu:nanoseconds:cpu:nanoseconds",
+                927,
+                231_750_000,
+            ),
+            (
+                "sched_sched_switch:sched_sched_switch:count:sched_sched_switch:count",
+                307,
+                307,
+            ),
+        ],
+    ),
+    (
+        "simpleperf-task-clock.trace.gz",
+        [
+            (
+                "process_cpu:cpu:nanoseconds:cpu:nanoseconds",
+                1484,
+                371_000_000,
+            ),
+            (
+                "sched_sched_switch:sched_sched_switch:count:sched_sched_switch:count",
+                626,
+                626,
+            ),
+        ],
+    ),
+];
+
+#[test]
+fn reports_of_the_corpus_keep_their_counts() {
+    for file in found_files("perf-data") {
+        let expected = EXPECTED.iter().find(|(name, _)| *name == file.name);
+        let Some((name, series)) = expected else {
+            continue;
+        };
+        assert_eq!(detect(&file.bytes[..4096]), Some(Format::Simpleperf));
+        let read = read(Format::Simpleperf, &file.bytes[..], &ReadOptions::default());
+        let (profile, report) = read.unwrap();
+        assert_eq!(profile.validate(), Ok(()));
+        assert_eq!(report.notes.len(), 1, "{name}: {report:?}");
+        let found: Vec<_> = profile
+            .series
+            .iter()
+            .map(|it| (it.profile_type.to_string(), it.samples.len(), it.total()))
+            .collect();
+        let series = series.map(|(id, count, sum)| (id.to_owned(), count, sum));
+        assert_eq!(found, series, "{name}");
+        assert_eq!(profile.series[0].period, 250_000);
+        let symbols = &profile.symbols;
+        let malloc = symbols.functions().iter().find(|it| {
+            symbols.strings.get(it.system_name) == "_ZN5scudo11HybridMutex7tryLockEv"
+                || symbols.strings.get(it.system_name) == "_ZN5scudo11HybridMutex6unlockEv"
+        });
+        assert!(malloc.is_some());
+        let kinds = [FrameKind::Kernel, FrameKind::Native, FrameKind::Jvm];
+        for kind in kinds {
+            assert!(
+                symbols.locations().iter().any(|it| it.kind == kind),
+                "{kind}"
+            );
+        }
+    }
+}
+
+/// A message: fields with a number, or with bytes.
+fn field(number: u8, bytes: &[u8]) -> Vec<u8> {
+    let mut field = vec![number << 3 | 2, bytes.len() as u8];
+    field.extend(bytes);
+    field
+}
+
+fn report(is_ended: bool) -> Vec<u8> {
+    let frames = [[8, 0x10, 16, 0, 24, 0], [8, 0x20, 16, 0, 24, 1]];
+    let mut sample = vec![8, 100, 16, 8, 32, 5, 40, 0];
+    for frame in frames {
+        sample.extend(field(3, &frame));
+    }
+    let file = [
+        vec![8, 0],
+        field(2, b"/lib/c.so"),
+        field(3, b"leaf()"),
+        field(3, b"root"),
+        field(4, b"_Z4leafv"),
+        field(4, b"root"),
+    ];
+    let thread = [vec![8, 8, 16, 7], field(3, b"worker")];
+    let main = [vec![8, 7, 16, 7], field(3, b"app")];
+    let records = [
+        field(5, &field(1, b"cpu-clock")),
+        field(1, &sample),
+        field(2, &[8, 1, 16, 9]),
+        field(3, &file.concat()),
+        field(4, &thread.concat()),
+        field(4, &main.concat()),
+    ];
+    let mut bytes = b"SIMPLEPERF\x01\x00".to_vec();
+    for record in records {
+        bytes.extend((record.len() as u32).to_le_bytes());
+        bytes.extend(record);
+    }
+    if is_ended {
+        bytes.extend([0; 4]);
+    }
+    bytes
+}
+
+#[test]
+fn threads_and_symbols_behind_the_samples_name_them() {
+    for is_ended in [true, false] {
+        let options = ReadOptions::default();
+        let (profile, notes) = read(Format::Simpleperf, &report(is_ended)[..], &options).unwrap();
+        assert_eq!(notes.count("samples_lost"), 9);
+        assert_eq!(notes.count("recording_cut"), u64::from(!is_ended));
+        let lines = common::folded_lines(&profile);
+        let expected = "{} process_cpu:cpu:nanoseconds:cpu:nanoseconds [pid=7 \
+            process_executable_name=app thread_id=8 thread_name=worker] root;leaf() 5";
+        assert_eq!(lines, [expected]);
+        let series = &profile.series[0];
+        assert_eq!((series.start_ns, series.samples[0].time_ns), (100, 100));
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_mutation_is_survived(
+        changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..8),
+        end in any::<prop::sample::Index>(),
+    ) {
+        let mut bytes = report(true);
+        for (position, byte) in changes {
+            let position = position.index(bytes.len());
+            bytes[position] = byte;
+        }
+        for bytes in [&bytes[..], &bytes[..end.index(bytes.len())]] {
+            if let Ok((profile, _)) = read(Format::Simpleperf, bytes, &ReadOptions::default()) {
+                prop_assert_eq!(profile.validate(), Ok(()));
+            }
+        }
+    }
+}
