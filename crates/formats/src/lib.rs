@@ -24,8 +24,10 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod chrome_trace;
 mod count;
 mod dot;
+mod epoch;
 mod error;
 mod firefox;
 mod folded;
@@ -39,6 +41,7 @@ mod json_limits;
 mod named_stacks;
 mod naming;
 mod normalize;
+mod open_frames;
 mod options;
 mod otlp;
 mod pprof;
@@ -56,6 +59,7 @@ mod type_json;
 mod units;
 mod v8;
 
+pub use crate::chrome_trace::read_chrome_trace;
 pub use crate::dot::DotOptions;
 pub use crate::dot::write_dot;
 pub use crate::error::ReadError;

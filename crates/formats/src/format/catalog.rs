@@ -1,6 +1,7 @@
 //! All formats. Another one is a module with an `ENTRY`, a variant of [`Format`](crate::Format) and
 //! a line here.
 
+use crate::chrome_trace;
 use crate::dot;
 use crate::firefox;
 use crate::folded;
@@ -27,6 +28,7 @@ pub(crate) static CATALOG: &[&Entry] = &[
     &firefox::ENTRY,
     &v8::CPU_ENTRY,
     &v8::HEAP_ENTRY,
+    &chrome_trace::ENTRY,
     &folded::ENTRY,
     &svg::ENTRY,
     &dot::ENTRY,

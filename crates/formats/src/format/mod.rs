@@ -44,6 +44,8 @@ pub enum Format {
     Speedscope,
     /// A flame graph in levels, the JSON of Pyroscope.
     Flamebearer,
+    /// Trace events and timelines of Chrome.
+    ChromeTrace,
     /// What Firefox records and its profiler shows.
     Firefox,
     /// A CPU profile of V8.

@@ -8,6 +8,7 @@
     reason = "every test binary uses its own part of this module, and says what it skips"
 )]
 
+pub mod firefox_files;
 pub mod jfr_recording;
 pub mod otlp_request;
 pub mod pprof_proto;
