@@ -207,6 +207,13 @@ pub(crate) fn leading_keys(prefix: &[u8]) -> Vec<String> {
     keys
 }
 
+/// Whether a text stands anywhere in some bytes.
+pub(crate) fn contains(prefix: &[u8], text: &str) -> bool {
+    prefix
+        .windows(text.len())
+        .any(|window| window == text.as_bytes())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

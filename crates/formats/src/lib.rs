@@ -26,6 +26,7 @@
 
 mod chrome_trace;
 mod count;
+mod dhat;
 mod dot;
 mod epoch;
 mod error;
@@ -51,6 +52,7 @@ mod report;
 mod selection;
 mod speedscope;
 mod stack_forest;
+mod stackprof;
 mod svg;
 mod top;
 mod tree_json;
@@ -60,6 +62,7 @@ mod units;
 mod v8;
 
 pub use crate::chrome_trace::read_chrome_trace;
+pub use crate::dhat::read_dhat;
 pub use crate::dot::DotOptions;
 pub use crate::dot::write_dot;
 pub use crate::error::ReadError;
@@ -118,6 +121,7 @@ pub use crate::report::Rejection;
 pub use crate::report::Report;
 pub use crate::speedscope::read_speedscope;
 pub use crate::speedscope::write_speedscope;
+pub use crate::stackprof::read_stackprof;
 pub use crate::svg::Orientation;
 pub use crate::svg::SvgOptions;
 pub use crate::svg::write_svg;

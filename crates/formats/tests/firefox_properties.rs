@@ -7,13 +7,6 @@ use candela_formats::ReadOptions;
 use candela_formats::detect;
 use candela_formats::read_firefox;
 use candela_model::FrameKind;
-use candela_model::Profile;
-use common::firefox_files::check_tables;
-use common::firefox_files::processed;
-use common::firefox_files::read_bytes;
-use common::firefox_files::written;
-use proptest::prelude::*;
-
 use candela_model::LabelSetId;
 use candela_model::LabelValue;
 use candela_model::Labels;
@@ -21,10 +14,16 @@ use candela_model::Location;
 use candela_model::LocationId;
 use candela_model::Mapping;
 use candela_model::MappingId;
+use candela_model::Profile;
 use candela_model::ProfileSeries;
 use candela_model::Sample;
 use candela_model::SampleLabel;
 use candela_model::StringId;
+use common::firefox_files::check_tables;
+use common::firefox_files::processed;
+use common::firefox_files::read_bytes;
+use common::firefox_files::written;
+use proptest::prelude::*;
 
 #[derive(Clone, Debug)]
 struct Place {

@@ -14,8 +14,8 @@ pub use crate::chrome_trace::read::read_chrome_trace;
 use crate::format::Entry;
 use crate::format::Format;
 use crate::format::Part;
+use crate::json_cursor::contains;
 use crate::json_cursor::leading_keys;
-use crate::v8::contains;
 
 pub(crate) const ENTRY: Entry = Entry {
     format: Format::ChromeTrace,

@@ -21,6 +21,7 @@ use crate::count::Count;
 use crate::epoch::start_of;
 use crate::error::ReadError;
 use crate::json_cursor::JsonCursor;
+use crate::json_cursor::contains;
 use crate::json_input::read_json_text;
 use crate::named_stacks::NamedStacks;
 use crate::naming;
@@ -28,7 +29,6 @@ use crate::options::ReadOptions;
 use crate::report::Report;
 use crate::v8::Target;
 use crate::v8::Timeline;
-use crate::v8::contains;
 
 /// What is found in a trace.
 struct Reader<'o> {

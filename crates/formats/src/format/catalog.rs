@@ -2,6 +2,7 @@
 //! a line here.
 
 use crate::chrome_trace;
+use crate::dhat;
 use crate::dot;
 use crate::firefox;
 use crate::folded;
@@ -11,6 +12,7 @@ use crate::otlp;
 use crate::pprof;
 use crate::pyroscope;
 use crate::speedscope;
+use crate::stackprof;
 use crate::svg;
 use crate::top;
 use crate::v8;
@@ -29,6 +31,8 @@ pub(crate) static CATALOG: &[&Entry] = &[
     &v8::CPU_ENTRY,
     &v8::HEAP_ENTRY,
     &chrome_trace::ENTRY,
+    &stackprof::ENTRY,
+    &dhat::ENTRY,
     &folded::ENTRY,
     &svg::ENTRY,
     &dot::ENTRY,

@@ -14,6 +14,7 @@ mod timeline;
 use crate::format::Entry;
 use crate::format::Format;
 use crate::format::Part;
+use crate::json_cursor::contains;
 use crate::json_cursor::leading_keys;
 pub(crate) use crate::v8::call_frame::CallFrame;
 pub(crate) use crate::v8::call_tree::CallTree;
@@ -82,11 +83,4 @@ fn looks_like_heapprofile(prefix: &[u8]) -> bool {
     keys.iter().any(|key| key == "head")
         && contains(prefix, "\"selfSize\"")
         && contains(prefix, "\"callFrame\"")
-}
-
-/// Whether a text stands anywhere in some bytes.
-pub(crate) fn contains(prefix: &[u8], text: &str) -> bool {
-    prefix
-        .windows(text.len())
-        .any(|window| window == text.as_bytes())
 }
