@@ -40,6 +40,16 @@ impl<'a> JsonCursor<'a> {
         is_next
     }
 
+    /// How many bytes are passed over.
+    pub(crate) fn position(&self) -> usize {
+        self.position
+    }
+
+    /// Passes over all that is left.
+    pub(crate) fn skip_rest(&mut self) {
+        self.position = self.bytes.len();
+    }
+
     /// Passes over this byte, which has to be the next one.
     pub(crate) fn expect(&mut self, byte: u8) -> Result<(), ReadError> {
         if self.take(byte) {
@@ -104,6 +114,11 @@ impl<'a> JsonCursor<'a> {
         let value = self.value()?;
         let start = self.position - value.len();
         serde_json::from_slice(value).map_err(|error| located(self.format, value, start, &error))
+    }
+
+    /// Whether the next value is cut off by the end of the input, or missing there.
+    pub(crate) fn breaks_off(&mut self) -> bool {
+        self.peek().is_none() || self.clone().value().is_err()
     }
 
     pub(crate) fn corrupt(&self, problem: String) -> ReadError {
@@ -190,6 +205,13 @@ pub(crate) fn leading_keys(prefix: &[u8]) -> Vec<String> {
         }
     }
     keys
+}
+
+/// Whether a text stands anywhere in some bytes.
+pub(crate) fn contains(prefix: &[u8], text: &str) -> bool {
+    prefix
+        .windows(text.len())
+        .any(|window| window == text.as_bytes())
 }
 
 #[cfg(test)]

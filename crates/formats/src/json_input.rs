@@ -17,11 +17,21 @@ pub(crate) fn read_json(
     limits: &Limits,
     report: &mut Report,
 ) -> Result<Vec<u8>, ReadError> {
+    let bytes = read_json_text(input, limits, report)?;
+    check_value_count(&bytes, limits)?;
+    Ok(bytes)
+}
+
+/// The same of however many values, for readers that do not keep them.
+pub(crate) fn read_json_text(
+    input: impl BufRead,
+    limits: &Limits,
+    report: &mut Report,
+) -> Result<Vec<u8>, ReadError> {
     let mut bytes = read_inflated(input, limits.inflated_bytes())?;
     if bytes.starts_with(BYTE_ORDER_MARK) {
         bytes.drain(..BYTE_ORDER_MARK.len());
     }
-    check_value_count(&bytes, limits)?;
     if std::str::from_utf8(&bytes).is_err() {
         report.note("strings_repaired", "text that is not UTF-8 was repaired");
         bytes = String::from_utf8_lossy(&bytes).into_owned().into_bytes();

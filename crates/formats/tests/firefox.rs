@@ -6,25 +6,19 @@ mod common;
 use candela_formats::Format;
 use candela_formats::ReadOptions;
 use candela_formats::Report;
-use candela_formats::WriteOptions;
 use candela_formats::detect;
 use candela_formats::read_firefox;
-use candela_formats::write;
 use candela_model::FrameKind;
 use candela_model::Profile;
+use common::firefox_files::check_tables;
+use common::firefox_files::processed;
+use common::firefox_files::read_bytes;
+use common::firefox_files::written;
 use common::found_files;
 use common::self_values;
 use common::stack_lines;
-use proptest::prelude::*;
 use serde_json::Value;
 use serde_json::json;
-
-fn read_bytes(bytes: &[u8]) -> (Profile, Report) {
-    assert_eq!(detect(bytes), Some(Format::Firefox));
-    let (profile, report) = read_firefox(bytes, &ReadOptions::default()).unwrap();
-    assert_eq!(profile.validate(), Ok(()));
-    (profile, report)
-}
 
 fn read(file: &Value) -> (Profile, Report) {
     read_bytes(file.to_string().as_bytes())
@@ -111,42 +105,6 @@ fn raw_and_processed_are_the_same() {
         Some(lines)
     };
     assert_eq!(stacks("gecko-1.json"), stacks("processed-1.json"));
-}
-
-/// A processed profile of today: stack 0 is `main`, 1 `main;inlined`, both of one address, 2 `js`
-/// below the first.
-fn processed() -> Value {
-    json!({
-        "meta": {
-            "interval": 0.5, "startTime": 1_700_000_000_000_i64, "version": 36,
-            "preprocessedProfileVersion": 70,
-            "categories": [{"name": "Other", "color": "grey"}, {"name": "Kernel", "color": "orange"}],
-            "sampleUnits": {"time": "ms", "eventDelay": "ms", "threadCPUDelta": "µs"},
-        },
-        "libs": [{"name": "app", "path": "/opt/app", "debugName": "app", "debugPath": "/opt/app",
-            "breakpadId": "ABC0", "codeId": "00112233445566778899AABBCCDDEEFF00112233", "arch": ""}],
-        "shared": {
-            "stringArray": ["main", "inlined", "js", "app.c", "app.js", "0x99"],
-            "sources": {"length": 2, "filename": [3, 4], "id": [null, null]},
-            "stackTable": {"length": 4, "frame": [0, 1, 2, 3], "prefixOffset": [0, 1, 2, 0]},
-            "frameTable": {"length": 4, "func": [0, 1, 2, 3], "address": [64, 64, -1, 153],
-                "lib": [0, 0, -1, 0], "inlineDepth": [0, 1, 0, 0], "category": [0, 0, 0, 1],
-                "line": [10, 20, null, null], "column": [null, 3, null, null]},
-            "funcTable": {"length": 4, "name": [0, 1, 2, 5], "isJS": [false, false, true, false],
-                "resource": [0, 0, -1, 0], "source": [0, 0, 1, null],
-                "lineNumber": [5, 15, 7, null], "columnNumber": [null, null, 9, null]},
-            "resourceTable": {"length": 1, "name": [0], "host": [null], "type": [1]},
-            "nativeSymbols": {"length": 0},
-        },
-        "threads": [{
-            "name": "worker", "pid": "12", "tid": 34, "processName": "app",
-            "samples": {"length": 4, "stack": [1, 2, null, 3], "timeDeltas": [1.5, 1, 1, 1],
-                "weight": [2, 1, 1, -1], "weightType": "samples", "threadCPUDelta": [null, 250, 9, 0]},
-            "markers": {"length": 1, "data": [null], "name": [0], "startTime": [1], "endTime": [null]},
-            "jsAllocations": {"length": 1, "time": [2], "weight": [100], "weightType": "bytes", "stack": [2]},
-            "nativeAllocations": {"length": 2, "time": [3, 4], "weight": [50, -20], "stack": [0, 0]},
-        }],
-    })
 }
 
 #[test]
@@ -350,90 +308,6 @@ fn what_is_broken_is_noted_or_refused() {
     assert!(refused(file.to_string().as_bytes()).contains("does not fit"));
 }
 
-fn written(profile: &Profile) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    write(
-        Format::Firefox,
-        profile,
-        &mut bytes,
-        &WriteOptions::default(),
-    )
-    .unwrap();
-    bytes
-}
-
-/// Rules of the format, from its types: all columns of a table have its length, and indices are of
-/// what is there.
-fn check_tables(file: &Value) {
-    let shared = &file["shared"];
-    let threads = file["threads"].as_array().unwrap();
-    let samples = threads.iter().map(|thread| (&thread["samples"], "samples"));
-    let names = [
-        "stackTable",
-        "frameTable",
-        "funcTable",
-        "resourceTable",
-        "sources",
-        "nativeSymbols",
-    ];
-    for (table, name) in names
-        .iter()
-        .map(|name| (&shared[*name], *name))
-        .chain(samples)
-    {
-        let length = table["length"].as_u64().unwrap() as usize;
-        for (column, values) in table.as_object().unwrap() {
-            if let Some(values) = values.as_array() {
-                assert_eq!(values.len(), length, "{name}.{column}");
-            }
-        }
-    }
-    let in_range = |column: &Value, table: &Value| {
-        let length = table["length"].as_i64().unwrap();
-        let values = column.as_array().unwrap().iter();
-        values
-            .filter_map(Value::as_i64)
-            .all(|index| (-1..length).contains(&index))
-    };
-    assert!(in_range(
-        &shared["stackTable"]["frame"],
-        &shared["frameTable"]
-    ));
-    assert!(in_range(
-        &shared["frameTable"]["func"],
-        &shared["funcTable"]
-    ));
-    assert!(in_range(
-        &shared["funcTable"]["resource"],
-        &shared["resourceTable"]
-    ));
-    assert!(in_range(&shared["funcTable"]["source"], &shared["sources"]));
-    for (stack, offset) in shared["stackTable"]["prefixOffset"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .enumerate()
-    {
-        assert!(offset.as_u64().unwrap() as usize <= stack);
-    }
-    for thread in threads {
-        assert!(in_range(&thread["samples"]["stack"], &shared["stackTable"]));
-        let times: Vec<f64> = thread["samples"]["time"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(|time| time.as_f64().unwrap())
-            .collect();
-        assert!(times.is_sorted());
-    }
-    let categories = file["meta"]["categories"].as_array().unwrap();
-    assert!(
-        categories
-            .iter()
-            .any(|category| category["color"] == "grey")
-    );
-}
-
 #[test]
 fn what_firefox_wrote_is_written_again() {
     for file in found_files("gecko") {
@@ -483,173 +357,4 @@ fn each_thread_is_one_and_the_others_see_plain_columns() {
     let mut expected: Vec<&str> = expected.lines().collect();
     expected.sort_unstable();
     assert_eq!(plain(&again), expected.join("\n"));
-}
-
-mod properties {
-    use candela_model::LabelSetId;
-    use candela_model::LabelValue;
-    use candela_model::Labels;
-    use candela_model::Location;
-    use candela_model::LocationId;
-    use candela_model::Mapping;
-    use candela_model::MappingId;
-    use candela_model::ProfileSeries;
-    use candela_model::Sample;
-    use candela_model::SampleLabel;
-    use candela_model::StringId;
-
-    use super::*;
-
-    #[derive(Clone, Debug)]
-    struct Place {
-        mapping: usize,
-        address: u64,
-        kind: u8,
-        lines: Vec<(String, String, u32, u32)>,
-    }
-
-    fn place() -> impl Strategy<Value = Place> {
-        let address = prop_oneof![Just(0), 0x1000..0x9000_u64, any::<u64>()];
-        let line = ("[a-d]{1,2}", "[x-z]?", 0..5_u32, 0..4_u32);
-        (
-            0..3_usize,
-            address,
-            0..15_u8,
-            prop::collection::vec(line, 0..3),
-        )
-            .prop_map(|(mapping, address, kind, lines)| Place {
-                mapping,
-                address,
-                kind,
-                lines,
-            })
-    }
-
-    type Row = (Vec<usize>, i64, usize, bool);
-
-    fn build(places: &[Place], epoch: i64, series: &[Vec<Row>]) -> Profile {
-        let mut profile = Profile::default();
-        let symbols = &mut profile.symbols;
-        let mut mappings = vec![MappingId(0)];
-        for (file, build_id, start) in [("/bin/app", "00ff", 0x1000), ("/lib/x.so", "", 0)] {
-            let mapping = Mapping {
-                memory_start: start,
-                memory_limit: start * 4,
-                file_offset: start / 2,
-                file: symbols.strings.intern(file),
-                build_id: symbols.strings.intern(build_id),
-            };
-            mappings.push(symbols.intern_mapping(mapping));
-        }
-        let locations: Vec<LocationId> = places
-            .iter()
-            .map(|place| {
-                let lines: Vec<_> = place
-                    .lines
-                    .iter()
-                    .map(|(name, file, line, column)| {
-                        (
-                            symbols.intern_function(name, "", file, line * 7),
-                            *line,
-                            *column,
-                        )
-                    })
-                    .collect();
-                // Without anything known it is a frame that says nothing.
-                let address = if lines.is_empty() {
-                    place.address.max(1)
-                } else {
-                    place.address
-                };
-                let location = Location::new(FrameKind::from_number(place.kind), address);
-                symbols.intern_location(&location.in_mapping(mappings[place.mapping]), &lines)
-            })
-            .collect();
-        let texts = ["thread_name", "worker 1"].map(|text| symbols.strings.intern(text));
-        let key = symbols.strings.intern("thread_id");
-        let id = LabelValue::Number {
-            value: 12,
-            unit: StringId(0),
-        };
-        let sets = [
-            LabelSetId(0),
-            profile
-                .label_sets
-                .intern(vec![SampleLabel::text(texts[0], texts[1])]),
-            profile
-                .label_sets
-                .intern(vec![SampleLabel { key, value: id }]),
-        ];
-        let types = [
-            "process_cpu:cpu:nanoseconds:cpu:nanoseconds",
-            "memory:inuse_space:bytes:space:bytes",
-            "mutex:contentions:count:contentions:count",
-        ];
-        for (position, rows) in series.iter().enumerate() {
-            let mut made = ProfileSeries::new(Labels::default(), types[position].parse().unwrap());
-            made.start_ns = epoch + 3_600_000_000_077 * position as i64;
-            made.duration_ns = 10_000_000_000;
-            made.period = position as i64 * 10_101_010;
-            for (stack, value, set, has_time) in rows {
-                let leaf_first: Vec<LocationId> = stack
-                    .iter()
-                    .map(|place| locations[place % locations.len()])
-                    .collect();
-                let time_ns = if *has_time {
-                    made.start_ns + value.abs() % 9_999_999_999
-                } else {
-                    0
-                };
-                made.samples.push(Sample {
-                    label_set: sets[*set],
-                    time_ns,
-                    ..Sample::new(profile.stacks.intern(&leaf_first), *value)
-                });
-            }
-            profile.series.push(made);
-        }
-        profile
-    }
-
-    proptest! {
-        #[test]
-        fn profiles_round_trip(
-            places in prop::collection::vec(place(), 1..8),
-            series in prop::collection::vec(has_time_or_not(), 1..4),
-            epoch in prop_oneof![Just(0), Just(1_700_000_000_123_456_789_i64)],
-        ) {
-            let profile = build(&places, epoch, &series);
-            prop_assert_eq!(profile.validate(), Ok(()));
-            let bytes = written(&profile);
-            check_tables(&serde_json::from_slice(&bytes).unwrap());
-            let (again, report) = read_bytes(&bytes);
-            prop_assert_eq!(report.notes, []);
-            common::assert_same_content(&again, &profile, "again");
-        }
-
-        #[test]
-        fn any_mutation_is_survived(position in any::<usize>(), byte in any::<u8>(), cut in any::<usize>()) {
-            let mut bytes = processed().to_string().into_bytes();
-            let count = bytes.len();
-            bytes[position % count] = byte;
-            if cut % 3 == 0 {
-                bytes.truncate(cut % count);
-            }
-            let _ = detect(&bytes);
-            if let Ok((profile, _)) = read_firefox(&bytes[..], &ReadOptions::default()) {
-                prop_assert_eq!(profile.validate(), Ok(()));
-            }
-        }
-    }
-
-    /// A series has times or not: a sample without one between others would get theirs.
-    fn has_time_or_not() -> impl Strategy<Value = Vec<Row>> {
-        let value = prop_oneof![-1_000_000_000_i64..-1, 1..1_000_000_000_000_i64];
-        let row = (prop::collection::vec(0..8_usize, 0..6), value, 0..3_usize);
-        (prop::collection::vec(row, 1..12), any::<bool>()).prop_map(|(rows, has_time)| {
-            let rows = rows.into_iter();
-            rows.map(|(stack, value, set)| (stack, value, set, has_time))
-                .collect()
-        })
-    }
 }

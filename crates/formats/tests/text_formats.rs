@@ -356,8 +356,8 @@ fn every_real_pprof_file_is_detected() {
 
 #[test]
 fn files_of_other_formats_are_not_taken_for_ours() {
-    let ours = ["chrome-trace"].map(real_files);
-    let of_the_corpus = ["nettrace", "perfetto"].map(found_files);
+    let ours = ["folded/diff"].map(real_files);
+    let of_the_corpus = ["perfetto"].map(found_files);
     for file in ours.iter().chain(&of_the_corpus).flatten() {
         let found = detect(&file.bytes[..file.bytes.len().min(4096)]);
         assert_eq!(found, None, "{}", file.name);

@@ -11,6 +11,7 @@ use serde_json::Number;
 use serde_json::Value;
 
 use crate::count::Count;
+use crate::epoch::start_of;
 use crate::error::ReadError;
 use crate::firefox::NAME;
 use crate::firefox::process::Process;
@@ -52,9 +53,6 @@ pub(crate) struct Moment {
 
 /// A time that is not known, as long as 0 may be one.
 pub(crate) const NO_TIME: i64 = i64::MIN;
-
-/// September 2001: imported profiles begin at 0, and Firefox is not that old.
-const EARLIEST_EPOCH_NS: i64 = 1_000_000_000_000_000_000;
 
 /// Reads a profile of Firefox, raw or processed, of any version, with those of other processes inside
 /// of it. Samples become wall time (their weight in intervals), the CPU time that they carry a series
@@ -153,11 +151,8 @@ impl Sink<'_> {
         let types = self.series.iter().map(|head| head.profile_type.clone());
         let (mut profile, report) = self.stacks.finish(types.collect(), options);
         let is_own = self.series.iter().any(|head| head.window.is_some());
-        let start = match self.times {
-            Some((first @ EARLIEST_EPOCH_NS.., _)) => first,
-            _ => options.now_ns.max(0),
-        };
         let (first, last) = self.times.unwrap_or((0, 0));
+        let start = start_of(first, options.now_ns);
         let shift = if is_own {
             0
         } else {

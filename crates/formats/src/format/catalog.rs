@@ -2,6 +2,8 @@
 //! a line here.
 
 use crate::callgrind;
+use crate::chrome_trace;
+use crate::dhat;
 use crate::dot;
 use crate::firefox;
 use crate::folded;
@@ -19,6 +21,7 @@ use crate::pprof;
 use crate::pyroscope;
 use crate::simpleperf;
 use crate::speedscope;
+use crate::stackprof;
 use crate::svg;
 use crate::top;
 use crate::v8;
@@ -49,6 +52,9 @@ pub(crate) static CATALOG: &[&Entry] = &[
     &instruments::ENTRY,
     &ghc::ENTRY,
     &json::ENTRY,
+    &chrome_trace::ENTRY,
+    &stackprof::ENTRY,
+    &dhat::ENTRY,
     &folded::ENTRY,
     &svg::ENTRY,
     &dot::ENTRY,

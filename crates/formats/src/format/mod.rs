@@ -47,6 +47,12 @@ pub enum Format {
     Speedscope,
     /// A flame graph in levels, the JSON of Pyroscope.
     Flamebearer,
+    /// Trace events and timelines of Chrome.
+    ChromeTrace,
+    /// A dump of Ruby's stackprof as JSON.
+    Stackprof,
+    /// What Valgrind's DHAT and the crate `dhat` write.
+    Dhat,
     /// What Firefox records and its profiler shows.
     Firefox,
     /// A CPU profile of V8.

@@ -1,6 +1,5 @@
 //! speedscope: the JSON of <https://www.speedscope.app/file-format-schema.json>.
 
-mod events;
 mod read;
 mod write;
 

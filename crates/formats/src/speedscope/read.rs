@@ -19,12 +19,12 @@ use crate::inflate::read_inflated;
 use crate::json_limits::check_value_count;
 use crate::named_stacks::NamedStacks;
 use crate::naming;
+use crate::open_frames::OpenFrames;
 use crate::options::Limits;
 use crate::options::ReadOptions;
 use crate::report::Report;
 use crate::speedscope::NAME;
 use crate::speedscope::SCHEMA;
-use crate::speedscope::events::OpenFrames;
 
 #[derive(Deserialize)]
 struct File {

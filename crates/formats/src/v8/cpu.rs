@@ -4,17 +4,21 @@ use std::io::BufRead;
 
 use candela_model::LabelSetId;
 use candela_model::Profile;
+use hashbrown::HashMap;
 use serde_json::Number;
 
 use crate::count::Count;
+use crate::epoch::start_of;
 use crate::error::ReadError;
 use crate::json_cursor::JsonCursor;
 use crate::json_input::read_json;
 use crate::named_stacks::NamedStacks;
 use crate::naming::sampled_type;
+use crate::options::Limits;
 use crate::options::ReadOptions;
 use crate::report::Report;
 use crate::v8::CPU_NAME;
+use crate::v8::call_tree::CallTree;
 use crate::v8::node::ListedNode;
 use crate::v8::node::Node;
 use crate::v8::node::add_listed;
@@ -39,10 +43,6 @@ struct File {
 
 const NANOSECONDS_PER_MICROSECOND: i64 = 1_000;
 
-/// September 2001. V8 mostly counts time since the machine started, which no machine did so long
-/// ago; other programs write the format with time since 1970.
-const EARLIEST_EPOCH_NS: i64 = 1_000_000_000_000_000_000;
-
 /// Reads a CPU profile of V8. Each sample lasts until the next one and the last until the profile's
 /// end, so that all together are as long as the series. V8 samples whether code runs or waits
 /// (`(idle)`), so the values are wall time unless [`ReadOptions::profile_name`] says `cpu`; files
@@ -59,7 +59,7 @@ pub fn read_cpuprofile(
     let bytes = read_json(input, limits, &mut stacks.report)?;
     let file = read_file(&bytes)?;
     drop(bytes);
-    let mut timeline = timeline(file, &mut stacks)?;
+    let (mut tree, mut timeline) = timeline(file, limits, &mut stacks)?;
     timeline.sort(&mut stacks);
     let window = timeline.window().filter(|(start, end)| end > start);
     let profile_type = sampled_type(options.profile_name.as_deref(), window.is_some());
@@ -69,19 +69,16 @@ pub fn read_cpuprofile(
             label_set: LabelSetId(0),
             shift_ns: 0,
         };
-        timeline.add_counts(target, limits, &mut stacks)?;
+        timeline.add_counts(&mut tree, target, &mut stacks)?;
         return Ok(stacks.finish(vec![profile_type], options));
     };
-    let start = match first {
-        EARLIEST_EPOCH_NS.. => first,
-        _ => options.now_ns.max(0),
-    };
+    let start = start_of(first, options.now_ns);
     let target = Target {
         series: 0,
         label_set: LabelSetId(0),
         shift_ns: start.saturating_sub(first),
     };
-    timeline.add_times(target, limits, &mut stacks)?;
+    timeline.add_times(&mut tree, target, &mut stacks)?;
     let (mut profile, report) = stacks.finish(vec![profile_type], options);
     let duration = end.saturating_sub(first);
     for series in &mut profile.series {
@@ -116,22 +113,18 @@ fn read_file(bytes: &[u8]) -> Result<File, ReadError> {
     Ok(file)
 }
 
-fn timeline(file: File, stacks: &mut NamedStacks<'_>) -> Result<Timeline, ReadError> {
-    let mut timeline = Timeline::default();
-    if let Some(nodes) = file.head {
-        for (position, node) in nodes.iter().enumerate() {
-            let id = node.id.map(|id| (id, position as u32));
-            timeline.positions.extend(id);
-        }
-        timeline.nodes = nodes;
-    }
+fn timeline(
+    file: File,
+    limits: &Limits,
+    stacks: &mut NamedStacks<'_>,
+) -> Result<(CallTree, Timeline), ReadError> {
+    let mut nodes = file.head.unwrap_or_default();
+    let ids = nodes.iter().enumerate();
+    let ids = ids.filter_map(|(position, node)| Some((node.id?, position as u32)));
+    let mut positions: HashMap<i64, u32> = ids.collect();
     let listed = file.nodes.unwrap_or_default();
-    add_listed(
-        &mut timeline.nodes,
-        &mut timeline.positions,
-        listed,
-        &mut stacks.report,
-    );
+    add_listed(&mut nodes, &mut positions, listed, &mut stacks.report);
+    let mut timeline = Timeline::default();
     let times = if file.time_deltas.is_empty() {
         // One more than there are samples is the end; `endTime` is in seconds here.
         let times: Result<Vec<i64>, ReadError> = file.timestamps.iter().map(nanoseconds).collect();
@@ -165,9 +158,10 @@ fn timeline(file: File, stacks: &mut NamedStacks<'_>) -> Result<Timeline, ReadEr
             line: 0,
         })
         .collect();
-    Ok(timeline)
+    Ok((CallTree::new(nodes, positions, limits, stacks), timeline))
 }
 
+/// A time in microseconds.
 fn nanoseconds(microseconds: &Number) -> Result<i64, ReadError> {
     let time = Count::scaled(microseconds, NANOSECONDS_PER_MICROSECOND);
     let time = time.ok_or_else(|| ReadError::Invalid {

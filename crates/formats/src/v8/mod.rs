@@ -5,6 +5,7 @@
 //! nested nodes is that of the protocol up to 1.1.
 
 mod call_frame;
+mod call_tree;
 mod cpu;
 mod heap;
 mod node;
@@ -13,9 +14,18 @@ mod timeline;
 use crate::format::Entry;
 use crate::format::Format;
 use crate::format::Part;
+use crate::json_cursor::contains;
 use crate::json_cursor::leading_keys;
+pub(crate) use crate::v8::call_frame::CallFrame;
+pub(crate) use crate::v8::call_tree::CallTree;
 pub use crate::v8::cpu::read_cpuprofile;
 pub use crate::v8::heap::read_heapprofile;
+pub(crate) use crate::v8::node::ListedNode;
+pub(crate) use crate::v8::node::Node;
+pub(crate) use crate::v8::node::add_listed;
+pub(crate) use crate::v8::timeline::Hit;
+pub(crate) use crate::v8::timeline::Target;
+pub(crate) use crate::v8::timeline::Timeline;
 
 pub(crate) const CPU_ENTRY: Entry = Entry {
     format: Format::CpuProfile,
@@ -73,10 +83,4 @@ fn looks_like_heapprofile(prefix: &[u8]) -> bool {
     keys.iter().any(|key| key == "head")
         && contains(prefix, "\"selfSize\"")
         && contains(prefix, "\"callFrame\"")
-}
-
-fn contains(prefix: &[u8], text: &str) -> bool {
-    prefix
-        .windows(text.len())
-        .any(|window| window == text.as_bytes())
 }

@@ -2,23 +2,17 @@
 //! or in pieces in a trace.
 
 use candela_model::LabelSetId;
-use candela_model::LocationId;
 use candela_model::StackId;
 use hashbrown::HashMap;
 
 use crate::count::Count;
 use crate::error::ReadError;
 use crate::named_stacks::NamedStacks;
-use crate::options::Limits;
-use crate::stack_forest::StackForest;
-use crate::v8::node::Node;
+use crate::v8::call_tree::CallTree;
 
-/// Nodes and when they were hit.
+/// When nodes were hit.
 #[derive(Debug, Default)]
 pub(crate) struct Timeline {
-    pub(crate) nodes: Vec<Node>,
-    /// Where the node of an id is.
-    pub(crate) positions: HashMap<i64, u32>,
     pub(crate) hits: Vec<Hit>,
     /// When the profile ended, on the clock of the hits.
     pub(crate) end_ns: Option<i64>,
@@ -69,32 +63,35 @@ impl Timeline {
     /// Adds the hits, each with the time until the next one; hits without any time count.
     pub(crate) fn add_times(
         &self,
+        tree: &mut CallTree,
         target: Target,
-        limits: &Limits,
         stacks: &mut NamedStacks<'_>,
     ) -> Result<(), ReadError> {
         let Some((_, end)) = self.window() else {
             return Ok(());
         };
-        let mut writer = Writer::new(self, limits, stacks);
         let mut next_ticks: HashMap<u32, (usize, i64)> = HashMap::new();
         for (position, hit) in self.hits.iter().enumerate() {
             let until = self.hits.get(position + 1).map_or(end, |next| next.time_ns);
-            let Some(&node) = self.positions.get(&hit.node) else {
-                writer.stacks.report.note(
-                    "samples_without_node",
-                    "samples of nodes that are not in the file have no stack",
-                );
-                let nothing = writer.stacks.stack(&[])?;
-                writer.add(nothing, target, hit.time_ns, until)?;
-                continue;
+            let stack = match tree.position(hit.node) {
+                Some(node) => {
+                    let line = match hit.line {
+                        0 => tick_line(tree, node, &mut next_ticks),
+                        line => line,
+                    };
+                    tree.stack(node, line, stacks)?
+                }
+                None => {
+                    stacks.report.note(
+                        "samples_without_node",
+                        "samples of nodes that are not in the file have no stack",
+                    );
+                    StackId(0)
+                }
             };
-            let line = match hit.line {
-                0 => self.tick_line(node, &mut next_ticks),
-                line => line,
-            };
-            let stack = writer.stack(node, line)?;
-            writer.add(stack, target, hit.time_ns, until)?;
+            let time_ns = hit.time_ns.saturating_add(target.shift_ns).max(0);
+            let value = Count::whole(until.saturating_sub(hit.time_ns));
+            stacks.add_at(target.series, stack, target.label_set, time_ns, value)?;
         }
         Ok(())
     }
@@ -102,127 +99,53 @@ impl Timeline {
     /// Adds the counts of the nodes, for files without times.
     pub(crate) fn add_counts(
         &self,
+        tree: &mut CallTree,
         target: Target,
-        limits: &Limits,
         stacks: &mut NamedStacks<'_>,
     ) -> Result<(), ReadError> {
-        let mut counts: Vec<i64> = vec![0; self.nodes.len()];
+        let mut counts: Vec<i64> = vec![0; tree.nodes.len()];
         for hit in &self.hits {
-            if let Some(&node) = self.positions.get(&hit.node) {
+            if let Some(node) = tree.position(hit.node) {
                 counts[node as usize] += 1;
             }
         }
-        let mut writer = Writer::new(self, limits, stacks);
-        for (position, node) in self.nodes.iter().enumerate() {
-            let position = position as u32;
+        for (position, count) in counts.into_iter().enumerate() {
+            let node = &tree.nodes[position];
             let hits = node.hit_count.filter(|_| self.hits.is_empty());
-            let mut left = hits.unwrap_or(counts[position as usize]).max(0);
+            let mut left = hits.unwrap_or(count).max(0);
+            let mut shares: Vec<(u32, i64)> = Vec::new();
             for tick in &node.position_ticks {
                 let ticks = tick.ticks.clamp(0, left);
                 left -= ticks;
-                writer.count(position, line(tick.line), target, ticks)?;
+                shares.push((line(tick.line), ticks));
             }
-            writer.count(position, 0, target, left)?;
+            shares.push((0, left));
+            for (line, share) in shares.into_iter().filter(|(_, share)| *share != 0) {
+                let stack = tree.stack(position as u32, line, stacks)?;
+                let share = Count::whole(share);
+                stacks.add_at(target.series, stack, target.label_set, 0, share)?;
+            }
         }
         Ok(())
     }
-
-    /// The line of a node's next hit. Which of its hits were in which line is not told, only how many:
-    /// they are dealt out in the order in which the lines stand.
-    fn tick_line(&self, node: u32, next_ticks: &mut HashMap<u32, (usize, i64)>) -> u32 {
-        let ticks = &self.nodes[node as usize].position_ticks;
-        if ticks.is_empty() {
-            return 0;
-        }
-        let (position, used) = next_ticks.entry(node).or_default();
-        while let Some(tick) = ticks.get(*position) {
-            if *used < tick.ticks {
-                *used += 1;
-                return line(tick.line);
-            }
-            (*position, *used) = (*position + 1, 0);
-        }
-        0
-    }
 }
 
-/// Finds the stack of a node, each once.
-struct Writer<'t, 's, 'l> {
-    timeline: &'t Timeline,
-    forest: StackForest,
-    stacks: &'s mut NamedStacks<'l>,
-    locations: Vec<Option<LocationId>>,
-    known: HashMap<(u32, u32), StackId>,
-    path: Vec<u32>,
-    root_first: Vec<LocationId>,
-}
-
-impl<'t, 's, 'l> Writer<'t, 's, 'l> {
-    fn new(timeline: &'t Timeline, limits: &Limits, stacks: &'s mut NamedStacks<'l>) -> Self {
-        let parents: Vec<Option<u32>> = timeline.nodes.iter().map(|node| node.parent).collect();
-        let forest = StackForest::new(&parents, limits);
-        stacks.report.note_many(
-            "nodes_in_circles",
-            "nodes that are their own callers were taken as roots",
-            forest.broken_nodes,
-        );
-        Self {
-            timeline,
-            forest,
-            stacks,
-            locations: vec![None; parents.len()],
-            known: HashMap::new(),
-            path: Vec::new(),
-            root_first: Vec::new(),
-        }
+/// The line of a node's next hit. Which of its hits were in which line is not told, only how many: they
+/// are dealt out in the order in which the lines stand.
+fn tick_line(tree: &CallTree, node: u32, next_ticks: &mut HashMap<u32, (usize, i64)>) -> u32 {
+    let ticks = &tree.nodes[node as usize].position_ticks;
+    if ticks.is_empty() {
+        return 0;
     }
-
-    /// The stack of a node that is at this line, 0 when unknown.
-    fn stack(&mut self, node: u32, line: u32) -> Result<StackId, ReadError> {
-        if let Some(&known) = self.known.get(&(node, line)) {
-            return Ok(known);
+    let (position, used) = next_ticks.entry(node).or_default();
+    while let Some(tick) = ticks.get(*position) {
+        if *used < tick.ticks {
+            *used += 1;
+            return line(tick.line);
         }
-        self.forest.path(node, &mut self.path);
-        self.root_first.clear();
-        let nodes = &self.timeline.nodes;
-        let has_root = self.path.len() > 1 && nodes[self.path[0] as usize].call_frame.is_root();
-        for &at in &self.path[usize::from(has_root)..] {
-            let frame = &nodes[at as usize].call_frame;
-            let location = if at == node && line != 0 {
-                frame.location(Some(line), self.stacks)
-            } else {
-                let stacks = &mut *self.stacks;
-                *self.locations[at as usize].get_or_insert_with(|| frame.location(None, stacks))
-            };
-            self.root_first.push(location);
-        }
-        let stack = self.stacks.stack(&self.root_first)?;
-        self.known.insert((node, line), stack);
-        Ok(stack)
+        (*position, *used) = (*position + 1, 0);
     }
-
-    fn add(
-        &mut self,
-        stack: StackId,
-        target: Target,
-        from: i64,
-        until: i64,
-    ) -> Result<(), ReadError> {
-        let time_ns = from.saturating_add(target.shift_ns).max(0);
-        let value = Count::whole(until.saturating_sub(from));
-        self.stacks
-            .add_at(target.series, stack, target.label_set, time_ns, value)
-    }
-
-    fn count(&mut self, node: u32, line: u32, target: Target, count: i64) -> Result<(), ReadError> {
-        if count == 0 {
-            return Ok(());
-        }
-        let stack = self.stack(node, line)?;
-        let count = Count::whole(count);
-        self.stacks
-            .add_at(target.series, stack, target.label_set, 0, count)
-    }
+    0
 }
 
 fn line(number: i64) -> u32 {

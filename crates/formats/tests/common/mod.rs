@@ -10,6 +10,7 @@
 
 pub mod any_profile;
 pub mod browser;
+pub mod firefox_files;
 pub mod jfr_recording;
 pub mod otlp_request;
 pub mod perf_recording;

@@ -1,0 +1,88 @@
+//! Who the threads of a trace are.
+
+use candela_model::LabelSetId;
+use candela_model::LabelValue;
+use candela_model::SampleLabel;
+use candela_model::StringId;
+use hashbrown::HashMap;
+use serde::Deserialize;
+
+use crate::chrome_trace::event::Event;
+use crate::named_stacks::NamedStacks;
+
+/// Names of processes and threads, which may be told anywhere in a trace.
+#[derive(Debug, Default)]
+pub(crate) struct Threads {
+    /// Each as process and thread.
+    threads: Vec<(String, String)>,
+    positions: HashMap<(String, String), usize>,
+    thread_names: HashMap<usize, String>,
+    process_names: HashMap<String, String>,
+}
+
+#[derive(Deserialize)]
+struct NameArgs {
+    name: String,
+}
+
+impl Threads {
+    /// The position of a thread, which is made when it is new.
+    pub(crate) fn position(&mut self, pid: &str, tid: &str) -> usize {
+        let key = (pid.to_owned(), tid.to_owned());
+        let threads = &mut self.threads;
+        *self.positions.entry(key).or_insert_with_key(|key| {
+            threads.push(key.clone());
+            threads.len() - 1
+        })
+    }
+
+    /// Takes an event of metadata.
+    pub(crate) fn tell(&mut self, event: &Event<'_>) {
+        let Ok(NameArgs { name }) = serde_json::from_slice(event.args) else {
+            return;
+        };
+        match event.name().as_str() {
+            "process_name" => {
+                self.process_names.insert(event.pid.to_owned(), name);
+            }
+            "thread_name" => {
+                let thread = self.position(event.pid, event.tid);
+                self.thread_names.insert(thread, name);
+            }
+            _ => {}
+        }
+    }
+
+    /// Labels that say which thread it is.
+    pub(crate) fn label_set(&self, thread: usize, stacks: &mut NamedStacks<'_>) -> LabelSetId {
+        let Some((pid, tid)) = self.threads.get(thread) else {
+            return LabelSetId(0);
+        };
+        let name = |name: Option<&String>| name.cloned().unwrap_or_default();
+        let labels = [
+            ("thread_name", name(self.thread_names.get(&thread)), false),
+            ("process_name", name(self.process_names.get(pid)), false),
+            ("thread_id", tid.clone(), true),
+            ("pid", pid.clone(), true),
+        ];
+        let mut set = Vec::new();
+        for (key, value, is_number) in labels {
+            if value.is_empty() {
+                continue;
+            }
+            let value = stacks.cut(&value);
+            let strings = &mut stacks.profile.symbols.strings;
+            let number = value.parse().ok().filter(|_| is_number);
+            let value = match number {
+                Some(value) => LabelValue::Number {
+                    value,
+                    unit: StringId(0),
+                },
+                None => LabelValue::Text(strings.intern(value)),
+            };
+            let key = strings.intern(key);
+            set.push(SampleLabel { key, value });
+        }
+        stacks.profile.label_sets.intern(set)
+    }
+}
