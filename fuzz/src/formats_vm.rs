@@ -58,3 +58,15 @@ pub(crate) fn callgrind_seeds() -> Vec<Vec<u8>> {
         written_example(Format::Callgrind),
     ]
 }
+
+pub(crate) fn perfetto(bytes: &[u8]) {
+    there_and_back(Format::Perfetto, bytes);
+}
+
+pub(crate) fn perfetto_seeds() -> Vec<Vec<u8>> {
+    // A perf sample of Perfetto's own tests: interned names, frames and a stack, then the sample.
+    let foreign = b"\x0a\x2c\x50\x02\x68\x01\x62\x26\x2a\x05\x08\x01\x12\x01f\x32\x08\x08\x01\x10\x01\
+        \x18\x01\x20\x10\x3a\x04\x08\x01\x10\x01\x8a\x01\x05\x08\x01\x12\x01l\x9a\x01\x04\x08\x01\x38\x01\
+        \x0a\x11\x40\x05\x50\x02\x68\x02\x92\x04\x08\x10\x07\x18\x08\x20\x01\x30\x05";
+    vec![foreign.to_vec(), written_example(Format::Perfetto)]
+}

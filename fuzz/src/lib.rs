@@ -126,6 +126,12 @@ pub const TARGETS: &[Target] = &[
         inputs: 20_000,
     },
     Target {
+        name: "perfetto",
+        run: formats_vm::perfetto,
+        seeds: formats_vm::perfetto_seeds,
+        inputs: 5_000,
+    },
+    Target {
         name: "target_file",
         run: agent::target_file,
         seeds: agent::target_file_seeds,

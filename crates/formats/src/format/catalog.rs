@@ -7,6 +7,7 @@ use crate::folded;
 use crate::format::entry::Entry;
 use crate::jfr;
 use crate::otlp;
+use crate::perfetto;
 use crate::pprof;
 use crate::pyroscope;
 use crate::speedscope;
@@ -18,6 +19,7 @@ use crate::top;
 /// be, last of what is read.
 pub(crate) static CATALOG: &[&Entry] = &[
     &jfr::ENTRY,
+    &perfetto::ENTRY,
     &pprof::ENTRY,
     &otlp::ENTRY,
     &otlp::JSON_ENTRY,
