@@ -132,6 +132,12 @@ pub const TARGETS: &[Target] = &[
         inputs: 5_000,
     },
     Target {
+        name: "nettrace",
+        run: formats_vm::nettrace,
+        seeds: formats_vm::nettrace_seeds,
+        inputs: 50_000,
+    },
+    Target {
         name: "target_file",
         run: agent::target_file,
         seeds: agent::target_file_seeds,

@@ -6,6 +6,7 @@ use crate::dot;
 use crate::folded;
 use crate::format::entry::Entry;
 use crate::jfr;
+use crate::nettrace;
 use crate::otlp;
 use crate::perfetto;
 use crate::pprof;
@@ -19,6 +20,7 @@ use crate::top;
 /// be, last of what is read.
 pub(crate) static CATALOG: &[&Entry] = &[
     &jfr::ENTRY,
+    &nettrace::ENTRY,
     &perfetto::ENTRY,
     &pprof::ENTRY,
     &otlp::ENTRY,

@@ -48,6 +48,8 @@ pub enum Format {
     Callgrind,
     /// The graph of functions for Graphviz.
     Dot,
+    /// A trace of .NET.
+    Nettrace,
     /// A trace of Perfetto.
     Perfetto,
     /// A recording of Java Flight Recorder.
@@ -294,7 +296,7 @@ mod tests {
         let error = read(Format::Svg, &b""[..], &ReadOptions::default()).expect_err("svg");
         let message = error.to_string();
         assert!(
-            message.contains("readable are jfr, perfetto, pprof, otlp"),
+            message.contains("readable are jfr, nettrace, perfetto, pprof, otlp"),
             "{message}"
         );
     }
