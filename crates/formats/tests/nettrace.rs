@@ -454,6 +454,101 @@ fn stacks_are_numbered_anew_after_a_sequence_point() {
     assert_eq!(profile.series[0].total(), 3);
 }
 
+#[test]
+fn recordings_of_a_machine_have_samples_of_processors() {
+    let block =
+        |file: Bytes, kind: u32, data: &[u8]| file.u32(data.len() as u32 | kind << 24).raw(data);
+    let threads = [(1, 70, 71), (2, 80, 81)]
+        .iter()
+        .fold(bytes(), |data, (index, pid, tid)| {
+            let row = bytes()
+                .varuint(*index)
+                .u8(2)
+                .varuint(*pid)
+                .u8(3)
+                .varuint(*tid)
+                .u8(1)
+                .utf8("loop");
+            data.u16(row.0.len() as u16).raw(&row.0)
+        });
+    let kinds = [
+        (1, "Universal.Events", 0, "cpu"),
+        (2, "Universal.System", 3, ""),
+        (3, "Universal.System", 4, ""),
+    ];
+    let rows = kinds
+        .iter()
+        .fold(bytes().u16(0), |data, (number, provider, event, name)| {
+            let row = bytes()
+                .varuint(*number)
+                .utf8(provider)
+                .varuint(*event)
+                .utf8(name)
+                .u16(0)
+                .u16(0);
+            data.u16(row.0.len() as u16).raw(&row.0)
+        });
+    let text = |bytes: Bytes, text: &str| bytes.u16(text.len() as u16).raw(text.as_bytes());
+    let mapping = |name: &str| {
+        text(
+            bytes()
+                .varuint(1)
+                .varuint(0x1000)
+                .varuint(0x3000)
+                .varuint(0),
+            name,
+        )
+        .varuint(0)
+        .0
+    };
+    let symbol = |name: &str| {
+        text(
+            bytes()
+                .varuint(1)
+                .varuint(1)
+                .varuint(0x2000)
+                .varuint(0x2100),
+            name,
+        )
+        .0
+    };
+    let mut events = bytes().u16(20).u16(1).u64(0).u64(0);
+    let list: [(u64, u64, u64, Vec<u8>); 6] = [
+        (1, 1, 1, bytes().varuint(1).0),
+        (1, 2, 1, bytes().varuint(1).0),
+        (2, 1, 0, mapping("/bin/one")),
+        (3, 1, 0, symbol("one_work")),
+        (2, 2, 0, mapping("/bin/two")),
+        (3, 2, 0, symbol("two_work")),
+    ];
+    for (number, thread, stack, payload) in list {
+        events = events
+            .u8(1 | 4 | 8 | 128)
+            .varuint(number)
+            .varuint(thread)
+            .varuint(stack)
+            .varuint(1)
+            .varuint(payload.len() as u64)
+            .raw(&payload);
+    }
+    let stacks = bytes().u32(1).u32(1).u32(16).u64(0x2010).u64(0x1010);
+    let file = bytes().raw(b"Nettrace").u32(0).u32(6).u32(0);
+    let file = block(file, 1, &clock().u32(0).0);
+    let file = block(file, 6, &threads.0);
+    let file = block(file, 3, &rows.0);
+    let file = block(file, 5, &stacks.0);
+    let file = block(file, 2, &events.0);
+    let (profile, report) = read_bytes(&block(file, 0, &[]).0);
+    assert_eq!(codes(&report), [""; 0]);
+    assert_eq!(
+        folded_lines(&profile),
+        [
+            "{} process_cpu:samples:count:cpu:nanoseconds [pid=70 thread_id=71 thread_name=loop] one+0x100f;one_work 1",
+            "{} process_cpu:samples:count:cpu:nanoseconds [pid=80 thread_id=81 thread_name=loop] two+0x100f;two_work 1",
+        ]
+    );
+}
+
 /// Sums of a series by `thread_state`.
 fn by_state(profile: &Profile, position: usize) -> BTreeMap<String, i64> {
     let strings = &profile.symbols.strings;

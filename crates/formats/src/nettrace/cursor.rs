@@ -86,6 +86,13 @@ impl<'a> Cursor<'a> {
         Some(String::from_utf8_lossy(bytes).into_owned())
     }
 
+    /// UTF-8 behind its length in 16 bits, as fields of events have it.
+    pub(crate) fn short_utf8(&mut self) -> Option<String> {
+        let length = usize::from(self.u16()?);
+        let bytes = self.bytes(length)?;
+        Some(String::from_utf8_lossy(bytes).into_owned())
+    }
+
     /// Steps over what is missing to a multiple of four in the whole file.
     pub(crate) fn align(&mut self, file_offset: usize) -> Option<()> {
         let offset = file_offset.checked_add(self.position)?;

@@ -15,6 +15,12 @@ pub(crate) enum EventKind {
     Method,
     /// A module with its path.
     Module,
+    /// A sample of a processor, of a machine that is recorded as a whole.
+    CpuSample,
+    /// A file mapped into a process of such a machine.
+    Mapping,
+    /// A function of one.
+    Symbol,
     Other,
 }
 
@@ -26,6 +32,8 @@ pub(crate) struct Metadata {
 
 const RUNTIME: &str = "Microsoft-Windows-DotNETRuntime";
 const RUNDOWN: &str = "Microsoft-Windows-DotNETRuntimeRundown";
+const MACHINE: &str = "Universal.System";
+const MACHINE_EVENTS: &str = "Universal.Events";
 const SAMPLER: &str = "Microsoft-DotNETCore-SampleProfiler";
 
 impl Metadata {
@@ -41,10 +49,11 @@ impl Metadata {
         let number = cursor.u32()?;
         let provider = cursor.utf16()?;
         let event = cursor.u32()?;
-        let _name = cursor.utf16()?;
+        let name = cursor.utf16()?;
         let _keywords = cursor.u64()?;
         let version = cursor.u32()?;
-        self.kinds.insert(number, (kind(&provider, event), version));
+        self.kinds
+            .insert(number, (kind(&provider, event, &name), version));
         Some(())
     }
 
@@ -59,16 +68,20 @@ impl Metadata {
             let number = row.varuint32()?;
             let provider = row.utf8()?;
             let event = row.varuint32()?;
+            let name = row.utf8()?;
             // The version stands behind all fields, and newer ones only add to older ones.
             self.kinds
-                .insert(number, (kind(&provider, event), u32::MAX));
+                .insert(number, (kind(&provider, event, &name), u32::MAX));
         }
         Some(())
     }
 }
 
-fn kind(provider: &str, event: u32) -> EventKind {
+fn kind(provider: &str, event: u32, name: &str) -> EventKind {
     match (provider, event) {
+        (MACHINE_EVENTS, _) if name == "cpu" => EventKind::CpuSample,
+        (MACHINE, 3) => EventKind::Mapping,
+        (MACHINE, 4) => EventKind::Symbol,
         (SAMPLER, 0) => EventKind::ThreadSample,
         (RUNTIME, 10) => EventKind::AllocationTick,
         // Loaded and unloaded methods, and those that were there at the start and at the end.

@@ -9,9 +9,11 @@ mod methods;
 mod read;
 mod samples;
 mod threads;
+mod universal;
 
 use crate::format::Entry;
 use crate::format::Format;
+use crate::format::Part;
 pub use crate::nettrace::read::read_nettrace;
 
 pub(crate) const ENTRY: Entry = Entry {
@@ -19,8 +21,16 @@ pub(crate) const ENTRY: Entry = Entry {
     name: NAME,
     extensions: &["nettrace", "netperf"],
     description: ".NET trace: thread time and allocations",
-    // It is only read.
-    keeps: &[],
+    keeps: &[
+        Part::AllTypes,
+        Part::SampleTimes,
+        Part::Window,
+        Part::Period,
+        Part::Addresses,
+        Part::Mappings,
+        Part::SystemNames,
+        Part::FrameKinds,
+    ],
     detects: Some(blocks::looks_like_nettrace),
     read: Some(|input, options| read_nettrace(input, options)),
     write: None,

@@ -18,6 +18,7 @@ use crate::nettrace::metadata::Metadata;
 use crate::nettrace::methods::Methods;
 use crate::nettrace::samples::EventSamples;
 use crate::nettrace::threads::Threads;
+use crate::nettrace::universal::Machine;
 use crate::options::ReadOptions;
 use crate::report::Report;
 use crate::timed_samples::Window;
@@ -26,7 +27,7 @@ use crate::timed_samples::Window;
 /// running and waiting threads alike, and the ticks of allocation as memory. Each sample weighs
 /// the interval that the trace says. The label `thread_state` tells managed code from what it waits for.
 /// Methods are named by the events that the runtime writes at the end of a trace; an address without one
-/// stays an address.
+/// stays an address. Recordings of a whole machine (`Universal.Events`) have samples of its processors.
 ///
 /// # Errors
 /// When the input cannot be read, exceeds a limit, is of another version, or has none of these events.
@@ -49,10 +50,11 @@ pub fn read_nettrace(
     let Names {
         metadata,
         methods,
+        machine,
         threads,
     } = names;
     let version = parts.trace.version;
-    let mut samples = EventSamples::new(parts.trace, methods, &threads, stacks, limits);
+    let mut samples = EventSamples::new(parts.trace, (methods, machine), &threads, stacks, limits);
     for block in &parts.blocks {
         let mut result = Ok(());
         let is_whole = match block.kind {
@@ -96,6 +98,7 @@ pub fn read_nettrace(
 struct Names {
     metadata: Metadata,
     methods: Methods,
+    machine: Machine,
     threads: Threads,
 }
 
@@ -106,6 +109,7 @@ impl Names {
         let mut names = Self {
             metadata: Metadata::default(),
             methods: Methods::default(),
+            machine: Machine::default(),
             threads: Threads::default(),
         };
         for block in &parts.blocks {
@@ -123,6 +127,12 @@ impl Names {
                     let _ = match names.metadata.kind(event.metadata).0 {
                         EventKind::Method => names.methods.take_method(event.payload, stacks),
                         EventKind::Module => names.methods.take_module(event.payload, stacks),
+                        EventKind::Mapping | EventKind::Symbol => {
+                            let thread = names.threads.get(event.thread);
+                            let pid = thread.and_then(|thread| thread.pid);
+                            let (kind, _) = names.metadata.kind(event.metadata);
+                            names.machine.take(kind, pid, event.payload, stacks)
+                        }
                         _ => Some(()),
                     };
                 }),
@@ -130,6 +140,7 @@ impl Names {
             };
         }
         names.methods.sort();
+        names.machine.sort();
         names
     }
 }

@@ -17,6 +17,7 @@ use crate::nettrace::events::Event;
 use crate::nettrace::metadata::EventKind;
 use crate::nettrace::methods::Methods;
 use crate::nettrace::threads::Threads;
+use crate::nettrace::universal::Machine;
 use crate::options::Limits;
 use crate::report::Report;
 use crate::thread_labels::ThreadLabels;
@@ -34,13 +35,16 @@ const USUAL_INTERVAL_NS: i64 = 1_000_000;
 pub(crate) struct EventSamples<'a> {
     trace: Trace,
     methods: Methods,
+    machine: Machine,
     threads: &'a Threads,
     limits: &'a Limits,
     stacks: NamedStacks<'a>,
     samples: TimedSamples,
     types: Types,
     /// The stacks since the last sequence point.
-    known: HashMap<u32, (&'a [u8], Option<StackId>)>,
+    known: HashMap<u32, &'a [u8]>,
+    /// What was made of them.
+    made: HashMap<(u32, Space), StackId>,
     label_sets: HashMap<(u64, u32), LabelSetId>,
     frames_left: usize,
     leaf_first: Vec<LocationId>,
@@ -48,17 +52,27 @@ pub(crate) struct EventSamples<'a> {
     times: Option<(i64, i64)>,
 }
 
+/// What addresses are of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Space {
+    /// The one process that the runtime records.
+    Runtime,
+    /// A process of a machine.
+    Process(Option<i64>),
+}
+
 #[derive(Debug)]
 struct Types {
     samples: ProfileType,
     wall: ProfileType,
     allocated: ProfileType,
+    cpu_samples: ProfileType,
 }
 
 impl<'a> EventSamples<'a> {
     pub(crate) fn new(
         mut trace: Trace,
-        methods: Methods,
+        (methods, machine): (Methods, Machine),
         threads: &'a Threads,
         stacks: NamedStacks<'a>,
         limits: &'a Limits,
@@ -71,6 +85,7 @@ impl<'a> EventSamples<'a> {
         Self {
             trace,
             methods,
+            machine,
             threads,
             limits,
             stacks,
@@ -79,8 +94,14 @@ impl<'a> EventSamples<'a> {
                 samples: naming::profile_type(("samples", "count"), wall, None),
                 wall: naming::profile_type(wall, wall, None),
                 allocated: naming::profile_type(("alloc_space", "bytes"), space, None),
+                cpu_samples: naming::profile_type(
+                    ("samples", "count"),
+                    ("cpu", "nanoseconds"),
+                    None,
+                ),
             },
             known: HashMap::new(),
+            made: HashMap::new(),
             label_sets: HashMap::new(),
             frames_left: limits.inflated_bytes(),
             leaf_first: Vec::new(),
@@ -100,7 +121,7 @@ impl<'a> EventSamples<'a> {
             if stack.is_empty() || self.known.len() >= self.limits.max_samples {
                 continue;
             }
-            self.known.insert(first.wrapping_add(number), (stack, None));
+            self.known.insert(first.wrapping_add(number), stack);
         }
         Some(())
     }
@@ -108,6 +129,7 @@ impl<'a> EventSamples<'a> {
     /// After a sequence point stacks are numbered anew.
     pub(crate) fn forget_stacks(&mut self) {
         self.known.clear();
+        self.made.clear();
     }
 
     pub(crate) fn take_event(
@@ -123,7 +145,12 @@ impl<'a> EventSamples<'a> {
         match kind {
             EventKind::ThreadSample => self.thread_sample(event, time_ns),
             EventKind::AllocationTick => self.allocation(event, version, time_ns),
-            EventKind::Method | EventKind::Module | EventKind::Other => Ok(()),
+            EventKind::CpuSample => self.cpu_sample(event, time_ns),
+            EventKind::Method
+            | EventKind::Module
+            | EventKind::Mapping
+            | EventKind::Symbol
+            | EventKind::Other => Ok(()),
         }
     }
 
@@ -132,13 +159,25 @@ impl<'a> EventSamples<'a> {
         let mut sample = Sample {
             label_set: self.label_set(event.thread, state, ""),
             time_ns,
-            ..Sample::new(self.stack(event)?, 1)
+            ..Sample::new(self.stack(event, Space::Runtime)?, 1)
         };
         let interval_ns = self.trace.interval_ns;
         self.samples
             .add_to(&self.types.samples, interval_ns, sample)?;
         sample.value = interval_ns;
         self.samples.add_to(&self.types.wall, interval_ns, sample)
+    }
+
+    /// The trace does not say how much time a sample stands for.
+    fn cpu_sample(&mut self, event: &Event<'a>, time_ns: i64) -> Result<(), ReadError> {
+        let thread = self.threads.get(event.thread);
+        let pid = thread.and_then(|thread| thread.pid);
+        let sample = Sample {
+            label_set: self.label_set(event.thread, 0, ""),
+            time_ns,
+            ..Sample::new(self.stack(event, Space::Process(pid))?, 1)
+        };
+        self.samples.add_to(&self.types.cpu_samples, 0, sample)
     }
 
     /// About 100 KiB were allocated since the last such event, and the last object is of this class.
@@ -174,36 +213,34 @@ impl<'a> EventSamples<'a> {
         let sample = Sample {
             label_set: self.label_set(event.thread, 0, &class),
             time_ns,
-            ..Sample::new(self.stack(event)?, bytes)
+            ..Sample::new(self.stack(event, Space::Runtime)?, bytes)
         };
         self.samples.add_to(&self.types.allocated, 0, sample)
     }
 
-    fn stack(&mut self, event: &Event<'a>) -> Result<StackId, ReadError> {
+    fn stack(&mut self, event: &Event<'a>, space: Space) -> Result<StackId, ReadError> {
         if let Some(own) = event.own_stack {
-            return self.make_stack(own);
+            return self.make_stack(own, space);
         }
-        match self.known.get(&event.stack).copied() {
-            Some((_, Some(made))) => Ok(made),
-            Some((addresses, None)) => {
-                let made = self.make_stack(addresses)?;
-                self.known.insert(event.stack, (addresses, Some(made)));
-                Ok(made)
-            }
-            None => {
-                if event.stack != 0 {
-                    self.stacks.report.note(
-                        "stacks_missing",
-                        "samples whose stack no block explains have none",
-                    );
-                }
-                Ok(StackId(0))
-            }
+        if let Some(&made) = self.made.get(&(event.stack, space)) {
+            return Ok(made);
         }
+        let Some(&addresses) = self.known.get(&event.stack) else {
+            if event.stack != 0 {
+                self.stacks.report.note(
+                    "stacks_missing",
+                    "samples whose stack no block explains have none",
+                );
+            }
+            return Ok(StackId(0));
+        };
+        let made = self.make_stack(addresses, space)?;
+        self.made.insert((event.stack, space), made);
+        Ok(made)
     }
 
     /// Addresses stand leaf first.
-    fn make_stack(&mut self, addresses: &[u8]) -> Result<StackId, ReadError> {
+    fn make_stack(&mut self, addresses: &[u8], space: Space) -> Result<StackId, ReadError> {
         let pointer_bytes = if self.trace.pointer_bytes == 4 { 4 } else { 8 };
         let count = addresses.len() / pointer_bytes;
         let kept = count.min(self.limits.max_stack_depth);
@@ -227,9 +264,14 @@ impl<'a> EventSamples<'a> {
             if position < count - kept {
                 continue;
             }
-            let location = self
-                .methods
-                .location(address, position > 0, &mut self.stacks);
+            let is_caller = position > 0;
+            let location = match space {
+                Space::Runtime => self.methods.location(address, is_caller, &mut self.stacks),
+                Space::Process(pid) => {
+                    let stacks = &mut self.stacks;
+                    self.machine.location(pid, address, is_caller, stacks)
+                }
+            };
             self.leaf_first.push(location);
         }
         Ok(self.stacks.profile.stacks.intern(&self.leaf_first))
