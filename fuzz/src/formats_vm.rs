@@ -58,3 +58,56 @@ pub(crate) fn callgrind_seeds() -> Vec<Vec<u8>> {
         written_example(Format::Callgrind),
     ]
 }
+
+pub(crate) fn perfetto(bytes: &[u8]) {
+    there_and_back(Format::Perfetto, bytes);
+}
+
+pub(crate) fn perfetto_seeds() -> Vec<Vec<u8>> {
+    // A perf sample of Perfetto's own tests: interned names, frames and a stack, then the sample.
+    let foreign = b"\x0a\x2c\x50\x02\x68\x01\x62\x26\x2a\x05\x08\x01\x12\x01f\x32\x08\x08\x01\x10\x01\
+        \x18\x01\x20\x10\x3a\x04\x08\x01\x10\x01\x8a\x01\x05\x08\x01\x12\x01l\x9a\x01\x04\x08\x01\x38\x01\
+        \x0a\x11\x40\x05\x50\x02\x68\x02\x92\x04\x08\x10\x07\x18\x08\x20\x01\x30\x05";
+    vec![foreign.to_vec(), written_example(Format::Perfetto)]
+}
+
+/// What was read is valid. The mutations begin at bytes that stand for a small trace of version 6.
+pub(crate) fn nettrace(bytes: &[u8]) {
+    if let Ok((profile, _)) = read(Format::Nettrace, bytes, &options()) {
+        check_valid(&profile);
+    }
+}
+
+pub(crate) fn nettrace_seeds() -> Vec<Vec<u8>> {
+    let block = |file: &mut Vec<u8>, kind: u32, data: &[u8]| {
+        file.extend((data.len() as u32 | kind << 24).to_le_bytes());
+        file.extend(data);
+    };
+    let mut trace = [232, 7, 5, 0, 1, 0, 6, 0, 7, 0, 8, 0, 9, 0, 10, 0].to_vec();
+    trace.extend(1_000_u64.to_le_bytes());
+    trace.extend(1_000_000_u64.to_le_bytes());
+    trace.extend([8, 0, 0, 0, 0, 0, 0, 0]);
+    let provider = b"Microsoft-DotNETCore-SampleProfiler";
+    let mut row = vec![1, provider.len() as u8];
+    row.extend(provider);
+    row.extend([0, 0, 0, 0, 0, 0]);
+    let mut metadata = vec![0, 0, row.len() as u8, 0];
+    metadata.extend(row);
+    let mut stacks = vec![1, 0, 0, 0, 1, 0, 0, 0, 16, 0, 0, 0];
+    stacks.extend([0x10, 0x20, 0, 0, 0, 0, 0, 0, 0, 0x10, 0, 0, 0, 0, 0, 0]);
+    let mut events = vec![20, 0, 1, 0];
+    events.extend([0; 16]);
+    events.extend([1 | 4 | 8 | 128, 1, 9, 1, 100, 4, 2, 0, 0, 0]);
+    events.extend([0, 100, 1, 0, 0, 0]);
+    let mut file = b"Nettrace\0\0\0\0\x06\0\0\0\0\0\0\0".to_vec();
+    for (kind, data) in [
+        (1, trace),
+        (3, metadata),
+        (5, stacks),
+        (2, events),
+        (0, vec![]),
+    ] {
+        block(&mut file, kind, &data);
+    }
+    vec![file]
+}

@@ -184,6 +184,16 @@ pub const TARGETS: &[Target] = &[
         run: formats_perf::simpleperf,
         seeds: formats_perf::simpleperf_seeds,
         inputs: 100_000,
+        name: "perfetto",
+        run: formats_vm::perfetto,
+        seeds: formats_vm::perfetto_seeds,
+        inputs: 5_000,
+    },
+    Target {
+        name: "nettrace",
+        run: formats_vm::nettrace,
+        seeds: formats_vm::nettrace_seeds,
+        inputs: 50_000,
     },
     Target {
         name: "target_file",

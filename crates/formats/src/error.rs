@@ -40,7 +40,7 @@ pub enum ReadError {
     /// The compressed input is damaged.
     #[error("{encoding} data is damaged or cut off: {reason}")]
     Compression {
-        /// `gzip` or `zstd`.
+        /// `gzip`, `zstd` or `zip`.
         encoding: &'static str,
         /// What the decompressor says.
         reason: String,

@@ -11,6 +11,9 @@ use flate2::bufread::MultiGzDecoder;
 
 use crate::error::ReadError;
 use crate::options::HARD_INFLATED_LIMIT;
+use crate::zip::ZIP_MAGIC;
+use crate::zip::first_entry_prefix;
+use crate::zip::largest_entry;
 
 pub(crate) const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 pub(crate) const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
@@ -18,7 +21,7 @@ pub(crate) const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 /// Uploads through proxies arrive compressed twice now and then; more layers are an attack.
 pub(crate) const MAX_LAYERS: usize = 2;
 
-/// All of the input, without its gzip or zstd layers.
+/// All of the input, without its gzip or zstd layers. Of a ZIP archive it is the largest file.
 pub(crate) fn read_inflated(
     mut input: impl BufRead,
     max_bytes: usize,
@@ -33,7 +36,7 @@ pub(crate) fn read_inflated(
     Ok(bytes)
 }
 
-/// Bytes in memory without their gzip or zstd layers: for callers that want to know how much they
+/// Bytes in memory without their gzip, zstd or ZIP layers: for callers that want to know how much they
 /// are.
 ///
 /// # Errors
@@ -50,10 +53,12 @@ pub fn inflate(bytes: &[u8], max_bytes: usize) -> Result<Cow<'_, [u8]>, ReadErro
     Ok(inflated)
 }
 
-/// Whether bytes begin as gzip or zstd does: readers would take that off.
+/// Whether bytes begin as gzip, zstd or a ZIP archive does: readers would take that off.
 #[must_use]
 pub fn is_compressed(bytes: &[u8]) -> bool {
-    bytes.starts_with(&GZIP_MAGIC) || bytes.starts_with(&ZSTD_MAGIC)
+    bytes.starts_with(&GZIP_MAGIC)
+        || bytes.starts_with(&ZSTD_MAGIC)
+        || bytes.starts_with(&ZIP_MAGIC)
 }
 
 /// Input that is inflated while it is read, for formats that are read piece by piece. What comes out
@@ -153,6 +158,9 @@ fn prefix_layer(prefix: &[u8]) -> Option<Vec<u8>> {
         }
         return Some(inflated);
     }
+    if prefix.starts_with(&ZIP_MAGIC) {
+        return Some(first_entry_prefix(prefix, ENOUGH));
+    }
     None
 }
 
@@ -165,6 +173,10 @@ fn inflate_layer(bytes: &[u8], max_bytes: usize) -> Result<Option<Vec<u8>>, Read
         let decoder = zstd::stream::read::Decoder::with_buffer(bytes);
         let mut decoder = named("zstd", decoder.map_err(ReadError::Io))?;
         return named("zstd", read_capped(&mut decoder, 0, max_bytes)).map(Some);
+    }
+    if bytes.starts_with(&ZIP_MAGIC) {
+        let entry = largest_entry(bytes, |mut packed| read_capped(&mut packed, 0, max_bytes));
+        return named("zip", entry).map(Some);
     }
     Ok(None)
 }
@@ -215,6 +227,7 @@ mod tests {
     use flate2::write::GzEncoder;
 
     use super::*;
+    use crate::zip::tests::archive;
 
     fn gzip(bytes: &[u8]) -> Vec<u8> {
         let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
@@ -234,6 +247,37 @@ mod tests {
             let bytes = read_inflated(&input[..], 100).expect("seven bytes");
             assert_eq!(bytes, b"profile");
         }
+    }
+
+    #[test]
+    fn of_an_archive_the_largest_file_is_read() {
+        let files: [(&str, &[u8], bool); 3] = [
+            ("small", b"no", false),
+            ("dir/large.bin", b"profile", true),
+            ("stored", b"12345", false),
+        ];
+        let several = archive(&files);
+        assert_eq!(
+            read_inflated(&several[..], 1000).expect("sound"),
+            b"profile"
+        );
+        for is_deflated in [false, true] {
+            let one = archive(&[("one", b"profile", is_deflated)]);
+            assert_eq!(read_inflated(&one[..], 1000).expect("sound"), b"profile");
+            assert_eq!(inflate_prefix(&one[..20]).len(), 0);
+            assert_eq!(*inflate_prefix(&one), *b"profile");
+            assert!(is_compressed(&one));
+            for length in 0..one.len() {
+                let _ = inflate_prefix(&one[..length]);
+                let result = read_inflated(&one[..length], 1000);
+                // Without its first bytes it is no archive; the last two tell nothing.
+                let tells_nothing = length < 4 || length + 2 >= one.len();
+                assert!(result.is_err() || tells_nothing, "cut at {length}");
+            }
+        }
+        let bomb = archive(&[("bomb", &[0; 1 << 16], true)]);
+        let error = read_inflated(&bomb[..], 1 << 12).expect_err("4 KiB allowed");
+        assert!(matches!(error, ReadError::TooLarge { limit: 4096, .. }));
     }
 
     #[test]

@@ -17,6 +17,8 @@ use crate::otlp;
 use crate::perf_data;
 use crate::perf_script;
 use crate::pmcstat;
+use crate::nettrace;
+use crate::perfetto;
 use crate::pprof;
 use crate::pyroscope;
 use crate::simpleperf;
@@ -36,6 +38,8 @@ pub(crate) static CATALOG: &[&Entry] = &[
     &legacy::JEMALLOC_ENTRY,
     &perf_data::ENTRY,
     &simpleperf::ENTRY,
+    &nettrace::ENTRY,
+    &perfetto::ENTRY,
     &pprof::ENTRY,
     &otlp::ENTRY,
     &legacy::CPU_ENTRY,

@@ -65,6 +65,10 @@ pub enum Format {
     Json,
     /// The graph of functions for Graphviz.
     Dot,
+    /// A trace of .NET.
+    Nettrace,
+    /// A trace of Perfetto.
+    Perfetto,
     /// A recording of Java Flight Recorder.
     Jfr,
     /// A CPU profile of gperftools.
@@ -333,5 +337,9 @@ mod tests {
         let error = read(Format::Svg, &b""[..], &ReadOptions::default()).expect_err("svg");
         let message = error.to_string();
         assert!(message.contains("readable are jfr, "), "{message}");
+        assert!(
+            message.contains("readable are jfr, nettrace, perfetto, pprof, otlp"),
+            "{message}"
+        );
     }
 }
