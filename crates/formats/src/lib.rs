@@ -24,12 +24,14 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod columns;
 mod count;
 mod dot;
 mod error;
 mod folded;
 mod format;
 mod hex;
+mod html;
 mod inflate;
 mod jfr;
 mod json;
@@ -54,6 +56,7 @@ mod tree_text;
 mod type_json;
 mod units;
 
+pub use crate::columns::encode_columns;
 pub use crate::dot::DotOptions;
 pub use crate::dot::write_dot;
 pub use crate::error::ReadError;
@@ -69,6 +72,8 @@ pub use crate::format::WriteOptions;
 pub use crate::format::detect;
 pub use crate::format::read;
 pub use crate::format::write;
+pub use crate::html::HtmlOptions;
+pub use crate::html::write_html;
 pub use crate::inflate::inflate;
 pub use crate::inflate::is_compressed;
 pub use crate::jfr::JfrOptions;

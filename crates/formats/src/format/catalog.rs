@@ -4,6 +4,7 @@
 use crate::dot;
 use crate::folded;
 use crate::format::entry::Entry;
+use crate::html;
 use crate::jfr;
 use crate::json;
 use crate::otlp;
@@ -26,6 +27,7 @@ pub(crate) static CATALOG: &[&Entry] = &[
     &json::ENTRY,
     &folded::ENTRY,
     &svg::ENTRY,
+    &html::ENTRY,
     &dot::ENTRY,
     &top::TEXT_ENTRY,
     &top::CSV_ENTRY,
