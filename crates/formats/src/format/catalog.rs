@@ -25,6 +25,7 @@ pub(crate) static CATALOG: &[&Entry] = &[
     &speedscope::ENTRY,
     &pyroscope::ENTRY,
     &json::ENTRY,
+    &otlp::EVENTS_ENTRY,
     &folded::ENTRY,
     &svg::ENTRY,
     &html::ENTRY,

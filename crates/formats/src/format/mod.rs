@@ -46,6 +46,8 @@ pub enum Format {
     Otlp,
     /// OTLP profiles, JSON.
     OtlpJson,
+    /// Events of profiles, a JSON object a line.
+    ProfileEvent,
     /// The JSON of speedscope.
     Speedscope,
     /// A flame graph in levels, the JSON of Pyroscope.
