@@ -15,6 +15,8 @@ use flate2::Crc;
 use flate2::write::GzEncoder;
 
 const DIST: &str = "../../ui/dist";
+/// The page that files with profiles are made from; it is of no use without them, and not served.
+const OFFLINE: &str = "offline.html";
 const MISSING: &str = "src/window/missing.html";
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -33,6 +35,10 @@ fn main() -> Result<(), Box<dyn Error>> {
         collect(&dist, &mut files)?;
         files.sort();
     }
+    let offline = dist.join(OFFLINE);
+    let has_offline = has_window && files.contains(&offline);
+    files.retain(|file| *file != offline);
+    write_offline(has_offline.then_some(&offline), &out)?;
     let mut table = String::from("[\n");
     for (index, file) in files.iter().enumerate() {
         let path = file
@@ -56,6 +62,20 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     table.push_str("]\n");
     fs::write(out.join("window_assets.rs"), table)?;
+    Ok(())
+}
+
+/// Writes an `Option<&'static str>` with the page. It refers to a copy, as the table does.
+fn write_offline(page: Option<&PathBuf>, out: &Path) -> Result<(), Box<dyn Error>> {
+    let source = match page {
+        Some(page) => {
+            let copy = out.join(OFFLINE);
+            fs::copy(page, &copy)?;
+            format!("Some(include_str!({copy:?}))")
+        }
+        None => "None".to_owned(),
+    };
+    fs::write(out.join("offline_page.rs"), source)?;
     Ok(())
 }
 

@@ -132,6 +132,12 @@ pub const TARGETS: &[Target] = &[
         inputs: 30_000,
     },
     Target {
+        name: "profile-event-lines",
+        run: formats_writers::profile_event_lines,
+        seeds: formats_writers::profile_event_lines_seeds,
+        inputs: 20_000,
+    },
+    Target {
         name: "profile-events",
         run: pushed::profile_events,
         seeds: pushed::profile_events_seeds,

@@ -9,13 +9,15 @@ use crate::process::run;
 use crate::process::say;
 
 /// Folders and files that the build reads.
-const SOURCES: [&str; 7] = [
+const SOURCES: [&str; 9] = [
     "src",
     "index.html",
+    "offline.html",
     "package.json",
     "package-lock.json",
     "tsconfig.json",
     "vite.config.ts",
+    "vite.offline.config.ts",
     "public",
 ];
 
@@ -26,7 +28,7 @@ pub(crate) fn build(_: &[String]) -> Result<(), String> {
         .iter()
         .filter_map(|source| newest_change(&folder.join(source)))
         .max();
-    let built = fs::metadata(folder.join("dist/index.html")).and_then(|file| file.modified());
+    let built = fs::metadata(folder.join("dist/offline.html")).and_then(|file| file.modified());
     if let (Ok(built), Some(newest_source)) = (built, newest_source)
         && built >= newest_source
     {

@@ -100,6 +100,21 @@ pub enum WriteError {
         /// The regular expression.
         pattern: String,
     },
+    /// There is no page to put profiles into.
+    #[error(
+        "this build has no page to put profiles into: build the window with `cargo xtask ui`, then the program with the feature `ui`; svg needs neither"
+    )]
+    NoTemplate,
+    /// The page has no place for profiles.
+    #[error(
+        "the page has {found} places {placeholder:?} for profiles, not one: it is of another version"
+    )]
+    Template {
+        /// What is looked for.
+        placeholder: &'static str,
+        /// How many there are.
+        found: usize,
+    },
     /// The profile does not hold together.
     #[error("the profile is not valid: {0}")]
     Invalid(#[from] candela_model::ValidationError),

@@ -8,6 +8,7 @@ struct Civil {
     hour: i64,
     minute: i64,
     second: i64,
+    nanosecond: i64,
 }
 
 /// Nanoseconds since the Unix epoch as `2020-12-17 10:08:38 UTC`; what is before 1970 as its start.
@@ -16,6 +17,16 @@ pub(crate) fn utc(nanoseconds: i64) -> String {
     format!(
         "{:04}-{:02}-{:02} {:02}:{:02}:{:02} UTC",
         time.year, time.month, time.day, time.hour, time.minute, time.second
+    )
+}
+
+/// Nanoseconds since the Unix epoch as `2020-12-17T10:08:38.000000001Z` (RFC 3339), always with nine
+/// digits, so that texts sort as times do; what is before 1970 as its start.
+pub(crate) fn rfc3339(nanoseconds: i64) -> String {
+    let time = Civil::of(nanoseconds);
+    format!(
+        "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:09}Z",
+        time.year, time.month, time.day, time.hour, time.minute, time.second, time.nanosecond
     )
 }
 
@@ -41,6 +52,7 @@ impl Civil {
             hour: seconds / 3600 % 24,
             minute: seconds / 60 % 60,
             second: seconds % 60,
+            nanosecond: nanoseconds % 1_000_000_000,
         }
     }
 }
@@ -68,14 +80,14 @@ mod tests {
     #[test]
     fn times_as_text() {
         let cases = [
-            (-5, "1970-01-01 00:00:00 UTC"),
-            (0, "1970-01-01 00:00:00 UTC"),
-            (1_709_209_845_500_000_000, "2024-02-29 12:30:45 UTC"),
-            (1_735_689_599_000_000_001, "2024-12-31 23:59:59 UTC"),
-            (i64::MAX, "2262-04-11 23:47:16 UTC"),
+            (-5, "1970-01-01T00:00:00.000000000Z"),
+            (0, "1970-01-01T00:00:00.000000000Z"),
+            (1_709_209_845_500_000_000, "2024-02-29T12:30:45.500000000Z"),
+            (1_735_689_599_000_000_001, "2024-12-31T23:59:59.000000001Z"),
+            (i64::MAX, "2262-04-11T23:47:16.854775807Z"),
         ];
         for (nanoseconds, text) in cases {
-            assert_eq!(utc(nanoseconds), text);
+            assert_eq!(rfc3339(nanoseconds), text);
         }
         assert_eq!(utc(1_608_199_718_000_000_000), "2020-12-17 10:08:38 UTC");
     }

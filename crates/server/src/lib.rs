@@ -92,3 +92,4 @@ pub use crate::tenant_limits::Bound;
 pub use crate::tenant_limits::TenantLimits;
 pub use crate::tls::TlsError;
 pub use crate::tls::TlsOptions;
+pub use crate::window::OFFLINE_PAGE;

@@ -37,6 +37,9 @@ export interface Selection {
 /** The rows asked of `/api/v1/top`: the table's search finds only what is here, and a whole host runs some thousand functions. */
 const TOP_LIMIT = 10_000;
 
+/** What the window asks for; a page without a server answers it itself. */
+export type Api = Pick<ApiClient, keyof ApiClient>;
+
 export class ApiClient {
   readonly #base: string;
 

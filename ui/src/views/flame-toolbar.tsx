@@ -5,11 +5,10 @@ import { formatInteger, formatShare } from "../model/units.ts";
 import type { ColorBy } from "../state/schema.ts";
 import { stepHighlight, zoomTo, zoomToHighlight } from "./actions.ts";
 import { highlight, highlightInView, isSearchTooSlow, isZoomLost, parsedSearch, zoomedNode } from "./highlight.ts";
+import { SEARCH_INPUT_ID } from "./global-keys.ts";
 import { CloseIcon, FlipIcon, SearchIcon } from "./icons.tsx";
 import { Segmented } from "./segmented.tsx";
 import { flameTree, update, view } from "./store.ts";
-
-export const SEARCH_INPUT_ID = "search";
 
 export function FlameToolbar() {
   const { panes, orientation, colorBy } = view.value;

@@ -16,7 +16,7 @@ export function StatusBar() {
   );
 }
 
-function FrameStatus() {
+export function FrameStatus() {
   const tree = flameTree.value;
   const node = describedNode.value;
   if (!tree || tree.isEmpty || node >= tree.length) return <div class="frame-status" data-testid="flamegraph-status" />;

@@ -1,7 +1,7 @@
 // The state of the page as signals: the view (which is the address), and the answers it needs.
 
 import { batch, computed, effect, signal } from "@preact/signals";
-import { ApiClient, ApiError, UNREACHABLE, type Selection } from "../api/client.ts";
+import { ApiClient, ApiError, UNREACHABLE, type Api, type Selection } from "../api/client.ts";
 import type { StatusAnswer, TopAnswer } from "../api/types.ts";
 import type { FlameTree } from "../model/flame-tree.ts";
 import { resolveType, type ProfileType } from "../model/profile-type.ts";
@@ -9,7 +9,7 @@ import { selectsAll, selectsEveryService, serviceOf, withService } from "../mode
 import { firstPoint, undeliveredMilliseconds, type SeriesAnswer } from "../model/series.ts";
 import { observedSpan, type ServicesAnswer } from "../model/services.ts";
 import { isRelative, resolveTime, type TimeRange } from "../model/time-range.ts";
-import type { ViewState } from "../state/schema.ts";
+import type { HistoryMode, ViewState } from "../state/schema.ts";
 import { nextLook } from "../state/polling.ts";
 import { historyModeOf, parseLink, printLink } from "../state/url.ts";
 import { Loader } from "./loader.ts";
@@ -26,9 +26,17 @@ export function update(patch: Partial<ViewState>): void {
   const history = historyModeOf(before, after);
   if (history === undefined) return;
   const link = printLink(after);
-  if (history === "push") window.history.pushState(null, "", link);
-  else window.history.replaceState(null, "", link);
+  remember(history, link);
   view.value = after;
+}
+
+function remember(history: HistoryMode, link: string): void {
+  try {
+    if (history === "push") window.history.pushState(null, "", link);
+    else window.history.replaceState(null, "", link);
+  } catch {
+    // A page that is a file of its own may have no history: what is looked at is then not in the address.
+  }
 }
 
 export function selectService(service: string | undefined): void {
@@ -46,7 +54,12 @@ export const selectionTitle = computed(() => service.value ?? (selectsAll(select
 
 // === answers ===
 
-export const api = new ApiClient(document.baseURI);
+export let api: Api = new ApiClient(document.baseURI);
+
+/** Takes answers from elsewhere; called before `start`. */
+export function answerWith(other: Api): void {
+  api = other;
+}
 
 const servicesLoader = new Loader<ServicesAnswer>();
 const typesLoader = new Loader<ProfileType[]>();

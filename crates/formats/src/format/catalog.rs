@@ -10,6 +10,7 @@ use crate::folded;
 use crate::format::entry::Entry;
 use crate::ghc;
 use crate::instruments;
+use crate::html;
 use crate::jfr;
 use crate::json;
 use crate::legacy;
@@ -59,8 +60,10 @@ pub(crate) static CATALOG: &[&Entry] = &[
     &chrome_trace::ENTRY,
     &stackprof::ENTRY,
     &dhat::ENTRY,
+    &otlp::EVENTS_ENTRY,
     &folded::ENTRY,
     &svg::ENTRY,
+    &html::ENTRY,
     &dot::ENTRY,
     &top::TEXT_ENTRY,
     &top::CSV_ENTRY,

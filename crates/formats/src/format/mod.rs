@@ -18,6 +18,7 @@ use crate::format::catalog::CATALOG;
 pub(crate) use crate::format::entry::Entry;
 pub(crate) use crate::format::entry::Writer;
 pub use crate::format::part::Part;
+use crate::html::HtmlOptions;
 use crate::inflate::inflate_prefix;
 use crate::options::ReadOptions;
 use crate::otlp::OtlpOptions;
@@ -39,10 +40,14 @@ pub enum Format {
     Folded,
     /// A flame graph as SVG.
     Svg,
+    /// The window's flame graph as a page of one file.
+    Html,
     /// OTLP profiles, protobuf.
     Otlp,
     /// OTLP profiles, JSON.
     OtlpJson,
+    /// Events of profiles, a JSON object a line.
+    ProfileEvent,
     /// The JSON of speedscope.
     Speedscope,
     /// A flame graph in levels, the JSON of Pyroscope.
@@ -117,6 +122,8 @@ pub struct WriteOptions {
     pub folded: FoldedOptions,
     /// For SVG; an empty title becomes the profile type.
     pub svg: SvgOptions,
+    /// For the page of one file, which cannot be written without a template.
+    pub html: HtmlOptions,
     /// For the graph of functions.
     pub dot: DotOptions,
 }

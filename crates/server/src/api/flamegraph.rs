@@ -3,6 +3,7 @@
 use candela_formats::FoldedOptions;
 use candela_formats::PprofOptions;
 use candela_formats::SvgOptions;
+use candela_formats::encode_columns;
 use candela_formats::tree_json;
 use candela_formats::write_folded;
 use candela_formats::write_pprof;
@@ -13,7 +14,6 @@ use candela_query::Query;
 use serde_json::json;
 
 use crate::api::asked::Asked;
-use crate::api::columns::encode_columns;
 use crate::api::errors::query_error;
 use crate::api::head::answer_head;
 use crate::api::pprof::type_of_empty;

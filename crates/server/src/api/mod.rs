@@ -1,7 +1,6 @@
 //! `/api/v1`: what is asked.
 
 mod asked;
-mod columns;
 pub(crate) mod data;
 pub(crate) mod diff;
 pub(crate) mod errors;

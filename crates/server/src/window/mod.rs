@@ -31,6 +31,10 @@ struct Asset {
 
 static ASSETS: &[Asset] = &include!(concat!(env!("OUT_DIR"), "/window_assets.rs"));
 
+/// The page that `candela_formats::write_html` fills with profiles; `None` when the window was not
+/// built, or is not part of this build.
+pub const OFFLINE_PAGE: Option<&str> = include!(concat!(env!("OUT_DIR"), "/offline_page.rs"));
+
 const INDEX: &str = "/index.html";
 
 /// Names under this path contain a hash of the content, so that they never change.

@@ -1,5 +1,7 @@
 //! A request of logs to one profile of many series.
 
+use std::borrow::Cow;
+
 use candela_model::FrameKind;
 use candela_model::Labels;
 use candela_model::Link;
@@ -14,6 +16,7 @@ use candela_model::SERVICE_NAME_LABEL;
 use candela_model::Sample;
 use candela_model::StackId;
 use hashbrown::HashMap;
+use opentelemetry_proto::tonic::common::v1::AnyValue;
 use opentelemetry_proto::tonic::common::v1::any_value::Value as Any;
 use opentelemetry_proto::tonic::logs::v1::LogRecord;
 use opentelemetry_proto::tonic::logs::v1::ResourceLogs;
@@ -70,17 +73,32 @@ pub fn read_profile_events(
     request: &ExportLogsServiceRequest,
     options: &ReadOptions,
 ) -> Result<(Profile, Report), ReadError> {
-    let mut reader = Reader {
-        options,
-        profile: Profile::default(),
-        report: Report::default(),
-        series: HashMap::new(),
-        samples: 0,
-        // As much as all of the request may have: labels that outgrow it are repetition.
-        budget: LabelBudget::new(options.limits.inflated_bytes()),
-    };
+    let mut reader = Reader::new(options);
     for (position, resource) in request.resource_logs.iter().enumerate() {
         reader.resource(position, resource)?;
+    }
+    Ok((reader.profile, reader.report))
+}
+
+/// The same of texts that are an event each, without resources and attributes.
+///
+/// # Errors
+/// When there are more events than samples may be.
+pub(crate) fn read_event_texts<'t>(
+    texts: impl Iterator<Item = Cow<'t, str>>,
+    options: &ReadOptions,
+) -> Result<(Profile, Report), ReadError> {
+    let mut reader = Reader::new(options);
+    for text in texts {
+        let record = LogRecord {
+            body: Some(AnyValue {
+                value: Some(Any::StringValue(text.into_owned())),
+            }),
+            ..LogRecord::default()
+        };
+        if let Err(refusal) = reader.record(0, &Labels::default(), &record)? {
+            reader.report.reject(refusal.reason, 1, &refusal.example);
+        }
     }
     Ok((reader.profile, reader.report))
 }
@@ -104,7 +122,19 @@ struct Taken {
     time_ns: i64,
 }
 
-impl Reader<'_> {
+impl<'a> Reader<'a> {
+    fn new(options: &'a ReadOptions) -> Self {
+        Self {
+            options,
+            profile: Profile::default(),
+            report: Report::default(),
+            series: HashMap::new(),
+            samples: 0,
+            // As much as all of the request may have: labels that outgrow it are repetition.
+            budget: LabelBudget::new(options.limits.inflated_bytes()),
+        }
+    }
+
     fn resource(&mut self, position: usize, resource: &ResourceLogs) -> Result<(), ReadError> {
         let attributes = resource
             .resource

@@ -16,10 +16,10 @@ use crate::otlp::events::fields::Fields;
 use crate::report::Report;
 
 /// A label and the keys that it comes from.
-type Names = (&'static str, &'static [&'static str]);
+pub(crate) type Names = (&'static str, &'static [&'static str]);
 
 /// Labels of the series.
-const SERIES: [Names; 10] = [
+pub(crate) const SERIES: [Names; 10] = [
     (
         "service_name",
         &[
@@ -69,7 +69,7 @@ const SERIES: [Names; 10] = [
 ];
 
 /// Labels of the sample that are texts.
-const TEXTS: [Names; 9] = [
+pub(crate) const TEXTS: [Names; 9] = [
     ("thread_name", &["threadName", "thread.name"]),
     ("off_cpu_reason", &["blockReason"]),
     ("lock_address", &["lockAddress"]),
@@ -96,7 +96,7 @@ const TEXTS: [Names; 9] = [
 ];
 
 /// Labels of the sample that are numbers.
-const NUMBERS: [Names; 2] = [
+pub(crate) const NUMBERS: [Names; 2] = [
     ("thread_id", &["threadId", "thread.id", "tid"]),
     ("pid", &["pid", "process.pid"]),
 ];

@@ -7,9 +7,14 @@
 mod decode;
 mod fields;
 mod labels;
+mod lines;
 mod measures;
 mod stack;
 mod time;
+mod write;
 
 pub use crate::otlp::events::decode::logs_request_from_bytes;
 pub use crate::otlp::events::decode::read_profile_events;
+pub(crate) use crate::otlp::events::lines::ENTRY;
+pub use crate::otlp::events::lines::read_profile_event_lines;
+pub use crate::otlp::events::write::write_profile_events;

@@ -17,7 +17,8 @@ const ALIGNMENT: usize = 8;
 
 /// Magic, header and columns of a tree. `header` is a JSON object; what describes the columns is
 /// added to it.
-pub(crate) fn encode_columns(tree: &FlameTree, mut header: Value) -> Vec<u8> {
+#[must_use]
+pub fn encode_columns(tree: &FlameTree, mut header: Value) -> Vec<u8> {
     let frames = UsedFrames::of(tree);
     let mut columns = ColumnWriter::default();
     columns.u32(

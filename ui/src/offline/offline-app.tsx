@@ -1,0 +1,118 @@
+// The page of one file: the flame graph and the table of the window, without what needs a server.
+
+import { useEffect, useLayoutEffect } from "preact/hooks";
+import { ROOT } from "../model/flame-tree.ts";
+import { typeTitle } from "../model/profile-type.ts";
+import { formatCount, formatValue } from "../model/units.ts";
+import { FlamePane } from "../views/flame-pane.tsx";
+import { Breadcrumb, FlameToolbar } from "../views/flame-toolbar.tsx";
+import { FrameMenu } from "../views/frame-menu.tsx";
+import { globalKeys, handleGlobalKey } from "../views/global-keys.ts";
+import { Mark, MoonIcon, SunIcon } from "../views/icons.tsx";
+import { notice } from "../views/notice.ts";
+import { FrameStatus } from "../views/status-bar.tsx";
+import { currentType, flameTree, types, update, view } from "../views/store.ts";
+import { isDark, toggleTheme } from "../views/theme.ts";
+import { TopTable } from "../views/top-table.tsx";
+
+export function OfflineApp({ title }: { title: string }) {
+  useLayoutEffect(() => {
+    const onKey = (event: KeyboardEvent): void => handleGlobalKey(event, globalKeys);
+    document.addEventListener("keydown", onKey);
+    return () => document.removeEventListener("keydown", onKey);
+  }, []);
+  useEffect(() => {
+    document.title = title;
+  }, [title]);
+  const { panes } = view.value;
+  return (
+    <>
+      <header class="header">
+        <span class="brand">
+          <Mark />
+          <span>{title}</span>
+        </span>
+        <Types />
+        <Whole />
+        <div class="header-end">
+          <button
+            type="button"
+            class="icon-button"
+            title={isDark.value ? "Light theme" : "Dark theme"}
+            aria-label={isDark.value ? "Switch to the light theme" : "Switch to the dark theme"}
+            onClick={toggleTheme}
+          >
+            {isDark.value ? <SunIcon /> : <MoonIcon />}
+          </button>
+        </div>
+      </header>
+      <div class="body">
+        <main class="main">
+          <section class="profile" aria-label="Profile">
+            <FlameToolbar />
+            <Breadcrumb />
+            <div class={`panes is-${panes}`}>
+              {panes !== "table" && <FlamePane />}
+              {panes !== "flame" && <TopTable />}
+            </div>
+          </section>
+        </main>
+      </div>
+      <footer class="status-bar">
+        <FrameStatus />
+        <Folded />
+      </footer>
+      <FrameMenu />
+      <p class={`toast${notice.value === "" ? "" : " is-shown"}`} role="status">
+        {notice.value}
+      </p>
+    </>
+  );
+}
+
+function Types() {
+  const known = types.value.data ?? [];
+  if (known.length < 2) return <strong>{known.map(typeTitle).join("")}</strong>;
+  return (
+    <label class="inline-field">
+      <select
+        aria-label="Profile type"
+        data-testid="type-chooser"
+        value={currentType.value?.id ?? ""}
+        onChange={(event) => update({ type: event.currentTarget.value, zoom: "" })}
+      >
+        {known.map((type) => (
+          <option key={type.id} value={type.id}>
+            {typeTitle(type)}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
+/** What all of it is, and when. */
+function Whole() {
+  const tree = flameTree.value;
+  if (!tree || tree.isEmpty) return null;
+  const { from, to, unit } = tree.header;
+  const when = from > 0 ? `, ${new Date(from).toLocaleString()}` : "";
+  const length = to > from ? `, ${formatValue((to - from) * 1e6, "nanoseconds")}` : "";
+  return (
+    <span class="muted header-rest" data-testid="whole">
+      {formatValue(tree.total[ROOT], unit)}
+      {when}
+      {length}
+    </span>
+  );
+}
+
+function Folded() {
+  const pruned = flameTree.value?.header.pruned ?? 0;
+  if (pruned === 0) return null;
+  return (
+    <span class="muted" title="The totals hold them.">
+      {formatCount(pruned)} small nodes folded into “other”
+    </span>
+  );
+}
