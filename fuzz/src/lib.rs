@@ -190,6 +190,8 @@ pub const TARGETS: &[Target] = &[
         run: formats_perf::simpleperf,
         seeds: formats_perf::simpleperf_seeds,
         inputs: 100_000,
+    },
+    Target {
         name: "perfetto",
         run: formats_vm::perfetto,
         seeds: formats_vm::perfetto_seeds,

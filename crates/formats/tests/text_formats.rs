@@ -322,10 +322,6 @@ fn every_writable_format_takes_a_real_profile_and_readable_ones_read_it_again() 
         let report = write(format, &profile, &mut written, &options).unwrap();
         assert!(!written.is_empty(), "{format}");
         let holds_all = format.keeps().contains(&Part::AllTypes);
-        let holds_all = matches!(
-            format,
-            Format::Pprof | Format::Otlp | Format::OtlpJson | Format::Callgrind | Format::Perfetto
-        );
         assert_eq!(
             report.count("types_left_out"),
             if holds_all { 0 } else { 3 },

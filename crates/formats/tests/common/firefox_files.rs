@@ -13,7 +13,8 @@ use serde_json::json;
 
 pub fn read_bytes(bytes: &[u8]) -> (Profile, Report) {
     assert_eq!(detect(bytes), Some(Format::Firefox));
-    let (profile, report) = read_firefox(bytes, &ReadOptions::default()).unwrap();
+    let (profile, report) =
+        read_firefox(bytes, &ReadOptions::default()).expect("as the format has it");
     assert_eq!(profile.validate(), Ok(()));
     (profile, report)
 }
@@ -62,7 +63,7 @@ pub fn written(profile: &Profile) -> Vec<u8> {
         &mut bytes,
         &WriteOptions::default(),
     )
-    .unwrap();
+    .expect("as the format has it");
     bytes
 }
 
@@ -70,7 +71,7 @@ pub fn written(profile: &Profile) -> Vec<u8> {
 /// what is there.
 pub fn check_tables(file: &Value) {
     let shared = &file["shared"];
-    let threads = file["threads"].as_array().unwrap();
+    let threads = file["threads"].as_array().expect("as the format has it");
     let samples = threads.iter().map(|thread| (&thread["samples"], "samples"));
     let names = [
         "stackTable",
@@ -85,16 +86,16 @@ pub fn check_tables(file: &Value) {
         .map(|name| (&shared[*name], *name))
         .chain(samples)
     {
-        let length = table["length"].as_u64().unwrap() as usize;
-        for (column, values) in table.as_object().unwrap() {
+        let length = table["length"].as_u64().expect("as the format has it") as usize;
+        for (column, values) in table.as_object().expect("as the format has it") {
             if let Some(values) = values.as_array() {
                 assert_eq!(values.len(), length, "{name}.{column}");
             }
         }
     }
     let in_range = |column: &Value, table: &Value| {
-        let length = table["length"].as_i64().unwrap();
-        let values = column.as_array().unwrap().iter();
+        let length = table["length"].as_i64().expect("as the format has it");
+        let values = column.as_array().expect("as the format has it").iter();
         values
             .filter_map(Value::as_i64)
             .all(|index| (-1..length).contains(&index))
@@ -114,23 +115,25 @@ pub fn check_tables(file: &Value) {
     assert!(in_range(&shared["funcTable"]["source"], &shared["sources"]));
     for (stack, offset) in shared["stackTable"]["prefixOffset"]
         .as_array()
-        .unwrap()
+        .expect("as the format has it")
         .iter()
         .enumerate()
     {
-        assert!(offset.as_u64().unwrap() as usize <= stack);
+        assert!(offset.as_u64().expect("as the format has it") as usize <= stack);
     }
     for thread in threads {
         assert!(in_range(&thread["samples"]["stack"], &shared["stackTable"]));
         let times: Vec<f64> = thread["samples"]["time"]
             .as_array()
-            .unwrap()
+            .expect("as the format has it")
             .iter()
-            .map(|time| time.as_f64().unwrap())
+            .map(|time| time.as_f64().expect("as the format has it"))
             .collect();
         assert!(times.is_sorted());
     }
-    let categories = file["meta"]["categories"].as_array().unwrap();
+    let categories = file["meta"]["categories"]
+        .as_array()
+        .expect("as the format has it");
     assert!(
         categories
             .iter()
