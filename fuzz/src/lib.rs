@@ -12,6 +12,7 @@ mod formats_legacy;
 mod formats_perf;
 mod formats_perftext;
 mod formats_vm;
+mod formats_webjson;
 mod formats_writers;
 // The tests of the reader look into the same recordings.
 #[path = "../../crates/formats/tests/common/jfr_recording/mod.rs"]
@@ -201,6 +202,42 @@ pub const TARGETS: &[Target] = &[
         name: "nettrace",
         run: formats_vm::nettrace,
         seeds: formats_vm::nettrace_seeds,
+        inputs: 50_000,
+    },
+    Target {
+        name: "cpuprofile",
+        run: formats_webjson::cpuprofile,
+        seeds: formats_webjson::cpuprofile_seeds,
+        inputs: 50_000,
+    },
+    Target {
+        name: "heapprofile",
+        run: formats_webjson::heapprofile,
+        seeds: formats_webjson::heapprofile_seeds,
+        inputs: 50_000,
+    },
+    Target {
+        name: "firefox",
+        run: formats_webjson::firefox,
+        seeds: formats_webjson::firefox_seeds,
+        inputs: 20_000,
+    },
+    Target {
+        name: "chrome-trace",
+        run: formats_webjson::chrome_trace,
+        seeds: formats_webjson::chrome_trace_seeds,
+        inputs: 50_000,
+    },
+    Target {
+        name: "stackprof",
+        run: formats_webjson::stackprof,
+        seeds: formats_webjson::stackprof_seeds,
+        inputs: 50_000,
+    },
+    Target {
+        name: "dhat",
+        run: formats_webjson::dhat,
+        seeds: formats_webjson::dhat_seeds,
         inputs: 50_000,
     },
     Target {

@@ -79,6 +79,12 @@ survives_mutations! {
     the_reader_of_legacy_text_survives_mutations "legacy_text"
     the_reader_of_jemalloc_survives_mutations "jemalloc"
     the_reader_of_goroutines_survives_mutations "goroutines"
+    the_cpuprofile_reader_survives_mutations "cpuprofile"
+    the_heapprofile_reader_survives_mutations "heapprofile"
+    the_firefox_reader_survives_mutations "firefox"
+    the_reader_of_chrome_traces_survives_mutations "chrome-trace"
+    the_stackprof_reader_survives_mutations "stackprof"
+    the_dhat_reader_survives_mutations "dhat"
     the_reader_of_target_files_survives_mutations "target_file"
     relabelling_survives_mutations "relabel"
 }

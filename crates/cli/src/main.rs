@@ -2,10 +2,6 @@
 #![forbid(unsafe_code)]
 
 mod args;
-#[expect(
-    dead_code,
-    reason = "read by the commands for files, which come next; then this line goes"
-)]
 mod binaries;
 mod commands;
 mod config;

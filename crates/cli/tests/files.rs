@@ -117,8 +117,11 @@ fn convert_refuses_what_makes_no_sense() {
     let (good, noise) = (text(&good), text(&noise));
     let to = ["--to", "folded"];
     let convert = |rest: &[&'static str], input: &str| -> Vec<String> {
-        let arguments = ["convert", input].iter().chain(rest);
-        arguments.map(ToString::to_string).collect()
+        let arguments = ["convert", input].into_iter();
+        arguments
+            .chain(rest.iter().copied())
+            .map(str::to_owned)
+            .collect()
     };
     let refused_with = |arguments: Vec<String>, code, words| {
         let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();

@@ -50,7 +50,7 @@ const REFUSED: [Refused; 8] = [
         refusal: Refusal {
             what: "a core dump (ELF)",
             instead: "look at it with gdb, `dlv core`, `jhsdb` or `dotnet-dump analyze`; to see a \
-                      running process use `candela record` or `candela dump`",
+                      running process use `candela record`",
         },
     },
     Refused {

@@ -34,6 +34,12 @@ pub(crate) struct ConvertArgs {
     /// rather than counts
     #[arg(long, value_name = "TYPE")]
     pub(crate) sample_type: Option<String>,
+    /// Which text --to text is: table, or top, tree, peek, traces as pprof prints them
+    #[arg(long, value_name = "LAYOUT", default_value = "table")]
+    pub(crate) layout: String,
+    /// Functions of the layout peek
+    #[arg(long, value_name = "REGEX")]
+    pub(crate) functions: Option<String>,
     #[command(flatten)]
     pub(crate) reading: ReadingArgs,
     #[command(flatten)]
@@ -112,6 +118,14 @@ pub(crate) struct DiffArgs {
     /// Write to a file instead of standard output
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+    /// In a picture, widths of BASE, so that what is gone is seen
+    #[arg(long)]
+    pub(crate) negate: bool,
+    /// In a picture, compare shares: BASE is scaled to the total of NEW
+    #[arg(long)]
+    pub(crate) normalize: bool,
+    #[command(flatten)]
+    pub(crate) drawing: DrawingArgs,
     #[command(flatten)]
     pub(crate) reading: ReadingArgs,
     #[command(flatten)]
@@ -124,6 +138,9 @@ pub(crate) enum DiffFormat {
     Text,
     Json,
     Csv,
+    Svg,
+    /// Two columns: stack, value before, value after
+    Folded,
 }
 
 fn parse_label(text: &str) -> Result<(String, String), String> {

@@ -4,10 +4,13 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use candela_formats::Format;
+use candela_formats::HtmlOptions;
 use candela_formats::Orientation;
 use candela_formats::Part;
 use candela_formats::PprofOptions;
 use candela_formats::SvgOptions;
+use candela_formats::TextLayout;
+use candela_formats::TextOptions;
 use candela_formats::WriteOptions;
 use candela_model::Profile;
 
@@ -54,6 +57,15 @@ pub(crate) fn run(global: &GlobalArgs, arguments: &ConvertArgs) -> Result<ExitCo
             ..PprofOptions::default()
         },
         svg: svg_options(&arguments.drawing),
+        html: HtmlOptions {
+            template: page_template(),
+            title: arguments.drawing.title.clone().unwrap_or_default(),
+            ..HtmlOptions::default()
+        },
+        text: TextOptions {
+            layout: text_layout(&arguments.layout)?,
+            functions: arguments.functions.clone().unwrap_or_default(),
+        },
         ..WriteOptions::default()
     };
     let mut bytes = Vec::new();
@@ -70,6 +82,21 @@ pub(crate) fn run(global: &GlobalArgs, arguments: &ConvertArgs) -> Result<ExitCo
         tell_losses(format, &profile);
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The window as a page of one file, in builds that have the window.
+fn page_template() -> Option<&'static str> {
+    #[cfg(feature = "ui")]
+    return candela_server::OFFLINE_PAGE;
+    #[cfg(not(feature = "ui"))]
+    None
+}
+
+fn text_layout(name: &str) -> Result<TextLayout, CliError> {
+    TextLayout::from_name(name).ok_or_else(|| {
+        let names: Vec<&str> = TextLayout::ALL.iter().map(|layout| layout.name()).collect();
+        CliError::usage(format!("--layout {name:?} is none of {}", names.join(", ")))
+    })
 }
 
 /// The options of a flame graph.
@@ -105,5 +132,5 @@ fn tell_losses(format: Format, profile: &Profile) {
 }
 
 fn is_binary(format: Format) -> bool {
-    matches!(format, Format::Pprof | Format::Otlp)
+    matches!(format, Format::Pprof | Format::Otlp | Format::Perfetto)
 }

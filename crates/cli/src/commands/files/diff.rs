@@ -4,14 +4,19 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use candela_formats::DiffSides;
+use candela_formats::FoldedDiffOptions;
+use candela_formats::SvgDiffOptions;
 use candela_formats::WriteError;
 use candela_formats::diff_json;
 use candela_formats::write_diff_csv;
 use candela_formats::write_diff_text;
+use candela_formats::write_folded_diff;
+use candela_formats::write_svg_diff;
 use candela_model::FlameTree;
 use candela_model::ProfileType;
 use serde_json::json;
 
+use super::convert::svg_options;
 use super::side;
 use crate::args::GlobalArgs;
 use crate::args::files::DiffArgs;
@@ -53,6 +58,26 @@ fn write(
     match format {
         DiffFormat::Text => write_diff_text(sides, global.limit, bytes),
         DiffFormat::Csv => write_diff_csv(sides, global.limit, bytes),
+        DiffFormat::Svg => {
+            let options = SvgDiffOptions {
+                svg: svg_options(&arguments.drawing),
+                negate: arguments.negate,
+                normalize: arguments.normalize,
+            };
+            write_svg_diff(
+                sides.before,
+                sides.after,
+                sides.profile_type,
+                bytes,
+                &options,
+            )
+        }
+        DiffFormat::Folded => write_folded_diff(
+            sides.before,
+            sides.after,
+            bytes,
+            &FoldedDiffOptions::default(),
+        ),
         DiffFormat::Json => {
             bytes.extend_from_slice(json_of(global, arguments, sides).as_bytes());
             Ok(())
@@ -114,6 +139,8 @@ fn format_of(arguments: &DiffArgs) -> Result<DiffFormat, CliError> {
         Some("txt") => Ok(DiffFormat::Text),
         Some("json") => Ok(DiffFormat::Json),
         Some("csv") => Ok(DiffFormat::Csv),
+        Some("svg") => Ok(DiffFormat::Svg),
+        Some("folded") => Ok(DiffFormat::Folded),
         _ => Err(CliError::usage(format!(
             "the name {:?} tells no form of a comparison; add --format",
             path.display().to_string()

@@ -18,6 +18,7 @@ use candela_model::Profile;
 
 use crate::args::GlobalArgs;
 use crate::args::files::ReadingArgs;
+use crate::binaries::read_perf_data_with_binaries;
 use crate::commands::client::Client;
 use crate::errors::CliError;
 use crate::errors::Context;
@@ -144,8 +145,12 @@ impl<'a> Input<'a> {
             now_ns: nanoseconds(written),
             ..self.options.clone()
         };
-        let (profile, report) =
-            candela_formats::read(format, reader, &options).or_exit(ExitStatus::Failed, what)?;
+        let read = match format {
+            // A recording of addresses: what they are called is in files of this machine.
+            Format::PerfData => read_perf_data_with_binaries(reader, &options),
+            _ => candela_formats::read(format, reader, &options),
+        };
+        let (profile, report) = read.or_exit(ExitStatus::Failed, what)?;
         self.tell(what, &report)?;
         Ok(profile)
     }
@@ -177,12 +182,16 @@ fn detected(what: &str, first_bytes: &[u8]) -> Result<Format, CliError> {
     if first_bytes.is_empty() {
         return Err(CliError::failed(format!("{what}: it is empty")));
     }
-    candela_formats::detect(first_bytes).ok_or_else(|| {
-        CliError::failed(format!(
-            "{what}: no profile format that can be read; `candela formats` lists them, and \
-             `candela convert --from` names one"
-        ))
-    })
+    if let Some(format) = candela_formats::detect(first_bytes) {
+        return Ok(format);
+    }
+    if let Some(refusal) = candela_formats::refusal(first_bytes) {
+        return Err(CliError::failed(format!("{what}: {refusal}")));
+    }
+    Err(CliError::failed(format!(
+        "{what}: no profile format that can be read; `candela formats` lists them, and `candela \
+         convert --from` names one"
+    )))
 }
 
 /// Since the Unix epoch.
