@@ -177,7 +177,7 @@ fn diff_tells_what_changed() {
     let csv = folder.path().join("out.csv");
     printed(&["diff", before, after, "-o", text(&csv)]);
     let csv = fs::read_to_string(csv).expect("written");
-    assert_eq!(csv.lines().nth(1), Some("new,,,unknown,0,25,0,25,count"));
+    assert_eq!(csv.lines().nth(1), Some("new,,,,0,25,0,25,count"));
     refused(&["diff", before, "/no/such/file"], 1, "No such file");
     refused(
         &["diff", before, after, "-o", "out.xyz"],

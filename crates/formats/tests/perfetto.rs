@@ -2,10 +2,15 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
 mod common;
+#[path = "common/perfetto_packets.rs"]
+mod perfetto_packets;
+#[path = "common/perfetto_profile.rs"]
+mod perfetto_profile;
+#[path = "common/perfetto_python.rs"]
+mod perfetto_python;
 
 use std::collections::BTreeMap;
 use std::io::Write;
-use std::path::PathBuf;
 use std::process::Command;
 use std::process::Stdio;
 
@@ -18,70 +23,24 @@ use candela_formats::detect;
 use candela_formats::read;
 use candela_formats::read_perfetto;
 use candela_formats::write;
-use candela_model::FrameKind;
-use candela_model::LabelSetId;
-use candela_model::Labels;
-use candela_model::Location;
-use candela_model::LocationId;
-use candela_model::Mapping;
 use candela_model::Profile;
-use candela_model::ProfileSeries;
-use candela_model::Sample;
 use candela_model::SampleLabel;
 use common::assert_same_content;
 use common::folded_lines;
 use common::found_files;
+use perfetto_packets::Msg;
+use perfetto_packets::interned;
+use perfetto_packets::msg;
+use perfetto_packets::perf_defaults;
+use perfetto_packets::perf_sample;
+use perfetto_packets::process_tree;
+use perfetto_packets::snapshot;
+use perfetto_packets::text;
+use perfetto_packets::trace;
+use perfetto_profile::example;
+use perfetto_python::COUNT;
+use perfetto_python::python;
 use proptest::prelude::*;
-
-/// A message under construction.
-#[derive(Clone, Default)]
-struct Msg(Vec<u8>);
-
-impl Msg {
-    fn varint(&mut self, mut value: u64) {
-        while value >= 0x80 {
-            self.0.push(value as u8 | 0x80);
-            value >>= 7;
-        }
-        self.0.push(value as u8);
-    }
-
-    fn n(mut self, field: u64, value: u64) -> Self {
-        self.varint(field << 3);
-        self.varint(value);
-        self
-    }
-
-    fn b(mut self, field: u64, value: &[u8]) -> Self {
-        self.varint(field << 3 | 2);
-        self.varint(value.len() as u64);
-        self.0.extend_from_slice(value);
-        self
-    }
-
-    fn s(self, field: u64, value: &str) -> Self {
-        self.b(field, value.as_bytes())
-    }
-
-    fn m(self, field: u64, value: &Self) -> Self {
-        self.b(field, &value.0)
-    }
-}
-
-fn msg() -> Msg {
-    Msg::default()
-}
-
-fn trace(packets: &[Msg]) -> Vec<u8> {
-    packets
-        .iter()
-        .fold(msg(), |trace, packet| trace.m(1, packet))
-        .0
-}
-
-fn text(iid: u64, text: &str) -> Msg {
-    msg().n(1, iid).s(2, text)
-}
 
 fn options() -> ReadOptions {
     ReadOptions {
@@ -110,50 +69,6 @@ fn written(profile: &Profile) -> Vec<u8> {
     )
     .unwrap();
     bytes
-}
-
-/// `main` calls `work`, which calls an unknown place of libc.
-fn interned() -> Msg {
-    msg()
-        .m(5, &text(1, "main"))
-        .m(5, &text(2, "work"))
-        .m(16, &msg().n(1, 1).b(2, &[0xab, 0xcd]))
-        .m(17, &text(1, "usr"))
-        .m(17, &text(2, "lib"))
-        .m(17, &text(3, "libc.so"))
-        .m(17, &text(4, "app"))
-        .m(19, &msg().n(1, 1).n(7, 1).n(7, 4))
-        .m(19, &msg().n(1, 2).n(2, 1).b(7, &[1, 2, 3]))
-        .m(6, &msg().n(1, 1).n(2, 1).n(3, 1).n(4, 0x10))
-        .m(6, &msg().n(1, 2).n(2, 2).n(3, 1).n(4, 0x20))
-        .m(6, &msg().n(1, 3).n(3, 2).n(4, 0x30))
-        .m(7, &msg().n(1, 1).n(2, 1).n(2, 2))
-        .m(7, &msg().n(1, 2).b(2, &[1, 2, 3]))
-}
-
-fn perf_defaults(timebase: &Msg) -> Msg {
-    msg().n(58, 3).m(12, &msg().m(1, timebase))
-}
-
-fn perf_sample(time: u64, callstack: u64) -> Msg {
-    let sample = msg().n(1, 0).n(2, 7).n(3, 8).n(4, callstack).n(6, 5);
-    msg().n(8, time).n(10, 1).n(13, 2).m(66, &sample)
-}
-
-/// A clock snapshot: boot time, monotonic and real time.
-fn snapshot(boot: u64, monotonic: u64, real: u64) -> Msg {
-    let clock = |id, time| msg().n(1, id).n(2, time);
-    let snapshot = msg()
-        .m(1, &clock(6, boot))
-        .m(1, &clock(3, monotonic))
-        .m(1, &clock(1, real));
-    msg().m(6, &snapshot)
-}
-
-fn process_tree() -> Msg {
-    let process = msg().n(1, 7).s(3, "/usr/bin/app").s(3, "--flag");
-    let thread = msg().n(1, 8).n(3, 7).s(2, "worker");
-    msg().m(2, &msg().m(1, &process).m(2, &thread))
 }
 
 #[test]
@@ -538,78 +453,6 @@ fn damage_is_noted_and_nothing_is_an_error() {
     );
 }
 
-/// A profile with what the format has a place for.
-fn example(samples: &[(u8, i64, u8, i64)]) -> Profile {
-    let mut profile = Profile::default();
-    let symbols = &mut profile.symbols;
-    let file = symbols.strings.intern("/usr/lib/libwork.so");
-    let build_id = symbols.strings.intern("00ff12");
-    let mapping = symbols.intern_mapping(Mapping {
-        file,
-        build_id,
-        ..Mapping::default()
-    });
-    let locations: Vec<LocationId> = (0..8_u8)
-        .map(|number| {
-            let function = symbols.intern_function(&format!("f{number}"), "", "work.rs", 0);
-            let kind = FrameKind::from_number(number);
-            let line = (function, u32::from(number) * 3, 0);
-            let lines = if number == 7 { vec![] } else { vec![line] };
-            let location = Location::new(kind, 0x100 + u64::from(number)).in_mapping(mapping);
-            symbols.intern_location(&location, &lines)
-        })
-        .collect();
-    let label_sets: Vec<LabelSetId> = (0..3)
-        .map(|number| {
-            let strings = &mut profile.symbols.strings;
-            let unit = candela_model::StringId(0);
-            let mut labels = Vec::new();
-            if number > 0 {
-                for (key, value) in [("pid", 7), ("thread_id", 10 + number)] {
-                    let key = strings.intern(key);
-                    let value = candela_model::LabelValue::Number { value, unit };
-                    labels.push(SampleLabel { key, value });
-                }
-                let name = strings.intern(&format!("thread-{number}"));
-                labels.push(SampleLabel::text(strings.intern("thread_name"), name));
-                let name = strings.intern("app");
-                let key = strings.intern("process_executable_name");
-                labels.push(SampleLabel::text(key, name));
-            }
-            profile.label_sets.intern(labels)
-        })
-        .collect();
-    for (id, period) in [
-        ("process_cpu:cpu:nanoseconds:cpu:nanoseconds", 10_000_000),
-        ("memory:alloc_space:bytes:space:bytes", 512 << 10),
-        ("block:contentions:count:contentions:count", 0),
-    ] {
-        let mut series = ProfileSeries::new(Labels::default(), id.parse().unwrap());
-        series.start_ns = 1_700_000_000_000_000_000;
-        series.duration_ns = 60_000_000_000;
-        series.period = period;
-        for &(stack, value, labels, offset) in samples {
-            let depth = usize::from(stack % 5);
-            let first = usize::from(stack) % locations.len();
-            let leaf_first: Vec<LocationId> = (0..depth)
-                .map(|level| locations[(first + 3 * level) % locations.len()])
-                .collect();
-            let time_ns = if offset == 0 {
-                0
-            } else {
-                series.start_ns + offset
-            };
-            series.samples.push(Sample {
-                label_set: label_sets[usize::from(labels) % 3],
-                time_ns,
-                ..Sample::new(profile.stacks.intern(&leaf_first), value)
-            });
-        }
-        profile.series.push(series);
-    }
-    profile
-}
-
 #[test]
 fn what_is_written_reads_back() {
     let profile = example(&[
@@ -656,57 +499,6 @@ fn threads_without_an_id_get_one() {
     let (again, _) = read_bytes(&bytes);
     assert!(folded_lines(&again)[0].contains("thread_name=pool] main;work 3"));
 }
-
-/// The interpreter that `scripts/install-deps test` sets up, when it has Perfetto's messages.
-fn python() -> Option<PathBuf> {
-    let test = std::env::current_exe().unwrap();
-    let python = test.ancestors().nth(3)?.join("test-python/bin/python");
-    let import = Command::new(&python)
-        .args([
-            "-c",
-            "import perfetto.protos.perfetto.trace.perfetto_trace_pb2",
-        ])
-        .stderr(Stdio::null())
-        .status();
-    if import.is_ok_and(|status| status.success()) {
-        return Some(python);
-    }
-    None
-}
-
-/// Counts samples by stack, as Perfetto does, and sums the counter.
-const COUNT: &str = r#"
-import sys, collections
-from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as protos
-trace = protos.Trace()
-trace.ParseFromString(sys.stdin.buffer.read())
-state, counts, last, threads = {}, collections.Counter(), {}, {}
-for packet in trace.packet:
-    for thread in packet.process_tree.threads:
-        threads[thread.tid] = thread.name
-    number = packet.trusted_packet_sequence_id
-    if packet.sequence_flags & 1:
-        state[number] = {"types": packet.trace_packet_defaults.perf_sample_defaults.timebase.name}
-        last[number] = 0
-    if not packet.HasField("perf_sample"):
-        continue
-    tables = state[number]
-    for kind in ("function_names", "mapping_paths", "mappings", "frames", "callstacks"):
-        for entry in getattr(packet.interned_data, kind):
-            tables[kind, entry.iid] = entry
-    sample = packet.perf_sample
-    names = []
-    for iid in tables["callstacks", sample.callstack_iid].frame_ids:
-        frame = tables["frames", iid]
-        assert ("mappings", frame.mapping_id) in tables
-        named = frame.function_name_id != 0
-        names.append(tables["function_names", frame.function_name_id].str.decode() if named else hex(frame.rel_pc))
-    key = tables["types"], threads.get(sample.tid, ""), ";".join(names)
-    counts[key] += sample.timebase_count - last[number]
-    last[number] = sample.timebase_count
-for (kind, thread, stack), value in sorted(counts.items()):
-    print(kind, "[%s]" % thread, stack, value)
-"#;
 
 #[test]
 fn perfetto_reads_what_we_write() {

@@ -30,7 +30,7 @@ use crate::output;
 const FILE_LABEL: &str = "file";
 
 /// As old as a file may be.
-const FOR_EVER: &str = "100y";
+const FOR_EVER: &str = "36500d";
 
 /// Files are put into a store of their own that goes away with the command, so that whatever the window
 /// can do with a server it can do with them.
