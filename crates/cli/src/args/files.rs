@@ -103,7 +103,7 @@ pub(crate) struct OpenArgs {
 /// `candela diff`
 #[derive(Args, Clone, Debug)]
 pub(crate) struct DiffArgs {
-    /// What to compare with: a file, an http(s) address, or SELECTOR[@FROM..TO] of a server
+    /// What to compare with: a file, an http(s) address, or SELECTOR@FROM..TO of a server
     #[arg(value_name = "BASE")]
     pub(crate) base: String,
     /// What to judge

@@ -17,8 +17,8 @@ use crate::output;
 /// The type of a profile that a pattern means.
 pub(crate) fn resolve(profile: &Profile, pattern: &str) -> Result<ProfileType, CliError> {
     let available = profile.series.iter().map(|series| &series.profile_type);
-    if let Ok(found) = resolve_profile_type(pattern, available.clone()) {
-        return Ok(found.clone());
+    if let Some(found) = named(profile, pattern) {
+        return Ok(found);
     }
     // A file often has one type only, and then the default `cpu` must not hide it.
     let mut types: Vec<&ProfileType> = available.collect();
@@ -106,17 +106,21 @@ pub(crate) fn resolve_sample_type(
     profile: &Profile,
     wanted: &str,
 ) -> Result<ProfileType, CliError> {
-    let mut types = profile.series.iter().map(|series| &series.profile_type);
-    if let Ok(found) = resolve_profile_type(wanted, types.clone()) {
-        return Ok(found.clone());
-    }
-    let available: BTreeSet<String> = types.clone().map(ToString::to_string).collect();
-    let available: Vec<String> = available.into_iter().collect();
-    let found = types.find(|profile_type| profile_type.sample_type == wanted);
-    found.cloned().ok_or_else(|| {
+    named(profile, wanted).ok_or_else(|| {
+        let types = profile.series.iter().map(|series| &series.profile_type);
+        let available: BTreeSet<String> = types.map(ToString::to_string).collect();
+        let available: Vec<String> = available.into_iter().collect();
         CliError::usage(format!(
             "--sample-type {wanted:?} names none of the profile types here: {}",
             available.join(", ")
         ))
     })
+}
+
+/// The type with this identifier, short name, prefix or name of its samples.
+fn named(profile: &Profile, wanted: &str) -> Option<ProfileType> {
+    let mut types = profile.series.iter().map(|series| &series.profile_type);
+    let found = resolve_profile_type(wanted, types.clone()).ok();
+    let found = found.or_else(|| types.find(|profile_type| profile_type.sample_type == wanted));
+    found.cloned()
 }

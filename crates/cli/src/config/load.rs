@@ -56,6 +56,7 @@ pub(crate) fn load(inputs: &Inputs) -> Result<Settings, CliError> {
 ///
 /// # Errors
 /// A value that its key does not take.
+#[cfg(feature = "server")]
 pub(crate) fn load_given(flags: &[Flag]) -> Result<Settings, CliError> {
     let mut settings = defaults();
     apply_flags(&mut settings, flags)?;

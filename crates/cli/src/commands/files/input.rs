@@ -78,6 +78,7 @@ impl<'a> Input<'a> {
     }
 
     /// The same with labels of every series and a service for those that name none.
+    #[cfg(feature = "server")]
     pub(crate) fn with(mut self, set: impl FnOnce(&mut ReadOptions)) -> Self {
         set(&mut self.options);
         self
