@@ -191,10 +191,15 @@ fn an_uploaded_profile_is_shown() {
 fn every_format_that_can_be_read_is_shown() {
     let server = TestServer::start();
     let profile = demo_profile();
-    for format in candela_formats::Format::all() {
-        if !format.is_readable() || !format.is_writable() {
-            continue;
-        }
+    for name in [
+        "pprof",
+        "folded",
+        "otlp",
+        "otlp-json",
+        "speedscope",
+        "flamebearer",
+    ] {
+        let format = candela_formats::Format::from_name(name).expect("a format");
         let mut bytes = Vec::new();
         let options = candela_formats::WriteOptions::default();
         candela_formats::write(format, &profile, &mut bytes, &options).expect("it is written");

@@ -86,7 +86,7 @@ pub(crate) struct SeriesArgs {
     #[arg(long = "type", value_name = "TYPE", default_value = "cpu")]
     pub(crate) profile_type: String,
     /// Width of a step, seconds
-    #[arg(long, value_name = "SECONDS")]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) step: Option<u64>,
     /// One series for each value of this label; may be repeated
     #[arg(long, value_name = "LABEL")]

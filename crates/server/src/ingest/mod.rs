@@ -12,6 +12,7 @@ mod otlp_logs;
 mod otlp_profiles;
 pub(crate) mod read;
 pub(crate) mod room;
+pub(crate) mod taken_formats;
 pub(crate) mod upload;
 
 pub(crate) use self::grpc_status::call_status;

@@ -4,7 +4,6 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::http::StatusCode;
-use candela_formats::Format;
 use candela_formats::ReadOptions;
 use candela_formats::Report;
 use candela_model::Labels;
@@ -28,9 +27,11 @@ use crate::ingest::decode::Decoded;
 use crate::ingest::decode::decode;
 use crate::ingest::limits::Refusal;
 use crate::ingest::limits::check_series;
+use crate::ingest::read::inflated;
 use crate::ingest::read::read_error;
 use crate::ingest::read::read_options;
 use crate::ingest::room::reserve;
+use crate::ingest::taken_formats::taken_format;
 use crate::parameters::Parameters;
 use crate::reply::Reply;
 use crate::tenants::SeriesKey;
@@ -137,9 +138,8 @@ fn read_profile(
             "the body is empty: send a profile",
         ));
     }
-    let bytes =
-        candela_formats::inflate(&bytes, bounds.inflated).map_err(|error| read_error(&error))?;
-    let format = candela_formats::detect(&bytes).ok_or_else(unknown_format)?;
+    let bytes = inflated(&bytes, bounds)?;
+    let format = taken_format(&bytes)?;
     let options = ReadOptions {
         labels,
         ..read_options(app, &limits, bounds)
@@ -187,16 +187,4 @@ fn charged_bytes(inflated: &[u8], profile: &Profile) -> u64 {
         .flat_map(|series| series.labels.iter());
     let labels: usize = labels.map(|(name, value)| name.len() + value.len()).sum();
     (inflated.len() + labels) as u64
-}
-
-/// The error for bytes that no reader is for.
-pub(crate) fn unknown_format() -> ApiError {
-    let readable = Format::all().filter(|format| format.is_readable());
-    let readable: Vec<&str> = readable.map(Format::name).collect();
-    ApiError::new(
-        StatusCode::UNSUPPORTED_MEDIA_TYPE,
-        "unknown_format",
-        "the body is in no format that can be read",
-    )
-    .hint(format!("readable: {}", readable.join(", ")))
 }

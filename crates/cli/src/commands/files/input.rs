@@ -29,6 +29,9 @@ use crate::output;
 const LARGEST_INFLATED: usize = 1 << 30;
 const MOST_SAMPLES: usize = 100_000_000;
 
+/// What a ZIP archive begins with.
+const ZIP_MAGIC: &[u8] = b"PK\x03\x04";
+
 /// How many bytes a reader has at once: enough to tell a format by.
 const BUFFER_BYTES: usize = 1 << 16;
 
@@ -113,7 +116,7 @@ impl<'a> Input<'a> {
         let path = Path::new(source);
         if source.starts_with('{') && !path.try_exists().unwrap_or(true) {
             return Err(CliError::usage(format!(
-                "{source} is no file; a selector is given with --query"
+                "{source} is no file; `candela query` takes a selector with --query"
             )));
         }
         let metadata = fs::metadata(path).or_exit(ExitStatus::Failed, source)?;
@@ -137,6 +140,14 @@ impl<'a> Input<'a> {
         first_bytes
             .read_to_end(&mut start)
             .or_exit(ExitStatus::Failed, what)?;
+        if start.starts_with(ZIP_MAGIC) {
+            // What an archive holds stands at its end.
+            let mut rest = input.by_ref().take(LARGEST_INFLATED as u64);
+            rest.read_to_end(&mut start)
+                .or_exit(ExitStatus::Failed, what)?;
+            let inflated = candela_formats::inflate(&start, LARGEST_INFLATED);
+            start = inflated.or_exit(ExitStatus::Failed, what)?.into_owned();
+        }
         let format = match self.format {
             Some(format) => format,
             None => detected(what, &start)?,

@@ -10,6 +10,7 @@ use crate::commands::client::Client;
 use crate::errors::CliError;
 use crate::errors::Context;
 use crate::errors::ExitStatus;
+use crate::output;
 
 /// What a server is asked for.
 #[derive(Debug, PartialEq, Eq)]
@@ -55,8 +56,12 @@ fn ask(
     ];
     parameters.extend(arguments.filters.parameters());
     let bytes = Client::new(global)?.get("/api/v1/flamegraph", &parameters)?;
-    let (profile, _) = candela_formats::read_pprof(bytes.as_slice(), &ReadOptions::default())
+    let (profile, report) = candela_formats::read_pprof(bytes.as_slice(), &ReadOptions::default())
         .or_exit(ExitStatus::Failed, "answer of the server")?;
+    // Said even with -q: the figures are not those that were asked for.
+    for comment in &report.comments {
+        output::note(&format!("note: {source}: {comment}"));
+    }
     if profile.sample_count() == 0 {
         return Err(CliError::no_data(format!(
             "no data: the server has nothing of {source}"

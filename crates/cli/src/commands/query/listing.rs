@@ -84,15 +84,12 @@ fn labels_of_server(
     client.get_json("/api/v1/label-values", &pairs)
 }
 
-/// The first word is a label unless it is a file: labels have no dots and slashes in their names, as
-/// nearly all files have.
+/// The first word is a label unless it is a file.
 fn label_and_files(words: &[String]) -> (Option<&str>, &[String]) {
     let Some((first, rest)) = words.split_first() else {
         return (None, &[]);
     };
-    let is_file = first == "-"
-        || first.contains(['/', '.'])
-        || Path::new(first).try_exists().unwrap_or(false);
+    let is_file = first == "-" || Path::new(first).try_exists().unwrap_or(false);
     if is_file {
         return (None, words);
     }

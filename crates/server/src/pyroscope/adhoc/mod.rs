@@ -38,7 +38,7 @@ use crate::ingest::body::BodyBounds;
 use crate::ingest::read::inflated;
 use crate::ingest::read::read_error;
 use crate::ingest::read::read_options;
-use crate::ingest::upload::unknown_format;
+use crate::ingest::taken_formats::taken_format;
 use crate::pyroscope::querier::selection::max_nodes;
 use crate::rpc::Call;
 use crate::tenant_limits::TenantLimits;
@@ -198,7 +198,7 @@ fn read(app: &App, tenant: &TenantName, bytes: &[u8]) -> Result<Profile, ApiErro
     let limits = app.tenants.limits(tenant);
     let bounds = BodyBounds::profile(&limits);
     let inflated = inflated(bytes, bounds)?;
-    let format = candela_formats::detect(&inflated).ok_or_else(unknown_format)?;
+    let format = taken_format(&inflated)?;
     let options = read_options(app, &limits, bounds);
     let read = candela_formats::read(format, &inflated[..], &options);
     let (profile, _) = read.map_err(|error| read_error(&error))?;
