@@ -364,12 +364,31 @@ fn every_real_pprof_file_is_detected() {
 }
 
 #[test]
-fn files_of_other_formats_are_not_taken_for_ours() {
-    let ours = ["folded/diff"].map(real_files);
-    let of_the_corpus = ["perfetto"].map(found_files);
-    for file in ours.iter().chain(&of_the_corpus).flatten() {
-        let found = detect(&file.bytes[..file.bytes.len().min(4096)]);
-        assert_eq!(found, None, "{}", file.name);
+fn every_sound_file_is_detected_and_text_protos_are_not() {
+    let folders = [
+        "callgrind",
+        "chrome-trace",
+        "folded",
+        "gecko",
+        "jfr",
+        "nettrace",
+        "other",
+        "perf-data",
+        "perf-script",
+        "perfetto",
+        "pprof",
+        "pprof-legacy",
+        "speedscope",
+        "v8",
+    ];
+    for file in folders.map(found_files).iter().flatten() {
+        let found = detect(&file.bytes[..file.bytes.len().min(64 << 10)]);
+        if file.expected == "ok" {
+            assert!(found.is_some(), "{}", file.name);
+        }
+        if file.name.ends_with(".textproto") {
+            assert_eq!(found, None, "{}", file.name);
+        }
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use candela_formats::Format;
+use candela_formats::HtmlOptions;
 use candela_model::FlameTree;
 use candela_model::FlameTreeBuilder;
 use candela_model::Profile;
@@ -123,4 +124,13 @@ fn named(profile: &Profile, wanted: &str) -> Option<ProfileType> {
     let found = resolve_profile_type(wanted, types.clone()).ok();
     let found = found.or_else(|| types.find(|profile_type| profile_type.sample_type == wanted));
     found.cloned()
+}
+
+/// The window as a page of one file, in builds that have the window.
+pub(crate) fn html_options() -> HtmlOptions {
+    HtmlOptions {
+        #[cfg(feature = "ui")]
+        template: candela_server::OFFLINE_PAGE,
+        ..HtmlOptions::default()
+    }
 }

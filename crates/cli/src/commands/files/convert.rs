@@ -19,6 +19,7 @@ use crate::args::GlobalArgs;
 use crate::args::files::ConvertArgs;
 use crate::args::files::DrawingArgs;
 use crate::args::files::OrientationArg;
+use crate::commands::profiles::html_options;
 use crate::commands::profiles::output_format;
 use crate::commands::profiles::resolve_sample_type;
 use crate::errors::CliError;
@@ -58,9 +59,8 @@ pub(crate) fn run(global: &GlobalArgs, arguments: &ConvertArgs) -> Result<ExitCo
         },
         svg: svg_options(&arguments.drawing),
         html: HtmlOptions {
-            template: page_template(),
             title: arguments.drawing.title.clone().unwrap_or_default(),
-            ..HtmlOptions::default()
+            ..html_options()
         },
         text: TextOptions {
             layout: text_layout(&arguments.layout)?,
@@ -82,14 +82,6 @@ pub(crate) fn run(global: &GlobalArgs, arguments: &ConvertArgs) -> Result<ExitCo
         tell_losses(format, &profile);
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// The window as a page of one file, in builds that have the window.
-fn page_template() -> Option<&'static str> {
-    #[cfg(feature = "ui")]
-    return candela_server::OFFLINE_PAGE;
-    #[cfg(not(feature = "ui"))]
-    None
 }
 
 fn text_layout(name: &str) -> Result<TextLayout, CliError> {

@@ -19,6 +19,7 @@ use crate::args::query::OutputFormat;
 use crate::args::query::SelectionArgs;
 use crate::commands::client::Client;
 use crate::commands::files::input::Input;
+use crate::commands::profiles::html_options;
 use crate::commands::profiles::resolve;
 use crate::commands::profiles::tell_cut;
 use crate::commands::profiles::tell_cut_rows;
@@ -110,6 +111,7 @@ pub(crate) fn profile(
     let options = WriteOptions {
         sample_type: Some(resolve(&profile, &selection.profile_type)?.to_string()),
         limit: global.limit,
+        html: html_options(),
         ..WriteOptions::default()
     };
     let mut bytes = Vec::new();
