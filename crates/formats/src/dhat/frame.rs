@@ -8,7 +8,7 @@ pub(crate) struct FrameText<'a> {
     pub(crate) file: &'a str,
     pub(crate) line: u32,
     pub(crate) column: u32,
-    pub(crate) library: &'a str,
+    pub(crate) object: &'a str,
 }
 
 impl<'a> FrameText<'a> {
@@ -30,8 +30,8 @@ impl<'a> FrameText<'a> {
             return frame;
         };
         frame.name = name;
-        if let Some(library) = place.strip_prefix("in ") {
-            frame.library = library;
+        if let Some(object) = place.strip_prefix("in ") {
+            frame.object = object;
             return frame;
         }
         let (before, last) = number_at_end(place);
@@ -78,14 +78,14 @@ mod tests {
             ("[root]", (0, "[root]", "", 0, 0, "")),
             ("0xg: f", (0, "0xg: f", "", 0, 0, "")),
         ];
-        for (text, (address, name, file, line, column, library)) in cases {
+        for (text, (address, name, file, line, column, object)) in cases {
             let expected = FrameText {
                 address,
                 name,
                 file,
                 line,
                 column,
-                library,
+                object,
             };
             assert_eq!(FrameText::parse(text), expected, "{text}");
         }

@@ -163,11 +163,11 @@ fn duration_ns(file: &File) -> i64 {
 fn location(text: &str, stacks: &mut NamedStacks<'_>) -> LocationId {
     let frame = FrameText::parse(stacks.cut(text));
     let symbols = &mut stacks.profile.symbols;
-    let library = Mapping {
-        file: symbols.strings.intern(frame.library),
+    let object = Mapping {
+        file: symbols.strings.intern(frame.object),
         ..Mapping::default()
     };
-    let mapping = symbols.intern_mapping(library);
+    let mapping = symbols.intern_mapping(object);
     let place = Location::new(FrameKind::Native, frame.address).in_mapping(mapping);
     if !frame.is_named() && frame.address != 0 {
         return symbols.intern_location(&place, &[]);
