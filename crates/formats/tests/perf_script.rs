@@ -2,6 +2,8 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
 mod common;
+#[path = "common/perf_text.rs"]
+mod perf_text;
 
 use std::collections::BTreeMap;
 use std::io::BufReader;
@@ -10,7 +12,6 @@ use std::io::Read;
 use candela_formats::Format;
 use candela_formats::Limits;
 use candela_formats::ReadOptions;
-use candela_formats::Report;
 use candela_formats::detect;
 use candela_formats::read_perf_script;
 use candela_formats::write_perf_script;
@@ -25,26 +26,10 @@ use candela_model::ProfileType;
 use candela_model::Sample;
 use candela_model::SampleLabel;
 use common::assert_same_content;
+use perf_text::read;
+use perf_text::types;
+use perf_text::written;
 use proptest::prelude::*;
-
-fn read(text: &[u8]) -> (Profile, Report) {
-    let (profile, report) = read_perf_script(text, &ReadOptions::default()).unwrap();
-    assert_eq!(profile.validate(), Ok(()));
-    (profile, report)
-}
-
-fn written(profile: &Profile) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    write_perf_script(profile, &mut bytes).unwrap();
-    bytes
-}
-
-fn types(profile: &Profile) -> Vec<String> {
-    let series = profile.series.iter();
-    series
-        .map(|series| series.profile_type.to_string())
-        .collect()
-}
 
 #[test]
 fn what_perf_writes_of_inlined_frames_and_sources_is_one_location() {

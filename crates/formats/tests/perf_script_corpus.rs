@@ -3,16 +3,14 @@
 #![expect(clippy::print_stderr, reason = "a test says what it skips")]
 
 mod common;
+#[path = "common/perf_text.rs"]
+mod perf_text;
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use candela_formats::Format;
-use candela_formats::ReadOptions;
-use candela_formats::Report;
 use candela_formats::detect;
-use candela_formats::read_perf_script;
-use candela_formats::write_perf_script;
 use candela_model::FrameKind;
 use candela_model::LabelValue;
 use candela_model::LocationId;
@@ -20,25 +18,9 @@ use candela_model::Profile;
 use candela_model::ProfileSeries;
 use candela_model::Sample;
 use common::found_files;
-
-fn read(text: &[u8]) -> (Profile, Report) {
-    let (profile, report) = read_perf_script(text, &ReadOptions::default()).unwrap();
-    assert_eq!(profile.validate(), Ok(()));
-    (profile, report)
-}
-
-fn written(profile: &Profile) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    write_perf_script(profile, &mut bytes).unwrap();
-    bytes
-}
-
-fn types(profile: &Profile) -> Vec<String> {
-    let series = profile.series.iter();
-    series
-        .map(|series| series.profile_type.to_string())
-        .collect()
-}
+use perf_text::read;
+use perf_text::types;
+use perf_text::written;
 
 /// How other programs fold: what they put behind and before names.
 #[derive(Clone, Copy, Default)]

@@ -286,6 +286,17 @@ fn read(profile: &proto::Profile) -> Result<(Profile, candela_formats::Report), 
 }
 
 #[test]
+fn a_function_with_a_system_name_alone_has_it_once() {
+    let mut file = small();
+    file.function[0].name = 0;
+    file.function[0].system_name = 3;
+    let (profile, _) = read(&file).unwrap();
+    let function = profile.symbols.functions().last().unwrap();
+    assert_eq!(profile.symbols.strings.get(function.name), "main");
+    assert_eq!(profile.symbols.strings.get(function.system_name), "");
+}
+
+#[test]
 fn everything_in_a_small_profile_is_kept() {
     let (profile, report) = read(&small()).unwrap();
     assert_eq!(report.notes, []);

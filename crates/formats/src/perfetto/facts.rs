@@ -184,7 +184,8 @@ const DESCRIPTOR: ThreadFields = ThreadFields {
     name: 5,
 };
 
-fn symbol_line(
+/// Name, file and line of a function, as symbols of modules and inline stacks have them.
+pub(crate) fn symbol_line(
     data: &[u8],
     span: Span,
     stacks: &mut NamedStacks<'_>,

@@ -14,7 +14,7 @@ use crate::perfetto::clocks::Moment;
 use crate::perfetto::counters::Descriptor;
 use crate::perfetto::counters::Measure;
 use crate::perfetto::facts::Facts;
-use crate::perfetto::fields::bytes;
+use crate::perfetto::facts::symbol_line;
 use crate::perfetto::fields::fields;
 use crate::perfetto::fields::number;
 use crate::perfetto::heap::Heaps;
@@ -353,25 +353,7 @@ impl<'a> SampleReader<'a> {
             let (1, Value::Bytes(span)) = (field, value) else {
                 return Ok(());
             };
-            let mut frame = (StringId(0), StringId(0), 0);
-            fields(data, span, |field, value| {
-                match (field, value) {
-                    (1 | 2, Value::Bytes(span)) => {
-                        let text = stacks.text(bytes(data, span));
-                        let text = stacks.cut(&text);
-                        let id = stacks.profile.symbols.strings.intern(text);
-                        if field == 1 {
-                            frame.0 = id;
-                        } else {
-                            frame.1 = id;
-                        }
-                    }
-                    (3, value) => frame.2 = u32::try_from(number(value)).unwrap_or(0),
-                    _ => {}
-                }
-                Ok(())
-            })?;
-            frames.push(frame);
+            frames.push(symbol_line(data, span, stacks)?);
             Ok(())
         })?;
         Ok(self.maker.inline_stack(&frames, &mut self.stacks)?)

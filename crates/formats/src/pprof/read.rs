@@ -238,12 +238,13 @@ impl Builder<'_> {
             let name = self.strings.id(profile, name, span)?;
             let system_name = self.strings.id(profile, system_name, span)?;
             let file = self.strings.id(profile, file, span)?;
+            let name = if name == StringId(0) {
+                system_name
+            } else {
+                name
+            };
             let ours = profile.symbols.intern_function_ids(Function {
-                name: if name == StringId(0) {
-                    system_name
-                } else {
-                    name
-                },
+                name,
                 system_name: if system_name == name {
                     StringId(0)
                 } else {
