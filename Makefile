@@ -1,7 +1,7 @@
 # The commands a newcomer needs. Everything else: `cargo xtask help`.
 
-# One target directory for all checkouts of a user keeps cold builds rare.
-export CARGO_TARGET_DIR ?= $(HOME)/.cache/candela/target
+# Outside the checkout, so that cold builds are rare.
+export CARGO_TARGET_DIR ?= $(shell scripts/target-dir)
 CANDELA := $(CARGO_TARGET_DIR)/release/candela
 
 .PHONY: up build test lint bench

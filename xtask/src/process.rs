@@ -1,13 +1,13 @@
 //! Running programs and saying so.
 
 use std::io::Write;
-use std::path::Path;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// The checkout that this program was built from.
+/// The checkout that cargo runs this program for: it may have been built from another one.
 pub(crate) fn root() -> PathBuf {
-    let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let manifest = std::env::var_os("CARGO_MANIFEST_DIR");
+    let manifest = manifest.map_or_else(|| env!("CARGO_MANIFEST_DIR").into(), PathBuf::from);
     manifest
         .parent()
         .expect("xtask is a folder of the checkout")
