@@ -84,6 +84,7 @@ mod tree_text;
 mod type_json;
 mod units;
 mod v8;
+mod work;
 mod zip;
 
 pub use crate::callgrind::read_callgrind;
