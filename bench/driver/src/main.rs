@@ -12,6 +12,7 @@ mod load;
 mod process;
 mod rows;
 mod soak;
+mod usage;
 
 use std::process::ExitCode;
 
@@ -128,6 +129,30 @@ const ROWS: &[Row] = &[
         what: "shares of a 50/30/20 program",
         target: "within 3 standard errors",
         measure: rows::truth::shares,
+    },
+    Row {
+        id: "F1",
+        what: "pprof of 1.2 MB to a profile",
+        target: "≥ 3 times Go's pprof package",
+        measure: rows::files::pprof,
+    },
+    Row {
+        id: "F2",
+        what: "`perf script` text of 256 MB to folded",
+        target: "≥ 2 times inferno",
+        measure: rows::files::perf_script,
+    },
+    Row {
+        id: "F3",
+        what: "JFR recording to folded",
+        target: "≥ 5 times `jfr print`",
+        measure: rows::files::jfr,
+    },
+    Row {
+        id: "F4",
+        what: "the largest file of each format to folded",
+        target: "for information",
+        measure: rows::files::every_format,
     },
     Row {
         id: "N1",

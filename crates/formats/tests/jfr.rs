@@ -23,6 +23,7 @@ use common::jfr_recording::START_NS;
 use common::jfr_recording::Shape;
 use common::jfr_recording::labels_snapshot;
 use common::jfr_recording::recording;
+use common::jfr_recording::recording_of_rare_events;
 use common::jfr_recording::recording_of_settings;
 use proptest::prelude::*;
 
@@ -154,6 +155,21 @@ fn the_rate_is_as_told_or_as_recorded() {
         assert_eq!(totals(&profile)[CPU], 5 * interval);
         assert_eq!(totals(&profile)[WALL], 43 * interval);
     }
+}
+
+/// These recordings are synthetic: no virtual machine at hand writes such events.
+#[test]
+fn samples_of_cpu_time_count_their_own_period_and_old_objects_one_each() {
+    let (profile, _) = read(&recording_of_rare_events(), &JfrOptions::default());
+    let totals = totals(&profile);
+    assert_eq!(totals[CPU], 40_000_000, "ticks are half a nanosecond each");
+    assert_eq!(totals["memory:live:count:objects:count"], 3);
+    let cpu = profile.series.iter();
+    let cpu = cpu.clone().find(|it| it.profile_type.to_string() == CPU);
+    let lines = cpu.map(|series| series.samples.iter().map(|it| line(&profile, it)));
+    let lines: Vec<String> = lines.expect("it has time on a CPU").collect();
+    assert!(lines[0].contains("App"), "{lines:?}");
+    assert!(!lines[2].contains("App"), "one has no stack: {lines:?}");
 }
 
 #[test]

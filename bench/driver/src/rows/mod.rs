@@ -1,6 +1,7 @@
 //! The rows, by what they are about.
 
 pub(crate) mod cost;
+pub(crate) mod files;
 pub(crate) mod ingest;
 pub(crate) mod questions;
 pub(crate) mod start;

@@ -146,9 +146,14 @@ pub(crate) struct SqlArgs {
     /// A SELECT, EXPLAIN, SHOW or DESCRIBE; - reads it from standard input
     #[arg(value_name = "STATEMENT")]
     pub(crate) statement: String,
+    /// Profile files of any format to ask in place of a server
+    #[arg(value_name = "FILE")]
+    pub(crate) files: Vec<String>,
     /// Form of the output
     #[arg(long, value_enum, default_value_t = SqlFormat::Text)]
     pub(crate) format: SqlFormat,
+    #[command(flatten)]
+    pub(crate) reading: ReadingArgs,
 }
 
 /// Form of an answer to SQL.

@@ -6,4 +6,6 @@ pub(crate) mod input;
 #[cfg(feature = "server")]
 pub(crate) mod open;
 pub(crate) mod push;
+#[cfg(feature = "server")]
+pub(crate) mod serving;
 mod side;

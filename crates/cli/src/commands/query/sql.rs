@@ -1,4 +1,4 @@
-//! SQL over what a server has stored.
+//! SQL over what a server has stored, or over profile files.
 
 use std::io::Read;
 use std::process::ExitCode;
@@ -10,6 +10,8 @@ use crate::args::GlobalArgs;
 use crate::args::query::SqlArgs;
 use crate::args::query::SqlFormat;
 use crate::commands::client::Client;
+#[cfg(feature = "server")]
+use crate::commands::files::serving;
 use crate::errors::CliError;
 use crate::errors::Context;
 use crate::errors::ExitStatus;
@@ -20,8 +22,10 @@ const ROUTE: &str = "/api/v1/sql";
 
 pub(crate) fn sql(global: &GlobalArgs, arguments: &SqlArgs) -> Result<ExitCode, CliError> {
     let statement = statement(&arguments.statement)?;
-    let client = Client::new(global)?;
-    let body = client.post(ROUTE, "text/plain", statement.as_bytes())?;
+    let body = match arguments.files.is_empty() {
+        true => ask(&Client::new(global)?, &statement)?,
+        false => ask_files(global, arguments, &statement)?,
+    };
     let answer: Value =
         serde_json::from_slice(&body).or_exit(ExitStatus::Failed, "answer of the server")?;
     tell_partial(&answer);
@@ -40,6 +44,52 @@ pub(crate) fn sql(global: &GlobalArgs, arguments: &SqlArgs) -> Result<ExitCode, 
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn ask(client: &Client, statement: &str) -> Result<Vec<u8>, CliError> {
+    client.post(ROUTE, "text/plain", statement.as_bytes())
+}
+
+/// The answer of a server that has the files and nothing else.
+#[cfg(feature = "server")]
+fn ask_files(
+    global: &GlobalArgs,
+    arguments: &SqlArgs,
+    statement: &str,
+) -> Result<Vec<u8>, CliError> {
+    let profiles = serving::read(global, &arguments.reading, &arguments.files)?;
+    let (answered, answer) = std::sync::mpsc::channel();
+    let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+    let until = || {
+        Ok(async move {
+            // A sender that is gone asks nothing more, either.
+            let _ = stopped.await;
+        })
+    };
+    serving::serve(profiles, None, until, |address| {
+        let global = GlobalArgs {
+            server: Some(address.to_owned()),
+            token_file: None,
+            tenant: None,
+            ..global.clone()
+        };
+        let statement = statement.to_owned();
+        tokio::task::spawn_blocking(move || {
+            let answer = Client::new(&global).and_then(|client| ask(&client, &statement));
+            // Who waits for the answer ends with the server.
+            let _ = answered.send(answer);
+            drop(stop);
+        });
+    })?;
+    let answer = answer.try_recv();
+    answer.map_err(|_| CliError::failed("the statement was not answered"))?
+}
+
+#[cfg(not(feature = "server"))]
+fn ask_files(_: &GlobalArgs, _: &SqlArgs, _: &str) -> Result<Vec<u8>, CliError> {
+    Err(CliError::failed(
+        "this build has no store to ask files with SQL: use one with the features server and sql",
+    ))
 }
 
 /// The statement itself; `-` is standard input.

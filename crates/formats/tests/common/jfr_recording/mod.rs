@@ -38,6 +38,8 @@ const SETTING: u64 = 108;
 const COLLECTION: u64 = 110;
 const WALL: u64 = 118;
 const ALLOCATION: u64 = 120;
+const CPU_TIME: u64 = 130;
+const OLD_OBJECT: u64 = 131;
 
 const METADATA: u64 = 0;
 const CHECKPOINT: u64 = 1;
@@ -226,6 +228,29 @@ fn types() -> Vec<(u64, &'static str, Vec<Field>)> {
             "jdk.ObjectAllocationSample",
             vec![start, thread, stack, Field("weight", LONG, "")],
         ),
+        (
+            CPU_TIME,
+            "jdk.CPUTimeSample",
+            vec![
+                start,
+                stack,
+                thread,
+                Field("failed", BOOLEAN, ""),
+                Field("samplingPeriod", LONG, TICKS),
+                Field("biased", BOOLEAN, ""),
+            ],
+        ),
+        (
+            OLD_OBJECT,
+            "jdk.OldObjectSample",
+            vec![
+                start,
+                thread,
+                stack,
+                Field("objectAge", LONG, TICKS),
+                Field("lastKnownHeapUsage", LONG, ""),
+            ],
+        ),
     ]
 }
 
@@ -244,6 +269,41 @@ pub fn recording(shape: Shape) -> Vec<u8> {
         last = writer.stacks(symbols);
     }
     with_header(writer.bytes, shape, last, metadata)
+}
+
+/// A recording of events that virtual machines write which are newer, or run longer, than those at
+/// hand: the sampler of CPU time of JDK 25, and objects that stay.
+pub fn recording_of_rare_events() -> Vec<u8> {
+    let mut writer = Writer {
+        bytes: vec![0; HEADER_BYTES],
+        is_compressed: true,
+    };
+    let symbols = writer.symbols();
+    // Stack, thread, whether it failed, and how far the samples are apart, in ticks.
+    for (stack, thread, failed, period) in [
+        (1, 1, 0, 20_000_000),
+        (1, 1, 0, 40_000_000),
+        (0, 2, 1, 20_000_000),
+    ] {
+        writer.event(CPU_TIME, |writer| {
+            writer.long(START_TICKS + 10);
+            writer.long(stack);
+            writer.long(thread);
+            writer.bytes.push(failed);
+            writer.long(period);
+            writer.bytes.push(0);
+        });
+    }
+    for stack in [1, 1, 2] {
+        writer.event(OLD_OBJECT, |writer| {
+            for number in [START_TICKS + 20, 1, stack, 9_000, 1 << 20] {
+                writer.long(number);
+            }
+        });
+    }
+    let metadata = writer.metadata();
+    let last = writer.stacks(symbols);
+    with_header(writer.bytes, Shape::default(), last, metadata)
 }
 
 /// A recording of nothing but settings, whose names are one constant of `text_bytes`.
