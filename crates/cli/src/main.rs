@@ -8,6 +8,7 @@ mod config;
 mod errors;
 mod logging;
 mod output;
+mod percent;
 mod table;
 
 use std::process::ExitCode;

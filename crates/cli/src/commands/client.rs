@@ -67,7 +67,10 @@ impl Client {
         body: &[u8],
     ) -> Result<Vec<u8>, CliError> {
         let request = self.agent.post(format!("{}{path}", self.server.url));
-        let request = request.query_pairs(parameters.iter().copied());
+        let request = request
+            .query_pairs(parameters.iter().copied())
+            // What is too large is refused before it is sent, and with a reason.
+            .header("Expect", "100-continue");
         self.body(self.identified(request).send(body))
     }
 

@@ -13,6 +13,7 @@ use crate::commands::browser::open_browser;
 use crate::commands::signals;
 use crate::errors::CliError;
 use crate::output;
+use crate::percent::percent_encoded;
 
 pub(crate) fn run(global: &GlobalArgs, arguments: &OpenArgs) -> Result<ExitCode, CliError> {
     let profiles = serving::read(global, &arguments.reading, &arguments.files)?;
@@ -40,7 +41,10 @@ fn link_to(profiles: &[Profile]) -> String {
     let mut link = format!("?v=1&live=0&from={from}&to={to}");
     let types = series().map(|series| &series.profile_type);
     if let Some(shown) = types.min_by_key(|profile_type| rank(profile_type)) {
-        write!(link, "&type={shown}").expect("a string takes all");
+        // Colons may stand in a query, and are what people know types by.
+        let shown = shown.to_string();
+        let shown: Vec<String> = shown.split(':').map(percent_encoded).collect();
+        write!(link, "&type={}", shown.join(":")).expect("a string takes all");
     }
     link
 }

@@ -77,9 +77,10 @@ impl<'a> Selection<'a> {
         if !source.starts_with('{') {
             return Ok(None);
         }
-        let (selector, range) = match source.rsplit_once("}@") {
-            Some((selector, range)) => (&source[..=selector.len()], range),
-            None => (source, "now-1h..now"),
+        let (selector, rest) = source.split_at(selector_length(source));
+        let range = match rest {
+            "" => "now-1h..now",
+            rest => rest.strip_prefix('@').unwrap_or(rest),
         };
         let Some((from, to)) = range.split_once("..") else {
             return Err(CliError::usage(format!(
@@ -88,6 +89,21 @@ impl<'a> Selection<'a> {
         };
         Ok(Some(Self { selector, from, to }))
     }
+}
+
+/// Up to the brace that closes it, which may stand in values as well; all of it where none does.
+fn selector_length(source: &str) -> usize {
+    let (mut is_quoted, mut is_escaped) = (false, false);
+    for (position, character) in source.char_indices() {
+        match character {
+            _ if is_escaped => is_escaped = false,
+            '\\' if is_quoted => is_escaped = true,
+            '"' => is_quoted = !is_quoted,
+            '}' if !is_quoted => return position + 1,
+            _ => {}
+        }
+    }
+    source.len()
 }
 
 #[cfg(test)]
@@ -101,6 +117,8 @@ mod tests {
         let whole = parsed("{a=\"b@c..d\"}@now-2h..now-1h").expect("a selection");
         assert_eq!(whole.selector, "{a=\"b@c..d\"}");
         assert_eq!((whole.from, whole.to), ("now-2h", "now-1h"));
+        let hard = parsed("{a=\"}@x\\\"}\"}").expect("a selection");
+        assert_eq!((hard.selector.len(), hard.from), (13, "now-1h"));
         let last_hour = parsed("{}").expect("a selection");
         assert_eq!((last_hour.selector, last_hour.from), ("{}", "now-1h"));
         let error = Selection::parse("{}@now").expect_err("no range");

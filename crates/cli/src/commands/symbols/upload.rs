@@ -24,6 +24,7 @@ use crate::errors::CliError;
 use crate::errors::Context;
 use crate::errors::ExitStatus;
 use crate::output;
+use crate::percent::percent_encoded;
 
 /// A file that can be sent.
 struct Candidate {
@@ -156,6 +157,7 @@ fn send(
 
 /// Whether the server keeps the same file, or one that says more.
 fn is_present(client: &Client, candidate: &Candidate) -> Result<bool, CliError> {
+    // Go's build ids have slashes.
     let build_id = percent_encoded(&candidate.build_id);
     let known = client.get_json(&format!("/api/v1/symbols/{build_id}"), &[])?;
     let file = &known["file"];
@@ -174,17 +176,6 @@ fn is_present(client: &Client, candidate: &Candidate) -> Result<bool, CliError> 
     };
     let (kept, ours) = (kept.richness(), candidate.contents.richness());
     Ok(kept > ours || (kept == ours && file["bytes"] == candidate.bytes))
-}
-
-/// Go's build ids have slashes.
-fn percent_encoded(text: &str) -> String {
-    let bytes = text.bytes().map(|byte| match byte {
-        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => {
-            char::from(byte).to_string()
-        }
-        other => format!("%{other:02X}"),
-    });
-    bytes.collect()
 }
 
 /// A bar on a terminal only.
