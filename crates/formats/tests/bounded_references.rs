@@ -227,6 +227,15 @@ fn names_of_processes_are_paid_for_by_each_thread_of_chrome() {
 }
 
 #[test]
+fn threads_of_chrome_are_paid_for() {
+    let events: Vec<Value> = (0..300)
+        .map(|thread| chrome_event("X", "f", thread))
+        .collect();
+    let file = Value::Array(events).to_string();
+    assert_bounded(Format::ChromeTrace, file.as_bytes(), of_bytes(30_000), WORK);
+}
+
+#[test]
 fn values_of_cpu_profiles_in_pieces_are_counted() {
     let piece = json!({"data": {"cpuProfile": {
         "nodes": [{"id": 1, "callFrame": {"functionName": "f"}}], "samples": [1, 1, 1, 1]}}});

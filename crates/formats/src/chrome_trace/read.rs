@@ -166,7 +166,7 @@ impl Reader<'_> {
 
     fn add(&mut self, event: Event<'_>) -> Result<(), ReadError> {
         match (event.phase, event.time_ns) {
-            ("M", _) => self.threads.tell(&event),
+            ("M", _) => self.threads.tell(&event)?,
             ("B" | "E" | "X", Some(time_ns)) => self.add_span(&event, time_ns)?,
             ("P" | "I" | "i", _) => {
                 let name = event.name();
@@ -189,7 +189,7 @@ impl Reader<'_> {
 
     fn add_span(&mut self, event: &Event<'_>, time_ns: i64) -> Result<(), ReadError> {
         let name = event.name();
-        let thread = self.threads.position(event.pid, event.tid);
+        let thread = self.threads.position(event.pid, event.tid)?;
         self.event_count += 1;
         match event.phase {
             "E" => {

@@ -73,7 +73,7 @@ impl StackSamples {
             let Some(time_ns) = sample.time_ns else {
                 continue;
             };
-            let thread = threads.position(sample.pid, sample.tid);
+            let thread = threads.position(sample.pid, sample.tid)?;
             let hit = Hit {
                 node: self.id(sample.stack_frame),
                 time_ns,

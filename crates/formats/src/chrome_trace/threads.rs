@@ -11,6 +11,7 @@ use crate::chrome_trace::event::Event;
 use crate::error::ReadError;
 use crate::named_stacks::NamedStacks;
 use crate::options::Limits;
+use crate::work::STEPS_PER_ENTRY;
 use crate::work::Work;
 
 /// Names of processes and threads, which may be told anywhere in a trace.
@@ -23,6 +24,9 @@ pub(crate) struct Threads {
     process_names: HashMap<String, String>,
     work: Work,
 }
+
+/// What a thread takes: its identifiers twice, its events or samples and its labels.
+const STEPS_PER_THREAD: usize = 4 * STEPS_PER_ENTRY;
 
 #[derive(Deserialize)]
 struct NameArgs {
@@ -41,30 +45,37 @@ impl Threads {
     }
 
     /// The position of a thread, which is made when it is new.
-    pub(crate) fn position(&mut self, pid: &str, tid: &str) -> usize {
+    ///
+    /// # Errors
+    /// When there are too many: a thread takes ten times the memory of the event that names it.
+    pub(crate) fn position(&mut self, pid: &str, tid: &str) -> Result<usize, ReadError> {
         let key = (pid.to_owned(), tid.to_owned());
-        let threads = &mut self.threads;
-        *self.positions.entry(key).or_insert_with_key(|key| {
-            threads.push(key.clone());
-            threads.len() - 1
-        })
+        if let Some(&known) = self.positions.get(&key) {
+            return Ok(known);
+        }
+        self.work.spend(STEPS_PER_THREAD)?;
+        let position = self.threads.len();
+        self.threads.push(key.clone());
+        self.positions.insert(key, position);
+        Ok(position)
     }
 
     /// Takes an event of metadata.
-    pub(crate) fn tell(&mut self, event: &Event<'_>) {
+    pub(crate) fn tell(&mut self, event: &Event<'_>) -> Result<(), ReadError> {
         let Ok(NameArgs { name }) = serde_json::from_slice(event.args) else {
-            return;
+            return Ok(());
         };
         match event.name().as_str() {
             "process_name" => {
                 self.process_names.insert(event.pid.to_owned(), name);
             }
             "thread_name" => {
-                let thread = self.position(event.pid, event.tid);
+                let thread = self.position(event.pid, event.tid)?;
                 self.thread_names.insert(thread, name);
             }
             _ => {}
         }
+        Ok(())
     }
 
     /// Labels that say which thread it is.
