@@ -6,16 +6,33 @@ use crate::options::Limits;
 /// A message has fields, which are values of their own in JSON.
 const VALUES_PER_MESSAGE: usize = 2;
 
+/// How many values there may still be in the pieces of JSON that some input has inside of it.
+#[derive(Debug)]
+pub(crate) struct ValueBudget {
+    left: usize,
+    limit: usize,
+}
+
+impl ValueBudget {
+    pub(crate) fn new(limits: &Limits) -> Self {
+        let limit = limits.max_messages.saturating_mul(VALUES_PER_MESSAGE);
+        Self { left: limit, limit }
+    }
+
+    /// Pays for a piece before it takes memory.
+    pub(crate) fn take(&mut self, bytes: &[u8]) -> Result<(), ReadError> {
+        let left = self.left.checked_sub(count_values(bytes));
+        self.left = left.ok_or(ReadError::TooLarge {
+            what: "the number of values in the JSON",
+            limit: self.limit,
+        })?;
+        Ok(())
+    }
+}
+
 /// Refuses JSON of more values than may be: one of two bytes takes up to a hundred in memory.
 pub(crate) fn check_value_count(bytes: &[u8], limits: &Limits) -> Result<(), ReadError> {
-    let limit = limits.max_messages.saturating_mul(VALUES_PER_MESSAGE);
-    if count_values(bytes) <= limit {
-        return Ok(());
-    }
-    Err(ReadError::TooLarge {
-        what: "the number of values in the JSON",
-        limit,
-    })
+    ValueBudget::new(limits).take(bytes)
 }
 
 /// How many values some JSON has at least: the separators and brackets outside of its strings.
@@ -49,5 +66,9 @@ mod tests {
         assert!(check_value_count(b"[[],[],[]]", &limits).is_ok());
         let error = check_value_count(b"[[],[],[],[]]", &limits).expect_err("eight");
         assert!(error.to_string().contains("limit of 6"), "{error}");
+        let mut budget = ValueBudget::new(&limits);
+        budget.take(b"[[],[]]").expect("four");
+        assert!(budget.take(b"[[]]").is_ok());
+        assert!(budget.take(b"[[]]").is_err(), "pieces add up");
     }
 }

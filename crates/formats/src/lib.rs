@@ -69,6 +69,7 @@ mod pyroscope;
 mod refusal;
 mod report;
 mod selection;
+mod series_index;
 mod simpleperf;
 mod speedscope;
 mod stack_forest;

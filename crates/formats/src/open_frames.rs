@@ -19,8 +19,31 @@ pub(crate) struct OpenFrames<'a> {
     /// The open frames, each with the stack that it makes.
     open: Vec<(u32, usize)>,
     now: f64,
-    /// Steps that events out of order may still take: each makes the frames above it stand elsewhere.
-    steps_left: usize,
+}
+
+/// Steps that events out of order may still take: each makes the frames above it stand elsewhere. All
+/// threads of an input share them.
+#[derive(Debug)]
+pub(crate) struct Disorder {
+    left: usize,
+    limit: usize,
+}
+
+impl Disorder {
+    pub(crate) fn new(limits: &Limits) -> Self {
+        Self {
+            left: limits.max_messages,
+            limit: limits.max_messages,
+        }
+    }
+
+    fn step(&mut self) -> Result<(), ReadError> {
+        self.left = self.left.checked_sub(1).ok_or(ReadError::TooLarge {
+            what: "the number of frames that are open over frames closed out of order",
+            limit: self.limit,
+        })?;
+        Ok(())
+    }
 }
 
 impl<'a> OpenFrames<'a> {
@@ -32,7 +55,6 @@ impl<'a> OpenFrames<'a> {
             children: HashMap::new(),
             open: Vec::new(),
             now: start,
-            steps_left: limits.max_messages,
         }
     }
 
@@ -59,18 +81,20 @@ impl<'a> OpenFrames<'a> {
     }
 
     /// Closes the innermost frame of this function. Others may be open inside of it: they stay open,
-    /// and stand on what is below it from now on.
-    pub(crate) fn close(&mut self, frame: u32, report: &mut Report) -> Result<(), ReadError> {
+    /// and stand on what is below it from now on, for which events out of order pay.
+    pub(crate) fn close(
+        &mut self,
+        frame: u32,
+        disorder: &mut Disorder,
+        report: &mut Report,
+    ) -> Result<(), ReadError> {
         if self.open.last().is_some_and(|&(open, _)| open == frame) {
             self.open.pop();
             return Ok(());
         }
         let mut above = 0;
         let place = loop {
-            self.steps_left = self.steps_left.checked_sub(1).ok_or(ReadError::TooLarge {
-                what: "the number of frames that are open over frames closed out of order",
-                limit: self.limits.max_messages,
-            })?;
+            disorder.step()?;
             above += 1;
             let Some(place) = self.open.len().checked_sub(above) else {
                 report.note(
@@ -152,12 +176,15 @@ mod tests {
         };
         let mut open = OpenFrames::new(0.0, &limits);
         let mut report = Report::default();
+        let mut disorder = Disorder::new(&limits);
         for frame in 0..5 {
             assert!(open.open(frame).is_ok());
         }
         // Four frames stand elsewhere, then three more.
-        assert!(open.close(0, &mut report).is_ok());
-        let error = open.close(1, &mut report).expect_err("too many");
+        assert!(open.close(0, &mut disorder, &mut report).is_ok());
+        let error = open
+            .close(1, &mut disorder, &mut report)
+            .expect_err("too many");
         let expected = "the number of distinct stacks of events exceeds the limit of 9";
         assert!(error.to_string().starts_with(expected), "{error}");
     }

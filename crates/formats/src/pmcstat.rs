@@ -18,6 +18,7 @@ use crate::named_stacks::NamedStacks;
 use crate::naming;
 use crate::options::ReadOptions;
 use crate::report::Report;
+use crate::series_index::SeriesIndex;
 use crate::text_lines::TextLines;
 use crate::text_lines::decode_prefix;
 
@@ -57,6 +58,7 @@ pub fn read_pmcstat(
     let mut stacks = NamedStacks::new(&options.limits);
     let mut tree = IndentedTree::new(true, options.limits.max_stack_depth);
     let mut types: Vec<ProfileType> = Vec::new();
+    let mut index = SeriesIndex::new(&options.limits);
     let mut series = None;
     let (mut told, mut shown) = (0_i64, 0_i64);
     while let Some(line) = lines.next_line()? {
@@ -66,7 +68,15 @@ pub fn read_pmcstat(
         if let Some((event, samples)) = parse_section(line) {
             tree.close(&mut stacks)?;
             told = told.saturating_add(samples);
-            series = Some(series_of(event, &mut types, &mut stacks));
+            let profile_type = type_of(event, &mut stacks);
+            series = Some(match index.get(&profile_type) {
+                Some(known) => known,
+                None => {
+                    let position = index.add(&profile_type)?;
+                    types.push(profile_type);
+                    position
+                }
+            });
             continue;
         }
         let (Some(node), Some(series)) = (parse_node(line), series) else {
@@ -144,15 +154,10 @@ fn parse_node(line: &str) -> Option<NodeLine<'_>> {
     })
 }
 
-fn series_of(event: &str, types: &mut Vec<ProfileType>, stacks: &mut NamedStacks<'_>) -> usize {
+fn type_of(event: &str, stacks: &mut NamedStacks<'_>) -> ProfileType {
     let event = stacks.cut(event);
     let event = if event.is_empty() { "samples" } else { event };
-    let profile_type = naming::typed(event, ("samples", "count"), (event, "count"));
-    let known = types.iter().position(|known| *known == profile_type);
-    known.unwrap_or_else(|| {
-        types.push(profile_type);
-        types.len() - 1
-    })
+    naming::typed(event, ("samples", "count"), (event, "count"))
 }
 
 fn location_of(

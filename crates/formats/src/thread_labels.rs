@@ -6,6 +6,8 @@ use candela_model::Profile;
 use candela_model::SampleLabel;
 use candela_model::StringId;
 
+use crate::work::STEPS_PER_ENTRY;
+
 /// A thread as formats describe it; what is empty or `None` is unknown and makes no label.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ThreadLabels<'a> {
@@ -19,6 +21,13 @@ pub(crate) struct ThreadLabels<'a> {
 }
 
 impl ThreadLabels<'_> {
+    /// What it takes to make the set: threads refer to names that stand in the input once.
+    pub(crate) fn steps(&self) -> usize {
+        let other = self.other.map_or(0, |(_, text)| text.len());
+        let texts = self.thread_name.len() + self.process_name.len() + other;
+        STEPS_PER_ENTRY + texts
+    }
+
     /// The set of these labels. Texts are cut by the caller.
     pub(crate) fn intern(&self, profile: &mut Profile) -> LabelSetId {
         let strings = &mut profile.symbols.strings;

@@ -12,11 +12,13 @@ use hashbrown::HashMap;
 use crate::error::ReadError;
 use crate::options::Limits;
 use crate::options::ReadOptions;
+use crate::series_index::SeriesIndex;
 
 /// Adds up samples of one stack, label set and time.
 #[derive(Debug)]
 pub(crate) struct TimedSamples {
     series: Vec<Draft>,
+    index: SeriesIndex,
     rows: usize,
     max_rows: usize,
 }
@@ -52,24 +54,39 @@ impl TimedSamples {
     pub(crate) fn new(limits: &Limits) -> Self {
         Self {
             series: Vec::new(),
+            index: SeriesIndex::new(limits),
             rows: 0,
             max_rows: limits.max_samples,
         }
     }
 
     /// The position of the series of a type, which comes into being.
-    pub(crate) fn series(&mut self, profile_type: &ProfileType) -> usize {
-        let mut series = self.series.iter();
-        if let Some(known) = series.position(|known| known.profile_type == *profile_type) {
-            return known;
+    ///
+    /// # Errors
+    /// When there are as many series as there may be.
+    pub(crate) fn series(&mut self, profile_type: &ProfileType) -> Result<usize, ReadError> {
+        if let Some(known) = self.index.get(profile_type) {
+            return Ok(known);
         }
+        let position = self.index.add(profile_type)?;
         self.series.push(Draft {
             profile_type: profile_type.clone(),
             period: None,
             samples: Vec::new(),
             positions: HashMap::new(),
         });
-        self.series.len() - 1
+        Ok(position)
+    }
+
+    /// The same of samples that are `period` apart.
+    pub(crate) fn series_every(
+        &mut self,
+        profile_type: &ProfileType,
+        period: i64,
+    ) -> Result<usize, ReadError> {
+        let series = self.series(profile_type)?;
+        self.set_period(series, period);
+        Ok(series)
     }
 
     /// Says how far apart the samples of a series are; another answer than before is none.
@@ -88,8 +105,7 @@ impl TimedSamples {
         period: i64,
         sample: Sample,
     ) -> Result<(), ReadError> {
-        let series = self.series(profile_type);
-        self.set_period(series, period);
+        let series = self.series_every(profile_type, period)?;
         self.add(series, sample)
     }
 

@@ -12,6 +12,12 @@ pub(crate) struct Work {
     limit: usize,
 }
 
+/// What a source line that a location keeps takes: so much more than a frame of a stack.
+pub(crate) const STEPS_PER_LINE: usize = 4;
+
+/// The same for an entry of a table that is made of references only, with its place in an index.
+pub(crate) const STEPS_PER_ENTRY: usize = 32;
+
 impl Work {
     /// As many steps as the input may have bytes.
     pub(crate) fn new(limits: &Limits) -> Self {

@@ -91,7 +91,7 @@ impl CpuProfiles {
         let Some(data) = args.data else {
             return Ok(());
         };
-        let thread = threads.position(event.pid, event.tid);
+        let thread = threads.position(event.pid, event.tid)?;
         let id = if kind == "CpuProfile" {
             event.tid
         } else {

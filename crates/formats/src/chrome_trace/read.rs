@@ -8,7 +8,6 @@ use candela_model::LocationId;
 use candela_model::Profile;
 use candela_model::StringId;
 use hashbrown::HashMap;
-use serde_json::Value;
 
 use crate::chrome_trace::NAME;
 use crate::chrome_trace::cpu_profiles::CpuProfiles;
@@ -23,8 +22,10 @@ use crate::error::ReadError;
 use crate::json_cursor::JsonCursor;
 use crate::json_cursor::contains;
 use crate::json_input::read_json_text;
+use crate::json_limits::ValueBudget;
 use crate::named_stacks::NamedStacks;
 use crate::naming;
+use crate::open_frames::Disorder;
 use crate::options::ReadOptions;
 use crate::report::Report;
 use crate::v8::Target;
@@ -39,7 +40,18 @@ struct Reader<'o> {
     /// Events with a duration.
     event_count: u64,
     cpu_profiles: CpuProfiles,
+    /// Of the pieces of CPU profiles.
+    values: ValueBudget,
     samples: StackSamples,
+}
+
+/// The place of a function that Hermes tells in an event's arguments.
+#[derive(Debug, Default)]
+struct Place {
+    url: String,
+    start_line: u32,
+    line: u32,
+    column: u32,
 }
 
 /// From the first to the last moment of all threads.
@@ -61,10 +73,11 @@ pub fn read_chrome_trace(
     let mut reader = Reader {
         options,
         stacks,
-        threads: Threads::default(),
+        threads: Threads::new(&options.limits),
         events: HashMap::new(),
         event_count: 0,
         cpu_profiles: CpuProfiles::default(),
+        values: ValueBudget::new(&options.limits),
         samples: StackSamples::default(),
     };
     reader.read_file(&bytes)?;
@@ -153,12 +166,13 @@ impl Reader<'_> {
 
     fn add(&mut self, event: Event<'_>) -> Result<(), ReadError> {
         match (event.phase, event.time_ns) {
-            ("M", _) => self.threads.tell(&event),
+            ("M", _) => self.threads.tell(&event)?,
             ("B" | "E" | "X", Some(time_ns)) => self.add_span(&event, time_ns)?,
             ("P" | "I" | "i", _) => {
                 let name = event.name();
                 if matches!(name.as_str(), "Profile" | "ProfileChunk" | "CpuProfile") {
                     let limits = &self.options.limits;
+                    self.values.take(event.args)?;
                     self.cpu_profiles.add(
                         &event,
                         &name,
@@ -175,7 +189,7 @@ impl Reader<'_> {
 
     fn add_span(&mut self, event: &Event<'_>, time_ns: i64) -> Result<(), ReadError> {
         let name = event.name();
-        let thread = self.threads.position(event.pid, event.tid);
+        let thread = self.threads.position(event.pid, event.tid)?;
         self.event_count += 1;
         match event.phase {
             "E" => {
@@ -206,15 +220,11 @@ impl Reader<'_> {
         if !contains(args, "\"funcLine\"") {
             return Ok((name_id, self.stacks.frame(name)?));
         }
-        let args: Value = serde_json::from_slice(args).unwrap_or_default();
-        let number = |key: &str| {
-            let text = args[key].to_string();
-            plain(text.as_bytes()).parse().unwrap_or(0)
-        };
-        let url = self.stacks.cut(args["url"].as_str().unwrap_or(""));
+        let place = Place::read(args).unwrap_or_default();
+        let url = self.stacks.cut(&place.url);
         let symbols = &mut self.stacks.profile.symbols;
-        let function = symbols.intern_function(name, "", url, number("funcLine"));
-        let line = (function, number("line"), number("column"));
+        let function = symbols.intern_function(name, "", url, place.start_line);
+        let line = (function, place.line, place.column);
         let place = Location::new(FrameKind::Unknown, 0);
         Ok((name_id, symbols.intern_location(&place, &[line])))
     }
@@ -225,7 +235,7 @@ impl Reader<'_> {
         let mut profiles = std::mem::take(&mut self.cpu_profiles).finish(limits, &mut self.stacks);
         let window = window(profiles.iter().map(|(.., timeline)| timeline));
         for (thread, tree, timeline) in &mut profiles {
-            let target = self.target(*thread, window);
+            let target = self.target(*thread, window)?;
             timeline.add_times(tree, target, &mut self.stacks)?;
         }
         Ok(self.finish(window))
@@ -238,7 +248,7 @@ impl Reader<'_> {
         let (mut tree, timelines) = samples.finish(limits, &mut self.stacks);
         let window = window(timelines.iter().map(|(_, timeline)| timeline));
         for (thread, timeline) in &timelines {
-            let target = self.target(*thread, window);
+            let target = self.target(*thread, window)?;
             timeline.add_times(&mut tree, target, &mut self.stacks)?;
         }
         Ok(self.finish(window))
@@ -252,9 +262,11 @@ impl Reader<'_> {
         let frames = 0..self.stacks.profile.symbols.locations().len();
         let frames: Vec<LocationId> = frames.map(LocationId::from_index).collect();
         let mut root_first: Vec<LocationId> = Vec::new();
+        let limits = &self.options.limits;
+        let mut disorder = Disorder::new(limits);
         for (thread, events) in threads {
-            let label_set = self.threads.label_set(thread, &mut self.stacks);
-            let open = events.nested(&self.options.limits, &mut self.stacks.report)?;
+            let label_set = self.threads.label_set(thread, &mut self.stacks)?;
+            let open = events.nested(limits, &mut disorder, &mut self.stacks.report)?;
             for (stack, &duration) in open.durations.iter().enumerate() {
                 let Some(duration) = Count::from_f64(duration).filter(|_| duration != 0.0) else {
                     continue;
@@ -274,14 +286,14 @@ impl Reader<'_> {
         );
     }
 
-    fn target(&mut self, thread: usize, window: Window) -> Target {
+    fn target(&mut self, thread: usize, window: Window) -> Result<Target, ReadError> {
         let first = window.map_or(0, |(first, _)| first);
         let start = start_of(first, self.options.now_ns);
-        Target {
+        Ok(Target {
             series: 0,
-            label_set: self.threads.label_set(thread, &mut self.stacks),
+            label_set: self.threads.label_set(thread, &mut self.stacks)?,
             shift_ns: start.saturating_sub(first),
-        }
+        })
     }
 
     fn finish(self, window: Window) -> (Profile, Report) {
@@ -295,6 +307,28 @@ impl Reader<'_> {
             series.duration_ns = duration.clamp(0, i64::MAX - series.start_ns);
         }
         (profile, report)
+    }
+}
+
+impl Place {
+    /// Piece by piece: what else the arguments hold may be a hundred times as large in memory.
+    fn read(args: &[u8]) -> Result<Self, ReadError> {
+        let mut place = Self::default();
+        let mut cursor = JsonCursor::new(NAME, args);
+        let mut is_first = true;
+        cursor.expect(b'{')?;
+        while let Some(key) = cursor.next_key(&mut is_first)? {
+            let value = cursor.value()?;
+            let number = || plain(value).parse().unwrap_or(0);
+            match key.as_str() {
+                "url" => place.url = serde_json::from_slice(value).unwrap_or_default(),
+                "funcLine" => place.start_line = number(),
+                "line" => place.line = number(),
+                "column" => place.column = number(),
+                _ => {}
+            }
+        }
+        Ok(place)
     }
 }
 

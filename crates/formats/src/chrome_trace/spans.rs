@@ -7,6 +7,7 @@ use candela_model::StringId;
 use hashbrown::HashMap;
 
 use crate::error::ReadError;
+use crate::open_frames::Disorder;
 use crate::open_frames::OpenFrames;
 use crate::options::Limits;
 use crate::report::Report;
@@ -36,6 +37,45 @@ struct Span {
     frame: LocationId,
     /// Of what begins and ends at the same times, what comes first in the file is outside.
     order: usize,
+}
+
+/// Ends that came before the beginnings of the same moment.
+#[derive(Debug, Default)]
+struct EarlyEnds {
+    now: i64,
+    /// How many of each name there are now.
+    counts: HashMap<StringId, u64>,
+    /// Those without a beginning so far.
+    unmatched: u64,
+}
+
+impl EarlyEnds {
+    /// What ends before this moment gets no beginning any more.
+    fn pass(&mut self, time_ns: i64) {
+        if self.now == time_ns {
+            return;
+        }
+        self.now = time_ns;
+        if !self.counts.is_empty() {
+            // A new table and not a cleared one: to clear takes as long as the table was ever large.
+            self.counts = HashMap::new();
+        }
+    }
+
+    fn add(&mut self, name: StringId) {
+        *self.counts.entry(name).or_default() += 1;
+        self.unmatched += 1;
+    }
+
+    /// Whether what begins has ended already, which is then forgotten.
+    fn is_ended(&mut self, name: StringId) -> bool {
+        let Some(count) = self.counts.get_mut(&name).filter(|count| **count > 0) else {
+            return false;
+        };
+        *count -= 1;
+        self.unmatched -= 1;
+        true
+    }
 }
 
 impl ThreadEvents {
@@ -81,6 +121,7 @@ impl ThreadEvents {
     pub(crate) fn nested<'l>(
         mut self,
         limits: &'l Limits,
+        disorder: &mut Disorder,
         report: &mut Report,
     ) -> Result<OpenFrames<'l>, ReadError> {
         let (first, last) = self.window().unwrap_or((0, 0));
@@ -98,14 +139,14 @@ impl ThreadEvents {
         for span in &spans {
             while let Some(ended) = ends.next_if(|ended| ended.end_ns <= span.start_ns) {
                 open.pass(since(ended.end_ns), report);
-                open.close(ended.frame.0, report)?;
+                open.close(ended.frame.0, disorder, report)?;
             }
             open.pass(since(span.start_ns), report);
             open.open(span.frame.0)?;
         }
         for ended in ends {
             open.pass(since(ended.end_ns), report);
-            open.close(ended.frame.0, report)?;
+            open.close(ended.frame.0, disorder, report)?;
         }
         Ok(open)
     }
@@ -116,21 +157,11 @@ impl ThreadEvents {
         marks.sort_by_key(|mark| mark.time_ns);
         let mut open: Vec<Option<Mark>> = Vec::new();
         let mut open_of_name: HashMap<StringId, Vec<usize>> = HashMap::new();
-        // Ends of the same moment that came before their beginning.
-        let mut early: Vec<Mark> = Vec::new();
-        let mut unmatched = 0;
+        let mut early = EarlyEnds::default();
         for mark in marks {
-            if early
-                .first()
-                .is_some_and(|early| early.time_ns < mark.time_ns)
-            {
-                unmatched += early.len() as u64;
-                early.clear();
-            }
+            early.pass(mark.time_ns);
             if mark.begins.is_some() {
-                let same = early.iter().position(|early| early.name == mark.name);
-                if let Some(same) = same {
-                    early.swap_remove(same);
+                if early.is_ended(mark.name) {
                     continue;
                 }
                 open_of_name.entry(mark.name).or_default().push(open.len());
@@ -147,13 +178,13 @@ impl ThreadEvents {
             let place = open_of_name.get_mut(&name).and_then(Vec::pop);
             match place.and_then(|place| open[place].take()) {
                 Some(begin) => self.close(begin, mark.time_ns),
-                None => early.push(mark),
+                None => early.add(mark.name),
             }
         }
         report.note_many(
             "ends_without_begin",
             "ends of events that had not begun were left out",
-            unmatched + early.len() as u64,
+            early.unmatched,
         );
         let left: Vec<Mark> = open.into_iter().flatten().collect();
         report.note_many(

@@ -1,11 +1,9 @@
 //! Samples of stacks beside the events: what Hermes writes.
 
 use hashbrown::HashMap;
-use serde::Deserialize;
-use serde_json::Value;
+use serde_json::Number;
 
 use crate::chrome_trace::event::Event;
-use crate::chrome_trace::event::plain;
 use crate::chrome_trace::threads::Threads;
 use crate::error::ReadError;
 use crate::json_cursor::JsonCursor;
@@ -28,11 +26,33 @@ pub(crate) struct StackSamples {
     hits: HashMap<usize, Vec<Hit>>,
 }
 
-#[derive(Default, Deserialize)]
-#[serde(default)]
+#[derive(Debug, Default)]
 struct StackFrame {
     name: Option<String>,
-    parent: Value,
+    /// Its identifier, which may be a number or a text.
+    parent: Option<String>,
+}
+
+impl StackFrame {
+    /// Piece by piece: what stands in the place of a parent may be a hundred times as large in memory.
+    fn read(cursor: &mut JsonCursor<'_>) -> Result<Self, ReadError> {
+        let mut frame = Self::default();
+        let mut is_first = true;
+        cursor.expect(b'{')?;
+        while let Some(key) = cursor.next_key(&mut is_first)? {
+            match (key.as_str(), cursor.peek()) {
+                ("name", _) => frame.name = cursor.parse()?,
+                ("parent", Some(b'"')) => frame.parent = Some(cursor.parse()?),
+                ("parent", Some(b'-' | b'0'..=b'9')) => {
+                    frame.parent = Some(cursor.parse::<Number>()?.to_string());
+                }
+                _ => {
+                    cursor.value()?;
+                }
+            }
+        }
+        Ok(frame)
+    }
 }
 
 impl StackSamples {
@@ -53,7 +73,7 @@ impl StackSamples {
             let Some(time_ns) = sample.time_ns else {
                 continue;
             };
-            let thread = threads.position(sample.pid, sample.tid);
+            let thread = threads.position(sample.pid, sample.tid)?;
             let hit = Hit {
                 node: self.id(sample.stack_frame),
                 time_ns,
@@ -73,13 +93,12 @@ impl StackSamples {
         let mut is_first = true;
         cursor.expect(b'{')?;
         while let Some(key) = cursor.next_key(&mut is_first)? {
-            let frame: StackFrame = cursor.parse()?;
+            let frame = StackFrame::read(cursor)?;
             let id = self.id(&key);
             let position = self.nodes.len() as u32;
             self.node_of_id.insert(id, position);
-            let parent = frame.parent.to_string();
-            if frame.parent.is_string() || frame.parent.is_number() {
-                let parent = self.id(plain(parent.as_bytes()));
+            if let Some(parent) = frame.parent {
+                let parent = self.id(&parent);
                 self.parents.push((position, parent));
             }
             self.nodes.push(Node {

@@ -8,17 +8,25 @@ use hashbrown::HashMap;
 use serde::Deserialize;
 
 use crate::chrome_trace::event::Event;
+use crate::error::ReadError;
 use crate::named_stacks::NamedStacks;
+use crate::options::Limits;
+use crate::work::STEPS_PER_ENTRY;
+use crate::work::Work;
 
 /// Names of processes and threads, which may be told anywhere in a trace.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Threads {
     /// Each as process and thread.
     threads: Vec<(String, String)>,
     positions: HashMap<(String, String), usize>,
     thread_names: HashMap<usize, String>,
     process_names: HashMap<String, String>,
+    work: Work,
 }
+
+/// What a thread takes: its identifiers twice, its events or samples and its labels.
+const STEPS_PER_THREAD: usize = 4 * STEPS_PER_ENTRY;
 
 #[derive(Deserialize)]
 struct NameArgs {
@@ -26,51 +34,79 @@ struct NameArgs {
 }
 
 impl Threads {
+    pub(crate) fn new(limits: &Limits) -> Self {
+        Self {
+            threads: Vec::new(),
+            positions: HashMap::new(),
+            thread_names: HashMap::new(),
+            process_names: HashMap::new(),
+            work: Work::new(limits),
+        }
+    }
+
     /// The position of a thread, which is made when it is new.
-    pub(crate) fn position(&mut self, pid: &str, tid: &str) -> usize {
+    ///
+    /// # Errors
+    /// When there are too many: a thread takes ten times the memory of the event that names it.
+    pub(crate) fn position(&mut self, pid: &str, tid: &str) -> Result<usize, ReadError> {
         let key = (pid.to_owned(), tid.to_owned());
-        let threads = &mut self.threads;
-        *self.positions.entry(key).or_insert_with_key(|key| {
-            threads.push(key.clone());
-            threads.len() - 1
-        })
+        if let Some(&known) = self.positions.get(&key) {
+            return Ok(known);
+        }
+        self.work.spend(STEPS_PER_THREAD)?;
+        let position = self.threads.len();
+        self.threads.push(key.clone());
+        self.positions.insert(key, position);
+        Ok(position)
     }
 
     /// Takes an event of metadata.
-    pub(crate) fn tell(&mut self, event: &Event<'_>) {
+    pub(crate) fn tell(&mut self, event: &Event<'_>) -> Result<(), ReadError> {
         let Ok(NameArgs { name }) = serde_json::from_slice(event.args) else {
-            return;
+            return Ok(());
         };
         match event.name().as_str() {
             "process_name" => {
                 self.process_names.insert(event.pid.to_owned(), name);
             }
             "thread_name" => {
-                let thread = self.position(event.pid, event.tid);
+                let thread = self.position(event.pid, event.tid)?;
                 self.thread_names.insert(thread, name);
             }
             _ => {}
         }
+        Ok(())
     }
 
     /// Labels that say which thread it is.
-    pub(crate) fn label_set(&self, thread: usize, stacks: &mut NamedStacks<'_>) -> LabelSetId {
+    ///
+    /// # Errors
+    /// When the names of processes, which all of their threads have, are too much together.
+    pub(crate) fn label_set(
+        &mut self,
+        thread: usize,
+        stacks: &mut NamedStacks<'_>,
+    ) -> Result<LabelSetId, ReadError> {
         let Some((pid, tid)) = self.threads.get(thread) else {
-            return LabelSetId(0);
+            return Ok(LabelSetId(0));
         };
-        let name = |name: Option<&String>| name.cloned().unwrap_or_default();
         let labels = [
-            ("thread_name", name(self.thread_names.get(&thread)), false),
-            ("process_name", name(self.process_names.get(pid)), false),
-            ("thread_id", tid.clone(), true),
-            ("pid", pid.clone(), true),
+            (
+                "thread_name",
+                or_empty(self.thread_names.get(&thread)),
+                false,
+            ),
+            ("process_name", or_empty(self.process_names.get(pid)), false),
+            ("thread_id", tid.as_str(), true),
+            ("pid", pid.as_str(), true),
         ];
         let mut set = Vec::new();
         for (key, value, is_number) in labels {
             if value.is_empty() {
                 continue;
             }
-            let value = stacks.cut(&value);
+            let value = stacks.cut(value);
+            self.work.spend(value.len())?;
             let strings = &mut stacks.profile.symbols.strings;
             let number = value.parse().ok().filter(|_| is_number);
             let value = match number {
@@ -83,6 +119,10 @@ impl Threads {
             let key = strings.intern(key);
             set.push(SampleLabel { key, value });
         }
-        stacks.profile.label_sets.intern(set)
+        Ok(stacks.profile.label_sets.intern(set))
     }
+}
+
+fn or_empty(name: Option<&String>) -> &str {
+    name.map_or("", String::as_str)
 }

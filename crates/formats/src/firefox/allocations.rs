@@ -70,7 +70,7 @@ impl Allocation {
             ("alloc_space", 1)
         };
         let stack = match self.stack {
-            Some(stack) => frames.stack(stack, &mut sink.stacks)?,
+            Some(stack) => frames.stack(stack, &mut sink.work, &mut sink.stacks)?,
             None => None,
         };
         let Some(stack) = stack else {
@@ -88,7 +88,7 @@ impl Allocation {
         labels.push(label);
         let moment = Moment {
             label_set: profile.label_sets.intern(labels),
-            series: sink.series(&profile_type, 0, None),
+            series: sink.series(&profile_type, 0, None)?,
             stack,
             time_ns,
         };

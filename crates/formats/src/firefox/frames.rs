@@ -19,6 +19,8 @@ use crate::firefox::table::Table;
 use crate::named_stacks::NamedStacks;
 use crate::options::Limits;
 use crate::stack_forest::StackForest;
+use crate::work::STEPS_PER_LINE;
+use crate::work::Work;
 
 /// Where code was, with at most one function: functions inlined into one another are frames of
 /// their own.
@@ -79,7 +81,7 @@ impl Frames {
             .collect();
         let frame_table = table("frameTable");
         let frames = match frame_table.column("func") {
-            Column::Missing => raw_frames(frame_table, sources, stacks),
+            Column::Missing => raw_frames(frame_table, sources, stacks)?,
             _ => {
                 let funcs = Funcs::new(table("funcTable"), sources);
                 let resource_table = table("resourceTable");
@@ -110,6 +112,7 @@ impl Frames {
     pub(crate) fn stack(
         &mut self,
         position: u32,
+        work: &mut Work,
         stacks: &mut NamedStacks<'_>,
     ) -> Result<Option<StackId>, ReadError> {
         match self.known.get(position as usize) {
@@ -118,6 +121,8 @@ impl Frames {
             Some(None) => {}
         }
         self.forest.path(position, &mut self.path);
+        // What is on the path may be missing or one location together, and no frame of the stack then.
+        work.spend(self.path.len())?;
         let mut root_first: Vec<LocationId> = Vec::with_capacity(self.path.len());
         let mut lines: Vec<(FunctionId, u32, u32)> = Vec::new();
         let frames = self.path.iter().map(|&stack| {
@@ -133,10 +138,14 @@ impl Frames {
                 );
                 continue;
             };
-            // Innermost first.
-            lines.splice(0..0, frame.line);
+            lines.extend(frame.line);
             let next = frames.get(index + 1).copied().flatten();
             if !next.is_some_and(|next| next.is_inlined_into(frame)) {
+                if lines.len() > 1 {
+                    work.spend(lines.len().saturating_mul(STEPS_PER_LINE))?;
+                }
+                // Innermost first.
+                lines.reverse();
                 let symbols = &mut stacks.profile.symbols;
                 root_first.push(symbols.intern_location(&frame.place, &lines));
                 lines.clear();
@@ -179,25 +188,33 @@ fn raw_frames(
     frame_table: Table<'_>,
     sources: Sources<'_>,
     stacks: &mut NamedStacks<'_>,
-) -> Vec<Frame> {
+) -> Result<Vec<Frame>, ReadError> {
     let locations = frame_table.column("location");
     let (line, column) = (frame_table.column("line"), frame_table.column("column"));
     // Each text once: many frames have the same one.
     let mut known: HashMap<Option<u32>, Frame> = HashMap::new();
-    let frames = (0..locations.len()).map(|frame| {
+    let mut frames = Vec::with_capacity(locations.len());
+    for frame in 0..locations.len() {
         let text = locations.index(frame);
-        let place = known.entry(text).or_insert_with(|| {
-            let text = text.map_or("", |text| string(sources.strings, text));
-            raw_frame(text, sources.libs, stacks)
-        });
-        place.at(line.line(frame), column.line(frame))
-    });
-    frames.collect()
+        let place = match known.get(&text) {
+            Some(known) => *known,
+            None => {
+                let full_text = text.map_or("", |text| string(sources.strings, text));
+                let made = raw_frame(full_text, sources.libs, stacks)?;
+                known.insert(text, made);
+                made
+            }
+        };
+        frames.push(place.at(line.line(frame), column.line(frame)));
+    }
+    Ok(frames)
 }
 
 /// A frame at the place that its text tells.
-fn raw_frame(text: &str, libs: &Libs, stacks: &mut NamedStacks<'_>) -> Frame {
+fn raw_frame(text: &str, libs: &Libs, stacks: &mut NamedStacks<'_>) -> Result<Frame, ReadError> {
     let text = stacks.cut(text);
+    // Threads may share their strings.
+    stacks.count_name(text)?;
     let symbols = &mut stacks.profile.symbols;
     let (place, line) = match Place::parse(text) {
         Place::Address(address) => {
@@ -235,11 +252,11 @@ fn raw_frame(text: &str, libs: &Libs, stacks: &mut NamedStacks<'_>) -> Frame {
             (Location::new(FrameKind::Unknown, 0), Some((function, 0, 0)))
         }
     };
-    Frame {
+    Ok(Frame {
         place,
         line,
         inline_depth: 0,
-    }
+    })
 }
 
 fn processed_frames(

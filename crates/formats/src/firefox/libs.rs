@@ -4,9 +4,12 @@ use std::borrow::Cow;
 
 use candela_model::Mapping;
 use candela_model::MappingId;
+use hashbrown::HashMap;
 use serde_json::Value;
 
+use crate::error::ReadError;
 use crate::firefox::process::OWN_KEY;
+use crate::firefox::read::Sink;
 use crate::firefox::table::text;
 use crate::named_stacks::NamedStacks;
 
@@ -17,12 +20,13 @@ pub(crate) struct Libs {
     libs: Vec<Lib>,
     /// Positions of those with a range, by where they start.
     by_start: Vec<usize>,
+    /// The first of each name.
+    by_name: HashMap<String, MappingId>,
 }
 
 #[derive(Debug)]
 struct Lib {
     mapping: MappingId,
-    name: String,
     start: u64,
     end: u64,
     offset: u64,
@@ -30,27 +34,43 @@ struct Lib {
 
 impl Libs {
     /// From `libs`, which was a text with JSON inside until 2017.
-    pub(crate) fn new(value: &Value, stacks: &mut NamedStacks<'_>) -> Self {
+    ///
+    /// # Errors
+    /// When all such texts together have more values than may be.
+    pub(crate) fn new(value: &Value, sink: &mut Sink<'_>) -> Result<Self, ReadError> {
         let value = match value {
-            Value::String(inner) => match serde_json::from_str(inner) {
-                Ok(inner) => Cow::Owned(inner),
-                Err(_) => {
-                    stacks.report.note(
-                        "libs_broken",
-                        "a list of libraries that is no JSON was left out",
-                    );
-                    Cow::Owned(Value::Null)
-                }
-            },
+            Value::String(inner) => {
+                sink.inner_values.take(inner.as_bytes())?;
+                serde_json::from_str(inner).map_or_else(
+                    |_| {
+                        sink.stacks.report.note(
+                            "libs_broken",
+                            "a list of libraries that is no JSON was left out",
+                        );
+                        Cow::Owned(Value::Null)
+                    },
+                    Cow::Owned,
+                )
+            }
             value => Cow::Borrowed(value),
         };
         let entries = value.as_array().map_or(&[][..], Vec::as_slice);
-        let libs: Vec<Lib> = entries.iter().map(|entry| lib(entry, stacks)).collect();
+        let mut libs: Vec<Lib> = Vec::with_capacity(entries.len());
+        let mut by_name: HashMap<String, MappingId> = HashMap::new();
+        for entry in entries {
+            let (name, lib) = lib(entry, &mut sink.stacks);
+            by_name.entry(name.to_owned()).or_insert(lib.mapping);
+            libs.push(lib);
+        }
         let mut by_start: Vec<usize> = (0..libs.len())
             .filter(|&position| libs[position].end > libs[position].start)
             .collect();
         by_start.sort_by_key(|&position| libs[position].start);
-        Self { libs, by_start }
+        Ok(Self {
+            libs,
+            by_start,
+            by_name,
+        })
     }
 
     pub(crate) fn mapping(&self, position: u32) -> Option<MappingId> {
@@ -59,8 +79,7 @@ impl Libs {
 
     /// The library of this name.
     pub(crate) fn named(&self, name: &str) -> Option<MappingId> {
-        let lib = self.libs.iter().find(|lib| lib.name == name);
-        lib.map(|lib| lib.mapping)
+        self.by_name.get(name).copied()
     }
 
     /// The library at an address, and the address relative to it.
@@ -79,7 +98,8 @@ impl Libs {
     }
 }
 
-fn lib(entry: &Value, stacks: &mut NamedStacks<'_>) -> Lib {
+/// The name of a library and what else is known of it.
+fn lib<'v>(entry: &'v Value, stacks: &mut NamedStacks<'_>) -> (&'v str, Lib) {
     let own = entry.get(OWN_KEY);
     let number = |name: &str, place: usize| {
         let number = own.map_or_else(|| entry.get(name), |own| own.get(place));
@@ -119,13 +139,13 @@ fn lib(entry: &Value, stacks: &mut NamedStacks<'_>) -> Lib {
             None => Mapping::default(),
         }
     };
-    Lib {
+    let lib = Lib {
         mapping: symbols.intern_mapping(mapping),
-        name: name.to_owned(),
         start,
         end,
         offset,
-    }
+    };
+    (name, lib)
 }
 
 /// A code id is the build id itself where it is as long as one (on Windows it is a time). Of a

@@ -1,5 +1,7 @@
 //! The threads of one process.
 
+use std::rc::Rc;
+
 use candela_model::FrameKind;
 use candela_model::LabelSetId;
 use candela_model::LabelValue;
@@ -31,7 +33,7 @@ use crate::naming;
 pub(crate) struct Process<'a> {
     shared: &'a Value,
     libs: Libs,
-    categories: Vec<FrameKind>,
+    categories: Rc<[FrameKind]>,
     shared_frames: Option<Frames>,
     start_ns: i64,
     interval_ns: i64,
@@ -39,6 +41,13 @@ pub(crate) struct Process<'a> {
     has_times: bool,
     /// Whether our writer wrote it, which leaves out what is not known.
     is_own: bool,
+}
+
+/// What the first process of a file says, for all that do not say it themselves.
+#[derive(Debug)]
+pub(crate) struct MainMeta {
+    meta: Value,
+    categories: Rc<[FrameKind]>,
 }
 
 /// What the CPU time of a sample is told in.
@@ -68,20 +77,33 @@ struct Weights {
 
 static NULL: Value = Value::Null;
 
+impl MainMeta {
+    pub(crate) fn new(meta: Value) -> Self {
+        Self {
+            categories: kinds_of_categories(&meta),
+            meta,
+        }
+    }
+}
+
 impl<'a> Process<'a> {
     /// From a file or the part of one; processes inside of others may leave out what is the same.
-    pub(crate) fn new(file: &'a Value, main_meta: &Value, sink: &mut Sink<'_>) -> Self {
+    pub(crate) fn new(
+        file: &'a Value,
+        main: &MainMeta,
+        sink: &mut Sink<'_>,
+    ) -> Result<Self, ReadError> {
         let own = file.get("meta").unwrap_or(&NULL);
         let meta = |name: &str| {
             own.get(name)
-                .or_else(|| main_meta.get(name))
+                .or_else(|| main.meta.get(name))
                 .unwrap_or(&NULL)
         };
         let milliseconds = |name: &str| nanoseconds(meta(name).as_f64().unwrap_or(0.0));
-        let categories = meta("categories").as_array().map_or(&[][..], Vec::as_slice);
-        let kinds = categories
-            .iter()
-            .map(|category| kind_of_category(text(category, "name")));
+        let categories = match own.get("categories") {
+            Some(_) => kinds_of_categories(own),
+            None => Rc::clone(&main.categories),
+        };
         let units = meta("sampleUnits");
         let cpu = match text(units, "threadCPUDelta") {
             "ns" => CpuUnit::Nanoseconds(1),
@@ -96,17 +118,17 @@ impl<'a> Process<'a> {
             "counters, which have no stacks, were left out",
             counters,
         );
-        Self {
+        Ok(Self {
             shared: file.get("shared").unwrap_or(&NULL),
-            libs: Libs::new(file.get("libs").unwrap_or(&NULL), &mut sink.stacks),
-            categories: kinds.collect(),
+            libs: Libs::new(file.get("libs").unwrap_or(&NULL), sink)?,
+            categories,
             shared_frames: None,
             start_ns: milliseconds("startTime"),
             interval_ns,
             cpu,
             has_times: text(units, "time") != "bytes",
             is_own: meta(OWN_KEY) == true,
-        }
+        })
     }
 
     pub(crate) fn add_thread(
@@ -135,7 +157,7 @@ impl<'a> Process<'a> {
         sink: &mut Sink<'_>,
     ) -> Result<Frames, ReadError> {
         let own_libs = thread.get("libs");
-        let own_libs = own_libs.map(|libs| Libs::new(libs, &mut sink.stacks));
+        let own_libs = own_libs.map(|libs| Libs::new(libs, sink)).transpose()?;
         let strings = [
             thread.get("stringTable"),
             thread.get("stringArray"),
@@ -191,11 +213,11 @@ impl<'a> Process<'a> {
             None => samples.column("threadCPUDelta"),
         };
         let window = own.and_then(|own| Some((own["start"].as_i64()?, own["duration"].as_i64()?)));
-        let series = sink.series(&weights.profile_type, weights.period, window);
+        let series = sink.series(&weights.profile_type, weights.period, window)?;
         let one = Number::from(1);
         for (row, time) in (0..stack.len()).zip(times) {
             let found = match stack.index(row) {
-                Some(found) => frames.stack(found, &mut sink.stacks)?,
+                Some(found) => frames.stack(found, &mut sink.work, &mut sink.stacks)?,
                 // Firefox has none where it did not look; we have where nothing is known.
                 None if own.is_some() => Some(StackId(0)),
                 None => None,
@@ -220,7 +242,7 @@ impl<'a> Process<'a> {
             sink.add(moment, weighed(value, weights.factor)?)?;
             if let Value::Number(delta) = cpu.get(row) {
                 let (profile_type, factor) = self.cpu.profile_type();
-                moment.series = sink.series(&profile_type, 0, None);
+                moment.series = sink.series(&profile_type, 0, None)?;
                 sink.add(moment, weighed(delta, factor)?)?;
             }
         }
@@ -300,6 +322,13 @@ impl Iterator for Times<'_> {
         });
         Some(time)
     }
+}
+
+fn kinds_of_categories(meta: &Value) -> Rc<[FrameKind]> {
+    let categories = list(meta, "categories").iter();
+    categories
+        .map(|category| kind_of_category(text(category, "name")))
+        .collect()
 }
 
 /// Firefox's own categories are parts of a browser; importers and we have kinds of code.

@@ -14,19 +14,28 @@ use crate::count::Count;
 use crate::epoch::start_of;
 use crate::error::ReadError;
 use crate::firefox::NAME;
+use crate::firefox::process::MainMeta;
 use crate::firefox::process::Process;
 use crate::firefox::table::list;
 use crate::json_cursor::located;
 use crate::json_input::read_json;
+use crate::json_limits::ValueBudget;
 use crate::named_stacks::NamedStacks;
 use crate::options::ReadOptions;
 use crate::report::Report;
+use crate::series_index::SeriesIndex;
+use crate::work::Work;
 
 /// The profile as far as it is built.
 pub(crate) struct Sink<'o> {
     pub(crate) options: &'o ReadOptions,
     pub(crate) stacks: NamedStacks<'o>,
+    /// For stacks that share their beginnings.
+    pub(crate) work: Work,
+    /// Of the JSON that stands as text in JSON.
+    pub(crate) inner_values: ValueBudget,
     series: Vec<SeriesHead>,
+    index: SeriesIndex,
     /// The first and the last moment, nanoseconds since what the start times are since.
     times: Option<(i64, i64)>,
     /// The longest interval between samples.
@@ -68,7 +77,10 @@ pub fn read_firefox(
     let mut sink = Sink {
         options,
         stacks: NamedStacks::new(&options.limits),
+        work: Work::new(&options.limits),
+        inner_values: ValueBudget::new(&options.limits),
         series: Vec::new(),
+        index: SeriesIndex::new(&options.limits),
         times: None,
         interval_ns: 0,
     };
@@ -82,23 +94,26 @@ pub fn read_firefox(
     if !root.get("threads").is_some_and(Value::is_array) {
         return Err(invalid("the file has no list `threads`".to_owned()));
     }
-    let main_meta = root["meta"].clone();
+    let main = MainMeta::new(root.get_mut("meta").map(Value::take).unwrap_or_default());
     let mut pending = VecDeque::from([root]);
     while let Some(mut file) = pending.pop_front() {
         if let Some(Value::Array(processes)) = file.get_mut("processes").map(Value::take) {
             pending.extend(processes);
         }
-        let mut process = Process::new(&file, &main_meta, &mut sink);
+        let mut process = Process::new(&file, &main, &mut sink)?;
         for thread in list(&file, "threads") {
             match thread {
                 // Until 2016 other processes stood among the threads, as text.
-                Value::String(text) => match serde_json::from_str(text) {
-                    Ok(inner) => pending.push_back(inner),
-                    Err(_) => sink.stacks.report.note(
-                        "processes_broken",
-                        "profiles of processes that are no JSON were left out",
-                    ),
-                },
+                Value::String(text) => {
+                    sink.inner_values.take(text.as_bytes())?;
+                    match serde_json::from_str(text) {
+                        Ok(inner) => pending.push_back(inner),
+                        Err(_) => sink.stacks.report.note(
+                            "processes_broken",
+                            "profiles of processes that are no JSON were left out",
+                        ),
+                    }
+                }
                 thread => process.add_thread(thread, &mut sink)?,
             }
         }
@@ -108,27 +123,30 @@ pub fn read_firefox(
 
 impl Sink<'_> {
     /// The series of a type, which is made when it is new.
+    ///
+    /// # Errors
+    /// When there are as many series as there may be.
     pub(crate) fn series(
         &mut self,
         profile_type: &ProfileType,
         period: i64,
         window: Option<(i64, i64)>,
-    ) -> usize {
-        let known = self.series.iter_mut().position(|known| {
-            let is_known = known.profile_type == *profile_type;
-            if let (true, Some(known), Some(other)) = (is_known, &mut known.window, window) {
+    ) -> Result<usize, ReadError> {
+        if let Some(position) = self.index.get(profile_type) {
+            let known = self.series.get_mut(position);
+            let known = known.and_then(|known| known.window.as_mut());
+            if let (Some(known), Some(other)) = (known, window) {
                 *known = joined(*known, other);
             }
-            is_known
+            return Ok(position);
+        }
+        let position = self.index.add(profile_type)?;
+        self.series.push(SeriesHead {
+            profile_type: profile_type.clone(),
+            period,
+            window,
         });
-        known.unwrap_or_else(|| {
-            self.series.push(SeriesHead {
-                profile_type: profile_type.clone(),
-                period,
-                window,
-            });
-            self.series.len() - 1
-        })
+        Ok(position)
     }
 
     pub(crate) fn add(&mut self, moment: Moment, value: Count) -> Result<(), ReadError> {

@@ -8,8 +8,11 @@ use candela_model::Mapping;
 use candela_model::StringId;
 use hashbrown::HashMap;
 
+use crate::error::ReadError;
 use crate::named_stacks::NamedStacks;
 use crate::nettrace::cursor::Cursor;
+use crate::work::STEPS_PER_ENTRY;
+use crate::work::Work;
 
 /// A method in memory.
 #[derive(Clone, Copy, Debug)]
@@ -98,12 +101,14 @@ impl Methods {
         &mut self,
         address: u64,
         is_caller: bool,
+        work: &mut Work,
         stacks: &mut NamedStacks<'_>,
-    ) -> LocationId {
+    ) -> Result<LocationId, ReadError> {
         let looked_up = address.saturating_sub(u64::from(is_caller));
         if let Some(&known) = self.locations.get(&looked_up) {
-            return known;
+            return Ok(known);
         }
+        work.spend(STEPS_PER_ENTRY)?;
         let behind = self
             .methods
             .partition_point(|method| method.start <= looked_up);
@@ -129,6 +134,6 @@ impl Methods {
             None => symbols.intern_location(&Location::new(FrameKind::Unknown, looked_up), &[]),
         };
         self.locations.insert(looked_up, id);
-        id
+        Ok(id)
     }
 }

@@ -6,6 +6,7 @@ use candela_model::Profile;
 use candela_model::ProfileType;
 use candela_model::Sample;
 use candela_model::StackId;
+use candela_model::StringId;
 use hashbrown::HashMap;
 
 use crate::error::ReadError;
@@ -18,11 +19,14 @@ use crate::nettrace::metadata::EventKind;
 use crate::nettrace::methods::Methods;
 use crate::nettrace::threads::Threads;
 use crate::nettrace::universal::Machine;
+use crate::nettrace::universal::ProcessAddress;
 use crate::options::Limits;
 use crate::report::Report;
 use crate::thread_labels::ThreadLabels;
 use crate::timed_samples::TimedSamples;
 use crate::timed_samples::Window;
+use crate::work::STEPS_PER_ENTRY;
+use crate::work::Work;
 
 /// What a thread was doing when it was sampled.
 const EXTERNAL: u32 = 1;
@@ -45,8 +49,10 @@ pub(crate) struct EventSamples<'a> {
     known: HashMap<u32, &'a [u8]>,
     /// What was made of them.
     made: HashMap<(u32, Space), StackId>,
-    label_sets: HashMap<(u64, u32), LabelSetId>,
+    label_sets: HashMap<(u64, u32, StringId), LabelSetId>,
     frames_left: usize,
+    /// For stacks, addresses and threads that events name again and again.
+    work: Work,
     leaf_first: Vec<LocationId>,
     /// First and last time of all events.
     times: Option<(i64, i64)>,
@@ -104,6 +110,7 @@ impl<'a> EventSamples<'a> {
             made: HashMap::new(),
             label_sets: HashMap::new(),
             frames_left: limits.inflated_bytes(),
+            work: Work::new(limits),
             leaf_first: Vec::new(),
             times: None,
         }
@@ -128,8 +135,10 @@ impl<'a> EventSamples<'a> {
 
     /// After a sequence point stacks are numbered anew.
     pub(crate) fn forget_stacks(&mut self) {
-        self.known.clear();
-        self.made.clear();
+        // New tables and not cleared ones: to clear takes as long as the table was ever large, and a
+        // sequence point takes no more than its header.
+        self.known = HashMap::new();
+        self.made = HashMap::new();
     }
 
     pub(crate) fn take_event(
@@ -157,7 +166,7 @@ impl<'a> EventSamples<'a> {
     fn thread_sample(&mut self, event: &Event<'a>, time_ns: i64) -> Result<(), ReadError> {
         let state = Cursor::new(event.payload).u32().unwrap_or(0);
         let mut sample = Sample {
-            label_set: self.label_set(event.thread, state, ""),
+            label_set: self.label_set(event.thread, state, "")?,
             time_ns,
             ..Sample::new(self.stack(event, Space::Runtime)?, 1)
         };
@@ -173,7 +182,7 @@ impl<'a> EventSamples<'a> {
         let thread = self.threads.get(event.thread);
         let pid = thread.and_then(|thread| thread.pid);
         let sample = Sample {
-            label_set: self.label_set(event.thread, 0, ""),
+            label_set: self.label_set(event.thread, 0, "")?,
             time_ns,
             ..Sample::new(self.stack(event, Space::Process(pid))?, 1)
         };
@@ -211,7 +220,7 @@ impl<'a> EventSamples<'a> {
             return Ok(());
         };
         let sample = Sample {
-            label_set: self.label_set(event.thread, 0, &class),
+            label_set: self.label_set(event.thread, 0, &class)?,
             time_ns,
             ..Sample::new(self.stack(event, Space::Runtime)?, bytes)
         };
@@ -235,6 +244,7 @@ impl<'a> EventSamples<'a> {
             return Ok(StackId(0));
         };
         let made = self.make_stack(addresses, space)?;
+        self.work.spend(STEPS_PER_ENTRY)?;
         self.made.insert((event.stack, space), made);
         Ok(made)
     }
@@ -266,10 +276,14 @@ impl<'a> EventSamples<'a> {
             }
             let is_caller = position > 0;
             let location = match space {
-                Space::Runtime => self.methods.location(address, is_caller, &mut self.stacks),
+                Space::Runtime => {
+                    let (work, stacks) = (&mut self.work, &mut self.stacks);
+                    self.methods.location(address, is_caller, work, stacks)?
+                }
                 Space::Process(pid) => {
-                    let stacks = &mut self.stacks;
-                    self.machine.location(pid, address, is_caller, stacks)
+                    let address = ProcessAddress::of_frame(pid, address, is_caller);
+                    let (work, stacks) = (&mut self.work, &mut self.stacks);
+                    self.machine.location(address, work, stacks)?
                 }
             };
             self.leaf_first.push(location);
@@ -277,12 +291,12 @@ impl<'a> EventSamples<'a> {
         Ok(self.stacks.profile.stacks.intern(&self.leaf_first))
     }
 
-    fn label_set(&mut self, thread: u64, state: u32, class: &str) -> LabelSetId {
-        let key = (thread, state);
-        if class.is_empty()
-            && let Some(&known) = self.label_sets.get(&key)
-        {
-            return known;
+    fn label_set(&mut self, thread: u64, state: u32, class: &str) -> Result<LabelSetId, ReadError> {
+        let class = self.stacks.cut(class);
+        let class_id = self.stacks.profile.symbols.strings.intern(class);
+        let key = (thread, state, class_id);
+        if let Some(&known) = self.label_sets.get(&key) {
+            return Ok(known);
         }
         let described = self.threads.get(thread);
         let id = i64::try_from(thread).ok();
@@ -291,7 +305,6 @@ impl<'a> EventSamples<'a> {
             MANAGED => "managed",
             _ => "",
         };
-        let class = self.stacks.cut(class);
         let labels = ThreadLabels {
             thread_name: described.map_or("", |thread| thread.name.as_str()),
             thread_id: described.map_or(id, |thread| thread.tid),
@@ -303,11 +316,10 @@ impl<'a> EventSamples<'a> {
                 ("object_class", class)
             }),
         };
+        self.work.spend(labels.steps())?;
         let made = labels.intern(&mut self.stacks.profile);
-        if class.is_empty() {
-            self.label_sets.insert(key, made);
-        }
-        made
+        self.label_sets.insert(key, made);
+        Ok(made)
     }
 
     pub(crate) fn note_broken(&mut self) {

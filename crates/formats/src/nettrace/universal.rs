@@ -9,9 +9,12 @@ use candela_model::MappingId;
 use candela_model::StringId;
 use hashbrown::HashMap;
 
+use crate::error::ReadError;
 use crate::named_stacks::NamedStacks;
 use crate::nettrace::cursor::Cursor;
 use crate::nettrace::metadata::EventKind;
+use crate::work::STEPS_PER_ENTRY;
+use crate::work::Work;
 
 /// A range of addresses of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -26,7 +29,24 @@ struct Range {
 pub(crate) struct Machine {
     mappings: Vec<(Range, MappingId)>,
     functions: Vec<(Range, StringId)>,
-    locations: HashMap<(Option<i64>, u64), LocationId>,
+    locations: HashMap<ProcessAddress, LocationId>,
+}
+
+/// An address of a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct ProcessAddress {
+    pid: Option<i64>,
+    address: u64,
+}
+
+impl ProcessAddress {
+    /// Of callers the address is behind the call.
+    pub(crate) fn of_frame(pid: Option<i64>, address: u64, is_caller: bool) -> Self {
+        Self {
+            pid,
+            address: address.saturating_sub(u64::from(is_caller)),
+        }
+    }
 }
 
 impl Machine {
@@ -77,18 +97,19 @@ impl Machine {
         self.functions.sort_by_key(|function| function.0);
     }
 
-    /// Where an address of a process is. Of callers it is behind the call.
+    /// Where an address is. A stack that threads of several processes name is of other addresses in
+    /// each, for which the input has no bytes.
     pub(crate) fn location(
         &mut self,
-        pid: Option<i64>,
-        address: u64,
-        is_caller: bool,
+        at: ProcessAddress,
+        work: &mut Work,
         stacks: &mut NamedStacks<'_>,
-    ) -> LocationId {
-        let looked_up = address.saturating_sub(u64::from(is_caller));
-        if let Some(&known) = self.locations.get(&(pid, looked_up)) {
-            return known;
+    ) -> Result<LocationId, ReadError> {
+        if let Some(&known) = self.locations.get(&at) {
+            return Ok(known);
         }
+        work.spend(STEPS_PER_ENTRY)?;
+        let (pid, looked_up) = (at.pid, at.address);
         let mapping = found(&self.mappings, pid, looked_up).unwrap_or_default();
         let symbols = &mut stacks.profile.symbols;
         let lines = found(&self.functions, pid, looked_up).map(|name| {
@@ -100,8 +121,8 @@ impl Machine {
         });
         let location = Location::new(FrameKind::Unknown, looked_up).in_mapping(mapping);
         let id = symbols.intern_location(&location, lines.as_slice());
-        self.locations.insert((pid, looked_up), id);
-        id
+        self.locations.insert(at, id);
+        Ok(id)
     }
 }
 

@@ -50,6 +50,9 @@ const BOOTTIME: u32 = 6;
 /// Snapshots come every few seconds; more than these tell nothing more.
 const MAX_READINGS: usize = 1_000_000;
 
+/// A snapshot reads a dozen.
+const MAX_CLOCKS_OF_SNAPSHOT: usize = 4096;
+
 impl Clocks {
     /// Takes a message `ClockSnapshot`.
     pub(crate) fn take_snapshot(
@@ -63,6 +66,9 @@ impl Clocks {
             let (1, Value::Bytes(span)) = (field, value) else {
                 return Ok(());
             };
+            if read.len() >= MAX_CLOCKS_OF_SNAPSHOT {
+                return Ok(());
+            }
             let (mut clock, mut time, mut is_distance, mut unit) = (0, 0, false, 1);
             fields(data, span, |field, value| {
                 match field {
@@ -75,7 +81,8 @@ impl Clocks {
                 Ok(())
             })?;
             let key = key(sequence, clock);
-            if unit != 1 || is_distance {
+            let is_counted = self.units.len() < MAX_READINGS;
+            if is_counted && (unit != 1 || is_distance) {
                 self.units.insert(key, (unit, is_distance));
             }
             read.push((key, time.saturating_mul(unit)));

@@ -13,9 +13,20 @@ use crate::protobuf::reader::Span;
 use crate::protobuf::reader::Value;
 use crate::protobuf::reader::WireError;
 
-/// What a sample of perf adds to which series.
+/// What a sequence says of how perf takes its samples, kept as it stands there: of the names the
+/// types of series are made, several times as long, and most sequences have no sample.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Measure {
+    name: Box<str>,
+    tracepoint: Box<str>,
+    counter: u64,
+    period: u64,
+    frequency: u64,
+}
+
+/// What a sample of perf adds to which type of series.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Measure {
+pub(crate) enum MeasuredTypes {
     /// One sample, and what the period makes of it where that is known.
     Sampled {
         samples: ProfileType,
@@ -27,8 +38,18 @@ pub(crate) enum Measure {
     Counted { of: ProfileType, period: i64 },
 }
 
+/// The same by the positions of series.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum MeasuredSeries {
+    Sampled {
+        samples: usize,
+        weighed: Option<(usize, i64)>,
+    },
+    Counted(usize),
+}
+
 /// A counter of stack samples.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Descriptor {
     name: StringId,
     unit: u64,
@@ -74,6 +95,65 @@ const OF_CPU: [&str; 5] = [
 const SECOND: u64 = 1_000_000_000;
 
 impl Measure {
+    /// From a message `PerfSampleDefaults`.
+    pub(crate) fn read(
+        data: &[u8],
+        span: Span,
+        stacks: &mut NamedStacks<'_>,
+    ) -> Result<Self, WireError> {
+        let mut measure = Self::default();
+        fields(data, span, |field, value| {
+            let (1, Value::Bytes(span)) = (field, value) else {
+                return Ok(());
+            };
+            fields(data, span, |field, value| {
+                match (field, value) {
+                    (1, value) => measure.period = number(value),
+                    (2, value) => measure.frequency = number(value),
+                    (3, Value::Bytes(span)) => {
+                        fields(data, span, |field, value| {
+                            if let (1, Value::Bytes(span)) = (field, value) {
+                                measure.tracepoint = stacks.text(bytes(data, span)).into();
+                            }
+                            Ok(())
+                        })?;
+                    }
+                    (4, value) => measure.counter = number(value),
+                    (10, Value::Bytes(span)) => {
+                        measure.name = stacks.text(bytes(data, span)).into();
+                    }
+                    _ => {}
+                }
+                Ok(())
+            })
+        })?;
+        Ok(measure)
+    }
+
+    /// The types of series that samples belong to.
+    pub(crate) fn types(&self, stacks: &mut NamedStacks<'_>) -> MeasuredTypes {
+        if let Ok(of) = self.name.parse::<ProfileType>() {
+            let period = signed(self.period);
+            return MeasuredTypes::Counted { of, period };
+        }
+        let known = COUNTERS.iter().find(|known| known.0 == self.counter);
+        let known = known.map_or(&*self.tracepoint, |known| known.1);
+        let is_clock = matches!(self.counter, SW_CPU_CLOCK | SW_TASK_CLOCK);
+        let period = match self.period {
+            0 if is_clock => SECOND.checked_div(self.frequency).unwrap_or(0),
+            period => period,
+        };
+        let counted = if self.name.is_empty() {
+            known
+        } else {
+            &self.name
+        };
+        let counted = stacks.cut(counted);
+        MeasuredTypes::of_counter(counted, known, is_clock, signed(period))
+    }
+}
+
+impl MeasuredTypes {
     /// Of a sequence that does not say what its samples are: processor time is what perf samples.
     pub(crate) fn unknown() -> Self {
         Self::Sampled {
@@ -81,55 +161,6 @@ impl Measure {
             weighed: None,
             period: 0,
         }
-    }
-
-    /// From a message `PerfSampleDefaults`.
-    pub(crate) fn read(
-        data: &[u8],
-        span: Span,
-        stacks: &mut NamedStacks<'_>,
-    ) -> Result<Self, WireError> {
-        let (mut frequency, mut period, mut counter) = (0, 0, 0);
-        let mut name = String::new();
-        let mut tracepoint = String::new();
-        fields(data, span, |field, value| {
-            let (1, Value::Bytes(span)) = (field, value) else {
-                return Ok(());
-            };
-            fields(data, span, |field, value| {
-                match (field, value) {
-                    (1, value) => period = number(value),
-                    (2, value) => frequency = number(value),
-                    (3, Value::Bytes(span)) => {
-                        fields(data, span, |field, value| {
-                            if let (1, Value::Bytes(span)) = (field, value) {
-                                tracepoint = stacks.text(bytes(data, span)).into_owned();
-                            }
-                            Ok(())
-                        })?;
-                    }
-                    (4, value) => counter = number(value),
-                    (10, Value::Bytes(span)) => {
-                        name = stacks.text(bytes(data, span)).into_owned();
-                    }
-                    _ => {}
-                }
-                Ok(())
-            })
-        })?;
-        if let Ok(of) = name.parse::<ProfileType>() {
-            let period = signed(period);
-            return Ok(Self::Counted { of, period });
-        }
-        let known = COUNTERS.iter().find(|known| known.0 == counter);
-        let known = known.map_or(tracepoint.as_str(), |known| known.1);
-        let is_clock = matches!(counter, SW_CPU_CLOCK | SW_TASK_CLOCK);
-        if period == 0 && is_clock && frequency != 0 {
-            period = SECOND / frequency;
-        }
-        let counted = if name.is_empty() { known } else { &name };
-        let counted = stacks.cut(counted);
-        Ok(Self::of_counter(counted, known, is_clock, signed(period)))
     }
 
     fn of_counter(counted: &str, known: &str, is_clock: bool, period: i64) -> Self {

@@ -4,12 +4,14 @@ use candela_model::StringId;
 use hashbrown::HashMap;
 
 use crate::named_stacks::NamedStacks;
+use crate::options::Limits;
 use crate::perfetto::clocks::Clocks;
 use crate::perfetto::fields::bytes;
 use crate::perfetto::fields::fields;
 use crate::perfetto::fields::number;
 use crate::perfetto::packets::Packet;
 use crate::perfetto::packets::content;
+use crate::perfetto::sequence::EntryBudget;
 use crate::perfetto::stacks::build_id_text;
 use crate::protobuf::reader::Span;
 use crate::protobuf::reader::Value;
@@ -18,7 +20,7 @@ use crate::protobuf::reader::WireError;
 /// A source line of an address: function, file, line.
 pub(crate) type SymbolLine = (StringId, StringId, u32);
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Facts {
     pub(crate) clocks: Clocks,
     /// By process id.
@@ -29,9 +31,22 @@ pub(crate) struct Facts {
     pub(crate) thread_pids: HashMap<i64, i64>,
     /// Lines of addresses, innermost first, by build id.
     pub(crate) symbols: HashMap<(StringId, u64), Vec<SymbolLine>>,
+    /// To be checked after each packet.
+    pub(crate) budget: EntryBudget,
 }
 
 impl Facts {
+    pub(crate) fn new(limits: &Limits) -> Self {
+        Self {
+            clocks: Clocks::default(),
+            processes: HashMap::new(),
+            threads: HashMap::new(),
+            thread_pids: HashMap::new(),
+            symbols: HashMap::new(),
+            budget: EntryBudget::new(limits),
+        }
+    }
+
     pub(crate) fn take(
         &mut self,
         data: &[u8],
@@ -91,7 +106,7 @@ impl Facts {
             }
             Ok(())
         })?;
-        if let Some(text) = text {
+        if let Some(text) = text.filter(|_| self.budget.has_taken_one()) {
             let text = stacks.text(bytes(data, text));
             let program = text.split_whitespace().next().unwrap_or("");
             let program = program.rsplit('/').next().unwrap_or(program);
@@ -119,6 +134,9 @@ impl Facts {
             }
             Ok(())
         })?;
+        if !self.budget.has_taken_one() {
+            return Ok(());
+        }
         self.thread_pids.insert(tid, pid);
         if let Some(name) = name {
             let name = stacks.text(bytes(data, name));
@@ -158,7 +176,9 @@ impl Facts {
                 }
                 Ok(())
             })?;
-            self.symbols.insert((build_id, address), lines);
+            if self.budget.has_taken_one() {
+                self.symbols.insert((build_id, address), lines);
+            }
             Ok(())
         })
     }

@@ -126,7 +126,7 @@ impl Heaps {
         }
         for (position, column) in COLUMNS.into_iter().enumerate() {
             let profile_type = naming::profile_type(column, ("space", "bytes"), None);
-            let series = samples.series(&profile_type);
+            let series = samples.series(&profile_type)?;
             samples.set_period(series, self.interval.unwrap_or(0));
             for key in &self.keys {
                 let Some(values) = self.values.get(key) else {

@@ -30,11 +30,14 @@ impl SampleReader<'_> {
     ) -> Result<(), Failure> {
         let mut is_continued = false;
         let mut dumps = Vec::new();
-        let mut count = 0;
+        sequence.forget_locations();
         let stacks = &mut self.stacks;
+        let budget = &mut self.budget;
         fields(data, span, |field, value| {
             let tables = &mut sequence.heap_tables;
-            count += 1;
+            if matches!(value, Value::Bytes(_)) && !budget.has_taken_one() {
+                return Ok(());
+            }
             match (field, value) {
                 (1, Value::Bytes(span)) => tables.take_text(data, span, &ALL_TEXTS, stacks)?,
                 (2, Value::Bytes(span)) => tables.take_frame(data, span)?,
@@ -46,7 +49,7 @@ impl SampleReader<'_> {
             }
             Ok(())
         })?;
-        self.budget.take(count)?;
+        self.budget.check()?;
         for dump in dumps {
             self.heap_dump(data, dump, packet, sequence)?;
         }
@@ -67,10 +70,14 @@ impl SampleReader<'_> {
         let mut found = Vec::new();
         let stacks = &mut self.stacks;
         let heaps = &mut self.heaps;
+        let budget = &mut self.budget;
         fields(data, span, |field, value| {
             match (field, value) {
                 (1, value) => pid = number(value) as i64,
-                (2, Value::Bytes(span)) => found.push(HeapValues::read(data, span)?),
+                (2, Value::Bytes(span)) => {
+                    let read = HeapValues::read(data, span)?;
+                    found.extend(budget.has_taken_one().then_some(read));
+                }
                 // Rejected, buffer overrun or corrupted, stopped by a guardrail.
                 (4 | 7 | 8 | 10, value) => is_incomplete |= number(value) != 0,
                 (11, Value::Bytes(span)) => {
@@ -83,6 +90,7 @@ impl SampleReader<'_> {
             }
             Ok(())
         })?;
+        self.budget.check()?;
         if is_incomplete {
             self.stacks.report.note(
                 "heaps_incomplete",
@@ -92,7 +100,7 @@ impl SampleReader<'_> {
         self.time(packet, sequence);
         for (callstack, mut values) in found {
             let stack = self.stack(callstack, sequence, true)?;
-            values.label_set = self.label_set(Some(pid), None, heap);
+            values.label_set = self.label_set(Some(pid), None, heap)?;
             let key = HeapKey {
                 sequence: packet.sequence,
                 pid,

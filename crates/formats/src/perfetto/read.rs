@@ -38,12 +38,12 @@ pub fn read_perfetto(
         ));
     }
     let mut stacks = NamedStacks::new(limits);
-    let mut facts = Facts::default();
+    let mut facts = Facts::new(limits);
     // Names and clocks may come behind the samples that they are for.
     let damage = for_each_packet(&bytes, limits.inflated_bytes(), &mut |data, packet| {
         // What is broken here is counted when samples are read.
         let _ = facts.take(data, packet, &mut stacks);
-        Ok(())
+        facts.budget.check()
     })?;
     facts.clocks.sort();
     let report = &mut stacks.report;

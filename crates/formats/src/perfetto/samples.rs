@@ -13,10 +13,13 @@ use crate::options::Limits;
 use crate::perfetto::clocks::Moment;
 use crate::perfetto::counters::Descriptor;
 use crate::perfetto::counters::Measure;
+use crate::perfetto::counters::MeasuredSeries;
+use crate::perfetto::counters::MeasuredTypes;
 use crate::perfetto::facts::Facts;
 use crate::perfetto::facts::symbol_line;
 use crate::perfetto::fields::fields;
 use crate::perfetto::fields::number;
+use crate::perfetto::fields::signed;
 use crate::perfetto::heap::Heaps;
 use crate::perfetto::packets::Packet;
 use crate::perfetto::packets::content;
@@ -30,6 +33,9 @@ use crate::protobuf::reader::WireError;
 use crate::protobuf::reader::numbers;
 use crate::thread_labels::ThreadLabels;
 use crate::timed_samples::TimedSamples;
+
+/// Counters that are read with each sample: systems have a handful.
+const MOST_FOLLOWERS: usize = 1024;
 
 /// First and last time of samples.
 #[derive(Clone, Copy, Debug, Default)]
@@ -49,7 +55,9 @@ pub(crate) struct SampleReader<'a> {
     pub(crate) heaps: Heaps,
     maker: StackMaker<'a>,
     pub(crate) budget: EntryBudget,
-    sequences: HashMap<u32, Sequence>,
+    sequences: HashMap<u32, Box<Sequence>>,
+    /// The series and the factor of each counter, with weights or as a count of samples.
+    counters: HashMap<(Descriptor, bool), (usize, i64)>,
     label_sets: HashMap<(Option<i64>, Option<i64>, StringId), LabelSetId>,
     pub(crate) times: Times,
     /// Whether a sequence says that we wrote it.
@@ -85,6 +93,7 @@ impl<'a> SampleReader<'a> {
             maker: StackMaker::new(limits),
             budget: EntryBudget::new(limits),
             sequences: HashMap::new(),
+            counters: HashMap::new(),
             label_sets: HashMap::new(),
             times: Times::default(),
             is_own: false,
@@ -101,7 +110,7 @@ impl<'a> SampleReader<'a> {
         // The sequence is taken out so that it can be read while all else changes.
         let known = self.sequences.remove(&packet.sequence);
         if known.is_none() {
-            self.budget.take(1)?;
+            self.budget.take_sequence()?;
         }
         let mut sequence = known.unwrap_or_default();
         let result = self.packet_of(data, packet, &mut sequence);
@@ -130,11 +139,13 @@ impl<'a> SampleReader<'a> {
             sequence.clear();
         }
         for span in &packet.interned {
-            let count = sequence.take_interned(data, *span, &mut self.stacks)?;
-            self.budget.take(count)?;
+            let budget = &mut self.budget;
+            sequence.take_interned(data, *span, &mut self.stacks, budget)?;
+            self.budget.check()?;
         }
         if let Some(span) = packet.defaults {
             self.take_defaults(data, span, sequence)?;
+            self.budget.check()?;
         }
         for &(kind, span) in &packet.content {
             let is_sample = matches!(
@@ -170,11 +181,13 @@ impl<'a> SampleReader<'a> {
         sequence: &mut Sequence,
     ) -> Result<(), WireError> {
         let stacks = &mut self.stacks;
+        let budget = &mut self.budget;
         fields(data, span, |field, value| {
             match (field, value) {
                 (58, value) => sequence.default_clock = u32::try_from(number(value)).ok(),
                 (12, Value::Bytes(span)) => {
-                    sequence.measure = Some(Measure::read(data, span, stacks)?);
+                    sequence.measure = Some(Box::new(Measure::read(data, span, stacks)?));
+                    sequence.measured = None;
                     sequence.last_count = 0;
                 }
                 (100, Value::Bytes(span)) => {
@@ -184,9 +197,11 @@ impl<'a> SampleReader<'a> {
                             (2, Value::Bytes(span)) => {
                                 sequence.primary = Some(Descriptor::read(data, span, stacks)?.1);
                             }
-                            (3, Value::Bytes(span)) => sequence
-                                .followers
-                                .push(Descriptor::read(data, span, stacks)?.1),
+                            (3, Value::Bytes(span)) => {
+                                let (_, follower) = Descriptor::read(data, span, stacks)?;
+                                let is_kept = budget.has_taken_one();
+                                sequence.followers.extend(is_kept.then_some(follower));
+                            }
                             _ => {}
                         }
                         Ok(())
@@ -240,31 +255,80 @@ impl<'a> SampleReader<'a> {
         let time_ns = self.time(packet, sequence);
         let stack = self.stack(callstack, sequence, false)?;
         let mut sample = Sample {
-            label_set: self.label_set(pid, tid, StringId(0)),
+            label_set: self.label_set(pid, tid, StringId(0))?,
             time_ns,
             ..Sample::new(stack, 1)
         };
-        match sequence.measure.get_or_insert_with(Measure::unknown) {
-            Measure::Sampled {
-                samples,
-                weighed,
-                period,
-            } => {
-                self.samples.add_to(samples, *period, sample)?;
-                if let Some((profile_type, value)) = weighed {
-                    sample.value = *value;
-                    self.samples.add_to(profile_type, *period, sample)?;
+        match self.measured(sequence)? {
+            MeasuredSeries::Sampled { samples, weighed } => {
+                self.samples.add(samples, sample)?;
+                if let Some((series, value)) = weighed {
+                    sample.value = value;
+                    self.samples.add(series, sample)?;
                 }
             }
-            Measure::Counted { of, period } => {
+            MeasuredSeries::Counted(series) => {
                 self.is_own = true;
                 let growth = count.wrapping_sub(sequence.last_count);
                 sequence.last_count = count;
                 sample.value = i64::try_from(growth).unwrap_or(i64::MAX);
-                self.samples.add_to(of, *period, sample)?;
+                self.samples.add(series, sample)?;
             }
         }
         Ok(())
+    }
+
+    /// The series of a sequence's samples of perf.
+    fn measured(&mut self, sequence: &mut Sequence) -> Result<MeasuredSeries, ReadError> {
+        if let Some(known) = sequence.measured {
+            return Ok(known);
+        }
+        let types = match &sequence.measure {
+            Some(measure) => measure.types(&mut self.stacks),
+            None => MeasuredTypes::unknown(),
+        };
+        let made = match types {
+            MeasuredTypes::Sampled {
+                samples,
+                weighed,
+                period,
+            } => MeasuredSeries::Sampled {
+                samples: self.samples.series_every(&samples, period)?,
+                weighed: match weighed {
+                    Some((of, value)) => Some((self.samples.series_every(&of, period)?, value)),
+                    None => None,
+                },
+            },
+            MeasuredTypes::Counted { of, period } => {
+                MeasuredSeries::Counted(self.samples.series_every(&of, period)?)
+            }
+        };
+        sequence.measured = Some(made);
+        Ok(made)
+    }
+
+    /// The series of a counter's weights and what these are multiplied by, or the series of the
+    /// samples themselves.
+    fn counter(
+        &mut self,
+        descriptor: Descriptor,
+        has_weight: bool,
+    ) -> Result<(usize, i64), ReadError> {
+        if let Some(&known) = self.counters.get(&(descriptor, has_weight)) {
+            return Ok(known);
+        }
+        let (mut profile_type, multiplier) = descriptor.profile_type(&self.stacks);
+        if !has_weight {
+            let counted = (
+                profile_type.sample_type.as_str(),
+                profile_type.sample_unit.as_str(),
+            );
+            profile_type = naming::profile_type(("samples", "count"), counted, None);
+        }
+        let series = self.samples.series_every(&profile_type, 0)?;
+        let made = (series, multiplier);
+        self.counters.insert((descriptor, has_weight), made);
+        Ok(made)
     }
 
     fn stack_sample(
@@ -280,6 +344,11 @@ impl<'a> SampleReader<'a> {
         let mut weight = None;
         let mut followers: Vec<Descriptor> = Vec::new();
         let mut follower_weights: Vec<u64> = Vec::new();
+        let mut follow = |follower| {
+            if followers.len() < MOST_FOLLOWERS {
+                followers.push(follower);
+            }
+        };
         let stacks = &mut self.stacks;
         fields(data, span, |field, value| {
             let known = |iid| sequence.descriptors.get(&iid).copied();
@@ -294,12 +363,10 @@ impl<'a> SampleReader<'a> {
                 (9, Value::Bytes(span)) => primary = Some(Descriptor::read(data, span, stacks)?.1),
                 (10, value) => primary = known(number(value)),
                 (11, value) => weight = Some(number(value)),
-                (12, Value::Bytes(span)) => {
-                    followers.push(Descriptor::read(data, span, stacks)?.1);
-                }
+                (12, Value::Bytes(span)) => follow(Descriptor::read(data, span, stacks)?.1),
                 (13, value) => {
                     numbers(data, 13, value, |iid| {
-                        followers.push(known(iid).unwrap_or_default());
+                        follow(known(iid).unwrap_or_default());
                     })?;
                 }
                 (14, value) => numbers(data, 14, value, |weight| follower_weights.push(weight))?,
@@ -312,36 +379,31 @@ impl<'a> SampleReader<'a> {
             None => self.stack(callstack, sequence, false)?,
         };
         let mut sample = Sample {
-            label_set: self.label_set(thread.0, thread.1, StringId(0)),
+            label_set: self.label_set(thread.0, thread.1, StringId(0))?,
             time_ns: self.time(packet, sequence),
             ..Sample::new(stack, 1)
         };
-        let (profile_type, multiplier) = primary.unwrap_or_default().profile_type(&self.stacks);
-        match weight {
-            Some(weight) => {
-                sample.value = i64::try_from(weight)
-                    .unwrap_or(i64::MAX)
-                    .saturating_mul(multiplier);
-                self.samples.add_to(&profile_type, 0, sample)?;
-            }
-            None => {
-                let counted = (
-                    profile_type.sample_type.as_str(),
-                    profile_type.sample_unit.as_str(),
-                );
-                let samples = naming::profile_type(("samples", "count"), counted, None);
-                self.samples.add_to(&samples, 0, sample)?;
-            }
+        let (series, multiplier) = self.counter(primary.unwrap_or_default(), weight.is_some())?;
+        if let Some(weight) = weight {
+            sample.value = signed(weight).saturating_mul(multiplier);
         }
-        if followers.is_empty() {
-            followers.clone_from(&sequence.followers);
+        self.samples.add(series, sample)?;
+        if !followers.is_empty() {
+            self.stacks.report.note_many(
+                "followers_left_out",
+                "counters beyond those that a sample may have were left out",
+                follower_weights.len().saturating_sub(MOST_FOLLOWERS) as u64,
+            );
         }
-        for (follower, weight) in followers.into_iter().zip(follower_weights) {
-            let (profile_type, multiplier) = follower.profile_type(&self.stacks);
-            sample.value = i64::try_from(weight)
-                .unwrap_or(i64::MAX)
-                .saturating_mul(multiplier);
-            self.samples.add_to(&profile_type, 0, sample)?;
+        let followers = match &followers[..] {
+            [] => &sequence.followers,
+            own => own,
+        };
+        // As many as there are weights are looked at: those of the sequence stand there once.
+        for (follower, weight) in followers.iter().zip(follower_weights) {
+            let (series, multiplier) = self.counter(*follower, true)?;
+            sample.value = signed(weight).saturating_mul(multiplier);
+            self.samples.add(series, sample)?;
         }
         Ok(())
     }
@@ -375,7 +437,7 @@ impl<'a> SampleReader<'a> {
             _ => Ok(()),
         })?;
         let (pid, tid) = sequence.thread;
-        let label_set = self.label_set(pid, tid, StringId(0));
+        let label_set = self.label_set(pid, tid, StringId(0))?;
         if packet.timestamp.is_some() {
             sequence.stream_time_us = 0;
         }
@@ -413,9 +475,15 @@ impl<'a> SampleReader<'a> {
         if let Some(known) = known {
             return Ok(known);
         }
-        let made = self
-            .maker
-            .stack(iid, sequence, is_heap, self.facts, &mut self.stacks)?;
+        let mut locations = std::mem::take(&mut sequence.made);
+        let made = self.maker.stack(
+            iid,
+            is_heap,
+            (sequence, &mut locations),
+            self.facts,
+            &mut self.stacks,
+        )?;
+        sequence.made = locations;
         if let Some(stack) = made {
             if !is_heap {
                 sequence.remember_stack(iid, stack);
@@ -436,11 +504,11 @@ impl<'a> SampleReader<'a> {
         pid: Option<i64>,
         tid: Option<i64>,
         heap: StringId,
-    ) -> LabelSetId {
+    ) -> Result<LabelSetId, ReadError> {
         let facts = self.facts;
         let pid = pid.or_else(|| facts.thread_pids.get(&tid?).copied());
         if let Some(&known) = self.label_sets.get(&(pid, tid, heap)) {
-            return known;
+            return Ok(known);
         }
         let profile = &mut self.stacks.profile;
         let text = |id: Option<&StringId>| {
@@ -457,9 +525,10 @@ impl<'a> SampleReader<'a> {
             process_name: &process_name,
             other: Some(("heap_name", heap_name.as_str())),
         };
+        self.maker.work.spend(labels.steps())?;
         let made = labels.intern(profile);
         self.label_sets.insert((pid, tid, heap), made);
-        made
+        Ok(made)
     }
 
     /// The time of a packet; 0 when nothing relates its clock to the epoch.

@@ -1,6 +1,7 @@
 //! What packets of one sequence refer to by number.
 
 use candela_model::FrameKind;
+use candela_model::LocationId;
 use candela_model::StackId;
 use candela_model::StringId;
 use hashbrown::HashMap;
@@ -10,6 +11,7 @@ use crate::named_stacks::NamedStacks;
 use crate::options::Limits;
 use crate::perfetto::counters::Descriptor;
 use crate::perfetto::counters::Measure;
+use crate::perfetto::counters::MeasuredSeries;
 use crate::perfetto::fields::bytes;
 use crate::perfetto::fields::fields;
 use crate::perfetto::fields::number;
@@ -27,7 +29,9 @@ pub(crate) struct Sequence {
     pub(crate) is_whole: bool,
     pub(crate) default_clock: Option<u32>,
     /// How the values of its samples are to be taken.
-    pub(crate) measure: Option<Measure>,
+    pub(crate) measure: Option<Box<Measure>>,
+    /// The series that follow from it, once there is a sample.
+    pub(crate) measured: Option<MeasuredSeries>,
     pub(crate) primary: Option<Descriptor>,
     pub(crate) followers: Vec<Descriptor>,
     pub(crate) descriptors: HashMap<u64, Descriptor>,
@@ -42,7 +46,12 @@ pub(crate) struct Sequence {
     /// What heap profiles refer to besides.
     pub(crate) heap_tables: Tables,
     known: HashMap<u64, StackId>,
+    /// What was made of frames since tables changed last.
+    pub(crate) made: MadeLocations,
 }
+
+/// Locations by the number of the frame, and whether it is of a heap profile.
+pub(crate) type MadeLocations = HashMap<(u64, bool), LocationId>;
 
 /// Process and thread, where they are known.
 pub(crate) type Task = (Option<i64>, Option<i64>);
@@ -89,25 +98,54 @@ pub(crate) enum TextOf {
 }
 
 /// How many entries there may be, so that two bytes of input do not take hundreds of memory.
+#[derive(Debug)]
 pub(crate) struct EntryBudget {
     left: usize,
     limit: usize,
+    is_exceeded: bool,
 }
+
+/// What an entry takes in memory, about.
+const BYTES_PER_ENTRY: usize = 64;
 
 impl EntryBudget {
     pub(crate) fn new(limits: &Limits) -> Self {
         Self {
             left: limits.max_messages,
             limit: limits.max_messages,
+            is_exceeded: false,
         }
     }
 
-    pub(crate) fn take(&mut self, count: usize) -> Result<(), ReadError> {
-        self.left = self.left.checked_sub(count).ok_or(ReadError::TooLarge {
+    /// Whether there may be one more. A message is walked over to its end whatever the answer is, so
+    /// that who walks needs no other errors than those of the wire; [`check`](Self::check) tells after.
+    pub(crate) fn has_taken_one(&mut self) -> bool {
+        let left = self.left.checked_sub(1);
+        self.is_exceeded |= left.is_none();
+        self.left = left.unwrap_or(0);
+        !self.is_exceeded
+    }
+
+    /// Pays for the state of a sequence, which is as large as many entries.
+    pub(crate) fn take_sequence(&mut self) -> Result<(), ReadError> {
+        let left = self
+            .left
+            .checked_sub(size_of::<Sequence>() / BYTES_PER_ENTRY);
+        self.is_exceeded |= left.is_none();
+        self.left = left.unwrap_or(0);
+        self.check()
+    }
+
+    /// # Errors
+    /// When there were more entries than may be.
+    pub(crate) fn check(&self) -> Result<(), ReadError> {
+        if !self.is_exceeded {
+            return Ok(());
+        }
+        Err(ReadError::TooLarge {
             what: "the number of interned entries",
             limit: self.limit,
-        })?;
-        Ok(())
+        })
     }
 }
 
@@ -133,19 +171,29 @@ impl Sequence {
         self.known.insert(iid, stack);
     }
 
-    /// Takes a message `InternedData`; returns how many entries it has.
+    /// Makes locations anew from now on, as tables change.
+    pub(crate) fn forget_locations(&mut self) {
+        // A new table and not a cleared one: to clear takes as long as the table was ever large.
+        self.made = HashMap::new();
+    }
+
+    /// Takes a message `InternedData`.
     pub(crate) fn take_interned(
         &mut self,
         data: &[u8],
         span: Span,
         stacks: &mut NamedStacks<'_>,
-    ) -> Result<usize, WireError> {
-        let mut count = 0;
+        budget: &mut EntryBudget,
+    ) -> Result<(), WireError> {
+        self.forget_locations();
         fields(data, span, |field, value| {
             let Value::Bytes(span) = value else {
                 return Ok(());
             };
-            count += 1;
+            let is_known = matches!(field, 5..=7 | 16..=19 | 48 | 50);
+            if !is_known || !budget.has_taken_one() {
+                return Ok(());
+            }
             let tables = &mut self.tables;
             match field {
                 5 => tables.take_text(data, span, &[TextOf::Function], stacks)?,
@@ -163,11 +211,10 @@ impl Sequence {
                     let (iid, descriptor) = Descriptor::read(data, span, stacks)?;
                     self.descriptors.insert(iid, descriptor);
                 }
-                _ => count -= 1,
+                _ => {}
             }
             Ok(())
-        })?;
-        Ok(count)
+        })
     }
 }
 

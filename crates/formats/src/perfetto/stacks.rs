@@ -18,13 +18,17 @@ use crate::perfetto::facts::Facts;
 use crate::perfetto::facts::SymbolLine;
 use crate::perfetto::sequence::FileMapping;
 use crate::perfetto::sequence::Frame;
+use crate::perfetto::sequence::MadeLocations;
 use crate::perfetto::sequence::Sequence;
+use crate::work::STEPS_PER_LINE;
+use crate::work::Work;
 
 /// Makes stacks, with bounds on what numbers can repeat.
 pub(crate) struct StackMaker<'a> {
     limits: &'a Limits,
     frames_left: usize,
     path_bytes_left: usize,
+    pub(crate) work: Work,
     leaf_first: Vec<LocationId>,
 }
 
@@ -34,6 +38,7 @@ impl<'a> StackMaker<'a> {
             limits,
             frames_left: limits.inflated_bytes(),
             path_bytes_left: limits.inflated_bytes(),
+            work: Work::new(limits),
             leaf_first: Vec::new(),
         }
     }
@@ -43,8 +48,8 @@ impl<'a> StackMaker<'a> {
     pub(crate) fn stack(
         &mut self,
         iid: u64,
-        sequence: &Sequence,
         is_heap: bool,
+        (sequence, made): (&Sequence, &mut MadeLocations),
         facts: &Facts,
         stacks: &mut NamedStacks<'_>,
     ) -> Result<Option<StackId>, ReadError> {
@@ -56,8 +61,15 @@ impl<'a> StackMaker<'a> {
         };
         let kept = self.count_frames(frames.len(), stacks)?;
         self.leaf_first.clear();
-        for frame in frames.iter().take(kept).rev() {
-            let location = self.location(*frame, sequence, is_heap, facts, stacks)?;
+        for &frame in frames.iter().take(kept).rev() {
+            if let Some(&known) = made.get(&(frame, is_heap)) {
+                self.leaf_first.push(known);
+                continue;
+            }
+            let location = match self.location(frame, sequence, is_heap, facts, stacks)? {
+                Some(location) => *made.entry((frame, is_heap)).insert(location).get(),
+                None => missing_frame(stacks),
+            };
             self.leaf_first.push(location);
         }
         Ok(Some(stacks.profile.stacks.intern(&self.leaf_first)))
@@ -103,6 +115,7 @@ impl<'a> StackMaker<'a> {
         Ok(kept)
     }
 
+    /// Where a frame is; `None` when it was not explained.
     fn location(
         &mut self,
         iid: u64,
@@ -110,17 +123,12 @@ impl<'a> StackMaker<'a> {
         is_heap: bool,
         facts: &Facts,
         stacks: &mut NamedStacks<'_>,
-    ) -> Result<LocationId, ReadError> {
+    ) -> Result<Option<LocationId>, ReadError> {
         let (own, shared) = (&sequence.heap_tables, &sequence.tables);
         let own = is_heap.then_some(own);
         let found = own.and_then(|own| own.frames.get(&iid));
         let Some(frame) = found.or_else(|| shared.frames.get(&iid)) else {
-            stacks.report.note(
-                "frames_missing",
-                "frames that no packet explains stand without a name",
-            );
-            let unknown = Location::new(FrameKind::Unknown, 0);
-            return Ok(stacks.profile.symbols.intern_location(&unknown, &[]));
+            return Ok(None);
         };
         let found = own.and_then(|own| own.mappings.get(&frame.mapping));
         let file = found.or_else(|| shared.mappings.get(&frame.mapping));
@@ -142,35 +150,37 @@ impl<'a> StackMaker<'a> {
             source.copied().unwrap_or_default(),
             facts.symbols.get(&(build_id, frame.address)),
             stacks,
-        );
+        )?;
         let kind = match frame.kind {
             FrameKind::Unknown if is_kernel => FrameKind::Kernel,
             kind => kind,
         };
         // The address is of the object file, and so no mapping has a range.
         let location = Location::new(kind, frame.address).in_mapping(mapping);
-        Ok(stacks.profile.symbols.intern_location(&location, &lines))
+        let symbols = &mut stacks.profile.symbols;
+        Ok(Some(symbols.intern_location(&location, &lines)))
     }
 
     /// Symbols that came later win over the name that the profiler knew.
     fn lines(
-        &self,
+        &mut self,
         frame: &Frame,
         name: StringId,
         source: StringId,
         symbols: Option<&Vec<SymbolLine>>,
         stacks: &mut NamedStacks<'_>,
-    ) -> Vec<(FunctionId, u32, u32)> {
+    ) -> Result<Vec<(FunctionId, u32, u32)>, ReadError> {
         if let Some(symbols) = symbols.filter(|symbols| !symbols.is_empty()) {
-            let lines = symbols.iter().take(self.limits.max_stack_depth);
-            return lines
-                .map(|&(name, file, line)| (function(name, file, stacks), line, 0))
-                .collect();
+            let kept = symbols.len().min(self.limits.max_stack_depth);
+            self.work.spend(kept.saturating_mul(STEPS_PER_LINE))?;
+            let lines = symbols.iter().take(kept);
+            let lines = lines.map(|&(name, file, line)| (function(name, file, stacks), line, 0));
+            return Ok(lines.collect());
         }
         if name == StringId(0) {
-            return Vec::new();
+            return Ok(Vec::new());
         }
-        vec![(function(name, source, stacks), frame.line, 0)]
+        Ok(vec![(function(name, source, stacks), frame.line, 0)])
     }
 
     fn mapping(
@@ -181,6 +191,7 @@ impl<'a> StackMaker<'a> {
         is_heap: bool,
         stacks: &mut NamedStacks<'_>,
     ) -> Result<(MappingId, bool), ReadError> {
+        self.work.spend(file.path.len())?;
         let mut path = String::new();
         for part in &file.path {
             let own = is_heap
@@ -234,6 +245,15 @@ pub(crate) fn build_id_text(bytes: &[u8]) -> String {
         return String::from_utf8_lossy(bytes).to_ascii_lowercase();
     }
     hex(bytes)
+}
+
+fn missing_frame(stacks: &mut NamedStacks<'_>) -> LocationId {
+    stacks.report.note(
+        "frames_missing",
+        "frames that no packet explains stand without a name",
+    );
+    let unknown = Location::new(FrameKind::Unknown, 0);
+    stacks.profile.symbols.intern_location(&unknown, &[])
 }
 
 fn function(name: StringId, file: StringId, stacks: &mut NamedStacks<'_>) -> FunctionId {

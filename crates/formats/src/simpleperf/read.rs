@@ -6,7 +6,9 @@ use candela_model::Labels;
 use candela_model::LocationId;
 use candela_model::Profile;
 use candela_model::ProfileSeries;
+use candela_model::ProfileType;
 use candela_model::Sample;
+use hashbrown::HashSet;
 
 use crate::error::ReadError;
 use crate::inflate::read_inflated;
@@ -26,7 +28,7 @@ use crate::simpleperf::tables::Tables;
 const HEADER_BYTES: usize = MAGIC.len() + 2;
 
 /// Events of a report: more is none.
-const MOST_EVENTS: u64 = 4096;
+pub(crate) const MOST_EVENTS: u64 = 4096;
 
 /// Fields of a record, of which each has one.
 const SAMPLE: u32 = 1;
@@ -72,6 +74,7 @@ pub fn read_simpleperf(
     let mut samples = Samples {
         data: &data,
         frames: Vec::new(),
+        max_stack_depth: options.limits.max_stack_depth,
         leaf_first: Vec::new(),
         rows: Vec::new(),
         count: 0,
@@ -174,12 +177,15 @@ struct ParsedSample {
     thread: u64,
     count: u64,
     event: u64,
+    /// Whether it has more frames than it may have.
+    is_cut: bool,
 }
 
 /// Samples by event.
 struct Samples<'a> {
     data: &'a [u8],
     frames: Vec<Frame>,
+    max_stack_depth: usize,
     leaf_first: Vec<LocationId>,
     rows: Vec<Vec<Sample>>,
     count: usize,
@@ -189,7 +195,15 @@ impl Samples<'_> {
     /// The frames are then in `frames`.
     fn read(&mut self, message: Span) -> Result<ParsedSample, WireError> {
         self.frames.clear();
-        let mut sample = ParsedSample::default();
+        // Which frames are cut is told by their number only, and kept one would be larger than it stands
+        // there.
+        let mut excess = self
+            .count_frames(message)?
+            .saturating_sub(self.max_stack_depth);
+        let mut sample = ParsedSample {
+            is_cut: excess > 0,
+            ..ParsedSample::default()
+        };
         let mut reader = Reader::of(self.data, message);
         while let Some((field, value)) = reader.field()? {
             match (field, value) {
@@ -197,7 +211,10 @@ impl Samples<'_> {
                 (2, Value::Varint(thread)) => sample.thread = thread,
                 (3, Value::Bytes(frame)) => {
                     let frame = self.read_frame(frame)?;
-                    self.frames.push(frame);
+                    if excess == 0 {
+                        self.frames.push(frame);
+                    }
+                    excess = excess.saturating_sub(1);
                 }
                 (4, Value::Varint(count)) => sample.count = count,
                 (5, Value::Varint(event)) => sample.event = event,
@@ -205,6 +222,15 @@ impl Samples<'_> {
             }
         }
         Ok(sample)
+    }
+
+    fn count_frames(&self, message: Span) -> Result<usize, WireError> {
+        let mut count = 0;
+        let mut reader = Reader::of(self.data, message);
+        while let Some((field, value)) = reader.field()? {
+            count += usize::from(matches!((field, value), (3, Value::Bytes(_))));
+        }
+        Ok(count)
     }
 
     fn read_frame(&self, message: Span) -> Result<Frame, WireError> {
@@ -254,19 +280,15 @@ impl Samples<'_> {
                 limit: options.limits.max_samples,
             });
         }
-        let excess = self
-            .frames
-            .len()
-            .saturating_sub(options.limits.max_stack_depth);
-        if excess > 0 {
+        if parsed.is_cut {
             report.note(
                 "stacks_cut",
                 "stacks deeper than the limit were cut at the leaf",
             );
         }
         self.leaf_first.clear();
-        for frame in self.frames.iter().skip(excess) {
-            self.leaf_first.push(tables.location(*frame, profile));
+        for frame in &self.frames {
+            self.leaf_first.push(tables.location(*frame, profile)?);
         }
         let value = i64::try_from(parsed.count).unwrap_or(i64::MAX);
         let stack = profile.stacks.intern(&self.leaf_first);
@@ -305,6 +327,7 @@ fn add_series(
         first
     };
     let duration_ns = (last - first).min(i64::MAX - start_ns);
+    let mut known_types: HashSet<ProfileType> = HashSet::new();
     for (number, mut samples) in rows.into_iter().enumerate() {
         if samples.is_empty() {
             continue;
@@ -312,12 +335,9 @@ fn add_series(
         let name = events.get(number).cloned();
         let name = name.unwrap_or_else(|| format!("event {number}"));
         let mut profile_type = perf_events::profile_type(&name);
-        if profile
-            .series
-            .iter()
-            .any(|it| it.profile_type == profile_type)
-        {
+        if !known_types.insert(profile_type.clone()) {
             profile_type = perf_events::second_profile_type(&name);
+            known_types.insert(profile_type.clone());
         }
         for sample in &mut samples {
             sample.time_ns = start_ns.saturating_add(sample.time_ns - first);

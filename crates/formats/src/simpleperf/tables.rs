@@ -12,11 +12,15 @@ use candela_model::SampleLabel;
 use candela_model::StringId;
 use hashbrown::HashMap;
 
+use crate::error::ReadError;
 use crate::options::Limits;
 use crate::protobuf::reader::Reader;
 use crate::protobuf::reader::Span;
 use crate::protobuf::reader::Value;
 use crate::protobuf::reader::WireError;
+use crate::simpleperf::read::MOST_EVENTS;
+use crate::work::STEPS_PER_ENTRY;
+use crate::work::Work;
 
 /// What runs in the virtual machine, interpreted or compiled when needed.
 const EXECUTION_OF_JVM: [u64; 2] = [1, 2];
@@ -63,6 +67,7 @@ pub(crate) struct Tables<'a> {
     functions: HashMap<(u64, u64), Option<FunctionId>>,
     locations: HashMap<Frame, LocationId>,
     label_sets: HashMap<u64, LabelSetId>,
+    work: Work,
 }
 
 impl<'a> Tables<'a> {
@@ -77,6 +82,7 @@ impl<'a> Tables<'a> {
             functions: HashMap::new(),
             locations: HashMap::new(),
             label_sets: HashMap::new(),
+            work: Work::new(&limits),
         }
     }
 
@@ -144,6 +150,9 @@ impl<'a> Tables<'a> {
         let mut reader = Reader::of(self.data, message);
         while let Some((field, value)) = reader.field()? {
             if let (1, Value::Bytes(name)) = (field, value) {
+                if self.events.len() as u64 >= MOST_EVENTS {
+                    continue;
+                }
                 let name = self.text(name);
                 self.events.push(name);
             }
@@ -151,10 +160,15 @@ impl<'a> Tables<'a> {
         Ok(())
     }
 
-    pub(crate) fn location(&mut self, frame: Frame, profile: &mut Profile) -> LocationId {
+    pub(crate) fn location(
+        &mut self,
+        frame: Frame,
+        profile: &mut Profile,
+    ) -> Result<LocationId, ReadError> {
         if let Some(known) = self.locations.get(&frame) {
-            return *known;
+            return Ok(*known);
         }
+        self.work.spend(STEPS_PER_ENTRY)?;
         let empty = File::default();
         let file = self.files.get(&frame.file).unwrap_or(&empty);
         let kind = if file.is_kernel {
@@ -177,7 +191,7 @@ impl<'a> Tables<'a> {
             None => symbols.intern_location(&location, &[]),
         };
         self.locations.insert(frame, made);
-        made
+        Ok(made)
     }
 
     /// The function of a symbol. Each is looked at once: a long name may stand in millions of frames.

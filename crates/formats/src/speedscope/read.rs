@@ -19,6 +19,7 @@ use crate::inflate::read_inflated;
 use crate::json_limits::check_value_count;
 use crate::named_stacks::NamedStacks;
 use crate::naming;
+use crate::open_frames::Disorder;
 use crate::open_frames::OpenFrames;
 use crate::options::Limits;
 use crate::options::ReadOptions;
@@ -120,6 +121,7 @@ pub fn read_speedscope(
     let mut reader = Reader {
         limits: &options.limits,
         stacks: NamedStacks::new(&options.limits),
+        disorder: Disorder::new(&options.limits),
         frames: Vec::with_capacity(file.shared.frames.len()),
     };
     for frame in &file.shared.frames {
@@ -177,6 +179,7 @@ pub(crate) fn looks_like_speedscope(prefix: &[u8]) -> bool {
 struct Reader<'a> {
     limits: &'a Limits,
     stacks: NamedStacks<'a>,
+    disorder: Disorder,
     /// The frames of the file.
     frames: Vec<LocationId>,
 }
@@ -247,7 +250,7 @@ impl Reader<'_> {
             open.pass(event.at, report);
             match event.kind {
                 EventKind::Open => open.open(event.frame)?,
-                EventKind::Close => open.close(event.frame, report)?,
+                EventKind::Close => open.close(event.frame, &mut self.disorder, report)?,
             }
         }
         if open.open_count() > 0 {

@@ -1,6 +1,7 @@
 //! The function that a node stands for.
 
 use candela_model::FrameKind;
+use candela_model::FunctionId;
 use candela_model::Location;
 use candela_model::LocationId;
 use serde::Deserialize;
@@ -18,6 +19,13 @@ pub(crate) struct CallFrame {
     pub(crate) column_number: Option<f64>,
 }
 
+/// A function and what kind of code it is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ScriptFunction {
+    id: FunctionId,
+    kind: FrameKind,
+}
+
 /// What DevTools calls functions without a name.
 const ANONYMOUS: &str = "(anonymous)";
 
@@ -27,16 +35,18 @@ impl CallFrame {
         self.name() == "(root)" && self.file().is_empty()
     }
 
-    /// The frame, at this line where it is known. Otherwise the position is that of the function:
-    /// in minified files the column is all that tells functions apart.
-    pub(crate) fn location(&self, line: Option<u32>, stacks: &mut NamedStacks<'_>) -> LocationId {
+    /// The frame at the position of its function: in minified files the column is all that tells
+    /// functions apart.
+    pub(crate) fn location(&self, stacks: &mut NamedStacks<'_>) -> LocationId {
+        let (start_line, start_column) = self.start();
+        let function = self.function(stacks);
+        function.at(start_line, start_column, stacks)
+    }
+
+    /// The function, for nodes that were found at many lines.
+    pub(crate) fn function(&self, stacks: &mut NamedStacks<'_>) -> ScriptFunction {
         let name = stacks.cut(self.name());
         let file = stacks.cut(self.file());
-        let start_line = counted_from_one(self.line_number);
-        let start_column = match start_line {
-            0 => 0,
-            _ => counted_from_one(self.column_number),
-        };
         // (program), (idle), (garbage collector) are no functions of a script.
         let is_state = name.starts_with('(') && name != ANONYMOUS && file.is_empty();
         let kind = if is_state {
@@ -44,13 +54,18 @@ impl CallFrame {
         } else {
             FrameKind::V8js
         };
+        let (start_line, _) = self.start();
         let symbols = &mut stacks.profile.symbols;
-        let function = symbols.intern_function(name, "", file, start_line);
-        let position = match line {
-            Some(line) => (function, line, 0),
-            None => (function, start_line, start_column),
-        };
-        symbols.intern_location(&Location::new(kind, 0), &[position])
+        let id = symbols.intern_function(name, "", file, start_line);
+        ScriptFunction { id, kind }
+    }
+
+    /// Line and column where the function begins, counted from 1; 0 when unknown.
+    fn start(&self) -> (u32, u32) {
+        match counted_from_one(self.line_number) {
+            0 => (0, 0),
+            line => (line, counted_from_one(self.column_number)),
+        }
     }
 
     fn name(&self) -> &str {
@@ -60,6 +75,14 @@ impl CallFrame {
 
     fn file(&self) -> &str {
         self.url.as_deref().unwrap_or("")
+    }
+}
+
+impl ScriptFunction {
+    /// A place in it.
+    pub(crate) fn at(self, line: u32, column: u32, stacks: &mut NamedStacks<'_>) -> LocationId {
+        let symbols = &mut stacks.profile.symbols;
+        symbols.intern_location(&Location::new(self.kind, 0), &[(self.id, line, column)])
     }
 }
 

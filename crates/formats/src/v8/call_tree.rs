@@ -8,6 +8,7 @@ use crate::error::ReadError;
 use crate::named_stacks::NamedStacks;
 use crate::options::Limits;
 use crate::stack_forest::StackForest;
+use crate::v8::call_frame::ScriptFunction;
 use crate::v8::node::Node;
 
 /// Nodes and the stacks that end at them, each made once.
@@ -18,6 +19,8 @@ pub(crate) struct CallTree {
     positions: HashMap<i64, u32>,
     forest: StackForest,
     locations: Vec<Option<LocationId>>,
+    /// Of nodes that were found at lines: names may be long and lines many.
+    functions: HashMap<u32, ScriptFunction>,
     known: HashMap<(u32, u32), StackId>,
     path: Vec<u32>,
 }
@@ -41,6 +44,7 @@ impl CallTree {
             nodes,
             positions,
             forest,
+            functions: HashMap::new(),
             known: HashMap::new(),
             path: Vec::new(),
         }
@@ -68,9 +72,11 @@ impl CallTree {
         for &at in &self.path[usize::from(has_root)..] {
             let frame = &nodes[at as usize].call_frame;
             let location = if at == node && line != 0 {
-                frame.location(Some(line), stacks)
+                let functions = self.functions.entry(at);
+                let function = *functions.or_insert_with(|| frame.function(stacks));
+                function.at(line, 0, stacks)
             } else {
-                *self.locations[at as usize].get_or_insert_with(|| frame.location(None, stacks))
+                *self.locations[at as usize].get_or_insert_with(|| frame.location(stacks))
             };
             root_first.push(location);
         }

@@ -58,8 +58,7 @@ pub fn read_heapprofile(
         for &node in &path[usize::from(has_root)..] {
             let node = node as usize;
             let frame = &nodes[node].call_frame;
-            let location =
-                *locations[node].get_or_insert_with(|| frame.location(None, &mut stacks));
+            let location = *locations[node].get_or_insert_with(|| frame.location(&mut stacks));
             root_first.push(location);
         }
         stacks.add(0, &root_first, LabelSetId(0), size)?;
