@@ -311,13 +311,13 @@ fn add_series(
         }
         let name = events.get(number).cloned();
         let name = name.unwrap_or_else(|| format!("event {number}"));
-        let mut profile_type = perf_events::profile_type(&name);
+        let mut profile_type = perf_events::event_type(&name, true);
         if profile
             .series
             .iter()
             .any(|it| it.profile_type == profile_type)
         {
-            profile_type = perf_events::second_profile_type(&name);
+            profile_type = perf_events::second_event_type(&name, true);
         }
         for sample in &mut samples {
             sample.time_ns = start_ns.saturating_add(sample.time_ns - first);
