@@ -3,13 +3,12 @@
 use std::borrow::Cow;
 use std::io;
 use std::io::BufRead;
-use std::io::BufReader;
-use std::io::Cursor;
 use std::io::Read;
 
 use flate2::bufread::MultiGzDecoder;
 
 use crate::error::ReadError;
+use crate::layers::without_layers;
 use crate::options::HARD_INFLATED_LIMIT;
 use crate::zip::ZIP_MAGIC;
 use crate::zip::first_entry_prefix;
@@ -64,53 +63,34 @@ pub fn is_compressed(bytes: &[u8]) -> bool {
 /// Input that is inflated while it is read, for formats that are read piece by piece. What comes out
 /// of a decompressor is bounded; its errors carry a [`ReadError`], see [`read_error`].
 pub(crate) struct Inflating<'a> {
-    input: Box<dyn Read + 'a>,
-    encoding: Option<&'static str>,
+    input: Box<dyn BufRead + 'a>,
+    is_compressed: bool,
     left: usize,
     max_bytes: usize,
 }
 
 impl<'a> Inflating<'a> {
     pub(crate) fn new(input: impl BufRead + 'a, max_bytes: usize) -> Result<Self, ReadError> {
-        let mut input: Box<dyn BufRead + 'a> = Box::new(input);
-        let mut encoding = None;
-        for _ in 0..MAX_LAYERS {
-            let mut magic = Vec::with_capacity(ZSTD_MAGIC.len());
-            let mut start = input.by_ref().take(ZSTD_MAGIC.len() as u64);
-            start.read_to_end(&mut magic)?;
-            let (is_gzip, is_zstd) = (magic.starts_with(&GZIP_MAGIC), magic == ZSTD_MAGIC);
-            input = Box::new(Cursor::new(magic).chain(input));
-            if is_gzip {
-                encoding = Some("gzip");
-                input = Box::new(BufReader::new(MultiGzDecoder::new(input)));
-            } else if is_zstd {
-                encoding = Some("zstd");
-                let decoder = zstd::stream::read::Decoder::with_buffer(input)?;
-                input = Box::new(BufReader::new(decoder));
-            } else {
-                break;
-            }
-        }
+        let (input, is_compressed) = without_layers(Box::new(input), max_bytes)?;
         Ok(Self {
-            input: Box::new(input),
-            encoding,
+            input,
+            is_compressed,
             left: max_bytes,
             max_bytes,
         })
+    }
+
+    pub(crate) fn is_compressed(&self) -> bool {
+        self.is_compressed
     }
 }
 
 impl Read for Inflating<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let Some(encoding) = self.encoding else {
-            return self.input.read(buffer);
-        };
-        let read = self.input.read(buffer).map_err(|error| {
-            io::Error::other(ReadError::Compression {
-                encoding,
-                reason: error.to_string(),
-            })
-        })?;
+        let read = self.input.read(buffer)?;
+        if !self.is_compressed {
+            return Ok(read);
+        }
         self.left = self.left.checked_sub(read).ok_or_else(|| {
             io::Error::other(ReadError::TooLarge {
                 what: "the size of the input in bytes",

@@ -2,14 +2,28 @@
 
 use std::io::BufRead;
 
+use serde::de::DeserializeOwned;
+
 use crate::error::ReadError;
 use crate::inflate::read_inflated;
+use crate::json_cursor::located;
 use crate::json_limits::check_value_count;
 use crate::options::Limits;
 use crate::report::Report;
 
 /// Some programs write it in front of JSON; the JSON's own rules say to ignore it (RFC 8259, 8.1).
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// Some JSON as something typed that holds nothing of its bytes. Errors say at which byte they are.
+pub(crate) fn parse_json<T: DeserializeOwned>(
+    format: &'static str,
+    input: impl BufRead,
+    limits: &Limits,
+    report: &mut Report,
+) -> Result<T, ReadError> {
+    let bytes = read_json(input, limits, report)?;
+    serde_json::from_slice(&bytes).map_err(|error| located(format, &bytes, 0, &error))
+}
 
 /// The bytes of some JSON, inflated and UTF-8, of no more values than may be.
 pub(crate) fn read_json(

@@ -49,6 +49,7 @@ mod json;
 mod json_cursor;
 mod json_input;
 mod json_limits;
+mod layers;
 mod legacy;
 mod named_stacks;
 mod naming;

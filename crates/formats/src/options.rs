@@ -6,7 +6,9 @@ use candela_model::SERVICE_NAME_LABEL;
 /// Bounds that keep hostile input from eating the memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Bytes after decompression; more than 1 GiB counts as 1 GiB.
+    /// Bytes after decompression; more than 1 GiB counts as 1 GiB. Text that is read line by line
+    /// (folded stacks, `perf script`) is not held in memory: plain it may be of any length, and
+    /// compressed it may inflate to 16 times as much.
     pub max_inflated_bytes: usize,
     /// Samples of one input, all series together.
     pub max_samples: usize,

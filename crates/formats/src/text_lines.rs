@@ -3,22 +3,18 @@
 
 use std::borrow::Cow;
 use std::io::BufRead;
-use std::io::BufReader;
-use std::io::Cursor;
-use std::io::ErrorKind;
 use std::io::Read;
 
-use flate2::bufread::MultiGzDecoder;
-
 use crate::error::ReadError;
-use crate::inflate::GZIP_MAGIC;
-use crate::inflate::MAX_LAYERS;
-use crate::inflate::ZSTD_MAGIC;
+use crate::inflate::read_error;
+use crate::layers::peeked;
+use crate::layers::without_layers;
 use crate::options::Limits;
 use crate::report::Report;
 
 /// Text is bounded by what its sender pays for each byte. What inflates costs him nothing, so it may
-/// be so many times larger than what is held in memory of other formats, and not more.
+/// be so many times larger than what is held in memory of other formats, and not more. That bounds
+/// time, not memory: of the text a line is held, and what is kept of it is bounded by its readers.
 const INFLATED_FACTOR: usize = 16;
 
 /// No stack of sane depth makes a longer line.
@@ -27,11 +23,11 @@ const MAX_LINE_BYTES: usize = 64 << 20;
 /// The lines of some text.
 pub(crate) struct TextLines<'a> {
     input: Box<dyn BufRead + 'a>,
-    /// The outermost compression; `None` for plain text.
-    compression: Option<&'static str>,
+    is_compressed: bool,
     encoding: Encoding,
     max_line_bytes: usize,
     inflated_left: usize,
+    max_inflated_bytes: usize,
     bytes: Vec<u8>,
     text: String,
     number: u64,
@@ -49,17 +45,19 @@ enum Encoding {
 impl<'a> TextLines<'a> {
     /// Takes compression and byte order mark off.
     pub(crate) fn new(input: impl BufRead + 'a, limits: &Limits) -> Result<Self, ReadError> {
-        let (input, compression) = without_compression(Box::new(input))?;
-        let (start, mut input) = peeked(input, 3).map_err(|error| named(error, compression))?;
+        let max_inflated_bytes = limits.inflated_bytes().saturating_mul(INFLATED_FACTOR);
+        let (input, is_compressed) = without_layers(Box::new(input), max_inflated_bytes)?;
+        let (start, mut input) = peeked(input, 3)?;
         let (encoding, mark_length) = encoding_of(&start);
         let mut mark = vec![0; mark_length];
-        input.read_exact(&mut mark)?;
+        input.read_exact(&mut mark).map_err(read_error)?;
         Ok(Self {
             input,
-            compression,
+            is_compressed,
             encoding,
             max_line_bytes: limits.inflated_bytes().min(MAX_LINE_BYTES),
-            inflated_left: limits.inflated_bytes().saturating_mul(INFLATED_FACTOR),
+            inflated_left: max_inflated_bytes,
+            max_inflated_bytes,
             bytes: Vec::new(),
             text: String::new(),
             number: 0,
@@ -75,7 +73,7 @@ impl<'a> TextLines<'a> {
             Encoding::Utf16Little => self.read_units([b'\n', 0]),
             Encoding::Utf16Big => self.read_units([0, b'\n']),
         };
-        read.map_err(|error| named(error, self.compression))?;
+        read.map_err(read_error)?;
         if self.bytes.is_empty() {
             return Ok(None);
         }
@@ -123,13 +121,13 @@ impl<'a> TextLines<'a> {
     }
 
     fn pay(&mut self) -> Result<(), ReadError> {
-        if self.compression.is_none() {
+        if !self.is_compressed {
             return Ok(());
         }
         let left = self.inflated_left.checked_sub(self.bytes.len());
         self.inflated_left = left.ok_or(ReadError::TooLarge {
             what: "the size of the inflated text in bytes",
-            limit: self.inflated_left,
+            limit: self.max_inflated_bytes,
         })?;
         Ok(())
     }
@@ -162,7 +160,7 @@ impl std::fmt::Debug for TextLines<'_> {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter
             .debug_struct("TextLines")
-            .field("compression", &self.compression)
+            .field("is_compressed", &self.is_compressed)
             .field("encoding", &self.encoding)
             .field("number", &self.number)
             .finish_non_exhaustive()
@@ -189,56 +187,6 @@ fn decode_units(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> String {
     let (pairs, _) = bytes.as_chunks();
     let units: Vec<u16> = pairs.iter().map(|pair| unit(*pair)).collect();
     String::from_utf16_lossy(&units)
-}
-
-type Decompressed<'a> = (Box<dyn BufRead + 'a>, Option<&'static str>);
-
-fn without_compression(mut input: Box<dyn BufRead + '_>) -> Result<Decompressed<'_>, ReadError> {
-    let mut compression = None;
-    for _ in 0..MAX_LAYERS {
-        let (start, whole) = peeked(input, 4).map_err(|error| named(error, compression))?;
-        if start.starts_with(&GZIP_MAGIC) {
-            compression = compression.or(Some("gzip"));
-            input = Box::new(BufReader::new(MultiGzDecoder::new(whole)));
-        } else if start.starts_with(&ZSTD_MAGIC) {
-            compression = compression.or(Some("zstd"));
-            let decoder = zstd::stream::read::Decoder::with_buffer(whole);
-            let decoder = decoder.map_err(|error| named(error, compression))?;
-            input = Box::new(BufReader::new(decoder));
-        } else {
-            return Ok((whole, compression));
-        }
-    }
-    Ok((input, compression))
-}
-
-/// The first bytes, and the input that still begins with them.
-fn peeked<'a>(
-    mut input: Box<dyn BufRead + 'a>,
-    count: u64,
-) -> std::io::Result<(Vec<u8>, Box<dyn BufRead + 'a>)> {
-    let mut start = Vec::new();
-    (&mut input).take(count).read_to_end(&mut start)?;
-    let whole = Cursor::new(start.clone()).chain(input);
-    Ok((start, Box::new(whole)))
-}
-
-/// What decoders say of damage has one of these kinds; all else comes from the source.
-fn named(error: std::io::Error, compression: Option<&'static str>) -> ReadError {
-    let is_damage = matches!(
-        error.kind(),
-        ErrorKind::InvalidInput
-            | ErrorKind::InvalidData
-            | ErrorKind::UnexpectedEof
-            | ErrorKind::Other
-    );
-    match compression {
-        Some(encoding) if is_damage => ReadError::Compression {
-            encoding,
-            reason: error.to_string(),
-        },
-        _ => ReadError::Io(error),
-    }
 }
 
 #[cfg(test)]
@@ -298,7 +246,8 @@ mod tests {
         let plain = "line\n".repeat(10_000);
         assert_eq!(lines_of(plain.as_bytes()).expect("text").len(), 10_000);
         let error = lines_of(&gzip(plain.as_bytes())).expect_err("16000 bytes");
-        assert!(error.to_string().contains("inflated text"), "{error}");
+        let expected = "inflated text in bytes exceeds the limit of 16000";
+        assert!(error.to_string().contains(expected), "{error}");
         let error = lines_of(&[b'a'; 1001]).expect_err("1000 bytes");
         assert!(error.to_string().contains("length of a line"), "{error}");
         let error = lines_of(&utf16(&"a".repeat(501), u16::to_be_bytes)).expect_err("1002 bytes");

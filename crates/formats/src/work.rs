@@ -25,6 +25,12 @@ impl Work {
         Self { left: limit, limit }
     }
 
+    /// Adds the bytes of a piece of input, for readers that hold no more of it than the piece: their
+    /// input may be longer than the limit, and what it makes them do may grow with it.
+    pub(crate) fn earn(&mut self, bytes: usize) {
+        self.left = self.left.saturating_add(bytes);
+    }
+
     /// Pays for steps before they are taken.
     ///
     /// # Errors
@@ -54,5 +60,8 @@ mod tests {
         work.spend(1).expect("the third");
         let error = work.spend(1).expect_err("no fourth").to_string();
         assert!(error.contains("the limit of 3"), "{error}");
+        work.earn(2);
+        work.spend(2).expect("two that were earned");
+        assert!(work.spend(1).is_err());
     }
 }

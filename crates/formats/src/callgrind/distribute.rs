@@ -32,6 +32,9 @@ use crate::thread_labels::ThreadLabels;
 const MAX_VISITS: usize = 40_000_000;
 const MAX_STACKS: usize = 1_000_000;
 
+/// A visit is paid for by so many of the bytes that an input may have: by default they pay for all.
+const BYTES_OF_A_VISIT: usize = 6;
+
 /// Sums of rounded numbers differ by half a unit each.
 const ROUNDING: f64 = 0.5;
 
@@ -42,6 +45,17 @@ pub(crate) struct Distribution<'a> {
     limits: &'a Limits,
     locations: HashMap<(u32, Place), LocationId>,
     frames_left: usize,
+    /// Of each thread and event.
+    share: Share,
+}
+
+/// What a thread has of an event may take so much.
+#[derive(Clone, Copy, Debug, Default)]
+struct Share {
+    visits: usize,
+    stacks: usize,
+    /// Memory is freed when the next thread or event comes, so that each may have all of it.
+    nodes: usize,
 }
 
 /// Own cost of a place.
@@ -81,6 +95,7 @@ impl<'a> Distribution<'a> {
             limits,
             locations: HashMap::new(),
             frames_left: limits.inflated_bytes(),
+            share: Share::default(),
         }
     }
 
@@ -91,7 +106,7 @@ impl<'a> Distribution<'a> {
         stacks: &mut NamedStacks<'_>,
     ) -> Result<(), ReadError> {
         let threads = std::mem::take(&mut self.graph.threads);
-        let parts = threads.len().saturating_mul(events.len()).max(1);
+        self.share = Share::new(threads.len().saturating_mul(events.len()), self.limits);
         for (number, costs) in threads {
             let labels = ThreadLabels {
                 thread_id: number,
@@ -108,7 +123,7 @@ impl<'a> Distribution<'a> {
                 } else {
                     ROUNDING * meaning.factor as f64
                 };
-                self.add_part(part, event, label_set, tolerance, parts, stacks)?;
+                self.add_part(part, event, label_set, tolerance, stacks)?;
             }
         }
         Ok(())
@@ -120,7 +135,6 @@ impl<'a> Distribution<'a> {
         series: usize,
         label_set: LabelSetId,
         tolerance: f64,
-        parts: usize,
         stacks: &mut NamedStacks<'_>,
     ) -> Result<(), ReadError> {
         let order = Order::of(&part.calls, tolerance);
@@ -135,23 +149,22 @@ impl<'a> Distribution<'a> {
             push(node, &order, &mut nodes, &mut waiting);
         }
         let mut shares_given = vec![0.0; part.functions.len()];
-        let mut visits_left = MAX_VISITS / parts;
-        let mut stacks_left = MAX_STACKS.min(self.limits.max_samples / 2) / parts;
+        let mut left = self.share;
         let mut callers: Vec<LocationId> = Vec::new();
         while let Some(ByCost { item, .. }) = waiting.pop() {
             let node = nodes[item as usize];
             let function = node.function as usize;
             self.callers_of(node, &nodes, &part, &mut callers, stacks)?;
             let visits = part.rows[function].len() + order.calls[function].len() + callers.len();
-            let is_left = visits_left >= visits && stacks_left >= part.rows[function].len();
-            if !is_left {
+            let is_left = left.visits >= visits && left.stacks >= part.rows[function].len();
+            if !is_left || nodes.len() > left.nodes {
                 stacks.report.note(
                     "stacks_joined",
                     "a call graph has too many stacks: the lightest were joined to others of the same function",
                 );
                 break;
             }
-            visits_left -= visits;
+            left.visits -= visits;
             let before = shares_given[function];
             let given = (before + node.share).min(1.0);
             shares_given[function] = given;
@@ -162,7 +175,7 @@ impl<'a> Distribution<'a> {
                 let addition = sum - part.rows[function][row].given;
                 if addition != 0 {
                     part.rows[function][row].given = sum;
-                    stacks_left -= 1;
+                    left.stacks -= 1;
                     let leaf = self.location(part.functions[function], place, stacks);
                     self.add(series, label_set, &mut callers, leaf, addition, stacks)?;
                 }
@@ -292,6 +305,19 @@ impl<'a> Distribution<'a> {
         let id = symbols.intern_location(&location, &lines);
         self.locations.insert((function, place), id);
         id
+    }
+}
+
+impl Share {
+    fn new(parts: usize, limits: &Limits) -> Self {
+        let parts = parts.max(1);
+        let visits = MAX_VISITS.min(limits.inflated_bytes() / BYTES_OF_A_VISIT);
+        let stacks = MAX_STACKS.min(limits.max_samples / 2);
+        Self {
+            visits: visits / parts,
+            stacks: stacks / parts,
+            nodes: limits.inflated_bytes() / size_of::<(Node, ByCost)>(),
+        }
     }
 }
 

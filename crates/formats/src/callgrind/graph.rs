@@ -94,25 +94,29 @@ impl Graph {
         Ok(())
     }
 
-    /// The sum of an event over all own code.
-    pub(crate) fn total(&self, event: u32) -> i64 {
+    /// The sums of so many events over all own code.
+    pub(crate) fn totals(&self, events: usize) -> Vec<i64> {
+        let mut totals = vec![0_i64; events];
         let costs = self.threads.iter().flat_map(|thread| &thread.1);
-        let own = costs.filter(|(key, _)| key.event == event && key.callee.is_none());
-        own.fold(0, |sum: i64, (_, value)| sum.saturating_add(*value))
+        for (key, value) in costs.filter(|(key, _)| key.callee.is_none()) {
+            if let Some(total) = totals.get_mut(key.event as usize) {
+                *total = total.saturating_add(*value);
+            }
+        }
+        totals
     }
 
-    /// Adds an event that is calculated from others, each with its factor.
+    /// Adds an event that is calculated from others, each with its factor; those behind have none.
     pub(crate) fn derive(
         &mut self,
         event: u32,
-        terms: &[(i64, u32)],
+        factors: &[i64],
         limits: &Limits,
     ) -> Result<(), ReadError> {
         for thread in 0..self.threads.len() {
             let costs = self.threads[thread].1.iter();
             let parts = costs.filter_map(|(key, value)| {
-                let factors = terms.iter().filter(|term| term.1 == key.event);
-                let factor = factors.fold(0, |sum: i64, term| sum.saturating_add(term.0));
+                let factor = factors.get(key.event as usize).copied().unwrap_or(0);
                 let key = CostKey { event, ..*key };
                 (factor != 0).then(|| (key, value.saturating_mul(factor)))
             });

@@ -92,18 +92,20 @@ impl Header {
         self.creator.starts_with("xdebug")
     }
 
-    /// Position, and factors with positions of others, of each event that is calculated. It becomes
-    /// an event of its own.
-    pub(crate) fn derived(&mut self) -> Vec<(u32, Vec<(i64, u32)>)> {
+    /// Position, and the factor of each event before, of each event that is calculated. It becomes
+    /// an event of its own. Terms of one event are added up: formulas of thousands of terms would be
+    /// gone through again for each cost.
+    pub(crate) fn derived(&mut self) -> Vec<(u32, Vec<i64>)> {
         let mut derived = Vec::new();
         for (name, formula) in std::mem::take(&mut self.formulas) {
             let is_known = self.events.iter().any(|event| event.0 == name);
-            let terms: Option<Vec<(i64, u32)>> =
-                formula.split('+').map(|term| self.term(term)).collect();
-            let (Some(terms), false) = (terms, is_known || self.events.len() >= MAX_EVENTS) else {
+            let (Some(factors), false) = (
+                self.factors(&formula),
+                is_known || self.events.len() >= MAX_EVENTS,
+            ) else {
                 continue;
             };
-            derived.push((self.events.len() as u32, terms));
+            derived.push((self.events.len() as u32, factors));
             let long_name = self.long_names.get(&name).map(String::as_str);
             let meaning = meaning(&name, long_name, self.given_name.as_deref());
             self.events.push((name, meaning));
@@ -111,8 +113,18 @@ impl Header {
         derived
     }
 
-    /// `10 Ir`, `10 * Ir` or `Ir`.
-    fn term(&self, text: &str) -> Option<(i64, u32)> {
+    /// The factor of each event in `Ir + 10 Bm`; `None` where one of them is unknown.
+    fn factors(&self, formula: &str) -> Option<Vec<i64>> {
+        let mut factors = vec![0_i64; self.events.len()];
+        for term in formula.split('+') {
+            let (factor, event) = self.term(term)?;
+            factors[event] = factors[event].saturating_add(factor);
+        }
+        Some(factors)
+    }
+
+    /// `10 Ir`, `10 * Ir` or `Ir`: the factor and the position of the event.
+    fn term(&self, text: &str) -> Option<(i64, usize)> {
         let text = text.trim();
         let digits = text.bytes().take_while(u8::is_ascii_digit).count();
         let (factor, name) = text.split_at(digits);
@@ -123,7 +135,7 @@ impl Header {
         };
         let name = name.trim_start().trim_start_matches('*').trim_start();
         let position = self.events.iter().position(|event| event.0 == name)?;
-        Some((factor, position as u32))
+        Some((factor, position))
     }
 
     /// `Ir : Instruction Fetches`, `Sum = Ir + Dr` or both.
@@ -170,5 +182,26 @@ fn add_columns(sums: &mut Vec<i64>, columns: &[usize], value: &str) {
         }
         let number = text.parse().unwrap_or(0);
         sums[column] = sums[column].saturating_add(number);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn formulas_have_one_factor_for_each_event_however_long_they_are() {
+        let mut header = Header::new(None);
+        let lines = [
+            "events: Ir Bm".to_owned(),
+            format!("event: Sum = {}Bm", "2 Ir + ".repeat(1000)),
+            "event: Twice = 2 Sum + Ir".to_owned(),
+            "event: Odd = 2 Nothing".to_owned(),
+        ];
+        for line in lines {
+            assert!(header.take(&line, 1).expect("sound"), "{line}");
+        }
+        let derived = header.derived();
+        assert_eq!(derived, [(2, vec![2000, 1]), (3, vec![1, 0, 2])]);
     }
 }

@@ -324,8 +324,8 @@ impl<'a> Parser<'a> {
             ));
         }
         self.note_sums();
-        for (event, terms) in self.header.derived() {
-            self.graph.derive(event, &terms, &options.limits)?;
+        for (event, factors) in self.header.derived() {
+            self.graph.derive(event, &factors, &options.limits)?;
         }
         let strings = &mut self.stacks.profile.symbols.strings;
         let plain: Vec<Option<StringId>> = (0..strings.len())
@@ -366,11 +366,12 @@ impl<'a> Parser<'a> {
     /// Compares the sums with what the file says they are.
     fn note_sums(&mut self) {
         let header = &self.header;
+        let totals = self.graph.totals(header.events.len());
         let differs = |said: &[i64], is_wrong: fn(i64, i64) -> bool| {
             let said = said.iter().enumerate();
             said.filter(|(event, said)| {
                 let factor = header.events.get(*event).map_or(1, |event| event.1.factor);
-                let total = self.graph.total(*event as u32);
+                let total = totals.get(*event).copied().unwrap_or(0);
                 **said != 0 && is_wrong(said.saturating_mul(factor), total)
             })
             .count() as u64

@@ -15,8 +15,7 @@ use crate::count::Count;
 use crate::dhat::NAME;
 use crate::dhat::frame::FrameText;
 use crate::error::ReadError;
-use crate::json_cursor::located;
-use crate::json_input::read_json;
+use crate::json_input::parse_json;
 use crate::named_stacks::NamedStacks;
 use crate::naming;
 use crate::options::ReadOptions;
@@ -69,10 +68,7 @@ pub fn read_dhat(
     options: &ReadOptions,
 ) -> Result<(Profile, Report), ReadError> {
     let mut stacks = NamedStacks::new(&options.limits);
-    let bytes = read_json(input, &options.limits, &mut stacks.report)?;
-    let file: Result<File, _> = serde_json::from_slice(&bytes);
-    let file = file.map_err(|error| located(NAME, &bytes, 0, &error))?;
-    drop(bytes);
+    let file: File = parse_json(NAME, input, &options.limits, &mut stacks.report)?;
     if file.version != FILE_VERSION {
         return Err(invalid(format!(
             "the file is of version {}; known is version {FILE_VERSION}",

@@ -17,8 +17,7 @@ use crate::firefox::NAME;
 use crate::firefox::process::MainMeta;
 use crate::firefox::process::Process;
 use crate::firefox::table::list;
-use crate::json_cursor::located;
-use crate::json_input::read_json;
+use crate::json_input::parse_json;
 use crate::json_limits::ValueBudget;
 use crate::named_stacks::NamedStacks;
 use crate::options::ReadOptions;
@@ -84,10 +83,8 @@ pub fn read_firefox(
         times: None,
         interval_ns: 0,
     };
-    let bytes = read_json(input, &options.limits, &mut sink.stacks.report)?;
-    let root: Result<Value, _> = serde_json::from_slice(&bytes);
-    let mut root = root.map_err(|error| located(NAME, &bytes, 0, &error))?;
-    drop(bytes);
+    let report = &mut sink.stacks.report;
+    let mut root: Value = parse_json(NAME, input, &options.limits, report)?;
     if let Some(wrapped) = root.get_mut("profile").filter(|inner| inner.is_object()) {
         root = wrapped.take();
     }

@@ -102,7 +102,7 @@ impl LabelMaker {
     }
 
     fn intern(&self, number: u64, profile: &mut Profile, losses: &mut Losses) -> Option<StringId> {
-        let Some(text) = self.snapshot.string(number) else {
+        let Some(text) = self.snapshot.string(number, &self.limits) else {
             losses.unknown_labels += 1;
             return None;
         };

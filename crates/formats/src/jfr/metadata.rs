@@ -275,8 +275,34 @@ impl Parser<'_> {
     }
 }
 
-/// Ids are written as decimal numbers, by some recorders as negative ones.
+/// Ids are written as decimal numbers, by some recorders as negative ones. Thousands of elements may
+/// share a text, which is not looked at when it has more digits than a number.
 fn type_id(text: &str) -> u64 {
+    const MOST_DIGITS: usize = 20;
+    if text.len() > MOST_DIGITS {
+        return u64::MAX;
+    }
     let signed = text.parse::<i64>().map(|id| id as u64);
     signed.or_else(|_| text.parse()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_have_no_more_digits_than_numbers() {
+        let cases = [
+            ("7", 7),
+            ("-1", u64::MAX),
+            ("18446744073709551615", u64::MAX),
+            ("-9223372036854775808", 1 << 63),
+            ("00000000000000000007", 7),
+            ("000000000000000000007", u64::MAX),
+            ("", u64::MAX),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(type_id(text), expected, "{text}");
+        }
+    }
 }

@@ -46,10 +46,14 @@ impl Snapshot {
         Ok(snapshot)
     }
 
-    /// The string with this number.
-    pub(crate) fn string(&self, number: u64) -> Option<Cow<'_, str>> {
+    /// The string with this number. Of a long one little more than the limit is looked at: as many
+    /// labels as there are may refer to it.
+    pub(crate) fn string(&self, number: u64, limits: &Limits) -> Option<Cow<'_, str>> {
         let span = self.strings.get(&number)?;
-        Some(String::from_utf8_lossy(&self.data[span.range()]))
+        let bytes = &self.data[span.range()];
+        // A character more, so that the cut is seen where texts are cut.
+        let most = limits.max_string_bytes.saturating_add(4);
+        Some(String::from_utf8_lossy(&bytes[..bytes.len().min(most)]))
     }
 
     /// The labels of a context, as numbers of their strings.
@@ -136,9 +140,23 @@ mod tests {
         let snapshot = Snapshot::parse(SNAPSHOT.to_vec(), &Limits::default()).expect("sound");
         assert_eq!(snapshot.context(7), Some(&[(1, 2)][..]));
         assert_eq!(snapshot.context(1), None);
-        assert_eq!(snapshot.string(1).as_deref(), Some("key"));
-        assert_eq!(snapshot.string(2).as_deref(), Some("valu"));
-        assert_eq!(snapshot.string(3), None);
+        let limits = Limits::default();
+        assert_eq!(snapshot.string(1, &limits).as_deref(), Some("key"));
+        assert_eq!(snapshot.string(2, &limits).as_deref(), Some("valu"));
+        assert_eq!(snapshot.string(3, &limits), None);
+    }
+
+    #[test]
+    fn of_long_strings_little_more_than_the_limit_is_looked_at() {
+        let mut data = vec![0x12, 104, 0x08, 1, 0x12, 100];
+        data.extend([b'x'; 100]);
+        let snapshot = Snapshot::parse(data, &Limits::default()).expect("sound");
+        let limits = Limits {
+            max_string_bytes: 10,
+            ..Limits::default()
+        };
+        let found = snapshot.string(1, &limits).expect("a string");
+        assert_eq!(found, "x".repeat(14));
     }
 
     #[test]

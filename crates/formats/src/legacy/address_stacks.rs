@@ -23,6 +23,7 @@ use crate::legacy::memory_map::MemoryMap;
 use crate::options::Limits;
 use crate::options::ReadOptions;
 use crate::report::Report;
+use crate::work::Work;
 
 /// Builds a profile from samples of addresses with a value for each of some profile types. Equal
 /// samples are added up.
@@ -44,6 +45,9 @@ pub(crate) struct AddressStacks<'a> {
     column_count: usize,
     stack: Vec<LocationId>,
     first_bad_line: Option<usize>,
+    /// Pays for the frames of samples. Each takes bytes of the text where it is written down; but
+    /// a line of some texts means the stack of the line before.
+    work: Work,
 }
 
 /// A function with a line and a column.
@@ -79,6 +83,7 @@ impl<'a> AddressStacks<'a> {
             column_count,
             stack: Vec::new(),
             first_bad_line: None,
+            work: Work::new(limits),
         }
     }
 
@@ -101,8 +106,10 @@ impl<'a> AddressStacks<'a> {
                 "stacks deeper than the limit were cut at the leaf",
             );
         }
+        let leaf_first = leaf_first.get(too_deep..).unwrap_or(&[]);
+        self.work.spend(leaf_first.len())?;
         self.stack.clear();
-        for &address in &leaf_first[too_deep..] {
+        for &address in leaf_first {
             let addresses = &mut self.addresses;
             let position = *self.positions.entry(address).or_insert_with(|| {
                 addresses.push(address);

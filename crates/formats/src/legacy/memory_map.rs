@@ -9,9 +9,11 @@ use candela_model::Mapping;
 use candela_model::MappingId;
 use candela_model::SymbolTables;
 
+use crate::error::ReadError;
 use crate::legacy::lines::Lines;
 use crate::options::Limits;
 use crate::report::Report;
+use crate::work::Work;
 
 /// The ranges of code, that of the program first.
 #[derive(Debug, Default)]
@@ -28,6 +30,14 @@ struct CodeRange {
     file_offset: u64,
     file: String,
     build_id: String,
+}
+
+/// A name for a part of paths.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Abbreviation {
+    /// With the `$` that stands in front where it is used.
+    name: String,
+    value: String,
 }
 
 /// What stands in front of such a table where something else comes before it.
@@ -65,33 +75,28 @@ impl MemoryMap {
     /// the samples before it are worth more than its last line.
     pub(crate) fn read(text: &str, limits: &Limits, report: &mut Report) -> Self {
         let mut ranges: Vec<CodeRange> = Vec::new();
-        let mut abbreviations: Vec<(String, String)> = Vec::new();
+        let mut abbreviations: Vec<Abbreviation> = Vec::new();
+        let mut work = Work::new(limits);
+        let most_path_bytes = MAX_ALL_PATH_BYTES.min(limits.inflated_bytes());
         let mut path_bytes = 0;
         for line in Lines::new(text) {
             let line = without_log_prefix(line.text);
-            let line = expanded(line, &abbreviations);
-            let Some(range) = parse_line(&line) else {
-                if let Some((name, value)) = line.split_once('=')
-                    && abbreviations.len() < MAX_ABBREVIATIONS
-                    && !name.trim().is_empty()
-                {
-                    abbreviations.push((format!("${}", name.trim()), value.trim().to_owned()));
+            let Ok(line) = expanded(line, &abbreviations, &mut work) else {
+                note_cut_off(report);
+                break;
+            };
+            let Some(range) = parse_line(&line, limits) else {
+                if abbreviations.len() < MAX_ABBREVIATIONS {
+                    abbreviations.extend(Abbreviation::parse(&line));
                 }
                 continue;
             };
-            let Some(mut range) = range else {
+            let Some(range) = range else {
                 continue;
             };
-            for text in [&mut range.file, &mut range.build_id] {
-                text.truncate(limits.cut(text).len());
-                text.truncate(text.floor_char_boundary(MAX_PATH_BYTES));
-                path_bytes += text.len();
-            }
-            if path_bytes > MAX_ALL_PATH_BYTES {
-                report.note(
-                    "mappings_left_out",
-                    "a table of mapped files with too long paths was cut off",
-                );
+            path_bytes += range.file.len() + range.build_id.len();
+            if path_bytes > most_path_bytes {
+                note_cut_off(report);
                 break;
             }
             match ranges.last_mut() {
@@ -174,6 +179,20 @@ impl MemoryMap {
     }
 }
 
+impl Abbreviation {
+    /// `build=/path/of/the/build`. Names and values are cut to what may come of them, as lines repeat
+    /// them. A name has no further `$`, so that to look for names takes one step for each byte.
+    fn parse(line: &str) -> Option<Self> {
+        let (name, value) = line.split_once('=')?;
+        let name = name.trim();
+        let is_name = !name.is_empty() && name.len() < MAX_PATH_BYTES && !name.contains('$');
+        is_name.then(|| Self {
+            name: format!("${name}"),
+            value: cut_path(value.trim()).to_owned(),
+        })
+    }
+}
+
 impl CodeRange {
     /// Whether the next line of a table goes on with the same file.
     fn continues_in(&self, next: &Self) -> bool {
@@ -216,7 +235,7 @@ impl CodeRange {
 ///
 /// Known are `START-END PERMISSIONS OFFSET DEVICE INODE PATH` (Linux) and
 /// `START-END[:] [PERMISSIONS] PATH [(@OFFSET)] [BUILD_ID]`, numbers with or without `0x`.
-fn parse_line(line: &str) -> Option<Option<CodeRange>> {
+fn parse_line(line: &str, limits: &Limits) -> Option<Option<CodeRange>> {
     let (start, rest) = hex_number(line.trim_start())?;
     let rest = rest.trim_start();
     let (limit, rest) = hex_number(rest.strip_prefix('-').unwrap_or(rest).trim_start())?;
@@ -240,11 +259,12 @@ fn parse_line(line: &str) -> Option<Option<CodeRange>> {
     if let Some((file_offset, path)) = linux_columns(rest) {
         range.file_offset = file_offset;
         let path = path.trim();
-        range.file = path.strip_suffix(" (deleted)").unwrap_or(path).to_owned();
+        let path = path.strip_suffix(" (deleted)").unwrap_or(path);
+        range.file = limits.cut(cut_path(path)).to_owned();
         return Some(Some(range));
     }
     let (file, mut rest) = split_word(rest);
-    range.file = file.to_owned();
+    range.file = limits.cut(cut_path(file)).to_owned();
     let (word, behind) = split_word(rest);
     if let Some(digits) = word
         .strip_prefix("(@")
@@ -255,7 +275,7 @@ fn parse_line(line: &str) -> Option<Option<CodeRange>> {
     }
     let (build_id, _) = split_word(rest);
     if build_id.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-        range.build_id = build_id.to_ascii_lowercase();
+        range.build_id = limits.cut(cut_path(build_id)).to_ascii_lowercase();
     }
     Some(Some(range))
 }
@@ -301,10 +321,26 @@ fn without_log_prefix(line: &str) -> &str {
     if is_prefix { rest } else { line }
 }
 
+/// As much of a path as is of use.
+fn cut_path(path: &str) -> &str {
+    &path[..path.floor_char_boundary(MAX_PATH_BYTES)]
+}
+
+fn note_cut_off(report: &mut Report) {
+    report.note(
+        "mappings_left_out",
+        "a table of mapped files with too long paths was cut off",
+    );
+}
+
 /// A line with what its abbreviations stand for, no longer than is of use.
-fn expanded<'t>(line: &'t str, abbreviations: &[(String, String)]) -> Cow<'t, str> {
+fn expanded<'t>(
+    line: &'t str,
+    abbreviations: &[Abbreviation],
+    work: &mut Work,
+) -> Result<Cow<'t, str>, ReadError> {
     if abbreviations.is_empty() || !line.contains('$') {
-        return Cow::Borrowed(line);
+        return Ok(Cow::Borrowed(line));
     }
     let mut expanded = String::new();
     let mut rest = line;
@@ -315,13 +351,14 @@ fn expanded<'t>(line: &'t str, abbreviations: &[(String, String)]) -> Cow<'t, st
         expanded.push_str(before);
         let known = abbreviations
             .iter()
-            .find(|(name, _)| from.starts_with(name.as_str()));
-        let (value, length) = known.map_or(("$", 1), |(name, value)| (value, name.len()));
+            .find(|known| from.starts_with(&known.name));
+        let (value, length) = known.map_or(("$", 1), |known| (&known.value, known.name.len()));
+        work.spend(value.len())?;
         expanded.push_str(value);
         rest = &from[length..];
     }
     expanded.push_str(rest);
-    Cow::Owned(expanded)
+    Ok(Cow::Owned(expanded))
 }
 
 #[cfg(test)]
@@ -418,5 +455,30 @@ mod tests {
                 .iter()
                 .all(|range| range.file.len() <= MAX_PATH_BYTES)
         );
+    }
+    #[test]
+    fn abbreviations_pay_for_what_they_repeat() {
+        let text = format!("a={}\n{}", "/x".repeat(50), "10-20 $a\n".repeat(100));
+        let read = |max_inflated_bytes| {
+            let limits = Limits {
+                max_inflated_bytes,
+                ..Limits::default()
+            };
+            let mut report = Report::default();
+            let map = MemoryMap::read(&text, &limits, &mut report);
+            (map.ranges.len(), report.count("mappings_left_out"))
+        };
+        assert_eq!(read(100 * 100), (100, 0));
+        assert_eq!(read(100 * 100 - 1), (99, 1));
+    }
+
+    #[test]
+    fn values_are_no_longer_than_paths() {
+        let line = format!("a={}", "x".repeat(1 << 20));
+        let cut = Abbreviation::parse(&line).expect("a definition");
+        assert_eq!(cut.value.len(), MAX_PATH_BYTES);
+        for none in ["$$=x", " =x", "a"] {
+            assert_eq!(Abbreviation::parse(none), None, "{none}");
+        }
     }
 }

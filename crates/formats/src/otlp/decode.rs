@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 
 use candela_model::LabelSetId;
-use candela_model::LabelValue;
 use candela_model::Labels;
 use candela_model::LinkId;
 use candela_model::Profile;
@@ -39,6 +38,7 @@ use crate::otlp::own::started_ms;
 use crate::otlp::profile_type::ChosenType;
 use crate::otlp::profile_type::Described;
 use crate::otlp::profile_type::choose;
+use crate::otlp::sample_labels::SampleLabels;
 use crate::otlp::wire;
 use crate::otlp::wire_version;
 use crate::report::AgentReport;
@@ -128,6 +128,7 @@ pub fn decode_otlp(
     let dictionary = Dictionary::read(dictionary, &mut profile, &mut report, limits)?;
     // As much as all of the request may have: labels that outgrow it are repetition.
     let mut budget = LabelBudget::new(limits.inflated_bytes());
+    let mut sample_labels = SampleLabels::default();
     for resource in &request.resource_profiles {
         let attributes = resource
             .resource
@@ -144,6 +145,7 @@ pub fn decode_otlp(
                 identities: HashMap::new(),
                 fallback_service: None,
                 budget: &mut budget,
+                sample_labels: &mut sample_labels,
             });
             let mut decoder = match decoder {
                 Ok(decoder) => decoder,
@@ -185,6 +187,7 @@ struct ScopeDecoder<'a, 'request> {
     /// of the profile name none either.
     fallback_service: Option<String>,
     budget: &'a mut LabelBudget,
+    sample_labels: &'a mut SampleLabels,
 }
 
 fn dangling(table: &str, index: i32) -> Refusal {
@@ -208,7 +211,8 @@ impl<'a> ScopeDecoder<'a, '_> {
         let labels = self.profile_labels(&attributes)?;
         let fallback_service = self.fallback_of(&labels);
         if self.fallback_service != fallback_service {
-            self.identities.clear();
+            // A large table takes as long to clear as to make.
+            self.identities = HashMap::new();
             self.fallback_service = fallback_service;
         }
         let mut all_series: Vec<ProfileSeries> = Vec::new();
@@ -230,6 +234,7 @@ impl<'a> ScopeDecoder<'a, '_> {
                 Some(&known) => known,
                 None => {
                     let mut labels = self.budget.copy(&labels)?;
+                    let profile_type = self.budget.copy_type(&chosen.profile_type)?;
                     if let Some(service) = identity.service {
                         let service = profile.symbols.strings.get(service);
                         self.budget.pay(service.len())?;
@@ -237,7 +242,7 @@ impl<'a> ScopeDecoder<'a, '_> {
                     }
                     all_series.push(ProfileSeries {
                         labels: self.options.series_labels(labels),
-                        profile_type: chosen.profile_type.clone(),
+                        profile_type,
                         start_ns,
                         duration_ns,
                         period: one.period.max(0),
@@ -306,8 +311,9 @@ impl<'a> ScopeDecoder<'a, '_> {
         (!has_service).then(|| unknown_service(labels.get(EXECUTABLE_LABEL)))
     }
 
+    /// Pays for its texts: thousands of profiles may refer to one long text.
     fn chosen_type(
-        &self,
+        &mut self,
         one: &wire::Profile,
         own_name: Option<&str>,
     ) -> Result<ChosenType, Refusal> {
@@ -319,6 +325,9 @@ impl<'a> ScopeDecoder<'a, '_> {
                 example: "the profile does not say what its values are".to_owned(),
             });
         }
+        let texts = [sample.0, sample.1, period_type.0, period_type.1];
+        let texts = texts.into_iter().chain(own_name);
+        self.budget.pay(texts.map(str::len).sum())?;
         let described = Described {
             sample,
             period_type,
@@ -357,7 +366,7 @@ impl<'a> ScopeDecoder<'a, '_> {
             return Ok(*known);
         }
         self.check_label_count(indices.len())?;
-        let mut set = Vec::with_capacity(indices.len());
+        let mut set: Vec<SampleLabel> = Vec::with_capacity(indices.len());
         let mut service = None;
         let mut executable = None;
         for &index in indices {
@@ -366,26 +375,16 @@ impl<'a> ScopeDecoder<'a, '_> {
             let name = sample_label(attribute.key);
             if let (SERVICE_NAME_LABEL, Some(Plain::Text(text))) = (name, attribute.values.first())
             {
-                service = Some(profile.symbols.strings.intern(text));
+                service = Some(self.sample_labels.text(index, text, profile));
                 continue;
             }
             if let (EXECUTABLE_LABEL, Some(Plain::Text(text))) = (name, attribute.values.first()) {
                 executable = Some(text);
             }
-            let strings = &mut profile.symbols.strings;
-            let key = strings.intern(name);
-            for value in &attribute.values {
-                let value = match value {
-                    Plain::Text(text) => LabelValue::Text(strings.intern(text)),
-                    Plain::Number(number) => LabelValue::Number {
-                        value: *number,
-                        unit: strings.intern(attribute.unit),
-                    },
-                };
-                set.push(SampleLabel { key, value });
-            }
+            // Before they are copied: one attribute may have a million values.
+            self.check_label_count(set.len() + attribute.values.len())?;
+            set.extend_from_slice(self.sample_labels.of(index, attribute, profile));
         }
-        self.check_label_count(set.len())?;
         if let (None, Some(fallback)) = (service, &self.fallback_service) {
             let name = match executable {
                 Some(executable) => Cow::Owned(unknown_service(Some(executable))),

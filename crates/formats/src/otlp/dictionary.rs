@@ -50,6 +50,8 @@ struct Tables<'a> {
     mappings: Vec<Option<MappingId>>,
     functions: Vec<Option<FunctionId>>,
     locations: Vec<Option<LocationId>>,
+    /// By attribute: as many mappings as there are may refer to one text.
+    build_ids: HashMap<i32, StringId>,
 }
 
 /// The entry at an index of the request, which is signed there.
@@ -90,6 +92,7 @@ impl<'a> Dictionary<'a> {
             mappings: Vec::new(),
             functions: Vec::new(),
             locations: Vec::new(),
+            build_ids: HashMap::new(),
         };
         tables.mappings = dictionary
             .mapping_table
@@ -151,19 +154,25 @@ impl Tables<'_> {
         entry(&self.strings, index).copied()
     }
 
-    fn mapping(&self, profile: &mut Profile, mapping: &wire::Mapping) -> Option<MappingId> {
-        let mut build_ids: [Option<&str>; BUILD_ID_ATTRIBUTES.len()] = Default::default();
+    fn mapping(&mut self, profile: &mut Profile, mapping: &wire::Mapping) -> Option<MappingId> {
+        let mut build_ids: [Option<(i32, &str)>; BUILD_ID_ATTRIBUTES.len()] = Default::default();
         for &index in &mapping.attribute_indices {
             let attribute = entry(&self.attributes, index)?.as_ref()?;
             let rank = BUILD_ID_ATTRIBUTES
                 .iter()
                 .position(|name| *name == attribute.key);
             if let (Some(rank), Some(Plain::Text(id))) = (rank, attribute.values.first()) {
-                build_ids[rank] = Some(id);
+                build_ids[rank] = Some((index, id));
             }
         }
-        let build_id = build_ids.into_iter().flatten().next().unwrap_or("");
-        let build_id = profile.symbols.strings.intern(build_id);
+        let strings = &mut profile.symbols.strings;
+        let build_id = match build_ids.into_iter().flatten().next() {
+            Some((index, id)) => {
+                let known = self.build_ids.entry(index);
+                *known.or_insert_with(|| strings.intern(id))
+            }
+            None => StringId(0),
+        };
         Some(profile.symbols.intern_mapping(Mapping {
             memory_start: mapping.memory_start,
             memory_limit: mapping.memory_limit,

@@ -1,9 +1,10 @@
-//! How many bytes the labels of all series of a request may have together.
+//! How many bytes the labels and types of all series of a request may have together.
 //!
-//! Labels are repeated for every series, and their texts may be indices of one long string: without
+//! They are repeated for every series, and their texts may be indices of one long string: without
 //! a bound a request of megabytes would make gigabytes of labels.
 
 use candela_model::Labels;
+use candela_model::ProfileType;
 use opentelemetry_proto::tonic::common::v1::KeyValue;
 
 use crate::otlp::attributes::Plain;
@@ -67,6 +68,19 @@ impl LabelBudget {
         let bytes = labels.iter().map(|(name, value)| name.len() + value.len());
         self.pay(bytes.sum())?;
         Ok(labels.clone())
+    }
+
+    /// A copy of a profile type, paid for.
+    pub(crate) fn copy_type(&mut self, profile_type: &ProfileType) -> Result<ProfileType, Refusal> {
+        let parts = [
+            &profile_type.name,
+            &profile_type.sample_type,
+            &profile_type.sample_unit,
+            &profile_type.period_type,
+            &profile_type.period_unit,
+        ];
+        self.pay(parts.iter().map(|part| part.len()).sum())?;
+        Ok(profile_type.clone())
     }
 
     /// Attributes as labels. Attributes of the same name: the last counts.

@@ -18,6 +18,7 @@ mod message_count;
 mod names;
 mod own;
 mod profile_type;
+mod sample_labels;
 mod wire_version;
 
 pub use opentelemetry_proto::tonic::collector::logs::v1::ExportLogsServiceRequest;

@@ -16,8 +16,8 @@ const STEP_BYTES: usize = 128 << 10;
 pub(crate) struct Inflater {
     decoder: Decoder<'static>,
     step: Vec<u8>,
-    /// Bytes that may still come out.
-    bytes_left: usize,
+    /// Bytes that came out.
+    inflated_bytes: usize,
     max_bytes: usize,
 }
 
@@ -26,17 +26,19 @@ impl Inflater {
         Ok(Self {
             decoder: Decoder::new()?,
             step: vec![0; STEP_BYTES],
-            bytes_left: max_bytes,
+            inflated_bytes: 0,
             max_bytes,
         })
     }
 
     /// Inflates some of `piece`, which is then without it, and appends that to `inflated`. Nothing is
-    /// appended when the piece is used up.
+    /// appended when the piece is used up. `bytes_outside` came out of what the whole recording is
+    /// compressed with, and counts together with what comes out here.
     pub(crate) fn step(
         &mut self,
         piece: &mut &[u8],
         inflated: &mut Vec<u8>,
+        bytes_outside: usize,
     ) -> Result<(), ReadError> {
         let mut input = InBuffer::around(piece);
         let mut output = OutBuffer::around(&mut self.step[..]);
@@ -47,13 +49,13 @@ impl Inflater {
         })?;
         let (used, made) = (input.pos(), output.pos());
         *piece = piece.get(used..).unwrap_or(&[]);
-        self.bytes_left = self
-            .bytes_left
-            .checked_sub(made)
-            .ok_or(ReadError::TooLarge {
+        self.inflated_bytes += made;
+        if self.inflated_bytes.saturating_add(bytes_outside) > self.max_bytes {
+            return Err(ReadError::TooLarge {
                 what: "the size of the inflated records in bytes",
                 limit: self.max_bytes,
-            })?;
+            });
+        }
         inflated.extend_from_slice(self.step.get(..made).unwrap_or(&[]));
         Ok(())
     }

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use candela_model::StringId;
 use hashbrown::HashMap;
 
+use crate::options::Limits;
 use crate::perf_data::bytes::Bytes;
 use crate::perf_data::files::Files;
 use crate::perf_data::files::build_id_hex;
@@ -12,6 +13,7 @@ use crate::perf_data::mappings::Mapping;
 use crate::perf_data::mappings::Mappings;
 use crate::perf_data::records::Record;
 use crate::perf_data::texts::Texts;
+use crate::work::Work;
 
 /// Where the processor was: the lowest bits of a record's flags.
 pub(crate) const CPU_MODE_MASK: u16 = 7;
@@ -31,7 +33,7 @@ const MOST_ENDED: usize = 4096;
 
 /// Mappings of all processes: what is beyond is left out. A host with a tenth of that has not been
 /// met.
-const MOST_MAPPINGS: isize = 4_000_000;
+const MOST_MAPPINGS: usize = 4_000_000;
 
 /// Mappings of one process: forks copy them, and records of a hundred bytes make forks.
 const MOST_MAPPINGS_EACH: usize = 32_768;
@@ -43,7 +45,7 @@ const MOST_THREADS: usize = 4_000_000;
 const IDLE_NAME: &str = "swapper";
 
 /// All processes.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Machine {
     spaces: HashMap<u32, Mappings>,
     /// Names of threads by their numbers.
@@ -51,14 +53,18 @@ pub(crate) struct Machine {
     pub(crate) kernel: Mappings,
     pub(crate) guest_kernel: Mappings,
     ended: VecDeque<u32>,
-    counts: MappingCounts,
+    bounds: MappingBounds,
 }
 
-/// How many mappings all processes have, and how many were left out.
-#[derive(Debug, Default)]
-struct MappingCounts {
+/// How many mappings all processes have and may have, and how many were left out.
+#[derive(Debug)]
+struct MappingBounds {
     held: isize,
+    most: isize,
     left_out: u64,
+    /// Pays for mappings that are copied or moved: a fork and one mapping of its own copy all that the
+    /// parent has.
+    work: Work,
 }
 
 /// `PERF_RECORD_MMAP` and `PERF_RECORD_MMAP2`.
@@ -72,8 +78,30 @@ struct MmapRecord<'a> {
 }
 
 impl Machine {
+    pub(crate) fn new(limits: &Limits) -> Self {
+        let most = (limits.inflated_bytes() / size_of::<Mapping>()).min(MOST_MAPPINGS);
+        Self {
+            spaces: HashMap::new(),
+            names: HashMap::new(),
+            kernel: Mappings::default(),
+            guest_kernel: Mappings::default(),
+            ended: VecDeque::new(),
+            bounds: MappingBounds {
+                held: 0,
+                most: most.cast_signed(),
+                left_out: 0,
+                work: Work::new(limits),
+            },
+        }
+    }
+
     pub(crate) fn left_out_mappings(&self) -> u64 {
-        self.counts.left_out
+        self.bounds.left_out
+    }
+
+    /// Takes note of a record, which pays for what it makes the processes do.
+    pub(crate) fn pay_in(&mut self, record: Record<'_>) {
+        self.bounds.work.earn(record.body.len());
     }
 
     pub(crate) fn space(&self, pid: u32) -> Option<&Mappings> {
@@ -112,14 +140,14 @@ impl Machine {
                 } else {
                     &mut self.guest_kernel
                 };
-                insert(space, mapping(file), &mut self.counts);
+                insert(space, mapping(file), &mut self.bounds);
             }
             MODE_GUEST_USER => {}
-            _ if self.spaces.len() >= MOST_THREADS => self.counts.left_out += 1,
+            _ if self.spaces.len() >= MOST_THREADS => self.bounds.left_out += 1,
             _ => {
                 let file = files.user_file(mmap.path, &mmap.build_id, texts);
                 let space = self.spaces.entry(mmap.pid).or_default();
-                insert(space, mapping(file), &mut self.counts);
+                insert(space, mapping(file), &mut self.bounds);
             }
         }
         Some(())
@@ -149,7 +177,7 @@ impl Machine {
             file_offset: 0,
             file,
         };
-        insert(&mut self.kernel, mapping, &mut self.counts);
+        insert(&mut self.kernel, mapping, &mut self.bounds);
         Some(())
     }
 
@@ -215,18 +243,20 @@ impl Machine {
 
     fn forget_space(&mut self, pid: u32) {
         if let Some(space) = self.spaces.remove(&pid) {
-            self.counts.held -= space.held();
+            self.bounds.held -= space.held();
         }
     }
 }
 
 /// Adds a mapping within the bounds.
-fn insert(space: &mut Mappings, mapping: Mapping, counts: &mut MappingCounts) {
-    if counts.held >= MOST_MAPPINGS || space.len() >= MOST_MAPPINGS_EACH {
-        counts.left_out += 1;
+fn insert(space: &mut Mappings, mapping: Mapping, bounds: &mut MappingBounds) {
+    let has_room = bounds.held < bounds.most && space.len() < MOST_MAPPINGS_EACH;
+    let steps = space.insertion_steps(&mapping);
+    if !has_room || bounds.work.spend(steps).is_err() {
+        bounds.left_out += 1;
         return;
     }
-    counts.held += space.insert(mapping);
+    bounds.held += space.insert(mapping);
 }
 
 impl<'a> MmapRecord<'a> {
@@ -261,4 +291,56 @@ fn mapped_build_id(identity: &mut Bytes<'_>) -> Option<String> {
     let size = usize::from(identity.u8()?);
     identity.take(3)?;
     identity.take(size).map(build_id_hex)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::perf_data::bytes::Endian;
+    use crate::perf_data::records::kinds;
+
+    fn record(kind: u32, body: &[u8]) -> Record<'_> {
+        Record {
+            kind,
+            misc: 0,
+            body: Bytes::new(body, Endian::Little),
+        }
+    }
+
+    #[test]
+    fn forks_pay_for_the_mappings_that_they_copy() {
+        let limits = Limits {
+            max_inflated_bytes: 1000,
+            ..Limits::default()
+        };
+        let mut machine = Machine::new(&limits);
+        let (mut files, mut texts) = (Files::default(), Texts::new(limits));
+        let mut map = |machine: &mut Machine, pid: u32, start: u64| {
+            let mut body = [pid, pid].map(u32::to_le_bytes).concat();
+            body.extend([start, 1, 0].map(u64::to_le_bytes).concat());
+            let record = record(kinds::MMAP, &body);
+            let mapped = machine.map(record, false, &mut files, &mut texts);
+            mapped.expect("long enough");
+        };
+        for start in 0..20 {
+            map(&mut machine, 1, start);
+        }
+        let fork = [2_u32, 1, 2, 1].map(u32::to_le_bytes).concat();
+        let mut fork_and_map = |machine: &mut Machine| {
+            let forked = machine.fork(record(kinds::FORK, &fork));
+            forked.expect("long enough");
+            map(machine, 2, 100);
+        };
+        for _ in 0..50 {
+            fork_and_map(&mut machine);
+        }
+        assert_eq!(machine.left_out_mappings(), 0);
+        for _ in 0..50 {
+            fork_and_map(&mut machine);
+        }
+        assert_eq!(machine.left_out_mappings(), 50);
+        machine.pay_in(record(kinds::FORK, &[0; 20]));
+        fork_and_map(&mut machine);
+        assert_eq!(machine.left_out_mappings(), 50);
+    }
 }

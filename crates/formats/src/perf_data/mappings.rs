@@ -58,6 +58,17 @@ impl Mappings {
         sorted.len() as isize - before as isize
     }
 
+    /// How many mappings have to be copied or moved to insert this one.
+    pub(crate) fn insertion_steps(&self, new: &Mapping) -> usize {
+        if Arc::strong_count(&self.sorted) > 1 {
+            return self.sorted.len();
+        }
+        let before = self
+            .sorted
+            .partition_point(|mapping| mapping.end <= new.start);
+        self.sorted.len() - before
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.sorted.len()
     }
@@ -91,8 +102,12 @@ mod tests {
         assert_eq!(parent.insert(mapping(0x1000, 0x5000, 0)), 1);
         let mut child = parent.clone();
         assert_eq!(child.held(), 0);
+        let late = mapping(0x6000, 0x7000, 0);
+        assert_eq!(child.insertion_steps(&late), 1);
         assert_eq!(child.insert(mapping(0x2000, 0x3000, 0x9000)), 3);
         assert_eq!(child.held(), 3);
+        assert_eq!(child.insertion_steps(&late), 0);
+        assert_eq!(child.insertion_steps(&mapping(0, 0x10, 0)), 3);
         let offset = |mappings: &Mappings, address| mappings.find(address).map(|it| it.file_offset);
         assert_eq!(offset(&parent, 0x2000), Some(0));
         assert_eq!(offset(&child, 0x2000), Some(0x9000));

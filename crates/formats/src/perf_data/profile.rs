@@ -101,7 +101,7 @@ fn add_series(
     events: &Events,
     finished: impl Fn(&Sample) -> Sample,
 ) {
-    let mut types: Vec<ProfileType> = Vec::new();
+    let mut positions: HashMap<ProfileType, usize> = HashMap::new();
     for (number, event) in events.list().iter().enumerate() {
         let rows = collector.rows(number);
         let name = event.name();
@@ -109,17 +109,17 @@ fn add_series(
         if !is_shown {
             continue;
         }
-        let mut profile_type = perf_events::profile_type(&name);
-        if types.contains(&profile_type) {
-            profile_type = perf_events::second_profile_type(&name);
+        let mut profile_type = perf_events::event_type(&name, true);
+        if positions.contains_key(&profile_type) {
+            profile_type = perf_events::second_event_type(&name, true);
         }
         let samples: Vec<Sample> = rows.iter().map(&finished).collect();
         // Machines with two kinds of core count each event on both, under one name.
-        if let Some(position) = types.iter().position(|known| *known == profile_type) {
+        if let Some(&position) = positions.get(&profile_type) {
             profile.series[position].samples.extend(samples);
             continue;
         }
-        types.push(profile_type.clone());
+        positions.insert(profile_type.clone(), profile.series.len());
         let mut series = ProfileSeries::new(Labels::default(), profile_type);
         series.period = common_value(&samples).unwrap_or(0);
         series.samples = samples;

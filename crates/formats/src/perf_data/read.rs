@@ -13,6 +13,7 @@ use crate::perf_data::NAME;
 use crate::perf_data::PerfDataOptions;
 use crate::perf_data::attr::Attr;
 use crate::perf_data::bytes::Bytes;
+use crate::perf_data::bytes::Words;
 use crate::perf_data::compressed::Inflater;
 use crate::perf_data::header::FILE_HEADER_BYTES;
 use crate::perf_data::header::FileHeader;
@@ -51,7 +52,7 @@ pub fn read_perf_data(
     resolver: Option<&mut dyn AddressResolver>,
     options: &ReadOptions,
 ) -> Result<(Profile, Report), ReadError> {
-    let mut input = Inflating::new(input, options.limits.max_inflated_bytes)?;
+    let mut input = Inflating::new(input, options.limits.inflated_bytes())?;
     let mut header = [0; FILE_HEADER_BYTES];
     let (start, rest) = header.split_at_mut(PIPE_HEADER_BYTES);
     let found = fill(&mut input, start)?;
@@ -65,6 +66,8 @@ pub fn read_perf_data(
         session,
         inflater: None,
         inflated: Vec::new(),
+        is_compressed: input.is_compressed(),
+        bytes_outside: 0,
     };
     if size == PIPE_HEADER_BYTES as u64 {
         let reader = RecordReader::new(&mut input, endian, size, u64::MAX);
@@ -100,6 +103,10 @@ struct Recording<'r> {
     inflater: Option<Inflater>,
     /// What came out of compressed records and is not yet a whole record.
     inflated: Vec<u8>,
+    /// Whether the recording as a whole is compressed, too.
+    is_compressed: bool,
+    /// What came out of that so far; 0 where it is not.
+    bytes_outside: usize,
 }
 
 impl Recording<'_> {
@@ -197,7 +204,9 @@ impl Recording<'_> {
             };
             let mut ids = Bytes::new(ids.of(bytes, start), endian);
             let ids = ids.words(ids.len() as u64 / 8);
-            let ids = ids.into_iter().flat_map(|ids| ids.iter());
+            let count = ids.map_or(0, Words::len);
+            self.session.work.spend(count)?;
+            let ids = ids.into_iter().flat_map(Words::iter);
             self.session.add_event(attr, ids)?;
         }
         Ok(())
@@ -220,6 +229,9 @@ impl Recording<'_> {
     fn read_records<R: Read>(&mut self, mut reader: RecordReader<R>) -> Result<R, ReadError> {
         loop {
             let offset = reader.offset();
+            if self.is_compressed {
+                self.bytes_outside = usize::try_from(offset).unwrap_or(usize::MAX);
+            }
             let next = match reader.next().map_err(read_error) {
                 // Of a compressed recording that breaks off, too, the start is worth reading.
                 Err(ReadError::Compression { .. }) if self.has_events() => Next::Cut,
@@ -288,14 +300,14 @@ impl Recording<'_> {
         if self.session.losses.has_broken_compression {
             return Ok(());
         }
-        let max_bytes = self.session.limits.max_inflated_bytes;
+        let max_bytes = self.session.limits.inflated_bytes();
         let mut inflater = match self.inflater.take() {
             Some(inflater) => inflater,
             None => Inflater::new(max_bytes)?,
         };
         loop {
             let (known, left) = (self.inflated.len(), piece.len());
-            match inflater.step(&mut piece, &mut self.inflated) {
+            match inflater.step(&mut piece, &mut self.inflated, self.bytes_outside) {
                 Ok(()) => {}
                 Err(error @ ReadError::TooLarge { .. }) => return Err(error),
                 Err(_) => {
@@ -318,24 +330,26 @@ impl Recording<'_> {
         Ok(())
     }
 
+    /// What stays is moved to the front only behind a record, whose end came with all that stays: so
+    /// no byte is moved twice, however small the pieces are.
     fn take_inflated(&mut self) -> Result<(), ReadError> {
-        let inflated = std::mem::take(&mut self.inflated);
-        let mut rest = &inflated[..];
+        let mut taken = 0;
         loop {
+            let rest = self.inflated.get(taken..).unwrap_or(&[]);
             match first_record(rest, self.session.endian) {
                 Start::Record(record, size) => {
                     self.session.take(record)?;
-                    rest = rest.get(size..).unwrap_or(&[]);
+                    taken += size;
                 }
                 Start::Cut => break,
                 Start::Broken => {
                     self.session.losses.has_broken_compression = true;
-                    rest = &[];
+                    taken = self.inflated.len();
                     break;
                 }
             }
         }
-        self.inflated.extend_from_slice(rest);
+        self.inflated.drain(..taken);
         Ok(())
     }
 }

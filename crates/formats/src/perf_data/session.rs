@@ -32,6 +32,7 @@ use crate::perf_data::resolver::MappedBinary;
 use crate::perf_data::resolver::MappedCode;
 use crate::perf_data::sample::PerfSample;
 use crate::perf_data::texts::Texts;
+use crate::work::Work;
 
 /// The events of a recording: more is no recording.
 const MOST_EVENTS: usize = 4096;
@@ -53,6 +54,8 @@ pub(crate) struct Session<'r> {
     pub(crate) collector: Collector,
     pub(crate) losses: Losses,
     pub(crate) resolver: Option<&'r mut dyn AddressResolver>,
+    /// Pays for the ids of events, whose sections may overlap.
+    pub(crate) work: Work,
     machine: Machine,
     queue: Queue,
     /// The time of the last record that left the queue.
@@ -80,7 +83,8 @@ impl<'r> Session<'r> {
             collector: Collector::new(limits),
             losses: Losses::default(),
             resolver,
-            machine: Machine::default(),
+            machine: Machine::new(&limits),
+            work: Work::new(&limits),
             queue: Queue::default(),
             last_time: 0,
             counted: HashMap::new(),
@@ -206,6 +210,7 @@ impl<'r> Session<'r> {
 
     /// Does what a record of the kernel says.
     fn process(&mut self, record: Record<'_>) -> Result<(), ReadError> {
+        self.machine.pay_in(record);
         if record.kind == kinds::SAMPLE {
             return self.process_sample(record);
         }

@@ -200,6 +200,7 @@ fn intern_group(
     let outermost = group.last().expect("groups with frames are closed only");
     let file = &text[outermost.file.clone()];
     let kind = kind_of(file, &text[outermost.symbol.clone()]);
+    let is_jit = is_jit(file);
     lines.clear();
     for frame in group {
         let symbol = &text[frame.symbol.clone()];
@@ -208,7 +209,7 @@ fn intern_group(
             continue;
         }
         // Java's agent for perf writes what is inlined behind the function, outermost first.
-        if is_jit(file) && symbol.contains("->") {
+        if is_jit && symbol.contains("->") {
             for name in symbol.rsplit("->") {
                 lines.push((symbols.intern_function(name, "", "", 0), 0, 0));
             }

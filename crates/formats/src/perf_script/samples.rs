@@ -14,10 +14,10 @@ use hashbrown::HashSet;
 use crate::error::ReadError;
 use crate::options::Limits;
 use crate::options::ReadOptions;
+use crate::perf_events::event_type;
+use crate::perf_events::second_event_type;
+use crate::perf_events::without_modifiers;
 use crate::perf_script::clock::Clock;
-use crate::perf_script::event::event_type;
-use crate::perf_script::event::second_event_type;
-use crate::perf_script::event::without_modifiers;
 use crate::report::Report;
 
 /// What an entry of a table takes besides its texts, with its share of the index. Rounded up.
@@ -26,6 +26,10 @@ const STACK_BYTES: usize = 32;
 const FRAME_BYTES: usize = 4;
 const LABEL_SET_BYTES: usize = 256;
 const SERIES_BYTES: usize = 1024;
+
+/// Events that are compared before one is looked up, which takes memory. A text may have hundreds of
+/// thousands.
+const MOST_COMPARED: usize = 16;
 
 /// The profile and its samples by event.
 #[derive(Debug)]
@@ -202,6 +206,7 @@ impl<'o> Samples<'o> {
     /// everybody means, also beside `cycles:u`.
     fn types(&self) -> Vec<ProfileType> {
         let mut taken: HashSet<ProfileType> = HashSet::new();
+        let mut number = 0;
         let mut types: Vec<Option<ProfileType>> = vec![None; self.events.len()];
         for is_part in [false, true] {
             for (event, made) in self.events.iter().zip(&mut types) {
@@ -213,7 +218,7 @@ impl<'o> Samples<'o> {
                     Some(given) => given.clone(),
                     None => event_type(&event.event, event.has_period),
                 };
-                *made = Some(distinct(profile_type, event, &mut taken));
+                *made = Some(distinct(profile_type, event, &mut taken, &mut number));
             }
         }
         types.into_iter().flatten().collect()
@@ -222,13 +227,13 @@ impl<'o> Samples<'o> {
     fn event(&mut self, event: &str, period: Option<i64>) -> Result<usize, ReadError> {
         let has_period = period.is_some();
         // Most texts have few events, and the last is likely the next.
-        let known = self
-            .events
+        let before = self.events.len().saturating_sub(MOST_COMPARED);
+        let known = self.events[before..]
             .iter()
             .rposition(|known| *known.event == *event && known.has_period == has_period);
         let known = match known {
-            Some(position) => Some(position),
-            None if self.events.len() < 16 => None,
+            Some(position) => Some(before + position),
+            None if before == 0 => None,
             None => self.positions.get(&(event.into(), has_period)).copied(),
         };
         if let Some(position) = known {
@@ -299,19 +304,20 @@ impl<'o> Samples<'o> {
 }
 
 /// A type that no other series has: events may count the same, and added up they would count it
-/// twice.
+/// twice. `number` is the last that was tried: no number is tried twice, so that events whose names
+/// are such types already take no quadratic time.
 fn distinct(
     mut profile_type: ProfileType,
     event: &EventSamples,
     types: &mut HashSet<ProfileType>,
+    number: &mut usize,
 ) -> ProfileType {
     if types.contains(&profile_type) && !event.event.is_empty() {
         profile_type = second_event_type(&event.event, event.has_period);
     }
     let wanted = profile_type.sample_type.clone();
-    let mut number = types.len();
     while !types.insert(profile_type.clone()) {
-        number += 1;
+        *number = (*number).max(types.len()) + 1;
         profile_type.sample_type = format!("{wanted}_{number}");
     }
     profile_type

@@ -15,10 +15,10 @@ use candela_model::SERVICE_NAME_LABEL;
 use candela_model::Sample;
 
 use crate::error::WriteError;
+use crate::perf_events::event_type;
 use crate::perf_script::EVENT_COMMENT;
 use crate::perf_script::NAME;
 use crate::perf_script::event::event_of;
-use crate::perf_script::event::event_type;
 use crate::perf_script::frame::is_kernel;
 use crate::perf_script::header::parse_header;
 use crate::report::Report;

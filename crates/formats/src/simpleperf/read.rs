@@ -334,9 +334,9 @@ fn add_series(
         }
         let name = events.get(number).cloned();
         let name = name.unwrap_or_else(|| format!("event {number}"));
-        let mut profile_type = perf_events::profile_type(&name);
+        let mut profile_type = perf_events::event_type(&name, true);
         if !known_types.insert(profile_type.clone()) {
-            profile_type = perf_events::second_profile_type(&name);
+            profile_type = perf_events::second_event_type(&name, true);
             known_types.insert(profile_type.clone());
         }
         for sample in &mut samples {

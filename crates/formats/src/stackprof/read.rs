@@ -16,8 +16,7 @@ use serde_json::Number;
 use crate::count::Count;
 use crate::epoch::start_of;
 use crate::error::ReadError;
-use crate::json_cursor::located;
-use crate::json_input::read_json;
+use crate::json_input::parse_json;
 use crate::named_stacks::NamedStacks;
 use crate::naming;
 use crate::options::ReadOptions;
@@ -71,10 +70,7 @@ pub fn read_stackprof(
     options: &ReadOptions,
 ) -> Result<(Profile, Report), ReadError> {
     let mut stacks = NamedStacks::new(&options.limits);
-    let bytes = read_json(input, &options.limits, &mut stacks.report)?;
-    let file: Result<File, _> = serde_json::from_slice(&bytes);
-    let file = file.map_err(|error| located(NAME, &bytes, 0, &error))?;
-    drop(bytes);
+    let file: File = parse_json(NAME, input, &options.limits, &mut stacks.report)?;
     stacks.report.note_many(
         "samples_missed",
         "samples that stackprof says it missed are in no sum",
