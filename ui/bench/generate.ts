@@ -138,11 +138,12 @@ function cut(nodes: Record<keyof NodeLists, Uint32Array | Uint16Array | Float64A
   ) as unknown as NodeLists;
 }
 
-/** The CFG1 bytes: header, padding, columns at multiples of 8. */
+/** The CFG1 bytes: header, padding, columns at multiples of 8. `further` columns are those of a comparison. */
 export function encodeColumns(
   frames: readonly GeneratedFrame[],
   nodes: NodeLists,
   header: Record<string, unknown> = {},
+  further: Record<string, Float64Array> = {},
 ): ArrayBuffer {
   const strings = [""];
   const stringIndexes = new Map([["", 0]]);
@@ -172,6 +173,7 @@ export function encodeColumns(
     subtree_end: Uint32Array.from(nodes.subtreeEnd),
     total: Float64Array.from(nodes.total),
     self: Float64Array.from(nodes.self),
+    ...further,
     ...frameColumns,
     string_offsets: offsets,
     string_bytes: stringBytes,

@@ -178,6 +178,16 @@ fn diff_tells_what_changed() {
     printed(&["diff", before, after, "-o", text(&csv)]);
     let csv = fs::read_to_string(csv).expect("written");
     assert_eq!(csv.lines().nth(1), Some("new,,,,0,25,0,25,count"));
+    let page = folder.path().join("out.html");
+    let output = run(&["diff", before, after, "--negate", "-o", text(&page)]);
+    if output.status.success() {
+        let page = fs::read_to_string(page).expect("written");
+        let heading = format!("{before} → {after}");
+        assert!(page.contains(&heading), "it says what it compares");
+    } else {
+        // Built without the window.
+        assert!(stderr(&output).contains("cargo xtask ui"));
+    }
     refused(&["diff", before, "/no/such/file"], 1, "No such file");
     refused(
         &["diff", before, after, "-o", "out.xyz"],

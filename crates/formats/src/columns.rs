@@ -18,7 +18,16 @@ const ALIGNMENT: usize = 8;
 /// Magic, header and columns of a tree. `header` is a JSON object; what describes the columns is
 /// added to it.
 #[must_use]
-pub fn encode_columns(tree: &FlameTree, mut header: Value) -> Vec<u8> {
+pub fn encode_columns(tree: &FlameTree, header: Value) -> Vec<u8> {
+    encode_with(tree, header, [])
+}
+
+/// The same with further columns, one value a node, by their names.
+pub(crate) fn encode_with<'a>(
+    tree: &FlameTree,
+    mut header: Value,
+    further: impl IntoIterator<Item = (&'a str, Vec<i64>)>,
+) -> Vec<u8> {
     let frames = UsedFrames::of(tree);
     let mut columns = ColumnWriter::default();
     columns.u32(
@@ -29,6 +38,9 @@ pub fn encode_columns(tree: &FlameTree, mut header: Value) -> Vec<u8> {
     columns.u32("subtree_end", tree.subtree_end.iter().copied());
     columns.f64("total", tree.total.iter().map(|value| *value as f64));
     columns.f64("self", tree.self_value.iter().map(|value| *value as f64));
+    for (name, values) in further {
+        columns.f64(name, values.into_iter().map(|value| value as f64));
+    }
     frames.write(&tree.frames, &mut columns);
 
     header["nodes"] = json!(tree.len());

@@ -171,7 +171,7 @@ fn share_of_change(before: i64, after: i64) -> String {
     }
 }
 
-fn function_json(frames: &FrameTable, row: &FunctionDiff) -> Value {
+pub(crate) fn function_json(frames: &FrameTable, row: &FunctionDiff) -> Value {
     let mut value = frame_json(frames, row.frame);
     value["before"] = node_json(row.before);
     value["after"] = node_json(row.after);

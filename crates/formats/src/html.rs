@@ -66,7 +66,7 @@ pub struct HtmlOptions {
 const PLACEHOLDER: &str = "<!--candela-profiles-->";
 
 /// As many rows as the window asks a server for.
-const TABLE_ROWS: usize = 10_000;
+pub(crate) const TABLE_ROWS: usize = 10_000;
 
 const NANOSECONDS_PER_MILLISECOND: i64 = 1_000_000;
 
@@ -77,17 +77,9 @@ const NANOSECONDS_PER_MILLISECOND: i64 = 1_000_000;
 pub fn write_html(
     profile: &Profile,
     first: &ProfileType,
-    mut output: impl Write,
+    output: impl Write,
     options: &HtmlOptions,
 ) -> Result<(), WriteError> {
-    let template = options.template.ok_or(WriteError::NoTemplate)?;
-    let found = template.matches(PLACEHOLDER).count();
-    let Some((head, foot)) = template.split_once(PLACEHOLDER).filter(|_| found == 1) else {
-        return Err(WriteError::Template {
-            placeholder: PLACEHOLDER,
-            found,
-        });
-    };
     let mut types = vec![first];
     for series in &profile.series {
         if !types.contains(&&series.profile_type) {
@@ -106,6 +98,26 @@ pub fn write_html(
         "title": title(profile, first, options),
         "profiles": profiles,
     });
+    write_page(&document, output, options.template)
+}
+
+/// Writes the template with a document in its place.
+///
+/// # Errors
+/// When the sink fails, or there is no template or it is none.
+pub(crate) fn write_page(
+    document: &Value,
+    mut output: impl Write,
+    template: Option<&str>,
+) -> Result<(), WriteError> {
+    let template = template.ok_or(WriteError::NoTemplate)?;
+    let found = template.matches(PLACEHOLDER).count();
+    let Some((head, foot)) = template.split_once(PLACEHOLDER).filter(|_| found == 1) else {
+        return Err(WriteError::Template {
+            placeholder: PLACEHOLDER,
+            found,
+        });
+    };
     // Nothing in a name ends the element.
     let document = document.to_string().replace('<', "\\u003c");
     output.write_all(head.as_bytes())?;
@@ -167,7 +179,8 @@ fn embedded(
     }))
 }
 
-fn packed(bytes: &[u8]) -> Result<String, WriteError> {
+/// Gzip as text.
+pub(crate) fn packed(bytes: &[u8]) -> Result<String, WriteError> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
     encoder.write_all(bytes)?;
     Ok(STANDARD.encode(encoder.finish()?))

@@ -3,10 +3,6 @@
 
 mod common;
 
-use std::io::Read;
-use std::path::Path;
-
-use base64::Engine;
 use candela_formats::Format;
 use candela_formats::HtmlOptions;
 use candela_formats::WriteOptions;
@@ -19,9 +15,12 @@ use candela_model::ProfileSeries;
 use candela_model::Sample;
 use common::browser::drive;
 use common::browser::written;
+use common::offline_page::TEMPLATE;
+use common::offline_page::built_template;
+use common::offline_page::document;
+use common::offline_page::header;
+use common::offline_page::unpacked;
 use serde_json::Value;
-
-const TEMPLATE: &str = "<html><body><!--candela-profiles--></body></html>";
 
 /// CPU time and memory of the same stacks; a name that would end a script.
 fn example() -> Profile {
@@ -68,25 +67,6 @@ fn page(template: Option<&'static str>, max_nodes: usize) -> Result<String, Stri
     Ok(String::from_utf8(bytes).unwrap())
 }
 
-/// The document inside of a page.
-fn document(page: &str) -> Value {
-    let start = "<script type=\"application/json\" id=\"candela-profiles\">";
-    let (_, rest) = page.split_once(start).unwrap();
-    let (document, foot) = rest.split_once("</script>").unwrap();
-    assert_eq!(foot, "</body></html>");
-    serde_json::from_str(document).unwrap()
-}
-
-fn unpacked(text: &Value) -> Vec<u8> {
-    let engine = base64::engine::general_purpose::STANDARD;
-    let gzip = engine.decode(text.as_str().unwrap()).unwrap();
-    let mut bytes = Vec::new();
-    flate2::read::GzDecoder::new(&gzip[..])
-        .read_to_end(&mut bytes)
-        .unwrap();
-    bytes
-}
-
 #[test]
 fn a_page_has_each_type_with_its_tree_and_table() {
     let document = document(&page(Some(TEMPLATE), 0).unwrap());
@@ -103,9 +83,7 @@ fn a_page_has_each_type_with_its_tree_and_table() {
     assert_eq!(top["functions"][0]["name"], "work");
     assert_eq!(top["functions"][0]["self"], 7_500_000_000_i64);
     let columns = unpacked(&profiles[1]["columns"]);
-    let length = u32::from_le_bytes(columns[4..8].try_into().unwrap()) as usize;
-    let header: Value = serde_json::from_slice(&columns[8..8 + length]).unwrap();
-    assert_eq!(&columns[..4], b"CFG1");
+    let header = header(&columns);
     assert_eq!(header["total"], 4096);
     assert_eq!(header["nodes"], 4);
     assert_eq!(header["from"], 1_600_000_000_000_i64);
@@ -116,8 +94,7 @@ fn a_page_has_each_type_with_its_tree_and_table() {
 fn what_is_pruned_is_counted() {
     let document = document(&page(Some(TEMPLATE), 3).unwrap());
     let columns = unpacked(&document["profiles"][0]["columns"]);
-    let length = u32::from_le_bytes(columns[4..8].try_into().unwrap()) as usize;
-    let header: Value = serde_json::from_slice(&columns[8..8 + length]).unwrap();
+    let header = header(&columns);
     assert_eq!(header["pruned"], 1);
     assert_eq!(header["total"], 10_000_000_000_i64);
 }
@@ -138,12 +115,10 @@ fn without_a_page_there_is_a_clear_error() {
 #[test]
 fn a_browser_shows_it_without_a_network() {
     let test = "a_browser_shows_it_without_a_network";
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../ui/dist/offline.html");
-    let Ok(template) = std::fs::read_to_string(path) else {
-        println!("skipped: {test}: cargo xtask ui builds the page");
+    let Some(template) = built_template(test) else {
         return;
     };
-    let page = page(Some(template.leak()), 0).unwrap();
+    let page = page(Some(template), 0).unwrap();
     let path = written("offline.html", page.as_bytes());
     let screenshot = path.with_extension("png");
     let arguments = [path.to_str().unwrap(), "work", screenshot.to_str().unwrap()];

@@ -23,6 +23,13 @@ export interface FlameTheme {
   font: string;
 }
 
+/** Colours of nodes and not of frames: where two trees are compared, a function changed in one place and not in another. */
+export interface NodeColors {
+  fill(node: number): string;
+  /** Along the foot of the box, for what the fill leaves open. */
+  edge(node: number): string | undefined;
+}
+
 const KERNEL = -1;
 const OTHER = -2;
 const ROOT_FRAME = -3;

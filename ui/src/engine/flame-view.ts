@@ -5,7 +5,7 @@ import { findPath, pathHash } from "../model/path-hash.ts";
 import { NONE, ROOT, type FlameTree } from "../model/flame-tree.ts";
 import type { ColorBy, Orientation } from "../state/schema.ts";
 import { Camera } from "./camera.ts";
-import { FrameColors, type FlameTheme } from "./colors.ts";
+import { FrameColors, type FlameTheme, type NodeColors } from "./colors.ts";
 import { emptyLayout, layOut } from "./layout.ts";
 import { step, type Move } from "./navigation.ts";
 import { paint, paintOutlines, rowAt, rowTop, ROW_HEIGHT, type Outline, type Scene } from "./painter.ts";
@@ -53,6 +53,7 @@ export class FlameView {
   #theme: FlameTheme;
   #fitter: TextFitter;
   #colors: FrameColors | undefined;
+  #nodeColors: NodeColors | undefined;
   #colorBy: ColorBy = "package";
   #matched: Uint8Array | undefined;
   #linkedFrames: ReadonlySet<number> = new Set();
@@ -132,6 +133,12 @@ export class FlameView {
     if (colorBy === this.#colorBy) return;
     this.#colorBy = colorBy;
     if (this.#tree) this.#colors = new FrameColors(this.#tree.frames, colorBy, this.#theme.hues.length / 2);
+    this.#invalidate();
+  }
+
+  /** Of the nodes of this tree; `undefined` colours by frame. */
+  setNodeColors(nodeColors: NodeColors | undefined): void {
+    this.#nodeColors = nodeColors;
     this.#invalidate();
   }
 
@@ -323,6 +330,7 @@ export class FlameView {
       tree,
       layout,
       colors,
+      nodeColors: this.#nodeColors,
       theme: this.#theme,
       fitter: this.#fitter,
       width: this.#stage.width,

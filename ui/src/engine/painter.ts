@@ -3,7 +3,7 @@
 
 import type { FlameTree } from "../model/flame-tree.ts";
 import type { Orientation } from "../state/schema.ts";
-import { shadeOf, type FlameTheme, type FrameColors } from "./colors.ts";
+import { shadeOf, type FlameTheme, type FrameColors, type NodeColors } from "./colors.ts";
 import type { BoxList, Layout } from "./layout.ts";
 import type { TextFitter } from "./text.ts";
 
@@ -11,6 +11,7 @@ export const ROW_HEIGHT = 19;
 const TEXT_PADDING = 5;
 /** Below this a box has no room for three letters and an ellipsis. */
 const MINIMUM_TEXT_WIDTH = 30;
+const EDGE_HEIGHT = 3;
 /** Boxes from here on have a gap to their right-hand neighbour. */
 const MINIMUM_GAP_WIDTH = 3;
 
@@ -18,6 +19,8 @@ export interface Scene {
   tree: FlameTree;
   layout: Layout;
   colors: FrameColors;
+  /** Instead of the colours of frames. */
+  nodeColors: NodeColors | undefined;
   theme: FlameTheme;
   fitter: TextFitter;
   /** CSS pixels. */
@@ -51,6 +54,7 @@ export function paint(context: CanvasRenderingContext2D, scene: Scene): void {
   context.clearRect(0, 0, width, height);
   paintSlivers(context, scene);
   paintBoxes(context, scene);
+  if (scene.nodeColors) paintEdges(context, scene, scene.nodeColors);
   paintNames(context, scene);
 }
 
@@ -86,20 +90,38 @@ function groupByColor(scene: Scene): Map<string, number[]> {
   return groups;
 }
 
-function colorOf({ tree, theme, colors, matched, zoomRow }: Scene, node: number, row: number): string {
+function colorOf({ tree, theme, colors, nodeColors, matched, zoomRow }: Scene, node: number, row: number): string {
   const frame = tree.frame[node];
   const shade = shadeOf(frame, row);
   if (matched !== undefined) return matched[frame] === 1 ? theme.matched[shade] : theme.faded;
   if (row < zoomRow) return theme.faded;
-  return colors.fill(frame, theme, shade);
+  return nodeColors ? nodeColors.fill(node) : colors.fill(frame, theme, shade);
 }
 
-function fillBox(context: CanvasRenderingContext2D, scene: Scene, boxes: BoxList, index: number): void {
+function paintEdges(context: CanvasRenderingContext2D, scene: Scene, { edge }: NodeColors): void {
+  const { boxes } = scene.layout;
+  for (let index = 0; index < boxes.length; index++) {
+    const color = boxes.row[index] < scene.zoomRow ? undefined : edge(boxes.node[index]);
+    if (color === undefined) continue;
+    context.fillStyle = color;
+    fillBox(context, scene, boxes, index, EDGE_HEIGHT);
+  }
+}
+
+/** The whole box, or `height` pixels of its foot. */
+function fillBox(
+  context: CanvasRenderingContext2D,
+  scene: Scene,
+  boxes: BoxList,
+  index: number,
+  height: number = ROW_HEIGHT - 1,
+): void {
   const { pixelRatio } = scene;
   const x = snap(boxes.x[index], pixelRatio);
   const end = snap(boxes.x[index] + boxes.width[index], pixelRatio);
   const gap = boxes.width[index] >= MINIMUM_GAP_WIDTH ? 1 : 0;
-  context.fillRect(x, rowTop(boxes.row[index], scene), Math.max(1 / pixelRatio, end - x - gap), ROW_HEIGHT - 1);
+  const top = rowTop(boxes.row[index], scene) + ROW_HEIGHT - 1 - height;
+  context.fillRect(x, top, Math.max(1 / pixelRatio, end - x - gap), height);
 }
 
 function paintNames(context: CanvasRenderingContext2D, scene: Scene): void {

@@ -1,7 +1,6 @@
 // The packed answer of `/api/v1/flamegraph?format=columns` ("CFG1"), read into typed arrays that view the answer's own memory.
 // Nothing is parsed per node: one JSON header, then little-endian columns at multiples of 8.
 
-/** What the header of a CFG1 answer says. Times are unix milliseconds, `total` is in `unit`. */
 /** In the head of every answer about values. */
 export interface PartialHead {
   /** The answer holds only a part of what matches. */
@@ -9,6 +8,7 @@ export interface PartialHead {
   partial_reason?: string;
 }
 
+/** What the header of a CFG1 answer says. Times are unix milliseconds, `total` is in `unit`. */
 export interface FlameHeader extends PartialHead {
   schema: string;
   type: string;
@@ -66,6 +66,15 @@ export interface FlameColumns {
   strings: StringColumns;
 }
 
+/** The columns of an answer by name, each a view into it. */
+export interface ColumnReader {
+  header: FlameHeader;
+  u8: (name: string) => Uint8Array;
+  u16: (name: string) => Uint16Array;
+  u32: (name: string) => Uint32Array;
+  f64: (name: string) => Float64Array;
+}
+
 /** The answer is not the CFG1 it claims to be: a proxy that rewrites bodies, or a server and a page of different versions. */
 export class DecodeError extends Error {
   override readonly name = "DecodeError";
@@ -75,7 +84,7 @@ const MAGIC = "CFG1";
 const ALIGNMENT = 8;
 const SCHEMA = "candela/flamegraph/v1";
 
-export function decodeColumns(buffer: ArrayBuffer): FlameColumns {
+export function openColumns(buffer: ArrayBuffer): ColumnReader {
   if (buffer.byteLength < ALIGNMENT)
     throw new DecodeError(`the answer has ${buffer.byteLength} bytes, a flame graph has at least 8`);
   const magic = new TextDecoder("latin1").decode(new Uint8Array(buffer, 0, 4));
@@ -104,15 +113,20 @@ export function decodeColumns(buffer: ArrayBuffer): FlameColumns {
       throw new DecodeError(`column ${name} reaches behind the end of the answer`);
     return view(offset, entry.length);
   };
-  const u8 = (name: string): Uint8Array =>
-    column(name, "u8", (offset, length) => new Uint8Array(buffer, offset, length), 1);
-  const u16 = (name: string): Uint16Array =>
-    column(name, "u16", (offset, length) => new Uint16Array(buffer, offset, length), 2);
-  const u32 = (name: string): Uint32Array =>
-    column(name, "u32", (offset, length) => new Uint32Array(buffer, offset, length), 4);
-  const f64 = (name: string): Float64Array =>
-    column(name, "f64", (offset, length) => new Float64Array(buffer, offset, length), 8);
+  return {
+    header,
+    u8: (name) => column(name, "u8", (offset, length) => new Uint8Array(buffer, offset, length), 1),
+    u16: (name) => column(name, "u16", (offset, length) => new Uint16Array(buffer, offset, length), 2),
+    u32: (name) => column(name, "u32", (offset, length) => new Uint32Array(buffer, offset, length), 4),
+    f64: (name) => column(name, "f64", (offset, length) => new Float64Array(buffer, offset, length), 8),
+  };
+}
 
+export function decodeColumns(buffer: ArrayBuffer): FlameColumns {
+  return columnsOf(openColumns(buffer));
+}
+
+export function columnsOf({ header, u8, u16, u32, f64 }: ColumnReader): FlameColumns {
   const columns: FlameColumns = {
     header,
     nodes: {

@@ -2,16 +2,20 @@
 
 import type { SearchPattern } from "./search.ts";
 
-/** The parts of a row the table is ordered and searched by. */
-interface Row {
+/** The parts of a row the table is searched by. */
+interface NamedRow {
   name: string;
   file: string;
   mapping: string;
+}
+
+/** And ordered by. */
+interface Row extends NamedRow {
   self: number;
   total: number;
 }
 
-export function filterTop<R extends Row>(rows: readonly R[], pattern: SearchPattern | undefined): R[] {
+export function filterTop<R extends NamedRow>(rows: readonly R[], pattern: SearchPattern | undefined): R[] {
   if (!pattern) return [...rows];
   const field = ({ fn: "name", file: "file", bin: "mapping" } as const)[pattern.field];
   return rows.filter((row) => pattern.expression.test(row[field]));

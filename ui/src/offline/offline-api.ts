@@ -6,7 +6,7 @@ import type { FlameTree } from "../model/flame-tree.ts";
 import { resolveType, type ProfileType } from "../model/profile-type.ts";
 import type { SeriesAnswer } from "../model/series.ts";
 import type { ServicesAnswer } from "../model/services.ts";
-import { flameTreeOf, topOf, type Embedded } from "./profiles.ts";
+import { flameTreeOf, topOf, type Embedded, type EmbeddedProfile } from "./profiles.ts";
 
 const NOT_FOUND = 404;
 
@@ -22,11 +22,11 @@ export class OfflineApi implements Api {
   }
 
   async flameGraph(selection: Selection): Promise<FlameTree> {
-    return flameTreeOf(this.#profile(selection));
+    return flameTreeOf(this.profile(selection));
   }
 
   async top(selection: Selection): Promise<TopAnswer> {
-    return topOf(this.#profile(selection));
+    return topOf(this.profile(selection));
   }
 
   services(selection: Selection): Promise<ServicesAnswer> {
@@ -45,7 +45,7 @@ export class OfflineApi implements Api {
     return "";
   }
 
-  #profile({ type: wanted }: Selection): Embedded["profiles"][number] {
+  protected profile({ type: wanted }: Selection): EmbeddedProfile {
     const types = this.#embedded.profiles.map(({ type }) => type);
     const type = resolveType(types, wanted);
     const found = this.#embedded.profiles.find((profile) => profile.type === type);

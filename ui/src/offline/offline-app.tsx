@@ -14,8 +14,17 @@ import { FrameStatus } from "../views/status-bar.tsx";
 import { currentType, flameTree, types, update, view } from "../views/store.ts";
 import { isDark, toggleTheme } from "../views/theme.ts";
 import { TopTable } from "../views/top-table.tsx";
+import { BothTotals, ChangeLegend, LookChooser } from "./compared-legend.tsx";
+import { comparedNode } from "./compared-node.tsx";
+import { ComparedTable } from "./compared-table.tsx";
 
-export function OfflineApp({ title }: { title: string }) {
+interface OfflineAppProps {
+  title: string;
+  /** The page holds two profiles side by side. */
+  isComparison: boolean;
+}
+
+export function OfflineApp({ title, isComparison }: OfflineAppProps) {
   useLayoutEffect(() => {
     const onKey = (event: KeyboardEvent): void => handleGlobalKey(event, globalKeys);
     document.addEventListener("keydown", onKey);
@@ -27,13 +36,13 @@ export function OfflineApp({ title }: { title: string }) {
   const { panes } = view.value;
   return (
     <>
-      <header class="header">
-        <span class="brand">
+      <header class="header is-file">
+        <span class="brand" title={title}>
           <Mark />
-          <span>{title}</span>
+          <span class="truncated">{title}</span>
         </span>
         <Types />
-        <Whole />
+        {isComparison ? <BothTotals /> : <Whole />}
         <div class="header-end">
           <button
             type="button"
@@ -49,17 +58,18 @@ export function OfflineApp({ title }: { title: string }) {
       <div class="body">
         <main class="main">
           <section class="profile" aria-label="Profile">
-            <FlameToolbar />
+            <FlameToolbar coloring={isComparison ? <LookChooser /> : undefined} />
+            {isComparison && <ChangeLegend />}
             <Breadcrumb />
             <div class={`panes is-${panes}`}>
-              {panes !== "table" && <FlamePane />}
-              {panes !== "flame" && <TopTable />}
+              {panes !== "table" && <FlamePane description={isComparison ? comparedNode : undefined} />}
+              {panes !== "flame" && (isComparison ? <ComparedTable /> : <TopTable />)}
             </div>
           </section>
         </main>
       </div>
       <footer class="status-bar">
-        <FrameStatus />
+        <FrameStatus figures={isComparison ? comparedNode.figures : undefined} />
         <Folded />
       </footer>
       <FrameMenu />
@@ -72,7 +82,7 @@ export function OfflineApp({ title }: { title: string }) {
 
 function Types() {
   const known = types.value.data ?? [];
-  if (known.length < 2) return <strong>{known.map(typeTitle).join("")}</strong>;
+  if (known.length < 2) return <strong class="truncated">{known.map(typeTitle).join("")}</strong>;
   return (
     <label class="inline-field">
       <select
@@ -99,7 +109,7 @@ function Whole() {
   const when = from > 0 ? `, ${new Date(from).toLocaleString()}` : "";
   const length = to > from ? `, ${formatValue((to - from) * 1e6, "nanoseconds")}` : "";
   return (
-    <span class="muted header-rest" data-testid="whole">
+    <span class="muted truncated header-rest" data-testid="whole">
       {formatValue(tree.total[ROOT], unit)}
       {when}
       {length}

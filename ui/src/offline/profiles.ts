@@ -1,11 +1,13 @@
-// The profiles that stand in the page, as `write_html` of candela-formats puts them there.
+// The profiles that stand in the page, as `write_html` and `write_html_diff` of candela-formats put them there.
 
 import type { TopAnswer } from "../api/types.ts";
+import type { ComparedFunction } from "../model/compared-functions.ts";
+import { decodeComparison, type Comparison } from "../model/comparison.ts";
 import { FlameTree } from "../model/flame-tree.ts";
 import type { ProfileType } from "../model/profile-type.ts";
 
-/** One profile type. Both texts are gzip in base64. */
-interface EmbeddedProfile {
+/** One profile type; or the one of a comparison, where columns and table have both profiles. Both texts are gzip in base64. */
+export interface EmbeddedProfile {
   type: ProfileType;
   /** What `/api/v1/flamegraph` answers with `format=columns`. */
   columns: string;
@@ -14,17 +16,22 @@ interface EmbeddedProfile {
 }
 
 export interface Embedded {
-  schema: string;
+  schema: typeof PROFILES | typeof COMPARISON;
   title: string;
   profiles: EmbeddedProfile[];
 }
 
+/** What the table of a comparison says. */
+export type ComparedAnswer = Omit<TopAnswer, "functions"> & { functions: ComparedFunction[] };
+
 export const ELEMENT_ID = "candela-profiles";
-const SCHEMA = "candela/offline/v1";
+const PROFILES = "candela/offline/v1";
+export const COMPARISON = "candela/offline-diff/v1";
 
 export function readEmbedded(text: string): Embedded {
   const embedded = JSON.parse(text) as Embedded;
-  if (embedded.schema !== SCHEMA) throw new Error(`the page holds ${embedded.schema}, its script reads ${SCHEMA}`);
+  if (embedded.schema !== PROFILES && embedded.schema !== COMPARISON)
+    throw new Error(`the page holds ${String(embedded.schema)}, its script reads ${PROFILES} and ${COMPARISON}`);
   return embedded;
 }
 
@@ -33,7 +40,19 @@ export async function flameTreeOf(profile: EmbeddedProfile): Promise<FlameTree> 
 }
 
 export async function topOf(profile: EmbeddedProfile): Promise<TopAnswer> {
-  return JSON.parse(new TextDecoder().decode(await inflated(profile.top))) as TopAnswer;
+  return (await tableOf(profile)) as TopAnswer;
+}
+
+export async function comparisonOf(profile: EmbeddedProfile): Promise<Comparison> {
+  return decodeComparison(await inflated(profile.columns));
+}
+
+export async function comparedAnswerOf(profile: EmbeddedProfile): Promise<ComparedAnswer> {
+  return (await tableOf(profile)) as ComparedAnswer;
+}
+
+async function tableOf(profile: EmbeddedProfile): Promise<unknown> {
+  return JSON.parse(new TextDecoder().decode(await inflated(profile.top)));
 }
 
 async function inflated(text: string): Promise<ArrayBuffer> {

@@ -1,9 +1,11 @@
 // The flame graph with its tooltip and accessible mirror; the engine paints, this hands it what to paint.
 
-import { useSignalEffect } from "@preact/signals";
+import { useSignalEffect, type ReadonlySignal } from "@preact/signals";
+import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
+import type { NodeColors } from "../engine/colors.ts";
 import { FlameView } from "../engine/flame-view.ts";
-import { NONE } from "../model/flame-tree.ts";
+import { NONE, type FlameTree } from "../model/flame-tree.ts";
 import { flameView, rememberZoom } from "./actions.ts";
 import { openFrameMenu } from "./frame-menu.tsx";
 import { handleFlameKey } from "./flame-keys.ts";
@@ -22,7 +24,16 @@ import {
 import { flameTree, view } from "./store.ts";
 import { flameTheme } from "./theme.ts";
 
-export function FlamePane() {
+/** What another picture than that of one profile tells of a node. */
+export interface NodeDescription {
+  colors: ReadonlySignal<NodeColors | undefined>;
+  /** In the tooltip. */
+  values: (tree: FlameTree, node: number) => ComponentChildren;
+  /** In a line of text. */
+  figures: (tree: FlameTree, node: number) => string[];
+}
+
+export function FlamePane({ description }: { description?: NodeDescription | undefined }) {
   const scroller = useRef<HTMLDivElement>(null);
   const spacer = useRef<HTMLDivElement>(null);
   const picture = useRef<HTMLCanvasElement>(null);
@@ -58,6 +69,7 @@ export function FlamePane() {
   });
   useSignalEffect(() => flameView.current?.setTheme(flameTheme.value));
   useSignalEffect(() => flameView.current?.setColorBy(view.value.colorBy));
+  useSignalEffect(() => flameView.current?.setNodeColors(description?.colors.value));
   useSignalEffect(() => flameView.current?.setOrientation(view.value.orientation));
   useSignalEffect(() => flameView.current?.setMatches(highlightedFrames.value));
   useSignalEffect(() => {
@@ -88,10 +100,10 @@ export function FlamePane() {
             <canvas ref={outlines} class="flame-outlines" aria-hidden="true" />
           </div>
         </div>
-        {isShown && <FlameMirror />}
+        {isShown && <FlameMirror figures={description?.figures} />}
       </div>
       {!isShown && <ProfileState />}
-      <FlameTooltip />
+      <FlameTooltip values={description?.values} />
     </div>
   );
 }

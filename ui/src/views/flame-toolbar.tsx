@@ -1,5 +1,6 @@
 // Above the panes: search with the share it finds, the way back up, and how the picture is drawn.
 
+import type { ComponentChildren } from "preact";
 import { ROOT } from "../model/flame-tree.ts";
 import { formatInteger, formatShare } from "../model/units.ts";
 import type { ColorBy } from "../state/schema.ts";
@@ -10,21 +11,15 @@ import { CloseIcon, FlipIcon, SearchIcon } from "./icons.tsx";
 import { Segmented } from "./segmented.tsx";
 import { flameTree, update, view } from "./store.ts";
 
-export function FlameToolbar() {
-  const { panes, orientation, colorBy } = view.value;
+/** `coloring` is what chooses the colours; by default, which part of a frame gives them. */
+export function FlameToolbar({ coloring = <ColorChooser /> }: { coloring?: ComponentChildren }) {
+  const { panes, orientation } = view.value;
   return (
     <div class="toolbar">
       <SearchBox />
       <SearchShare />
       <div class="toolbar-end">
-        <label class="inline-field">
-          <span>Colour</span>
-          <select value={colorBy} onChange={(event) => update({ colorBy: event.currentTarget.value as ColorBy })}>
-            <option value="package">package</option>
-            <option value="file">file</option>
-            <option value="binary">binary</option>
-          </select>
-        </label>
+        {coloring}
         <button
           type="button"
           class="icon-button"
@@ -47,6 +42,20 @@ export function FlameToolbar() {
         />
       </div>
     </div>
+  );
+}
+
+function ColorChooser() {
+  const { colorBy } = view.value;
+  return (
+    <label class="inline-field">
+      <span>Colour</span>
+      <select value={colorBy} onChange={(event) => update({ colorBy: event.currentTarget.value as ColorBy })}>
+        <option value="package">package</option>
+        <option value="file">file</option>
+        <option value="binary">binary</option>
+      </select>
+    </label>
   );
 }
 

@@ -1,7 +1,8 @@
 // Details at the pointer, in the frame after it moved: no delay, no fade.
 
+import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
-import { NONE } from "../model/flame-tree.ts";
+import { NONE, type FlameTree } from "../model/flame-tree.ts";
 import { formatShare, formatValue } from "../model/units.ts";
 import { hoveredNode, pointer, zoomedNode } from "./highlight.ts";
 import { flameTree } from "./store.ts";
@@ -9,7 +10,12 @@ import { flameTree } from "./store.ts";
 const OFFSET = 14;
 const MARGIN = 8;
 
-export function FlameTooltip() {
+interface FlameTooltipProps {
+  /** The table below the name. */
+  values?: ((tree: FlameTree, node: number) => ComponentChildren) | undefined;
+}
+
+export function FlameTooltip({ values = costs }: FlameTooltipProps) {
   const box = useRef<HTMLDivElement>(null);
   const tree = flameTree.value;
   const node = hoveredNode.value;
@@ -26,9 +32,6 @@ export function FlameTooltip() {
 
   if (!tree || node === NONE || node >= tree.length) return null;
   const frame = tree.frames.get(tree.frame[node]);
-  const { unit } = tree.header;
-  const whole = tree.rootTotal;
-  const inView = tree.total[zoomedNode.value] ?? whole;
   const location = frame.file === "" ? "" : `${frame.file}${frame.line > 0 ? `:${frame.line}` : ""}`;
   return (
     <div class="tooltip" ref={box} role="tooltip">
@@ -40,32 +43,41 @@ export function FlameTooltip() {
           {frame.kind !== "" && <span class="kind">{frame.kind}</span>}
         </p>
       )}
-      <table class="tooltip-values">
-        <thead>
-          <tr>
-            <th>Cost</th>
-            <th>{unitTitle(unit)}</th>
-            <th>of all</th>
-            <th>of view</th>
-          </tr>
-        </thead>
-        <tbody>
-          {(
-            [
-              ["Total", tree.total[node]],
-              ["Self", tree.self[node]],
-            ] as const
-          ).map(([label, value]) => (
-            <tr key={label}>
-              <th>{label}</th>
-              <td>{formatValue(value, unit)}</td>
-              <td>{formatShare(value, whole)}</td>
-              <td>{formatShare(value, inView)}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
+      {values(tree, node)}
     </div>
+  );
+}
+
+function costs(tree: FlameTree, node: number) {
+  const { unit } = tree.header;
+  const whole = tree.rootTotal;
+  const inView = tree.total[zoomedNode.value] ?? whole;
+  return (
+    <table class="tooltip-values">
+      <thead>
+        <tr>
+          <th>Cost</th>
+          <th>{unitTitle(unit)}</th>
+          <th>of all</th>
+          <th>of view</th>
+        </tr>
+      </thead>
+      <tbody>
+        {(
+          [
+            ["Total", tree.total[node]],
+            ["Self", tree.self[node]],
+          ] as const
+        ).map(([label, value]) => (
+          <tr key={label}>
+            <th>{label}</th>
+            <td>{formatValue(value, unit)}</td>
+            <td>{formatShare(value, whole)}</td>
+            <td>{formatShare(value, inView)}</td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
   );
 }
 

@@ -1,6 +1,6 @@
 // One line at the bottom: everything about the frame at hand, without having to hover still, and how good the data is.
 
-import { ROOT } from "../model/flame-tree.ts";
+import { ROOT, type FlameTree } from "../model/flame-tree.ts";
 import { formatCount, formatShare, formatValue } from "../model/units.ts";
 import { describedNode, zoomedNode } from "./highlight.ts";
 import { Quality } from "./quality.tsx";
@@ -16,11 +16,14 @@ export function StatusBar() {
   );
 }
 
-export function FrameStatus() {
+interface FrameStatusProps {
+  figures?: ((tree: FlameTree, node: number) => string[]) | undefined;
+}
+
+export function FrameStatus({ figures = costs }: FrameStatusProps) {
   const tree = flameTree.value;
   const node = describedNode.value;
   if (!tree || tree.isEmpty || node >= tree.length) return <div class="frame-status" data-testid="flamegraph-status" />;
-  const { unit } = tree.header;
   const frame = tree.frames.get(tree.frame[node]);
   const place = [
     frame.file === "" ? "" : `${frame.file}${frame.line > 0 ? `:${frame.line}` : ""}`,
@@ -31,15 +34,23 @@ export function FrameStatus() {
       <strong class="truncated">{frame.name}</strong>
       {place.length > 0 && <span class="muted truncated frame-place">{place.join(" · ")}</span>}
       <span class="frame-numbers">
-        <span>self {formatValue(tree.self[node], unit)}</span>
-        <span>total {formatValue(tree.total[node], unit)}</span>
-        <span>{formatShare(tree.total[node], tree.rootTotal)} of all</span>
-        {zoomedNode.value !== ROOT && (
-          <span>{formatShare(tree.total[node], tree.total[zoomedNode.value])} of view</span>
-        )}
+        {figures(tree, node).map((figure) => (
+          <span key={figure}>{figure}</span>
+        ))}
       </span>
     </div>
   );
+}
+
+function costs(tree: FlameTree, node: number): string[] {
+  const { unit } = tree.header;
+  const zoomed = zoomedNode.value;
+  return [
+    `self ${formatValue(tree.self[node], unit)}`,
+    `total ${formatValue(tree.total[node], unit)}`,
+    `${formatShare(tree.total[node], tree.rootTotal)} of all`,
+    ...(zoomed === ROOT ? [] : [`${formatShare(tree.total[node], tree.total[zoomed])} of view`]),
+  ];
 }
 
 function Pruned() {

@@ -86,7 +86,7 @@ export const chartTheme = computed(() => {
 });
 
 /** A token may hold `light-dark(…)`, which only the style of an element resolves. */
-function tokenReader(): { color: (token: string) => string; font: string } {
+export function tokenReader(): { color: (token: string) => string; font: string } {
   const probe = document.createElement("span");
   probe.className = "token-probe";
   document.body.append(probe);

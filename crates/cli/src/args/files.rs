@@ -118,10 +118,10 @@ pub(crate) struct DiffArgs {
     /// Write to a file instead of standard output
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-    /// In a picture, widths of BASE, so that what is gone is seen
+    /// In a picture, widths of BASE, so that what is gone is seen; a page starts with them
     #[arg(long)]
     pub(crate) negate: bool,
-    /// In a picture, compare shares: BASE is scaled to the total of NEW
+    /// In a picture, compare shares: BASE is scaled to the total of NEW; a page starts with that
     #[arg(long)]
     pub(crate) normalize: bool,
     #[command(flatten)]
@@ -139,6 +139,8 @@ pub(crate) enum DiffFormat {
     Json,
     Csv,
     Svg,
+    /// A page of one file: flame graph and table, without any network
+    Html,
     /// Two columns: stack, value before, value after
     Folded,
 }

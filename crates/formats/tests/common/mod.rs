@@ -12,6 +12,7 @@ pub mod any_profile;
 pub mod browser;
 pub mod firefox_files;
 pub mod jfr_recording;
+pub mod offline_page;
 pub mod otlp_request;
 pub mod perf_recording;
 pub mod pprof_proto;

@@ -5,12 +5,15 @@ use std::process::ExitCode;
 
 use candela_formats::DiffSides;
 use candela_formats::FoldedDiffOptions;
+use candela_formats::HtmlDiffOptions;
+use candela_formats::HtmlOptions;
 use candela_formats::SvgDiffOptions;
 use candela_formats::WriteError;
 use candela_formats::diff_json;
 use candela_formats::write_diff_csv;
 use candela_formats::write_diff_text;
 use candela_formats::write_folded_diff;
+use candela_formats::write_html_diff;
 use candela_formats::write_svg_diff;
 use candela_model::FlameTree;
 use candela_model::ProfileType;
@@ -21,6 +24,7 @@ use super::side;
 use crate::args::GlobalArgs;
 use crate::args::files::DiffArgs;
 use crate::args::files::DiffFormat;
+use crate::commands::profiles::html_options;
 use crate::commands::profiles::tree_of;
 use crate::errors::CliError;
 use crate::errors::Context;
@@ -72,6 +76,17 @@ fn write(
                 &options,
             )
         }
+        DiffFormat::Html => {
+            let options = HtmlDiffOptions {
+                html: HtmlOptions {
+                    title: heading(arguments),
+                    ..html_options()
+                },
+                negate: arguments.negate,
+                normalize: arguments.normalize,
+            };
+            write_html_diff(sides, bytes, &options)
+        }
         DiffFormat::Folded => write_folded_diff(
             sides.before,
             sides.after,
@@ -82,6 +97,14 @@ fn write(
             bytes.extend_from_slice(json_of(global, arguments, sides).as_bytes());
             Ok(())
         }
+    }
+}
+
+/// A page goes from hand to hand without its command: it says what it compares.
+fn heading(arguments: &DiffArgs) -> String {
+    match &arguments.drawing.title {
+        Some(title) => title.clone(),
+        None => format!("{} → {}", arguments.base, arguments.new),
     }
 }
 
@@ -140,6 +163,7 @@ fn format_of(arguments: &DiffArgs) -> Result<DiffFormat, CliError> {
         Some("json") => Ok(DiffFormat::Json),
         Some("csv") => Ok(DiffFormat::Csv),
         Some("svg") => Ok(DiffFormat::Svg),
+        Some("html") => Ok(DiffFormat::Html),
         Some("folded") => Ok(DiffFormat::Folded),
         _ => Err(CliError::usage(format!(
             "the name {:?} tells no form of a comparison; add --format",
