@@ -62,7 +62,7 @@ fn assert_reaches(stacks: &Stacks, entry: &[&str], is_of_interest: impl Fn(&[Str
         is_of_interest(names) && !entry.contains(&root)
     });
     assert!(
-        complete as f64 >= 0.995 * all as f64,
+        support::are_nearly_all(complete, all),
         "{complete} of {all} stacks reach {entry:?}; the others:\n{others}\nmost:\n{}",
         stacks.sketch()
     );
@@ -218,7 +218,7 @@ fn stripped_go() {
     });
     let fifty = stacks.count(|names| names[0] == "main.burnFifty");
     assert!(
-        depth_40 as f64 >= 0.995 * fifty as f64,
+        support::are_nearly_all(depth_40, fifty),
         "{depth_40} of {fifty}\n{}",
         stacks.sketch()
     );
@@ -255,15 +255,18 @@ fn go_and_c_that_call_each_other() {
         "main.goDescend",
         "main.main",
     ];
-    let through_both = stacks.count(|names| {
+    let is_through_both = |names: &[String]| {
         let mut names = names.iter();
         order.iter().all(|wanted| names.any(|name| name == wanted))
-    });
+    };
+    let through_both = stacks.count(is_through_both);
     let leaves = stacks.with("main.goLeaf");
     assert!(leaves > 100, "{leaves} samples\n{}", stacks.sketch());
+    let others = stacks
+        .sketch_of(|names| names.iter().any(|name| name == order[0]) && !is_through_both(names));
     assert!(
-        through_both as f64 >= 0.995 * leaves as f64,
-        "{through_both} of {leaves}\n{}",
+        support::are_nearly_all(through_both, leaves),
+        "{through_both} of {leaves}; the others:\n{others}\nmost:\n{}",
         stacks.sketch()
     );
 }
