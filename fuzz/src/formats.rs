@@ -19,6 +19,7 @@ use candela_model::Profile;
 use crate::jfr_recording::Shape;
 use crate::jfr_recording::labels_snapshot;
 use crate::jfr_recording::recording;
+use crate::jfr_recording::recording_of_rare_events;
 use crate::jfr_recording::recording_of_settings;
 use crate::store::example_profile;
 
@@ -170,6 +171,9 @@ pub(crate) fn jfr_seeds() -> Vec<Vec<u8>> {
     let mut settings = vec![0];
     settings.extend(recording_of_settings(3, 100));
     seeds.push(settings);
+    let mut rare = vec![0];
+    rare.extend(recording_of_rare_events());
+    seeds.push(rare);
     seeds
 }
 
