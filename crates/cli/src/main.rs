@@ -8,6 +8,7 @@ mod config;
 mod errors;
 mod logging;
 mod output;
+#[cfg(feature = "server")]
 mod percent;
 mod table;
 

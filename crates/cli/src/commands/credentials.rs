@@ -101,6 +101,18 @@ fn split_user(url: &str) -> Result<(String, Option<String>), CliError> {
     Ok((without, Some(format!("Basic {}", STANDARD.encode(pair)))))
 }
 
+/// A source as it may be shown to others: a URL without its user.
+pub(crate) fn without_user(source: &str) -> String {
+    let Some((scheme, rest)) = source.split_once("://") else {
+        return source.to_owned();
+    };
+    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    match rest[..end].rsplit_once('@') {
+        Some((user, _)) => format!("{scheme}://{}", &rest[user.len() + 1..]),
+        None => source.to_owned(),
+    }
+}
+
 /// Without percent signs (RFC 3986, 2.1). One that starts no number stands for itself.
 fn decoded(text: &str) -> Vec<u8> {
     let bytes = text.as_bytes();
@@ -128,6 +140,17 @@ fn decoded(text: &str) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sources_are_shown_without_users() {
+        for (source, shown) in [
+            ("https://u:p@w@host/x?a@b", "https://host/x?a@b"),
+            ("http://host/u@v", "http://host/u@v"),
+            ("a@b.pb.gz", "a@b.pb.gz"),
+        ] {
+            assert_eq!(without_user(source), shown);
+        }
+    }
 
     #[test]
     fn users_of_urls_become_basic() {

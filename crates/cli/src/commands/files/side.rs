@@ -118,7 +118,7 @@ mod tests {
         assert_eq!(whole.selector, "{a=\"b@c..d\"}");
         assert_eq!((whole.from, whole.to), ("now-2h", "now-1h"));
         let hard = parsed("{a=\"}@x\\\"}\"}").expect("a selection");
-        assert_eq!((hard.selector.len(), hard.from), (13, "now-1h"));
+        assert_eq!((hard.selector.len(), hard.from), (12, "now-1h"));
         let last_hour = parsed("{}").expect("a selection");
         assert_eq!((last_hour.selector, last_hour.from), ("{}", "now-1h"));
         let error = Selection::parse("{}@now").expect_err("no range");
