@@ -11,11 +11,13 @@ const CALLGRIND: &str =
 const PERF_SCRIPT: &str =
     "app 7 1.5: 100 cycles:\n\t1000 work+0x1 (/bin/app)\n\t2000 main+0x2 (/bin/app)\n\n";
 
-/// Functions of what the server has.
+/// Functions of what the server has, up to a second from its standing clock.
 fn functions_of(server: &TestServer) -> String {
-    let types = server.json("/api/v1/types");
+    let milliseconds = support::NOW_NS / 1_000_000;
+    let range = format!("from={}&to={}", milliseconds - 1_000, milliseconds + 1_000);
+    let types = server.json(&format!("/api/v1/types?{range}"));
     let profile_type = types["types"][0]["id"].as_str().expect("a type");
-    let top = server.json(&format!("/api/v1/top?type={profile_type}"));
+    let top = server.json(&format!("/api/v1/top?type={profile_type}&{range}"));
     top["functions"].to_string()
 }
 
