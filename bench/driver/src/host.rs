@@ -20,7 +20,9 @@ pub(crate) struct Bench {
 
 impl Bench {
     pub(crate) fn new(peer: Option<String>) -> Result<Self, String> {
-        let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
+        // That of the checkout which cargo runs this for: it may have been built from another one.
+        let manifest = std::env::var_os("CARGO_MANIFEST_DIR");
+        let manifest = manifest.map_or_else(|| env!("CARGO_MANIFEST_DIR").into(), PathBuf::from);
         let root = manifest
             .ancestors()
             .nth(2)

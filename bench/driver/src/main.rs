@@ -150,7 +150,7 @@ const ROWS: &[Row] = &[
     },
     Row {
         id: "F4",
-        what: "the largest file of each format to folded",
+        what: "the largest file of each format at hand, to folded",
         target: "for information",
         measure: rows::files::every_format,
     },

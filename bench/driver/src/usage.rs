@@ -14,8 +14,8 @@ pub(crate) struct Usage {
     pub(crate) peak_bytes: u64,
 }
 
-/// Runs programs in turns, so that they meet the same machine; the least of each, which is what is
-/// left when nothing else runs. `arguments` are a program and its own.
+/// Runs programs in turns, so that they meet the same machine; the least time of each, which is what is
+/// left when nothing else runs, and the greatest peak. Each of `programs` has its arguments behind it.
 pub(crate) fn least_of_turns(
     turns: usize,
     folder: &Path,
@@ -27,7 +27,7 @@ pub(crate) fn least_of_turns(
             let used = run(folder, program)?;
             *least = Some(least.map_or(used, |before| Usage {
                 seconds: before.seconds.min(used.seconds),
-                peak_bytes: before.peak_bytes.min(used.peak_bytes),
+                peak_bytes: before.peak_bytes.max(used.peak_bytes),
             }));
         }
     }
@@ -45,15 +45,20 @@ fn run(folder: &Path, arguments: &[String]) -> Result<Usage, String> {
         .arg(&told)
         .args(arguments)
         .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null());
+        .stdout(Stdio::null());
     let begun = Instant::now();
-    let status = command
-        .status()
+    let ended = command
+        .output()
         .map_err(|error| format!("GNU time: {error}"))?;
     let seconds = begun.elapsed().as_secs_f64();
-    if !status.success() {
-        return Err(format!("{}: {status}", arguments.join(" ")));
+    if !ended.status.success() {
+        let reason = String::from_utf8_lossy(&ended.stderr);
+        let reason = reason.lines().last().unwrap_or_default().to_owned();
+        return Err(format!(
+            "{}: {}: {reason}",
+            arguments.join(" "),
+            ended.status
+        ));
     }
     let told = std::fs::read_to_string(&told).map_err(|error| error.to_string())?;
     let kib: u64 = told

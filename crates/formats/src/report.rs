@@ -19,6 +19,8 @@ pub struct Report {
     pub default_sample_type: Option<String>,
     /// Free text that the profile carries (pprof).
     pub comments: Vec<String>,
+    /// Bytes that stood compressed inside of the input, as they were decompressed (Perfetto, perf.data).
+    pub inner_bytes: u64,
 }
 
 /// One kind of change and how often it happened.

@@ -175,6 +175,7 @@ fn compressed_packets_and_counters_that_are_no_time() {
     assert_eq!(detect(&bytes), Some(Format::Perfetto));
     let (profile, report) = read_bytes(&bytes);
     assert_eq!(codes(&report), [""; 0]);
+    assert_eq!(report.inner_bytes, inner.len() as u64);
     let types: Vec<String> = profile
         .series
         .iter()

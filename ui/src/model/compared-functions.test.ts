@@ -36,6 +36,11 @@ describe("scaledFunctions", () => {
     expect(main.after).toEqual({ self: 0, total: 200 });
   });
 
+  it("leaves nothing over where shares are equal", () => {
+    const rows = ROWS.map((row) => ({ ...row, before: { self: 49, total: 98 } }));
+    expect(scaledFunctions(rows, 2 / 98)[0].before).toEqual({ self: 1, total: 2 });
+  });
+
   it("copies nothing where there is nothing to scale", () => {
     expect(scaledFunctions(ROWS, 1)).toBe(ROWS);
   });

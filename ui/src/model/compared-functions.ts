@@ -1,6 +1,6 @@
 // The table of functions of two profiles, and its order.
 
-import type { Side } from "./comparison.ts";
+import { scaledValue, type Side } from "./comparison.ts";
 
 /** Recursion counts once in the totals. */
 export interface ComparedFunction {
@@ -22,7 +22,10 @@ export type ComparedColumn = Side | "change" | "name";
 
 export function scaledFunctions(rows: readonly ComparedFunction[], scale: number): readonly ComparedFunction[] {
   if (scale === 1) return rows;
-  return rows.map((row) => ({ ...row, before: { self: row.before.self * scale, total: row.before.total * scale } }));
+  return rows.map((row) => ({
+    ...row,
+    before: { self: scaledValue(row.before.self, scale), total: scaledValue(row.before.total, scale) },
+  }));
 }
 
 /** Changes by their sign: one end is what grew most, the other what shrank most. Equal values are ordered by name. */

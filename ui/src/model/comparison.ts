@@ -83,9 +83,14 @@ function scaleOf({ before, after }: Comparison): number {
 }
 
 function times({ total, self }: Values, scale: number): Values {
-  return scale === 1
-    ? { total, self }
-    : { total: total.map((value) => value * scale), self: self.map((value) => value * scale) };
+  if (scale === 1) return { total, self };
+  const scaled = (value: number): number => scaledValue(value, scale);
+  return { total: total.map(scaled), self: self.map(scaled) };
+}
+
+/** To whole units, as values are: what is left of a product would show as a change where there is none. */
+export function scaledValue(value: number, scale: number): number {
+  return Math.round(value * scale);
 }
 
 function pick({ total, self }: Values, nodes: Uint32Array): Values {

@@ -244,7 +244,7 @@ pub(crate) fn names_of(profile: &Profile, location: LocationId) -> Vec<String> {
 /// less than three standard errors may be chance. `cargo xtask bench A5` measures the share itself.
 pub(crate) fn are_nearly_all(some: u64, all: u64) -> bool {
     let expected = 0.005 * all as f64;
-    (all - some) as f64 <= expected + 3.0 * expected.sqrt()
+    all.saturating_sub(some) as f64 <= expected + 3.0 * expected.sqrt()
 }
 
 /// How far a share may be from the truth by chance: three standard errors of a binomial share.

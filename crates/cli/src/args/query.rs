@@ -25,7 +25,7 @@ pub(crate) enum QueryCommand {
     Labels(LabelsArgs),
     /// Profile types
     Types(TypesArgs),
-    /// SQL over the tables of docs/storage.md; needs a server that was built with it
+    /// SQL over the tables of docs/storage.md; needs a server, or for files a build, that has it
     Sql(SqlArgs),
 }
 

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::args::GlobalArgs;
 use crate::commands::credentials::ServerAddress;
+use crate::commands::credentials::without_user;
 use crate::errors::CliError;
 use crate::errors::Context;
 use crate::errors::ExitStatus;
@@ -14,12 +15,17 @@ pub(crate) const DEFAULT_SERVER: &str = "http://127.0.0.1:4040";
 /// The largest answer taken, bytes: a wrong address must not fill the memory.
 const LARGEST_ANSWER: u64 = 1 << 30;
 
+/// Smaller bodies are sent sooner than a server says whether it wants them.
+const WORTH_ASKING: usize = 1 << 20;
+
 /// A server and how to talk to it.
 #[derive(Debug)]
 pub(crate) struct Client {
     agent: ureq::Agent,
     server: ServerAddress,
     tenant: Option<String>,
+    /// What the server is in messages.
+    called: String,
 }
 
 impl Client {
@@ -35,9 +41,29 @@ impl Client {
         }
         Ok(Self {
             agent: agent(),
+            called: format!("server {}", server.url),
             server,
             tenant: global.tenant.clone(),
         })
+    }
+
+    /// A client for a server inside this process, which has the files of the command: no proxy stands
+    /// between, it gets no token, and an answer may take as long as it likes.
+    #[cfg(feature = "server")]
+    pub(crate) fn local(address: &str) -> Self {
+        let config = ureq::Agent::config_builder()
+            .proxy(None)
+            .http_status_as_error(false)
+            .build();
+        Self {
+            agent: config.into(),
+            server: ServerAddress {
+                url: address.to_owned(),
+                authorization: None,
+            },
+            tenant: None,
+            called: "the store of the files".to_owned(),
+        }
     }
 
     /// The body of a GET request.
@@ -49,7 +75,8 @@ impl Client {
 
     /// What stands at an address that need not be of a server of ours: it gets no token.
     pub(crate) fn get_address(url: &str) -> Result<Vec<u8>, CliError> {
-        let failed = |error: &dyn std::fmt::Display| CliError::failed(format!("{url}: {error}"));
+        let shown = without_user(url);
+        let failed = |error: &dyn std::fmt::Display| CliError::failed(format!("{shown}: {error}"));
         let mut response = agent().get(url).call().map_err(|error| failed(&error))?;
         let status = response.status();
         if !status.is_success() {
@@ -67,10 +94,11 @@ impl Client {
         body: &[u8],
     ) -> Result<Vec<u8>, CliError> {
         let request = self.agent.post(format!("{}{path}", self.server.url));
-        let request = request
-            .query_pairs(parameters.iter().copied())
+        let mut request = request.query_pairs(parameters.iter().copied());
+        if body.len() > WORTH_ASKING {
             // What is too large is refused before it is sent, and with a reason.
-            .header("Expect", "100-continue");
+            request = request.header("Expect", "100-continue");
+        }
         self.body(self.identified(request).send(body))
     }
 
@@ -135,7 +163,7 @@ impl Client {
         if status.is_success() {
             return Ok(body);
         }
-        Err(refusal(&self.server.url, status.as_u16(), &body))
+        Err(refusal(&self.called, status.as_u16(), &body))
     }
 
     /// The JSON body of a GET request.
@@ -153,8 +181,8 @@ impl Client {
         CliError::new(
             ExitStatus::Unreachable,
             format!(
-                "server {} does not answer: {error}; start one with `candela up`, or name another with --server",
-                self.server.url
+                "{} does not answer: {error}; start one with `candela up`, or name another with --server",
+                self.called
             ),
         )
     }
@@ -174,7 +202,7 @@ fn agent() -> ureq::Agent {
 }
 
 /// The server's own words, when it sent any.
-fn refusal(base: &str, status: u16, body: &[u8]) -> CliError {
+fn refusal(called: &str, status: u16, body: &[u8]) -> CliError {
     let parsed: Option<serde_json::Value> = serde_json::from_slice(body).ok();
     let field = |name: &str| {
         let text = parsed.as_ref()?.get(name)?.as_str()?;
@@ -196,7 +224,7 @@ fn refusal(base: &str, status: u16, body: &[u8]) -> CliError {
     };
     let hint = field("hint").or(default_hint);
     let hint = hint.map(|hint| format!("; {hint}")).unwrap_or_default();
-    CliError::new(exit, format!("server {base} refused: {message}{hint}"))
+    CliError::new(exit, format!("{called} refused: {message}{hint}"))
 }
 
 #[cfg(test)]

@@ -81,18 +81,12 @@ fn token_of_environment() -> Option<String> {
 /// The URL without `user:password@`, and these as Basic (RFC 7617).
 fn split_user(url: &str) -> Result<(String, Option<String>), CliError> {
     let url = url.trim_end_matches('/');
-    let Some((scheme, rest)) = url.split_once("://") else {
+    let Some((without, user, complete)) = parts_of(url) else {
         return Ok((url.to_owned(), None));
     };
-    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
-    let (authority, path) = rest.split_at(end);
-    let Some((user, host)) = authority.rsplit_once('@') else {
-        return Ok((url.to_owned(), None));
-    };
-    let without = format!("{scheme}://{host}{path}");
     let Some((name, password)) = user.split_once(':') else {
         return Err(CliError::usage(format!(
-            "the URL of {without} names a user without a password; write {scheme}://user:password@{host}"
+            "the URL of {without} names a user without a password; write {complete}"
         )));
     };
     let mut pair = decoded(name);
@@ -101,16 +95,19 @@ fn split_user(url: &str) -> Result<(String, Option<String>), CliError> {
     Ok((without, Some(format!("Basic {}", STANDARD.encode(pair)))))
 }
 
-/// A source as it may be shown to others: a URL without its user.
-pub(crate) fn without_user(source: &str) -> String {
-    let Some((scheme, rest)) = source.split_once("://") else {
-        return source.to_owned();
-    };
+/// A URL without `user:password@`.
+pub(crate) fn without_user(url: &str) -> String {
+    parts_of(url).map_or_else(|| url.to_owned(), |(without, ..)| without)
+}
+
+/// A URL without its user, the user, and scheme and host; `None` where it names no user.
+fn parts_of(url: &str) -> Option<(String, &str, String)> {
+    let (scheme, rest) = url.split_once("://")?;
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
-    match rest[..end].rsplit_once('@') {
-        Some((user, _)) => format!("{scheme}://{}", &rest[user.len() + 1..]),
-        None => source.to_owned(),
-    }
+    let (authority, path) = rest.split_at(end);
+    let (user, host) = authority.rsplit_once('@')?;
+    let without = format!("{scheme}://{host}{path}");
+    Some((without, user, format!("{scheme}://user:password@{host}")))
 }
 
 /// Without percent signs (RFC 3986, 2.1). One that starts no number stands for itself.

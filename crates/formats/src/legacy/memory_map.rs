@@ -456,6 +456,7 @@ mod tests {
                 .all(|range| range.file.len() <= MAX_PATH_BYTES)
         );
     }
+
     #[test]
     fn abbreviations_pay_for_what_they_repeat() {
         let text = format!("a={}\n{}", "/x".repeat(50), "10-20 $a\n".repeat(100));

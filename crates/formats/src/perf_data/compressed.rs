@@ -17,7 +17,7 @@ pub(crate) struct Inflater {
     decoder: Decoder<'static>,
     step: Vec<u8>,
     /// Bytes that came out.
-    inflated_bytes: usize,
+    pub(crate) inflated_bytes: usize,
     max_bytes: usize,
 }
 

@@ -78,6 +78,7 @@ pub fn read_perf_data(
         let header = header.ok_or_else(|| corrupt("the header breaks off", (16 + found) as u64))?;
         recording.read_file(&mut input, header)?;
     }
+    let inner_bytes = recording.inflater.map_or(0, |it| it.inflated_bytes as u64);
     let mut session = recording.session;
     session.finish()?;
     if session.events.list().is_empty() {
@@ -86,7 +87,9 @@ pub fn read_perf_data(
             problem: "the recording describes no event".to_owned(),
         });
     }
-    Ok(build_profile(session, perf_options, options))
+    let (profile, mut report) = build_profile(session, perf_options, options);
+    report.inner_bytes = inner_bytes;
+    Ok((profile, report))
 }
 
 const fn rest_bytes() -> usize {
@@ -312,7 +315,7 @@ impl Recording<'_> {
                 Err(error @ ReadError::TooLarge { .. }) => return Err(error),
                 Err(_) => {
                     self.session.losses.has_broken_compression = true;
-                    return Ok(());
+                    break;
                 }
             }
             let has_moved = self.inflated.len() > known || piece.len() < left;

@@ -38,6 +38,25 @@ pub(crate) struct Damage {
     pub(crate) broken: u64,
     /// Bytes behind the last packet.
     pub(crate) cut: u64,
+    /// What compressed packets inflated to.
+    pub(crate) inner_bytes: u64,
+}
+
+/// What compressed packets may still inflate to.
+struct Room {
+    bytes_left: usize,
+    limit: usize,
+}
+
+impl Room {
+    fn take(&mut self, bytes: usize) -> Result<(), ReadError> {
+        let left = self.bytes_left.checked_sub(bytes);
+        self.bytes_left = left.ok_or(ReadError::TooLarge {
+            what: "the size of all compressed packets in bytes",
+            limit: self.limit,
+        })?;
+        Ok(())
+    }
 }
 
 pub(crate) mod content {
@@ -69,15 +88,19 @@ pub(crate) fn for_each_packet(
     visit: &mut Visit<'_>,
 ) -> Result<Damage, ReadError> {
     let mut damage = Damage::default();
-    let mut bytes_left = max_bytes;
-    walk(data, true, &mut bytes_left, &mut damage, visit)?;
+    let mut room = Room {
+        bytes_left: max_bytes,
+        limit: max_bytes,
+    };
+    walk(data, true, &mut room, &mut damage, visit)?;
+    damage.inner_bytes = (room.limit - room.bytes_left) as u64;
     Ok(damage)
 }
 
 fn walk(
     data: &[u8],
     may_be_compressed: bool,
-    bytes_left: &mut usize,
+    room: &mut Room,
     damage: &mut Damage,
     visit: &mut Visit<'_>,
 ) -> Result<(), ReadError> {
@@ -103,16 +126,10 @@ fn walk(
             if !is_compressed || !may_be_compressed {
                 continue;
             }
-            match inflated(kind, bytes(data, span), *bytes_left) {
-                Some(inner) if inner.len() > *bytes_left => {
-                    return Err(ReadError::TooLarge {
-                        what: "the size of all compressed packets in bytes",
-                        limit: *bytes_left,
-                    });
-                }
+            match inflated(kind, bytes(data, span), room.bytes_left) {
                 Some(inner) => {
-                    *bytes_left -= inner.len();
-                    walk(&inner, false, bytes_left, damage, visit)?;
+                    room.take(inner.len())?;
+                    walk(&inner, false, room, damage, visit)?;
                 }
                 None => damage.broken += 1,
             }

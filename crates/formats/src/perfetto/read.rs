@@ -54,6 +54,7 @@ pub fn read_perfetto(
     );
     let text = "bytes behind the last whole packet were ignored";
     report.note_many("trailing_bytes", text, damage.cut);
+    report.inner_bytes = damage.inner_bytes;
     let mut reader = SampleReader::new(&facts, stacks, limits);
     for_each_packet(&bytes, limits.inflated_bytes(), &mut |data, packet| {
         reader.packet(data, packet)

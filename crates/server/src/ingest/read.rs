@@ -31,7 +31,8 @@ pub(crate) fn read_options(app: &App, limits: &TenantLimits, bounds: BodyBounds)
 }
 
 /// A profile without its compression, two layers of it at the most. The readers of formats take
-/// some off, too: what they would find below is refused, as it would be in no bound and no rate.
+/// some off, too: what they would find around all of a body is refused here. What they find inside
+/// counts towards the same bound, and in the rate by [`Report::inner_bytes`](candela_formats::Report::inner_bytes).
 ///
 /// # Errors
 /// 400 when it is compressed more often or damaged, 413 when it inflates to more than it may.

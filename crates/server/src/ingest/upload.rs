@@ -147,7 +147,8 @@ fn read_profile(
     let (profile, report) =
         candela_formats::read(format, &bytes[..], &options).map_err(|error| read_error(&error))?;
     check(app, tenant, &profile)?;
-    app.tenants.charge(tenant, charged_bytes(&bytes, &profile));
+    app.tenants
+        .charge(tenant, charged_bytes(&bytes, &profile) + report.inner_bytes);
     app.metrics.count_changes(tenant, &report.notes);
     Ok((profile, report))
 }
@@ -178,8 +179,8 @@ fn check(app: &App, tenant: &str, profile: &Profile) -> Result<(), ApiError> {
     admitted.map_err(ApiError::exceeded)
 }
 
-/// What the rate counts: the profile as it was inflated, and the labels of its series, which do not
-/// come with the body.
+/// What the rate counts beside what formats compress inside: the profile as it was inflated, and the
+/// labels of its series, which do not come with the body.
 fn charged_bytes(inflated: &[u8], profile: &Profile) -> u64 {
     let labels = profile
         .series

@@ -20,11 +20,11 @@ use candela_model::ProfileType;
 use serde_json::json;
 
 use super::convert::svg_options;
+use super::input::shown_source;
 use super::side;
 use crate::args::GlobalArgs;
 use crate::args::files::DiffArgs;
 use crate::args::files::DiffFormat;
-use crate::commands::credentials::without_user;
 use crate::commands::profiles::html_options;
 use crate::commands::profiles::tree_of;
 use crate::errors::CliError;
@@ -107,8 +107,8 @@ fn heading(arguments: &DiffArgs) -> String {
         Some(title) => title.clone(),
         None => format!(
             "{} → {}",
-            without_user(&arguments.base),
-            without_user(&arguments.new)
+            shown_source(&arguments.base),
+            shown_source(&arguments.new)
         ),
     }
 }
@@ -120,8 +120,8 @@ fn json_of(global: &GlobalArgs, arguments: &DiffArgs, sides: DiffSides<'_>) -> S
         "schema": "candela/diff/v1",
         "type": sides.profile_type.to_string(),
         "unit": sides.profile_type.sample_unit,
-        "before": {"source": without_user(&arguments.base), "total": sides.before.root_total()},
-        "after": {"source": without_user(&arguments.new), "total": sides.after.root_total()},
+        "before": {"source": shown_source(&arguments.base), "total": sides.before.root_total()},
+        "after": {"source": shown_source(&arguments.new), "total": sides.after.root_total()},
         "truncated": {"shown": changes.functions.len(), "total": changes.function_count},
         "functions": changes.functions,
         "tree": changes.tree,

@@ -20,6 +20,7 @@ use crate::args::GlobalArgs;
 use crate::args::files::ReadingArgs;
 use crate::binaries::read_perf_data_with_binaries;
 use crate::commands::client::Client;
+use crate::commands::credentials::without_user;
 use crate::errors::CliError;
 use crate::errors::Context;
 use crate::errors::ExitStatus;
@@ -111,7 +112,7 @@ impl<'a> Input<'a> {
         }
         if is_address(source) {
             let bytes = Client::get_address(source)?;
-            return self.read_stream(source, &bytes[..], SystemTime::now());
+            return self.read_stream(&shown_source(source), &bytes[..], SystemTime::now());
         }
         let path = Path::new(source);
         if source.starts_with('{') && !path.try_exists().unwrap_or(true) {
@@ -188,6 +189,16 @@ impl<'a> Input<'a> {
 /// Whether a source is fetched over HTTP.
 pub(crate) fn is_address(source: &str) -> bool {
     source.starts_with("http://") || source.starts_with("https://")
+}
+
+/// A source as it may be shown to others: an address without its user and its query.
+pub(crate) fn shown_source(source: &str) -> String {
+    if !is_address(source) {
+        return source.to_owned();
+    }
+    let shown = without_user(source);
+    let end = shown.find(['?', '#']).unwrap_or(shown.len());
+    shown[..end].to_owned()
 }
 
 fn detected(what: &str, first_bytes: &[u8]) -> Result<Format, CliError> {

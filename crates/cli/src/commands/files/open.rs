@@ -10,7 +10,6 @@ use super::serving;
 use crate::args::GlobalArgs;
 use crate::args::files::OpenArgs;
 use crate::commands::browser::open_browser;
-use crate::commands::signals;
 use crate::errors::CliError;
 use crate::output;
 use crate::percent::percent_encoded;
@@ -19,7 +18,7 @@ pub(crate) fn run(global: &GlobalArgs, arguments: &OpenArgs) -> Result<ExitCode,
     let profiles = serving::read(global, &arguments.reading, &arguments.files)?;
     let link = link_to(&profiles);
     let listen = arguments.listen.as_deref();
-    serving::serve(profiles, listen, signals::stopped, |address| {
+    serving::serve(profiles, listen, std::future::pending(), |address| {
         let url = format!("{address}/{link}");
         output::note(&format!("candela is at {url}"));
         output::note("the files are shown until Ctrl-C");

@@ -9,6 +9,7 @@ use flate2::write::GzEncoder;
 use serde_json::Value;
 
 use super::input::Input;
+use super::input::shown_source;
 use crate::args::GlobalArgs;
 use crate::args::files::PushArgs;
 use crate::commands::client::Client;
@@ -48,6 +49,7 @@ fn push(
 ) -> Result<(), CliError> {
     let input = Input::new(global, &arguments.reading);
     let profile = input.read_all(&[file])?;
+    let file = &shown_source(file);
     let body = candela_formats::encode_otlp_bytes(&profile, &OtlpOptions::default());
     let body = gzipped(&body);
     let labels = arguments

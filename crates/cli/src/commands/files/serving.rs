@@ -11,10 +11,12 @@ use candela_server::ServerOptions;
 use candela_store::Store;
 
 use super::input::Input;
+use super::input::shown_source;
 use crate::args::GlobalArgs;
 use crate::args::files::ReadingArgs;
 use crate::commands::server;
 use crate::commands::server::Companions;
+use crate::commands::signals;
 use crate::config;
 use crate::errors;
 use crate::errors::CliError;
@@ -38,23 +40,26 @@ pub(crate) fn read(
 }
 
 /// Puts profiles into a store that goes away with the command, and answers questions about them until
-/// what `until` makes has come. `ready` is told the address, once it answers.
-pub(crate) fn serve<F>(
+/// `until` has come, or somebody interrupts. `ready` is told the address, once it answers.
+pub(crate) fn serve(
     profiles: Vec<Profile>,
     listen: Option<&str>,
-    until: impl FnOnce() -> Result<F, CliError>,
+    until: impl Future<Output = ()> + Send + 'static,
     ready: impl FnOnce(&str),
-) -> Result<(), CliError>
-where
-    F: Future<Output = ()> + Send + 'static,
-{
+) -> Result<(), CliError> {
     let folder = tempfile::Builder::new()
         .prefix("candela-files-")
         .tempdir()
         .or_exit(ExitStatus::Failed, "folder for the files' store")?;
     let settings = config::load_given(&flags(listen, folder.path()))?;
     server::block_on(async {
-        let stopped = until()?;
+        let interrupted = signals::stopped()?;
+        let stopped = async {
+            tokio::select! {
+                () = interrupted => {}
+                () = until => {}
+            }
+        };
         let store = server::open_store(&settings)?;
         // Its own ports are of no use here, and another candela may have them.
         let options = ServerOptions {
@@ -79,12 +84,13 @@ where
 }
 
 fn read_one(global: &GlobalArgs, reading: &ReadingArgs, file: &str) -> Result<Profile, CliError> {
-    let name = Path::new(file).file_name().unwrap_or_default();
+    let shown = shown_source(file);
+    let name = Path::new(&shown).file_name().unwrap_or_default();
     let name = name.to_string_lossy().into_owned();
     let service = if file == "-" { "stdin" } else { &name };
     let input = Input::new(global, reading).with(|options| {
         service.clone_into(&mut options.default_service);
-        options.labels.set(FILE_LABEL, file);
+        options.labels.set(FILE_LABEL, &shown);
     });
     let mut profile = input.read_all(&[file])?;
     for series in &mut profile.series {
@@ -101,6 +107,11 @@ fn flags(listen: Option<&str>, folder: &Path) -> Vec<(&'static str, &'static str
         ("server.listen", "--listen", listen.to_owned()),
         ("store.sync", "sync", "os".to_owned()),
         ("store.max_volume_percent", "share", "100".to_owned()),
+        ("store.min_free_space", "space", "0".to_owned()),
+        // The limits of a server are for strangers; here somebody asks of his own files.
+        ("server.sql_rows", "rows", "100000000".to_owned()),
+        ("server.sql_timeout", "time", "1h".to_owned()),
+        ("server.sql_memory", "memory", "4GiB".to_owned()),
     ];
     for key in [
         "store.retention",

@@ -2,8 +2,10 @@
 
 use candela_formats::ReadOptions;
 use candela_model::Profile;
+use candela_model::Selector;
 
 use super::input::Input;
+use super::input::shown_source;
 use crate::args::GlobalArgs;
 use crate::args::files::DiffArgs;
 use crate::commands::client::Client;
@@ -35,7 +37,8 @@ pub(super) fn load(
     filters.apply_to_profile(&mut profile);
     if profile.sample_count() == 0 {
         return Err(CliError::no_data(format!(
-            "no data: nothing of {source} passes the filters"
+            "no data: nothing of {} passes the filters",
+            shown_source(source)
         )));
     }
     Ok(profile)
@@ -77,11 +80,7 @@ impl<'a> Selection<'a> {
         if !source.starts_with('{') {
             return Ok(None);
         }
-        let (selector, rest) = source.split_at(selector_length(source));
-        let range = match rest {
-            "" => "now-1h..now",
-            rest => rest.strip_prefix('@').unwrap_or(rest),
-        };
+        let (selector, range) = split_range(source).unwrap_or((source, "now-1h..now"));
         let Some((from, to)) = range.split_once("..") else {
             return Err(CliError::usage(format!(
                 "{source}: the time behind @ is FROM..TO, such as now-2h..now-1h"
@@ -91,19 +90,13 @@ impl<'a> Selection<'a> {
     }
 }
 
-/// Up to the brace that closes it, which may stand in values as well; all of it where none does.
-fn selector_length(source: &str) -> usize {
-    let (mut is_quoted, mut is_escaped) = (false, false);
-    for (position, character) in source.char_indices() {
-        match character {
-            _ if is_escaped => is_escaped = false,
-            '\\' if is_quoted => is_escaped = true,
-            '"' => is_quoted = !is_quoted,
-            '}' if !is_quoted => return position + 1,
-            _ => {}
-        }
-    }
-    source.len()
+/// The selector and the range behind it. Values may have anything inside, so that what stands before
+/// the `@` has to be a selector.
+fn split_range(source: &str) -> Option<(&str, &str)> {
+    source.rmatch_indices("}@").find_map(|(brace, _)| {
+        let (selector, range) = (&source[..=brace], &source[brace + 2..]);
+        selector.parse::<Selector>().ok().map(|_| (selector, range))
+    })
 }
 
 #[cfg(test)]
@@ -117,8 +110,13 @@ mod tests {
         let whole = parsed("{a=\"b@c..d\"}@now-2h..now-1h").expect("a selection");
         assert_eq!(whole.selector, "{a=\"b@c..d\"}");
         assert_eq!((whole.from, whole.to), ("now-2h", "now-1h"));
-        let hard = parsed("{a=\"}@x\\\"}\"}").expect("a selection");
-        assert_eq!((hard.selector.len(), hard.from), (12, "now-1h"));
+        for selector in ["{a=\"}@x\"}", "{a='it\"s'}", "{a=`}@b..c`}"] {
+            let source = format!("{selector}@now-2h..now");
+            let found = parsed(&source).expect("a selection");
+            assert_eq!((found.selector, found.from), (selector, "now-2h"));
+            let found = parsed(selector).expect("a selection");
+            assert_eq!((found.selector, found.from), (selector, "now-1h"));
+        }
         let last_hour = parsed("{}").expect("a selection");
         assert_eq!((last_hour.selector, last_hour.from), ("{}", "now-1h"));
         let error = Selection::parse("{}@now").expect_err("no range");

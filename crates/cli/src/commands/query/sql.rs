@@ -57,32 +57,30 @@ fn ask_files(
     arguments: &SqlArgs,
     statement: &str,
 ) -> Result<Vec<u8>, CliError> {
+    if !cfg!(feature = "sql") {
+        return Err(CliError::failed(
+            "this build has no SQL: it needs one with the feature sql",
+        ));
+    }
     let profiles = serving::read(global, &arguments.reading, &arguments.files)?;
     let (answered, answer) = std::sync::mpsc::channel();
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
-    let until = || {
-        Ok(async move {
-            // A sender that is gone asks nothing more, either.
-            let _ = stopped.await;
-        })
+    let until = async {
+        // A sender that is gone asks nothing more, either.
+        let _ = stopped.await;
     };
     serving::serve(profiles, None, until, |address| {
-        let global = GlobalArgs {
-            server: Some(address.to_owned()),
-            token_file: None,
-            tenant: None,
-            ..global.clone()
-        };
+        let client = Client::local(address);
         let statement = statement.to_owned();
         tokio::task::spawn_blocking(move || {
-            let answer = Client::new(&global).and_then(|client| ask(&client, &statement));
+            let answer = ask(&client, &statement);
             // Who waits for the answer ends with the server.
             let _ = answered.send(answer);
             drop(stop);
         });
     })?;
     let answer = answer.try_recv();
-    answer.map_err(|_| CliError::failed("the statement was not answered"))?
+    answer.map_err(|_| CliError::new(ExitStatus::Interrupted, "interrupted before the answer"))?
 }
 
 #[cfg(not(feature = "server"))]
