@@ -112,10 +112,11 @@ mod tests {
         assert_eq!((whole.from, whole.to), ("now-2h", "now-1h"));
         for selector in ["{a=\"}@x\"}", "{a='it\"s'}", "{a=`}@b..c`}"] {
             let source = format!("{selector}@now-2h..now");
-            let found = parsed(&source).expect("a selection");
-            assert_eq!((found.selector, found.from), (selector, "now-2h"));
-            let found = parsed(selector).expect("a selection");
-            assert_eq!((found.selector, found.from), (selector, "now-1h"));
+            let found = Selection::parse(&source).expect("a selection");
+            let found = found.map(|found| (found.selector, found.from));
+            assert_eq!(found, Some((selector, "now-2h")));
+            let last_hour = parsed(selector).map(|found| (found.selector, found.from));
+            assert_eq!(last_hour, Some((selector, "now-1h")));
         }
         let last_hour = parsed("{}").expect("a selection");
         assert_eq!((last_hour.selector, last_hour.from), ("{}", "now-1h"));
