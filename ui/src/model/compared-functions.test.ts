@@ -37,7 +37,7 @@ describe("scaledFunctions", () => {
   });
 
   it("leaves nothing over where shares are equal", () => {
-    const rows = ROWS.map((row) => ({ ...row, before: { self: 49, total: 98 } }));
+    const rows = ROWS.map((known) => ({ ...known, before: { self: 49, total: 98 } }));
     expect(scaledFunctions(rows, 2 / 98)[0].before).toEqual({ self: 1, total: 2 });
   });
 
