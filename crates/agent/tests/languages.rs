@@ -62,7 +62,7 @@ fn assert_reaches(stacks: &Stacks, entry: &[&str], is_of_interest: impl Fn(&[Str
         is_of_interest(names) && !entry.contains(&root)
     });
     assert!(
-        support::are_nearly_all(complete, all),
+        complete as f64 >= 0.995 * all as f64,
         "{complete} of {all} stacks reach {entry:?}; the others:\n{others}\nmost:\n{}",
         stacks.sketch()
     );
@@ -218,7 +218,7 @@ fn stripped_go() {
     });
     let fifty = stacks.count(|names| names[0] == "main.burnFifty");
     assert!(
-        support::are_nearly_all(depth_40, fifty),
+        depth_40 as f64 >= 0.995 * fifty as f64,
         "{depth_40} of {fifty}\n{}",
         stacks.sketch()
     );
@@ -235,7 +235,8 @@ fn go_and_c_that_call_each_other() {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench/driver/programs/mixed.go");
     let program = build_go(directory.path(), &source);
     let command = quiet(&program, &["120"]);
-    let recording = support::record_running(command, 199, Duration::from_secs(3));
+    // Long enough that a single stack is less than 0.5 % on a busy host, too.
+    let recording = support::record_running(command, 199, Duration::from_secs(6));
     let stacks = Stacks::all(&recording.profile);
     assert_reaches(&stacks, &["runtime.goexit"], |names| {
         names.iter().any(|name| name == "main.goDescend")
@@ -265,7 +266,7 @@ fn go_and_c_that_call_each_other() {
     let others = stacks
         .sketch_of(|names| names.iter().any(|name| name == order[0]) && !is_through_both(names));
     assert!(
-        support::are_nearly_all(through_both, leaves),
+        through_both as f64 >= 0.995 * leaves as f64,
         "{through_both} of {leaves}; the others:\n{others}\nmost:\n{}",
         stacks.sketch()
     );

@@ -200,7 +200,7 @@ fn named<T>(encoding: &'static str, result: Result<T, ReadError>) -> Result<T, R
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use std::io::Write;
 
     use flate2::Compression;
@@ -209,7 +209,7 @@ mod tests {
     use super::*;
     use crate::zip::tests::archive;
 
-    fn gzip(bytes: &[u8]) -> Vec<u8> {
+    pub(crate) fn gzip(bytes: &[u8]) -> Vec<u8> {
         let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
         encoder.write_all(bytes).expect("a vector takes all");
         encoder.finish().expect("a vector takes all")

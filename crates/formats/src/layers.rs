@@ -112,18 +112,8 @@ fn damage(error: io::Error, encoding: &'static str) -> io::Error {
 
 #[cfg(test)]
 mod tests {
-    use std::io::Write;
-
-    use flate2::Compression;
-    use flate2::write::GzEncoder;
-
     use super::*;
-
-    fn gzip(bytes: &[u8]) -> Vec<u8> {
-        let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
-        encoder.write_all(bytes).expect("a vector takes all");
-        encoder.finish().expect("a vector takes all")
-    }
+    use crate::inflate::tests::gzip;
 
     fn inflated(bytes: &[u8], max_bytes: usize) -> Result<Vec<u8>, ReadError> {
         let (mut input, is_compressed) = without_layers(Box::new(bytes), max_bytes)?;

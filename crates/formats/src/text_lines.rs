@@ -191,12 +191,8 @@ fn decode_units(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::io::Write;
-
-    use flate2::Compression;
-    use flate2::write::GzEncoder;
-
     use super::*;
+    use crate::inflate::tests::gzip;
 
     fn lines_of(bytes: &[u8]) -> Result<Vec<String>, ReadError> {
         let limits = Limits {
@@ -210,12 +206,6 @@ mod tests {
         }
         assert_eq!(lines.number(), found.len() as u64);
         Ok(found)
-    }
-
-    fn gzip(bytes: &[u8]) -> Vec<u8> {
-        let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
-        encoder.write_all(bytes).expect("a vector takes all");
-        encoder.finish().expect("a vector takes all")
     }
 
     fn utf16(text: &str, bytes_of: fn(u16) -> [u8; 2]) -> Vec<u8> {

@@ -240,13 +240,6 @@ pub(crate) fn names_of(profile: &Profile, location: LocationId) -> Vec<String> {
         .collect()
 }
 
-/// Whether at least 995 of 1000 are meant, as far as so many can tell: what is missing beyond that by
-/// less than three standard errors may be chance. `cargo xtask bench A5` measures the share itself.
-pub(crate) fn are_nearly_all(some: u64, all: u64) -> bool {
-    let expected = 0.005 * all as f64;
-    all.saturating_sub(some) as f64 <= expected + 3.0 * expected.sqrt()
-}
-
 /// How far a share may be from the truth by chance: three standard errors of a binomial share.
 pub(crate) fn three_standard_errors(share: f64, samples: u64) -> f64 {
     3.0 * (share * (1.0 - share) / samples as f64).sqrt()
