@@ -49,6 +49,36 @@ fn assert_go_is_complete(name: &str, flags: &[&str], hot_function: &str) {
         is_stripped || is_seen,
         "{name}: {hot_function} was never seen"
     );
+    // Where C may call Go, the scheduler's stack ends in mcall.
+    if !is_stripped && !name.contains("cgo") {
+        assert_threads_entries_are_reached(&stacks);
+    }
+}
+
+/// A stack that ends in the middle of the runtime is not complete, whatever its result says.
+fn assert_threads_entries_are_reached(stacks: &[Walked]) {
+    let ends = |walked: &Walked| {
+        walked
+            .names
+            .last()
+            .map(String::as_str)
+            .unwrap_or_default()
+            .to_owned()
+    };
+    let is_entry = |end: &String| {
+        let end = end.strip_suffix(".abi0").unwrap_or(end);
+        matches!(end, "runtime.goexit" | "runtime.mstart" | "runtime.rt0_go")
+    };
+    let others: Vec<String> = stacks
+        .iter()
+        .map(ends)
+        .filter(|end| !is_entry(end))
+        .collect();
+    let share = 1.0 - others.len() as f64 / stacks.len() as f64;
+    assert!(
+        share >= 0.995,
+        "only {share} reach the entry of a thread; others end in {others:?}"
+    );
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use super::locate;
 use super::pclntab::{Function, Pclntab};
+use super::scheduler::{SchedulerStack, Switch};
 use crate::elf::Elf;
 use crate::landmarks::SIGNAL_RETURN;
 use crate::unit::{Origin, Unit};
@@ -12,6 +13,7 @@ use std::ops::Range;
 #[derive(Debug)]
 pub(crate) struct GoFunctions<'data> {
     table: Pclntab<'data>,
+    scheduler: Option<SchedulerStack>,
 }
 
 /// Go's linker aligns functions to 32 bytes. What is left of a function behind its last height is
@@ -69,9 +71,9 @@ impl Role {
 impl<'data> GoFunctions<'data> {
     /// `None` for programs that are not Go.
     pub(crate) fn find(elf: &Elf<'data>) -> Option<GoFunctions<'data>> {
-        Some(GoFunctions {
-            table: locate::pclntab(elf)?,
-        })
+        let table = locate::pclntab(elf)?;
+        let scheduler = SchedulerStack::find(&table);
+        Some(GoFunctions { table, scheduler })
     }
 
     pub(crate) fn collect_units(
@@ -146,6 +148,17 @@ impl<'data> GoFunctions<'data> {
             Role::Outermost => return builder.push(start, Rule::END, rules),
             Role::SignalReturn => return builder.push(start, Rule::SIGNAL, rules),
             _ => {}
+        }
+        if let Some(scheduler) = self.scheduler
+            && let Some(switch) = Switch::find(function.name, code, start..limit)
+        {
+            return match function.pcsp {
+                0 => scheduler.push_rows(&switch, std::iter::once((limit, 0)), rules, builder),
+                pcsp => {
+                    let heights = self.table.stack_heights(pcsp, &(start..limit));
+                    scheduler.push_rows(&switch, heights, rules, builder)
+                }
+            };
         }
         // Assembly without a frame has no table: the return address stays on top.
         if function.pcsp == 0 {

@@ -3,5 +3,6 @@
 mod functions;
 mod locate;
 mod pclntab;
+mod scheduler;
 
 pub(crate) use functions::GoFunctions;
