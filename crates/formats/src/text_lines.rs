@@ -84,8 +84,32 @@ impl<'a> TextLines<'a> {
                 limit: self.max_line_bytes,
             });
         }
-        self.pay()?;
+        self.pay(self.bytes.len())?;
         Ok(Some(self.decoded()))
+    }
+
+    /// What lies ahead up to and with the next empty line, if all of it is in memory already, at most
+    /// `most_bytes`, and a line begins there. It is still to be read.
+    pub(crate) fn paragraph_ahead(&mut self, most_bytes: usize) -> Option<&[u8]> {
+        if self.encoding != Encoding::Utf8 {
+            return None;
+        }
+        let ahead = self.input.fill_buf().ok()?;
+        let ahead = &ahead[..ahead.len().min(most_bytes)];
+        let end = memchr::memmem::find(ahead, b"\n\n")? + 2;
+        Some(&ahead[..end])
+    }
+
+    /// Takes `length` bytes of a paragraph with so many lines as read. It is known to be UTF-8.
+    pub(crate) fn skip_paragraph(&mut self, length: usize, lines: u64) -> Result<(), ReadError> {
+        self.input.consume(length);
+        self.number += lines;
+        self.pay(length)
+    }
+
+    /// Lines that were not in their encoding, so far.
+    pub(crate) fn repaired(&self) -> u64 {
+        self.repaired
     }
 
     /// The number of the line that was given last, counted from 1.
@@ -120,11 +144,11 @@ impl<'a> TextLines<'a> {
         Ok(())
     }
 
-    fn pay(&mut self) -> Result<(), ReadError> {
+    fn pay(&mut self, bytes: usize) -> Result<(), ReadError> {
         if !self.is_compressed {
             return Ok(());
         }
-        let left = self.inflated_left.checked_sub(self.bytes.len());
+        let left = self.inflated_left.checked_sub(bytes);
         self.inflated_left = left.ok_or(ReadError::TooLarge {
             what: "the size of the inflated text in bytes",
             limit: self.max_inflated_bytes,

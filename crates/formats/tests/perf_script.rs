@@ -406,6 +406,19 @@ proptest! {
     }
 
     #[test]
+    fn names_with_numbers_and_colons_read_back(comm in "[a-z/] [0-9/]{1,2} [a-z-]{0,1}: [a-z]") {
+        let profile = given_profile(&[(0, vec![], comm, 1, 1, None, 1, 1_000_000_000_000_000_000)]);
+        let text = written(&profile);
+        let (again, _) = read(&text);
+        prop_assert_eq!(written(&again), text);
+        let name = |profile: &Profile| {
+            let sample = profile.series[0].samples[0];
+            common::describe(profile, &sample)
+        };
+        prop_assert_eq!(name(&again), name(&profile));
+    }
+
+    #[test]
     fn any_bytes_are_survived(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
         let _ = read_perf_script(&bytes[..], &ReadOptions::default());
         let _ = detect(&bytes);

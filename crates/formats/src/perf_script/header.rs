@@ -87,13 +87,13 @@ fn timeless_header(line: &str) -> Option<Header<'_>> {
 
 /// `rest` is what stands behind the time.
 fn header<'t>(identity: Identity<'t>, time_ns: Option<i64>, rest: &'t str) -> Header<'t> {
-    let mut rest = rest.trim_start();
-    let first = rest.split_whitespace().next().unwrap_or("");
+    let mut rest = trim_start(rest);
+    let first = first_word(rest).unwrap_or("");
     let mut period = None;
     if is_number(first) {
         // What is beyond 64 bits is as large as can be.
         period = Some(first.parse().unwrap_or(u64::MAX));
-        rest = rest[first.len()..].trim_start();
+        rest = trim_start(&rest[first.len()..]);
     }
     let (event, payload) = event_of(rest);
     Header {
@@ -111,7 +111,7 @@ fn header<'t>(identity: Identity<'t>, time_ns: Option<i64>, rest: &'t str) -> He
 /// The event up to the colon behind it, which names of events have inside, too. Empty when there is
 /// none.
 fn event_of(rest: &str) -> (&str, &str) {
-    let first = rest.split_whitespace().next().unwrap_or("");
+    let first = first_word(rest).unwrap_or("");
     if let Some(event) = first.strip_suffix(':') {
         return (event, rest[first.len()..].trim());
     }
@@ -128,8 +128,8 @@ fn words(line: &str) -> impl Iterator<Item = Word<'_>> {
     let mut position = 0;
     std::iter::from_fn(move || {
         let rest = &line[position..];
-        let start = position + (rest.len() - rest.trim_start().len());
-        let text = line[start..].split_whitespace().next()?;
+        let start = position + (rest.len() - trim_start(rest).len());
+        let text = first_word(&line[start..])?;
         position = start + text.len();
         Some(Word {
             text,
@@ -137,6 +137,27 @@ fn words(line: &str) -> impl Iterator<Item = Word<'_>> {
             end: position,
         })
     })
+}
+
+/// As [`str::trim_start`], and quicker where it is ASCII.
+fn trim_start(text: &str) -> &str {
+    let is_space = |byte: &u8| matches!(byte, b' ' | b'\t');
+    let spaces = text.bytes().take_while(|byte| is_space(byte)).count();
+    let rest = &text[spaces..];
+    match rest.as_bytes().first() {
+        Some(b'!'..=b'~') => rest,
+        _ => rest.trim_start(),
+    }
+}
+
+/// The first word of a text that begins with one, up to the next space of any kind.
+fn first_word(text: &str) -> Option<&str> {
+    let is_plain = |byte: &u8| matches!(byte, b'!'..=b'~');
+    let plain = text.bytes().take_while(|byte| is_plain(byte)).count();
+    match text.as_bytes().get(plain) {
+        None | Some(b' ' | b'\t') if plain > 0 => Some(&text[..plain]),
+        _ => text.split_whitespace().next(),
+    }
 }
 
 /// The last words before the one that is looked at.
@@ -202,7 +223,7 @@ fn time_of(word: &str) -> Option<i64> {
         return None;
     }
     let digits = fraction.get(..9).unwrap_or(fraction);
-    let nanoseconds: i64 = format!("{digits:0<9}").parse().ok()?;
+    let nanoseconds = digits.parse::<i64>().ok()? * 10_i64.pow(9 - digits.len() as u32);
     let seconds: i64 = seconds.parse().ok()?;
     seconds.checked_mul(1_000_000_000)?.checked_add(nanoseconds)
 }

@@ -4,6 +4,7 @@ mod clock;
 mod event;
 mod frame;
 mod header;
+mod known_stacks;
 mod open_frames;
 mod read;
 mod samples;

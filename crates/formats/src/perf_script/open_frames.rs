@@ -123,30 +123,37 @@ impl OpenFrames {
         Ok(())
     }
 
-    /// Says where the last frame is in the source.
-    pub(crate) fn set_source(&mut self, source: &SourceLine<'_>) {
+    /// Says where the last frame is in the source; `false` if that frame was a known line, as before
+    /// the first source line of a text.
+    pub(crate) fn set_source(&mut self, source: &SourceLine<'_>) -> bool {
         self.has_sources = true;
         self.known.clear();
         self.line.clear();
         let range = self.keep(source.file);
-        if let Some(last) = self.group.last_mut() {
-            last.source = range;
-            last.line = source.line;
-            last.is_inlined |= source.is_inlined;
-        }
+        let Some(last) = self.group.last_mut() else {
+            return false;
+        };
+        last.source = range;
+        last.line = source.line;
+        last.is_inlined |= source.is_inlined;
+        true
     }
 
-    /// All frames of the sample, leaf first, of too many those at the root.
-    pub(crate) fn close(&mut self, samples: &mut Samples<'_>) -> Result<&[LocationId], ReadError> {
+    /// All frames of the sample, leaf first, of too many those at the root; and whether these are all.
+    pub(crate) fn close(
+        &mut self,
+        samples: &mut Samples<'_>,
+    ) -> Result<(&[LocationId], bool), ReadError> {
         self.close_group(samples)?;
         let surplus = self.leaf_first.len().saturating_sub(self.max_depth);
-        if surplus > 0 || self.is_cut {
+        let is_whole = surplus == 0 && !self.is_cut;
+        if !is_whole {
             samples.report.note(
                 "stacks_cut",
                 "stacks deeper than the limit were cut at the leaf",
             );
         }
-        Ok(&self.leaf_first[surplus..])
+        Ok((&self.leaf_first[surplus..], is_whole))
     }
 
     pub(crate) fn clear(&mut self) {

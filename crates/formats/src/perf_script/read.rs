@@ -4,12 +4,13 @@ use std::io::BufRead;
 
 use candela_model::LabelSetId;
 use candela_model::LabelValue;
-use candela_model::LocationId;
 use candela_model::Profile;
 use candela_model::ProfileType;
 use candela_model::SampleLabel;
+use candela_model::StackId;
 use candela_model::StringId;
 use candela_model::StringTable;
+use hashbrown::HashMap;
 
 use crate::ctime::parse_ctime;
 use crate::error::ReadError;
@@ -21,6 +22,7 @@ use crate::perf_script::frame::parse_inline_frame;
 use crate::perf_script::frame::parse_source_line;
 use crate::perf_script::header::Header;
 use crate::perf_script::header::parse_header;
+use crate::perf_script::known_stacks::KnownStacks;
 use crate::perf_script::open_frames::OpenFrames;
 use crate::perf_script::samples::Samples;
 use crate::report::Report;
@@ -51,12 +53,29 @@ pub fn read_perf_script(
         samples: Samples::new(&options.limits),
         frames: OpenFrames::new(options.limits.max_stack_depth),
         open: None,
+        label_sets: HashMap::new(),
         host: String::new(),
         first_unknown: None,
     };
+    let mut known_stacks = KnownStacks::default();
     while let Some(line) = lines.next_line()? {
-        if !reader.line(line)? && reader.first_unknown.is_none() {
-            reader.first_unknown = Some(lines.number());
+        match reader.line(line)? {
+            Line::Header => {
+                if let Some(stack) = known_stacks.take(&mut lines)? {
+                    reader.add_sample(stack)?;
+                }
+            }
+            Line::Blank => {
+                if let Some(closed) = reader.close_sample()?
+                    && closed.is_whole
+                {
+                    known_stacks.keep(closed.stack, closed.frame_lines, &lines);
+                }
+            }
+            Line::Other => {}
+            Line::Unknown => {
+                reader.first_unknown.get_or_insert(lines.number());
+            }
         }
     }
     reader.close_sample()?;
@@ -112,33 +131,71 @@ struct Reader<'o> {
     frames: OpenFrames,
     /// The sample that frames belong to.
     open: Option<OpenSample>,
+    /// Those of the threads so far, which are few beside the samples.
+    label_sets: HashMap<Thread, LabelSetId>,
     host: String,
     /// The number of the first line that is nothing known.
     first_unknown: Option<u64>,
 }
 
 struct OpenSample {
-    event: String,
+    event: usize,
     period: Option<i64>,
     time_ns: Option<i64>,
     label_set: LabelSetId,
     /// Whether the whole sample stands on one line.
     is_complete: bool,
+    /// Lines of frames that left nothing to report.
+    frame_lines: u64,
+}
+
+/// What a sample became.
+struct ClosedSample {
+    stack: StackId,
+    frame_lines: u64,
+    /// Whether no frame was cut off.
+    is_whole: bool,
+}
+
+/// What a line was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Line {
+    /// Of a sample whose frames follow.
+    Header,
+    /// The end of a sample, if it has frames.
+    Blank,
+    Other,
+    Unknown,
+}
+
+/// What the labels of a sample tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Thread {
+    /// The empty one where the thread has no name.
+    name: StringId,
+    id: Option<i64>,
+    pid: Option<i64>,
+    cpu: Option<i64>,
 }
 
 impl Reader<'_> {
-    /// Takes a line; `false` for one that is nothing known.
-    fn line(&mut self, line: &str) -> Result<bool, ReadError> {
+    fn line(&mut self, line: &str) -> Result<Line, ReadError> {
         if let Some(comment) = line.strip_prefix('#') {
             self.comment(comment)?;
-            return Ok(true);
+            return Ok(Line::Other);
         }
         if is_blank(line) {
-            return self.blank();
+            // One between header and frames is a slip.
+            return Ok(match self.frames.is_empty() {
+                true => Line::Other,
+                false => Line::Blank,
+            });
         }
-        let has_frames = self.open.as_ref().is_some_and(|open| !open.is_complete);
-        if has_frames && self.frames.push_known(line, &mut self.samples)? {
-            return Ok(true);
+        if let Some(open) = self.open.as_mut().filter(|open| !open.is_complete)
+            && self.frames.push_known(line, &mut self.samples)?
+        {
+            open.frame_lines += 1;
+            return Ok(Line::Other);
         }
         // Headers of samples on one line are padded, and a padded comm may look like an address.
         let header = match line.starts_with('\t') {
@@ -147,25 +204,21 @@ impl Reader<'_> {
         };
         if let Some(header) = header {
             self.header(&header)?;
-            return Ok(true);
+            let has_frames = self.open.as_ref().is_some_and(|open| !open.is_complete);
+            return Ok(match has_frames {
+                true => Line::Header,
+                false => Line::Other,
+            });
         }
         if self.frame(line)? {
-            return Ok(true);
+            return Ok(Line::Other);
         }
         let report = &mut self.samples.report;
         report.note(
             "lines_not_understood",
             "lines that are neither a header nor a frame were left out",
         );
-        Ok(false)
-    }
-
-    /// A blank line ends a sample. One between header and frames is a slip.
-    fn blank(&mut self) -> Result<bool, ReadError> {
-        if !self.frames.is_empty() {
-            self.close_sample()?;
-        }
-        Ok(true)
+        Ok(Line::Unknown)
     }
 
     fn comment(&mut self, comment: &str) -> Result<(), ReadError> {
@@ -215,12 +268,14 @@ impl Reader<'_> {
             let text = "fields of events (of tracepoints, addresses) were left out";
             self.samples.report.note("event_fields_left_out", text);
         }
+        let event = self.samples.cut(header.event);
         self.open = Some(OpenSample {
-            event: self.samples.cut(header.event).to_owned(),
+            event: self.samples.event(event, period)?,
             period,
             time_ns: header.time_ns,
             label_set,
             is_complete: frame.is_some(),
+            frame_lines: 0,
         });
         if let Some(frame) = frame {
             self.frames.push(&frame, "", &mut self.samples)?;
@@ -234,41 +289,60 @@ impl Reader<'_> {
         if !is_indented {
             return Ok(false);
         }
+        // What is cut is reported each time.
+        let is_short = line.len() <= self.samples.max_string_bytes();
+        let open = self.open.as_mut().filter(|open| !open.is_complete);
         if !self.frames.is_empty()
             && let Some(source) = parse_source_line(line)
         {
-            self.frames.set_source(&source);
+            let is_taken = self.frames.set_source(&source);
+            if let Some(open) = open {
+                open.frame_lines += u64::from(is_taken && is_short);
+            }
             return Ok(true);
         }
         let Some(frame) = parse_frame(line) else {
             return Ok(false);
         };
-        match &self.open {
-            Some(open) if !open.is_complete => {
-                self.frames.push(&frame, line, &mut self.samples)?;
-            }
-            _ => {
-                let text = "frames that belong to no sample were left out";
-                self.samples.report.note("frames_without_sample", text);
-            }
-        }
+        let Some(open) = open else {
+            let text = "frames that belong to no sample were left out";
+            self.samples.report.note("frames_without_sample", text);
+            return Ok(true);
+        };
+        open.frame_lines += u64::from(is_short);
+        self.frames.push(&frame, line, &mut self.samples)?;
         Ok(true)
     }
 
-    fn close_sample(&mut self) -> Result<(), ReadError> {
+    fn close_sample(&mut self) -> Result<Option<ClosedSample>, ReadError> {
+        let Some(open) = &self.open else {
+            return Ok(None);
+        };
+        let frame_lines = open.frame_lines;
+        let (leaf_first, is_whole) = self.frames.close(&mut self.samples)?;
+        let stack = self.samples.stack(leaf_first)?;
+        self.frames.clear();
+        self.add_sample(stack)?;
+        Ok(Some(ClosedSample {
+            stack,
+            frame_lines,
+            is_whole,
+        }))
+    }
+
+    /// Ends the open sample.
+    fn add_sample(&mut self, stack: StackId) -> Result<(), ReadError> {
         let Some(open) = self.open.take() else {
             return Ok(());
         };
-        let leaf_first: &[LocationId] = self.frames.close(&mut self.samples)?;
-        self.samples.add(
-            &open.event,
-            open.period,
-            leaf_first,
-            open.label_set,
-            open.time_ns,
-        )?;
-        self.frames.clear();
-        Ok(())
+        let OpenSample {
+            event,
+            period,
+            label_set,
+            time_ns,
+            ..
+        } = open;
+        self.samples.add(event, period, stack, label_set, time_ns)
     }
 
     fn period(&mut self, period: u64) -> i64 {
@@ -287,23 +361,40 @@ impl Reader<'_> {
         let is_named = !comm.is_empty() && !matches!(number, Some(Ok(_)));
         let is_idle = comm.starts_with("swapper");
         let known = |number: Option<i64>| number.filter(|number| *number != 0 || is_idle);
-        self.samples.made(comm.len(), |profile| {
+        let name = match is_named {
+            true => self.samples.profile.symbols.strings.intern(comm),
+            false => StringId::default(),
+        };
+        let thread = Thread {
+            name,
+            id: known(header.tid),
+            pid: known(header.pid),
+            cpu: header.cpu,
+        };
+        if let Some(label_set) = self.label_sets.get(&thread) {
+            return Ok(*label_set);
+        }
+        let made = self.samples.made(comm.len(), |profile| {
             let strings = &mut profile.symbols.strings;
             let mut set: Vec<SampleLabel> = Vec::with_capacity(4);
             if is_named {
-                let name = strings.intern("thread_name");
-                set.push(SampleLabel::text(name, strings.intern(comm)));
+                set.push(SampleLabel::text(
+                    strings.intern("thread_name"),
+                    thread.name,
+                ));
             }
             let numbers = [
-                ("thread_id", known(header.tid)),
-                ("pid", known(header.pid)),
-                ("cpu", header.cpu),
+                ("thread_id", thread.id),
+                ("pid", thread.pid),
+                ("cpu", thread.cpu),
             ];
             for (name, value) in numbers {
                 set.extend(value.map(|value| number_label(name, value, strings)));
             }
             profile.label_sets.intern(set)
-        })
+        })?;
+        self.label_sets.insert(thread, made);
+        Ok(made)
     }
 }
 

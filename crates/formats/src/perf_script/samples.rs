@@ -92,6 +92,11 @@ impl<'o> Samples<'o> {
         cut
     }
 
+    /// What is longer is cut, which is noted.
+    pub(crate) fn max_string_bytes(&self) -> usize {
+        self.limits.max_string_bytes
+    }
+
     /// The moment when the recording ended, nanoseconds since the Unix epoch.
     pub(crate) fn set_end(&mut self, end_ns: i64) {
         self.clock.end_ns = Some(end_ns);
@@ -126,21 +131,24 @@ impl<'o> Samples<'o> {
         Ok(made)
     }
 
-    /// Adds a sample of an event, with its period if it has one.
-    pub(crate) fn add(
-        &mut self,
-        event: &str,
-        period: Option<i64>,
-        leaf_first: &[LocationId],
-        label_set: LabelSetId,
-        time_ns: Option<i64>,
-    ) -> Result<(), ReadError> {
+    pub(crate) fn stack(&mut self, leaf_first: &[LocationId]) -> Result<StackId, ReadError> {
         let stacks = self.profile.stacks.len();
         let stack = self.profile.stacks.intern(leaf_first);
         if self.profile.stacks.len() > stacks {
             self.pay(STACK_BYTES + FRAME_BYTES * leaf_first.len())?;
         }
-        let event = self.event(event, period)?;
+        Ok(stack)
+    }
+
+    /// Adds a sample of an [`Samples::event`], with its period if it has one.
+    pub(crate) fn add(
+        &mut self,
+        event: usize,
+        period: Option<i64>,
+        stack: StackId,
+        label_set: LabelSetId,
+        time_ns: Option<i64>,
+    ) -> Result<(), ReadError> {
         let time_ns = time_ns.unwrap_or(0);
         self.clock.see(time_ns);
         let value = period.unwrap_or(1);
@@ -224,7 +232,8 @@ impl<'o> Samples<'o> {
         types.into_iter().flatten().collect()
     }
 
-    fn event(&mut self, event: &str, period: Option<i64>) -> Result<usize, ReadError> {
+    /// The position of an event of which a sample with this period comes.
+    pub(crate) fn event(&mut self, event: &str, period: Option<i64>) -> Result<usize, ReadError> {
         let has_period = period.is_some();
         // Most texts have few events, and the last is likely the next.
         let before = self.events.len().saturating_sub(MOST_COMPARED);

@@ -119,9 +119,12 @@ impl Thread {
         if thread.name.is_empty() {
             thread.name = one_line(service);
         }
-        if parse_header(&thread.name).is_some() {
-            // Any text may be a name, but readers take the first time for the time.
+        if !reads_back(&thread.name) {
             thread.name = thread.name.replace(':', "_");
+            report.note(
+                "names_changed",
+                "names of threads that look like the time of a sample were changed",
+            );
         }
         if thread.name.is_empty() {
             // As perf does for what it knows no name of.
@@ -129,6 +132,12 @@ impl Thread {
         }
         thread
     }
+}
+
+/// Any text may be the name of a thread, but readers take the first time behind a thread for the time.
+fn reads_back(name: &str) -> bool {
+    let line = format!("{name} 1 1.0: 1 cycles: ");
+    parse_header(&line).is_some_and(|header| header.comm == name)
 }
 
 fn write_sample(
