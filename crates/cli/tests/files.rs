@@ -178,6 +178,9 @@ fn diff_tells_what_changed() {
     printed(&["diff", before, after, "-o", text(&csv)]);
     let csv = fs::read_to_string(csv).expect("written");
     assert_eq!(csv.lines().nth(1), Some("new,,,,0,25,0,25,count"));
+    let cut = run(&["diff", before, after, "--format", "csv", "--limit", "1"]);
+    assert_eq!(stdout(&cut).lines().count(), 2);
+    assert_eq!(stderr(&cut), "1 of 4 rows; --limit 0 prints all\n");
     let page = folder.path().join("out.html");
     let output = run(&["diff", before, after, "--negate", "-o", text(&page)]);
     if output.status.success() {

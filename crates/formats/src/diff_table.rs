@@ -108,7 +108,8 @@ pub fn write_diff_text(
     Ok(())
 }
 
-/// The same as comma-separated values in native unit, with a head line (RFC 4180).
+/// The same as comma-separated values in native unit, with a head line (RFC 4180). How many functions
+/// there are, which the table itself has no place for.
 ///
 /// # Errors
 /// When the sink fails.
@@ -116,7 +117,7 @@ pub fn write_diff_csv(
     sides: DiffSides<'_>,
     limit: usize,
     mut output: impl Write,
-) -> Result<(), WriteError> {
+) -> Result<usize, WriteError> {
     writeln!(
         output,
         "name,file,mapping,kind,self_before,self_after,total_before,total_after,unit"
@@ -139,7 +140,7 @@ pub fn write_diff_csv(
         )?;
     }
     output.flush()?;
-    Ok(())
+    Ok(rows.len())
 }
 
 /// Native values, 0 means all of them.
@@ -266,7 +267,8 @@ mod tests {
             ["40", "41", "+1", "+2.50%", "40", "41", "same"]
         );
         let mut csv = Vec::new();
-        write_diff_csv(sides, 1, &mut csv).expect("memory takes it");
+        let found = write_diff_csv(sides, 1, &mut csv).expect("memory takes it");
+        assert_eq!(found, 4);
         let csv = String::from_utf8(csv).expect("text");
         assert_eq!(csv.lines().nth(1), Some("new,,,native,0,25,0,25,count"));
         let json = diff_json(&before, &after, 2, 0);

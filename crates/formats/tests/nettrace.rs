@@ -333,7 +333,7 @@ fn damage_is_noted_and_nothing_is_an_error() {
 proptest! {
     #[test]
     fn any_mutation_is_survived(
-        version in 0_usize..4, changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4)
+        version in 0_usize..5, changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4)
     ) {
         let mut file = all_versions()[version].clone();
         for (at, byte) in changes {

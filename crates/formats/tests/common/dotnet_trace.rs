@@ -213,6 +213,16 @@ pub(crate) fn version_3() -> Vec<u8> {
 }
 
 pub(crate) fn version_4(is_compressed: bool) -> Vec<u8> {
+    of_objects(4, is_compressed, all_metadata())
+}
+
+/// Version 5 adds tagged fields behind the metadata: here an operation code (kind 1) of one byte.
+pub(crate) fn version_5() -> Vec<u8> {
+    let tagged = |payload: Vec<u8>| bytes().raw(&payload).u32(1).u8(1).u8(10).0;
+    of_objects(5, true, all_metadata().map(tagged))
+}
+
+fn of_objects(version: u32, is_compressed: bool, metadata: [Vec<u8>; 4]) -> Vec<u8> {
     let start = || bytes().u16(20).u16(u16::from(is_compressed)).u64(0).u64(0);
     let plain = |data: Bytes, (number, ticks, stack, payload): Row| {
         data.u32(0)
@@ -241,7 +251,7 @@ pub(crate) fn version_4(is_compressed: bool) -> Vec<u8> {
         data.0
     };
     let metadata_rows = rows(
-        all_metadata()
+        metadata
             .into_iter()
             .map(|payload| (0, 0, 0, payload))
             .collect(),
@@ -254,7 +264,12 @@ pub(crate) fn version_4(is_compressed: bool) -> Vec<u8> {
         .raw(b"Nettrace")
         .u32(20)
         .raw(b"!FastSerialization.1");
-    let file = block(trace_object(file, 4, 5), "MetadataBlock", 5, &metadata_rows);
+    let file = block(
+        trace_object(file, version, 5),
+        "MetadataBlock",
+        5,
+        &metadata_rows,
+    );
     let file = block(file, "StackBlock", 5, &stacks.0);
     let file = block(file, "EventBlock", 5, &event_rows);
     block(file, "SPBlock", 5, &[0; 12]).u8(1).0
@@ -336,6 +351,12 @@ pub(crate) fn version_6() -> Vec<u8> {
     block(file, 0, &[]).0
 }
 
-pub(crate) fn all_versions() -> [Vec<u8>; 4] {
-    [version_3(), version_4(false), version_4(true), version_6()]
+pub(crate) fn all_versions() -> [Vec<u8>; 5] {
+    [
+        version_3(),
+        version_4(false),
+        version_4(true),
+        version_5(),
+        version_6(),
+    ]
 }

@@ -62,7 +62,14 @@ fn write(
 ) -> Result<(), WriteError> {
     match format {
         DiffFormat::Text => write_diff_text(sides, global.limit, bytes),
-        DiffFormat::Csv => write_diff_csv(sides, global.limit, bytes),
+        DiffFormat::Csv => {
+            let found = write_diff_csv(sides, global.limit, bytes)?;
+            if global.limit > 0 && found > global.limit {
+                let shown = global.limit;
+                output::note(&format!("{shown} of {found} rows; --limit 0 prints all"));
+            }
+            Ok(())
+        }
         DiffFormat::Svg => {
             let options = SvgDiffOptions {
                 svg: svg_options(&arguments.drawing),
