@@ -104,6 +104,48 @@ fn convert_merges_filters_and_says_what_is_lost() {
 }
 
 #[test]
+fn text_has_the_layouts_of_pprof() {
+    let folder = folder();
+    let input = written(&folder, "in.folded", "main;call;read 3\nmain;write 5\n");
+    let layout = |rest: &[&str]| {
+        let arguments = ["convert", "-q", text(&input), "--to", "text", "--layout"];
+        let output = printed(&[&arguments[..], rest].concat());
+        // The head names the time at which the file was read.
+        output
+            .lines()
+            .skip(2)
+            .map(|line| format!("{line}\n"))
+            .collect::<String>()
+    };
+    let top = layout(&["top"]);
+    assert!(
+        top.contains("         5 62.50% 62.50%          5 62.50%  write\n"),
+        "{top}"
+    );
+    let peek = layout(&["peek", "--functions", "^call$"]);
+    assert!(
+        peek.contains("                                                 3   100% |   read\n"),
+        "{peek}"
+    );
+    assert!(!peek.contains("write"), "{peek}");
+    let traces = layout(&["traces"]);
+    assert!(
+        traces.contains("         3   read\n             call\n             main\n"),
+        "{traces}"
+    );
+    assert!(layout(&["tree"]).contains("100%                | main\n"));
+    let arguments = [
+        "convert",
+        text(&input),
+        "--to",
+        "text",
+        "--layout",
+        "table-top",
+    ];
+    refused(&arguments, 2, "is none of table, top, tree, peek, traces");
+}
+
+#[test]
 fn convert_refuses_what_makes_no_sense() {
     let folder = folder();
     let good = written(&folder, "good.folded", "main 1\n");

@@ -412,6 +412,16 @@ pub(crate) const ROUTES: &[Route] = &[
         content_types: TEXT,
         handler: || post(debug::no_more_symbols),
     },
+    // Where pprof asks up to Go 1.19, whatever the path of the profile was.
+    Route {
+        method: "POST",
+        path: "/symbolz",
+        right: Right::Read,
+        summary: "what go tool pprof asks for more names; there are none",
+        parameters: &[],
+        content_types: TEXT,
+        handler: || post(debug::no_more_symbols),
+    },
     Route {
         method: "POST",
         path: "/api/v1/symbols",

@@ -49,7 +49,8 @@ func main() {
 	}
 	fmt.Println(listener.Addr())
 	go http.Serve(listener, nil)
-	for range 2 {
+	// Go 1.19 of Debian 12 ranges over no numbers.
+	for worker := 0; worker < 2; worker++ {
 		go func() {
 			for {
 				takeFromStock()

@@ -24,7 +24,7 @@ func main() {
 		os.Exit(1)
 	}
 	times := make([]time.Duration, 0, rounds)
-	for range rounds {
+	for round := 0; round < rounds; round++ {
 		start := time.Now()
 		if _, err := profile.ParseData(data); err != nil {
 			fmt.Fprintln(os.Stderr, err)
