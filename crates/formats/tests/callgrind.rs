@@ -246,7 +246,10 @@ fn own_costs_of_pprof_files_stay_exact() {
         ),
     ];
     for (name, factor, own) in cases {
-        let file = files.iter().find(|file| file.name == name).unwrap();
+        // Those of the larger corpus, where it is.
+        let Some(file) = files.iter().find(|file| file.name == name) else {
+            continue;
+        };
         let (profile, _) = read_callgrind(&file.bytes[..], &ReadOptions::default()).unwrap();
         let tree = tree(&profile, 0);
         let mut found: Vec<(&str, i64)> = tree

@@ -38,8 +38,14 @@ func giveBack() (sum int) {
 	return sum
 }
 
+// Each depth is a stack of its own.
+//
 //go:noinline
-func contend(mutex *sync.Mutex, done *sync.WaitGroup) {
+func contend(depth int, mutex *sync.Mutex, done *sync.WaitGroup) {
+	if depth > 0 {
+		contend(depth-1, mutex, done)
+		return
+	}
 	for i := 0; i < 20; i++ {
 		mutex.Lock()
 		time.Sleep(time.Millisecond)
@@ -74,11 +80,15 @@ func main() {
 	keepSmall()
 	keepLarge()
 	giveBack()
-	var mutex sync.Mutex
+	// Before Go 1.20 a text does not tell whether its counts were multiplied by the fraction, other than
+	// by counts that are no multiples of it. That so many all are multiples happens once in 6561 times.
 	var done sync.WaitGroup
-	for i := 0; i < 4; i++ {
-		done.Add(1)
-		go contend(&mutex, &done)
+	for depth := 0; depth < 8; depth++ {
+		mutex := new(sync.Mutex)
+		for i := 0; i < 4; i++ {
+			done.Add(1)
+			go contend(depth, mutex, &done)
+		}
 	}
 	done.Wait()
 	runtime.SetBlockProfileRate(0)
