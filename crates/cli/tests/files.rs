@@ -103,6 +103,30 @@ fn convert_merges_filters_and_says_what_is_lost() {
     assert_eq!(stderr(&silent), "");
 }
 
+/// As `convert` does, where nobody says which type it shall be.
+#[test]
+fn files_without_cpu_show_their_most_telling_type() {
+    let folder = folder();
+    let heap = "heap profile: 1: 10 [2: 300] @ heap/1\n1: 10 [2: 300] @ 0x10\n\
+                \nMAPPED_LIBRARIES:\n0-1000 r-xp 00000000 00:00 0 /app\n";
+    let heap = written(&folder, "app.heap", heap);
+    let output = run(&["query", "top", text(&heap)]);
+    expect_code(&output, 0);
+    let note = "note: this is memory:alloc_space:bytes:space:bytes; --type chooses another: ";
+    assert!(stderr(&output).starts_with(note), "{}", stderr(&output));
+    let silent = run(&["query", "top", "-q", text(&heap)]);
+    assert_eq!(stderr(&silent), "");
+    let chosen = printed(&["query", "top", "--type", "inuse_objects", text(&heap)]);
+    assert!(chosen.contains("inuse"), "{chosen}");
+    refused(
+        &["query", "top", "--type", "cpu", text(&heap)],
+        2,
+        "--type \"cpu\" names none of the profile types here",
+    );
+    let same = run(&["diff", text(&heap), text(&heap)]);
+    expect_code(&same, 0);
+}
+
 #[test]
 fn text_has_the_layouts_of_pprof() {
     let folder = folder();

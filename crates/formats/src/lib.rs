@@ -197,6 +197,7 @@ pub use crate::report::AttributeValue;
 pub use crate::report::Note;
 pub use crate::report::Rejection;
 pub use crate::report::Report;
+pub use crate::selection::most_telling_type;
 pub use crate::simpleperf::read_simpleperf;
 pub use crate::speedscope::read_speedscope;
 pub use crate::speedscope::write_speedscope;

@@ -21,9 +21,7 @@ impl<'a> Selection<'a> {
     pub(crate) fn of(profile: &'a Profile, wanted: Option<&str>) -> Result<Self, WriteError> {
         let types = || profile.series.iter().map(|series| &series.profile_type);
         let Some(wanted) = wanted else {
-            let profile_type = types()
-                .min_by_key(|profile_type| unit_rank(&profile_type.sample_unit))
-                .ok_or(WriteError::Empty)?;
+            let profile_type = most_telling_type(types()).ok_or(WriteError::Empty)?;
             return Ok(Self {
                 profile,
                 profile_type,
@@ -61,6 +59,14 @@ impl<'a> Selection<'a> {
             .filter(|series| series.profile_type != *self.profile_type);
         others.count() as u64
     }
+}
+
+/// Time rather than bytes, and bytes rather than counts: the first of these.
+pub fn most_telling_type<'a>(
+    types: impl IntoIterator<Item = &'a ProfileType>,
+) -> Option<&'a ProfileType> {
+    let types = types.into_iter();
+    types.min_by_key(|profile_type| unit_rank(&profile_type.sample_unit))
 }
 
 /// The stacks of all series of a type, merged.

@@ -13,7 +13,7 @@ use candela_formats::Report;
 use candela_formats::read_perf_script;
 use candela_formats::write_perf_script;
 use candela_model::Profile;
-use common::real_files;
+use common::found_files;
 
 /// As many times as a text is read in a row.
 const TIMES: usize = 3;
@@ -52,7 +52,7 @@ fn assert_same(name: &str, found: (&Profile, &Report), expected: (&Profile, &Rep
 
 #[test]
 fn real_files_do_not_depend_on_the_buffer() {
-    for file in real_files("perf-script") {
+    for file in found_files("perf-script") {
         assert_same_with_any_buffer(&file.name, &file.bytes, &Limits::default());
     }
 }

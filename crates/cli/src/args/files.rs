@@ -109,9 +109,10 @@ pub(crate) struct DiffArgs {
     /// What to judge
     #[arg(value_name = "NEW")]
     pub(crate) new: String,
-    /// Profile type: an id, a short name (cpu, alloc, lock …) or a prefix
-    #[arg(long = "type", value_name = "TYPE", default_value = "cpu")]
-    pub(crate) profile_type: String,
+    /// Profile type: an id, a short name (cpu, alloc, lock …) or a prefix [default: cpu; of files without
+    /// it time rather than bytes, and bytes rather than counts]
+    #[arg(long = "type", value_name = "TYPE")]
+    pub(crate) profile_type: Option<String>,
     /// Form of the output [default: by the name of the file, else text]
     #[arg(long, value_enum)]
     pub(crate) format: Option<DiffFormat>,

@@ -34,9 +34,10 @@ pub(crate) enum QueryCommand {
 pub(crate) struct SelectionArgs {
     #[command(flatten)]
     pub(crate) range: RangeArgs,
-    /// Profile type: an id, a short name (cpu, alloc, lock …) or a prefix
-    #[arg(long = "type", value_name = "TYPE", default_value = "cpu")]
-    pub(crate) profile_type: String,
+    /// Profile type: an id, a short name (cpu, alloc, lock …) or a prefix [default: cpu; of files without
+    /// it time rather than bytes, and bytes rather than counts]
+    #[arg(long = "type", value_name = "TYPE")]
+    pub(crate) profile_type: Option<String>,
     /// Write to a file instead of standard output
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
@@ -82,9 +83,10 @@ pub(crate) struct RangeArgs {
 pub(crate) struct SeriesArgs {
     #[command(flatten)]
     pub(crate) range: RangeArgs,
-    /// Profile type
-    #[arg(long = "type", value_name = "TYPE", default_value = "cpu")]
-    pub(crate) profile_type: String,
+    /// Profile type: an id, a short name (cpu, alloc, lock …) or a prefix [default: cpu; of files without
+    /// it time rather than bytes, and bytes rather than counts]
+    #[arg(long = "type", value_name = "TYPE")]
+    pub(crate) profile_type: Option<String>,
     /// Width of a step, seconds
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) step: Option<u64>,

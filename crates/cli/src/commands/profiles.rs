@@ -5,6 +5,7 @@ use std::path::Path;
 
 use candela_formats::Format;
 use candela_formats::HtmlOptions;
+use candela_formats::most_telling_type;
 use candela_model::FlameTree;
 use candela_model::FlameTreeBuilder;
 use candela_model::Profile;
@@ -15,14 +16,23 @@ use crate::args::GlobalArgs;
 use crate::errors::CliError;
 use crate::output;
 
-/// The type of a profile that a pattern means.
-pub(crate) fn resolve(profile: &Profile, pattern: &str) -> Result<ProfileType, CliError> {
-    let available = profile.series.iter().map(|series| &series.profile_type);
-    if let Some(found) = named(profile, pattern) {
+/// What is asked for where nobody says: most profiles have it.
+pub(crate) const DEFAULT_TYPE: &str = "cpu";
+
+/// The type of a profile that a pattern means; without one the default, or else the most telling.
+pub(crate) fn resolve(profile: &Profile, pattern: Option<&str>) -> Result<ProfileType, CliError> {
+    let available = || profile.series.iter().map(|series| &series.profile_type);
+    if let Some(found) = named(profile, pattern.unwrap_or(DEFAULT_TYPE)) {
         return Ok(found);
     }
-    // A file often has one type only, and then the default `cpu` must not hide it.
-    let mut types: Vec<&ProfileType> = available.collect();
+    let Some(pattern) = pattern else {
+        let found = most_telling_type(available());
+        return found
+            .cloned()
+            .ok_or_else(|| CliError::no_data("no data: there is no profile"));
+    };
+    // What a server answers may be named otherwise than what it was asked for.
+    let mut types: Vec<&ProfileType> = available().collect();
     types.sort();
     types.dedup();
     if let [only] = types[..] {
@@ -38,7 +48,7 @@ pub(crate) fn resolve(profile: &Profile, pattern: &str) -> Result<ProfileType, C
 /// The stacks of one type, merged.
 pub(crate) fn tree_of(
     profile: &Profile,
-    pattern: &str,
+    pattern: Option<&str>,
 ) -> Result<(ProfileType, FlameTree), CliError> {
     let profile_type = resolve(profile, pattern)?;
     let mut builder = FlameTreeBuilder::new();
@@ -50,8 +60,36 @@ pub(crate) fn tree_of(
     Ok((profile_type, builder.finish()))
 }
 
+/// Says which type it is where nobody chose and others could have been meant as well.
+pub(crate) fn tell_choice(profile: &Profile) {
+    if named(profile, DEFAULT_TYPE).is_some() {
+        return;
+    }
+    let types = || profile.series.iter().map(|series| &series.profile_type);
+    let Some(shown) = most_telling_type(types()) else {
+        return;
+    };
+    let others: BTreeSet<String> = types()
+        .filter(|it| *it != shown)
+        .map(ToString::to_string)
+        .collect();
+    if others.is_empty() {
+        return;
+    }
+    let others: Vec<String> = others.into_iter().collect();
+    output::note(&format!(
+        "note: this is {shown}; --type chooses another: {}",
+        others.join(", ")
+    ));
+}
+
 /// Says that rows are missing from a table that has no place to say so itself.
-pub(crate) fn tell_cut(global: &GlobalArgs, profile: &Profile, pattern: &str, format: Format) {
+pub(crate) fn tell_cut(
+    global: &GlobalArgs,
+    profile: &Profile,
+    pattern: Option<&str>,
+    format: Format,
+) {
     let is_silent = matches!(format, Format::Csv | Format::Markdown);
     if !is_silent || global.limit == 0 {
         return;

@@ -198,7 +198,7 @@ fn deliver(
             summarize(global, recording, None);
         }
     }
-    tell_cut(global, &recording.profile, "cpu", shown);
+    tell_cut(global, &recording.profile, None, shown);
     let Some(mut exporter) = exporter else {
         return Ok(());
     };

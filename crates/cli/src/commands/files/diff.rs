@@ -36,8 +36,8 @@ pub(crate) fn run(global: &GlobalArgs, arguments: &DiffArgs) -> Result<ExitCode,
     let format = format_of(arguments)?;
     let base = side::load(global, arguments, &arguments.base)?;
     let new = side::load(global, arguments, &arguments.new)?;
-    let (profile_type, after) = tree_of(&new, &arguments.profile_type)?;
-    let before = comparable(&arguments.profile_type, &profile_type, &base)?;
+    let (profile_type, after) = tree_of(&new, arguments.profile_type.as_deref())?;
+    let before = comparable(arguments.profile_type.as_deref(), &profile_type, &base)?;
     let sides = DiffSides {
         before: &before,
         after: &after,
@@ -139,7 +139,7 @@ fn json_of(global: &GlobalArgs, arguments: &DiffArgs, sides: DiffSides<'_>) -> S
 /// The stacks to compare with. A short name may stand for another type there, and bytes compare with
 /// nothing but bytes.
 fn comparable(
-    pattern: &str,
+    pattern: Option<&str>,
     wanted: &ProfileType,
     base: &candela_model::Profile,
 ) -> Result<FlameTree, CliError> {
@@ -148,7 +148,7 @@ fn comparable(
         .iter()
         .any(|series| series.profile_type == *wanted);
     if same {
-        return Ok(tree_of(base, &wanted.to_string())?.1);
+        return Ok(tree_of(base, Some(&wanted.to_string()))?.1);
     }
     let (other, tree) = tree_of(base, pattern)?;
     let is_comparable =
@@ -157,8 +157,8 @@ fn comparable(
         return Ok(tree);
     }
     Err(CliError::usage(format!(
-        "--type {pattern}: NEW has {wanted} and BASE has {other}, which do not compare; give the \
-         identifier of a type that both have"
+        "NEW has {wanted} and BASE has {other}, which do not compare; give --type the identifier of a \
+         type that both have"
     )))
 }
 

@@ -3,8 +3,8 @@
 use std::fmt::Write;
 use std::process::ExitCode;
 
+use candela_formats::most_telling_type;
 use candela_model::Profile;
-use candela_model::ProfileType;
 
 use super::serving;
 use crate::args::GlobalArgs;
@@ -39,7 +39,7 @@ fn link_to(profiles: &[Profile]) -> String {
     let to = ends.max().unwrap_or_default() / NANOSECONDS_PER_MILLISECOND + 1_000;
     let mut link = format!("?v=1&live=0&from={from}&to={to}");
     let types = series().map(|series| &series.profile_type);
-    if let Some(shown) = types.min_by_key(|profile_type| rank(profile_type)) {
+    if let Some(shown) = most_telling_type(types) {
         // Colons may stand in a query, and are what people know types by.
         let shown = shown.to_string();
         let shown: Vec<String> = shown.split(':').map(percent_encoded).collect();
@@ -49,10 +49,3 @@ fn link_to(profiles: &[Profile]) -> String {
 }
 
 const NANOSECONDS_PER_MILLISECOND: i64 = 1_000_000;
-
-fn rank(profile_type: &ProfileType) -> usize {
-    let order = ["nanoseconds", "bytes"];
-    let unit = profile_type.sample_unit.as_str();
-    let position = order.iter().position(|known| *known == unit);
-    position.unwrap_or(order.len())
-}

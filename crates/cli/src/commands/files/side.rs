@@ -9,6 +9,7 @@ use super::input::shown_source;
 use crate::args::GlobalArgs;
 use crate::args::files::DiffArgs;
 use crate::commands::client::Client;
+use crate::commands::profiles::DEFAULT_TYPE;
 use crate::errors::CliError;
 use crate::errors::Context;
 use crate::errors::ExitStatus;
@@ -54,7 +55,10 @@ fn ask(
         ("query", selection.selector),
         ("from", selection.from),
         ("to", selection.to),
-        ("type", arguments.profile_type.as_str()),
+        (
+            "type",
+            arguments.profile_type.as_deref().unwrap_or(DEFAULT_TYPE),
+        ),
         ("format", "pprof"),
     ];
     parameters.extend(arguments.filters.parameters());

@@ -16,6 +16,7 @@ use crate::args::query::SeriesArgs;
 use crate::args::query::TagArgs;
 use crate::args::query::TypesArgs;
 use crate::commands::client::Client;
+use crate::commands::profiles::DEFAULT_TYPE;
 use crate::errors::CliError;
 use crate::output;
 use crate::table::Table;
@@ -102,7 +103,8 @@ pub(crate) fn series(global: &GlobalArgs, arguments: &SeriesArgs) -> Result<Exit
     pairs.extend(arguments.filters.parameters());
     let aggregation = arguments.aggregation.as_deref();
     pairs.extend(aggregation.map(|how| ("aggregation", how)));
-    pairs.push(("type", &arguments.profile_type));
+    let profile_type = arguments.profile_type.as_deref();
+    pairs.push(("type", profile_type.unwrap_or(DEFAULT_TYPE)));
     pairs.extend(step.iter().map(|step| ("step", step.as_str())));
     pairs.extend(
         arguments

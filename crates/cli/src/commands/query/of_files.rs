@@ -72,7 +72,7 @@ impl AskedFiles<'_> {
         let filters = arguments.filters.filters()?;
         let mut profile = self.profile()?;
         filters.apply_to_profile(&mut profile);
-        let wanted = resolve(&profile, &arguments.profile_type)?;
+        let wanted = resolve(&profile, arguments.profile_type.as_deref())?;
         let series = profile.series.iter();
         let series: Vec<&ProfileSeries> = series
             .filter(|series| series.profile_type == wanted)

@@ -19,8 +19,10 @@ use crate::args::query::OutputFormat;
 use crate::args::query::SelectionArgs;
 use crate::commands::client::Client;
 use crate::commands::files::input::Input;
+use crate::commands::profiles::DEFAULT_TYPE;
 use crate::commands::profiles::html_options;
 use crate::commands::profiles::resolve;
+use crate::commands::profiles::tell_choice;
 use crate::commands::profiles::tell_cut;
 use crate::commands::profiles::tell_cut_rows;
 use crate::commands::profiles::tree_of;
@@ -109,7 +111,7 @@ pub(crate) fn profile(
     }
     let profile = load(global, selection)?;
     let options = WriteOptions {
-        sample_type: Some(resolve(&profile, &selection.profile_type)?.to_string()),
+        sample_type: Some(resolve(&profile, selection.profile_type.as_deref())?.to_string()),
         limit: global.limit,
         html: html_options(),
         ..WriteOptions::default()
@@ -121,7 +123,7 @@ pub(crate) fn profile(
         output::note(&format!("note: {note}"));
     }
     emit(selection, &bytes)?;
-    tell_cut(global, &profile, &selection.profile_type, format);
+    tell_cut(global, &profile, selection.profile_type.as_deref(), format);
     Ok(ExitCode::SUCCESS)
 }
 
@@ -160,7 +162,7 @@ fn load_tree_in_form(
     } else {
         load_files(global, selection)?
     };
-    tree_of(&profile, &selection.profile_type)
+    tree_of(&profile, selection.profile_type.as_deref())
 }
 
 fn load_files(global: &GlobalArgs, selection: &SelectionArgs) -> Result<Profile, CliError> {
@@ -169,6 +171,9 @@ fn load_files(global: &GlobalArgs, selection: &SelectionArgs) -> Result<Profile,
     filters.apply_to_profile(&mut merged);
     if merged.sample_count() == 0 {
         return Err(CliError::no_data("no data: nothing passes the filters"));
+    }
+    if selection.profile_type.is_none() && !global.quiet {
+        tell_choice(&merged);
     }
     Ok(merged)
 }
@@ -183,7 +188,10 @@ fn ask_server(
     let range = &selection.range;
     let mut parameters = vec![
         ("query", range.query.as_str()),
-        ("type", selection.profile_type.as_str()),
+        (
+            "type",
+            selection.profile_type.as_deref().unwrap_or(DEFAULT_TYPE),
+        ),
         ("from", range.from.as_str()),
         ("to", range.to.as_str()),
     ];
