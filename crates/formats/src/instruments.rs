@@ -34,8 +34,8 @@ const NAME: &str = "instruments";
 
 /// The columns that hold the value of a node with its children.
 const TOTALS: [&str; 4] = ["Running Time", "Weight", "Bytes Used", "Sample Count"];
-/// The column of functions.
-const SYMBOL: &str = "Symbol Name";
+/// The column of functions, before Xcode 16 and since.
+const SYMBOLS: [&str; 2] = ["Symbol Name", "Symbol Names"];
 
 /// What the columns of a text are.
 #[derive(Clone, Debug)]
@@ -126,7 +126,7 @@ fn parse_columns(line: &str) -> Option<Columns> {
     Some(Columns {
         total: find(&TOTALS)?,
         own,
-        symbol: find(&[SYMBOL])?,
+        symbol: find(&SYMBOLS)?,
         own_unit: unit.unwrap_or("").to_owned(),
     })
 }
@@ -202,7 +202,27 @@ fn invalid(problem: &str) -> ReadError {
     ReadError::Invalid {
         format: NAME,
         problem: format!(
-            "{problem}; expected `Running Time`, `Weight` or `Bytes Used`, and `{SYMBOL}`, separated by tabs"
+            "{problem}; expected `Running Time`, `Weight` or `Bytes Used`, and `{}`, separated by tabs",
+            SYMBOLS[0]
         ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::format::detect;
+
+    #[test]
+    fn the_heading_of_xcode_16_is_known() {
+        let text = "Weight\tSelf Weight\tSymbol Names\n\
+            4.93 s  100.0%\t0 s\t   start\n\
+            4.93 s  99.9%\t2.48 s\t    main\n\
+            2.45 s   0.0%\t2.45 s\t     delta()\n";
+        assert_eq!(detect(text.as_bytes()), Some(Format::Instruments));
+        let (profile, report) =
+            read_instruments(text.as_bytes(), &ReadOptions::default()).expect("a deep copy");
+        assert_eq!(profile.series[0].total(), 4_930_000_000);
+        assert_eq!(report.notes, []);
     }
 }
