@@ -26,6 +26,7 @@ use candela_model::ProfileType;
 use candela_model::Sample;
 use candela_model::SampleLabel;
 use common::assert_same_content;
+use common::stack_lines;
 use perf_text::read;
 use perf_text::types;
 use perf_text::written;
@@ -154,6 +155,27 @@ fn other_texts_are_not_taken_for_it() {
     }
     let after_a_warning = "Warning: something\nx 1 1.5: 1 cycles: \n\t 1 f (/x)\n";
     assert_eq!(detect(after_a_warning.as_bytes()), Some(Format::PerfScript));
+}
+
+#[test]
+fn frames_need_no_indentation_if_all_parts_are_there() {
+    let text = "\
+java 19983 cycles:
+ffffffff8103d0ca native_write_msr_safe ([kernel.kallsyms])
+7f7241fbe6d8 arrayOopDesc::base(BasicType) const (/jre/libjvm.so)
+feed me
+7f72432b4e9a start_thread (/lib/libpthread-2.15.so)
+
+7f72432b4e9a of_no_sample (/lib/libpthread-2.15.so)
+";
+    assert_eq!(detect(text.as_bytes()), Some(Format::PerfScript));
+    let (profile, report) = read(text.as_bytes());
+    assert_eq!(
+        stack_lines(&profile),
+        ["[thread_id=19983 thread_name=java] start_thread;\
+             arrayOopDesc::base(BasicType) const;native_write_msr_safe 1"]
+    );
+    assert_eq!(report.count("lines_not_understood"), 2);
 }
 
 #[test]

@@ -76,6 +76,9 @@ fn stacks_in_disorder_do_not_depend_on_the_buffer() {
         "\t1 g (inlined)\n\t1 f (x)\n\n".to_owned(),
         "\t1 f (x)\n  a.c:3\n\t2 g (x)\n\n".to_owned(),
         "\t1 f (x)\n\t2 g (x)\n\t3 h (x)\n\t4 i (x)\n\n".to_owned(),
+        // No indentation, of all frames or of some.
+        "1 f (x)\n2 g (x)\n\n".to_owned(),
+        "1 f (x)\n\t2 g (x)\nfeed me\n\n".to_owned(),
         // No end at all.
         "\t1 f (x)".to_owned(),
     ];

@@ -51,8 +51,8 @@ pub(crate) fn parse_frame(line: &str) -> Option<FrameLine<'_>> {
     })
 }
 
-/// A frame behind the event of a header. There fields of tracepoints may stand as well, so that all
-/// parts are needed.
+/// A frame behind the event of a header, or without indentation. There fields of tracepoints or any
+/// text may stand as well, so that all parts are needed.
 pub(crate) fn parse_inline_frame(payload: &str) -> Option<FrameLine<'_>> {
     let (first, rest) = payload.split_once(char::is_whitespace)?;
     address_of(first)?;

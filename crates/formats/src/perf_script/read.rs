@@ -117,7 +117,10 @@ pub(crate) fn looks_like_perf_script(prefix: &[u8]) -> bool {
         return true;
     }
     for line in lines {
-        let is_frame = line.starts_with([' ', '\t']) && parse_frame(line).is_some();
+        let is_frame = match line.starts_with([' ', '\t']) {
+            true => parse_frame(line).is_some(),
+            false => parse_inline_frame(line).is_some(),
+        };
         if before.is_some() && is_frame {
             return true;
         }
@@ -286,13 +289,15 @@ impl Reader<'_> {
     /// A frame of the open sample, or the source line of one.
     fn frame(&mut self, line: &str) -> Result<bool, ReadError> {
         let is_indented = line.starts_with([' ', '\t']);
-        if !is_indented {
+        let open = self.open.as_mut().filter(|open| !open.is_complete);
+        // Tools that clean texts up take the indentation off, and then any text may stand here.
+        if !is_indented && (open.is_none() || parse_inline_frame(line).is_none()) {
             return Ok(false);
         }
         // What is cut is reported each time.
         let is_short = line.len() <= self.samples.max_string_bytes();
-        let open = self.open.as_mut().filter(|open| !open.is_complete);
-        if !self.frames.is_empty()
+        if is_indented
+            && !self.frames.is_empty()
             && let Some(source) = parse_source_line(line)
         {
             let is_taken = self.frames.set_source(&source);
