@@ -179,6 +179,34 @@ feed me
 }
 
 #[test]
+fn little_is_a_header_where_frames_follow() {
+    let frames = "\tffffffff96613abf [unknown]\n\t7f5a47896360 work\n\n";
+    let headers = [
+        ("perf 10447 \n", "[thread_id=10447 thread_name=perf]"),
+        ("cycles: \n", "[]"),
+        ("perf 346832.330193: \n", "[thread_name=perf]"),
+    ];
+    for (header, labels) in headers {
+        let text = format!("{header}{frames}{header}{frames}");
+        assert_eq!(detect(text.as_bytes()), None, "{header}");
+        let (profile, report) = read(text.as_bytes());
+        assert_eq!(report.notes, []);
+        let lines = stack_lines(&profile);
+        let expected = format!("{labels} work;0xffffffff96613abf 1");
+        assert_eq!(lines.len(), 2, "{header}");
+        for line in lines {
+            assert!(line.starts_with(&expected), "{line}");
+        }
+    }
+    let without = "perf 1 \nsome: \n\nx 1 1.0: 1 cycles: \nwhat 12\n\t 1 f (/x)\n\nend 7\n";
+    let (profile, report) = read(without.as_bytes());
+    assert_eq!(types(&profile).len(), 1);
+    assert_eq!(profile.series[0].total(), 1);
+    assert_eq!(report.count("lines_not_understood"), 4);
+    assert!(read_perf_script(&b"perf 1\n"[..], &ReadOptions::default()).is_err());
+}
+
+#[test]
 fn negative_values_are_refused() {
     let mut profile = Profile::default();
     let mut series = ProfileSeries::new(Labels::default(), "a:b:c::".parse().unwrap());

@@ -93,6 +93,11 @@ fn stacks_in_disorder_do_not_depend_on_the_buffer() {
         assert_same_with_any_buffer(&stack, text.as_bytes(), &limits);
         all.push_str(&text);
     }
+    for header in ["a 1\n", "cycles: \n", "a 2.0: \n"] {
+        let bare = all.replace(HEADER, header);
+        assert_same_with_any_buffer(header, bare.as_bytes(), &limits);
+        all.push_str(&bare);
+    }
     assert_same_with_any_buffer("all", all.as_bytes(), &limits);
     let broken = [HEADER.as_bytes(), b"\t1 f\xff (x)\n\n"].concat();
     assert_same_with_any_buffer("no UTF-8", &broken, &limits);

@@ -40,6 +40,42 @@ pub(crate) fn parse_header(line: &str) -> Option<Header<'_>> {
     timed_header(line).or_else(|| timeless_header(line))
 }
 
+/// Takes a header apart that has too little to be known as one: `comm tid`, `comm time:` or `event:`,
+/// as with `-F comm,tid,ip`. Any text may look so, so that frames have to follow.
+pub(crate) fn parse_bare_header(line: &str) -> Option<Header<'_>> {
+    if line.starts_with([' ', '\t']) {
+        return None;
+    }
+    let mut recent = Recent::default();
+    for word in words(line) {
+        recent.push(word);
+    }
+    let last = recent.word(0)?;
+    let before = line[..last.start].trim();
+    if let Some(time_ns) = time_of(last.text) {
+        return Some(Header {
+            comm: before,
+            time_ns: Some(time_ns),
+            ..Header::default()
+        });
+    }
+    if let Some(event) = last.text.strip_suffix(':') {
+        return is_event_name(event).then_some(Header {
+            comm: before,
+            event,
+            ..Header::default()
+        });
+    }
+    let identity = recent.identity_at(0, line)?;
+    Some(header(identity, None, ""))
+}
+
+/// Whether an event may be called so. Tools that print tables and addresses put colons behind
+/// numbers; events of perf begin with a letter.
+pub(crate) fn is_event_name(event: &str) -> bool {
+    event.starts_with(char::is_alphabetic)
+}
+
 /// As comm is any text, the first time that has a thread before it is the time.
 fn timed_header(line: &str) -> Option<Header<'_>> {
     let mut recent = Recent::default();
@@ -425,6 +461,29 @@ mod tests {
         ];
         for (line, expected) in cases {
             assert_eq!(parts(line), Some(expected), "{line}");
+        }
+    }
+
+    #[test]
+    fn little_is_a_header_where_frames_follow() {
+        let bare = |line| {
+            let found = parse_bare_header(line)?;
+            Some((found.comm, found.tid, found.time_ns, found.event))
+        };
+        let cases = [
+            ("perf 10447 ", ("perf", Some(10447), None, "")),
+            ("swapper     0 [003] ", ("swapper", Some(0), None, "")),
+            ("Web Content 12/13", ("Web Content", Some(13), None, "")),
+            ("a b 1.5: ", ("a b", None, Some(1_500_000_000), "")),
+            ("cycles:u: ", ("", None, None, "cycles:u")),
+            ("perf cycles: ", ("perf", None, None, "cycles")),
+        ];
+        for (line, expected) in cases {
+            assert_eq!(parse_header(line), None, "{line}");
+            assert_eq!(bare(line), Some(expected), "{line}");
+        }
+        for line in ["", "noise", " perf 1", "\t12", "1 f (x)", "n1: 12 0x48:"] {
+            assert_eq!(bare(line), None, "{line:?}");
         }
     }
 

@@ -21,6 +21,7 @@ use crate::perf_script::frame::parse_frame;
 use crate::perf_script::frame::parse_inline_frame;
 use crate::perf_script::frame::parse_source_line;
 use crate::perf_script::header::Header;
+use crate::perf_script::header::parse_bare_header;
 use crate::perf_script::header::parse_header;
 use crate::perf_script::known_stacks::KnownStacks;
 use crate::perf_script::open_frames::OpenFrames;
@@ -148,6 +149,8 @@ struct OpenSample {
     label_set: LabelSetId,
     /// Whether the whole sample stands on one line.
     is_complete: bool,
+    /// Whether it is one only if frames follow.
+    is_bare: bool,
     /// Lines of frames that left nothing to report.
     frame_lines: u64,
 }
@@ -163,7 +166,7 @@ struct ClosedSample {
 /// What a line was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Line {
-    /// Of a sample whose frames follow.
+    /// Of a sample whose frames follow, or may follow.
     Header,
     /// The end of a sample, if it has frames.
     Blank,
@@ -206,7 +209,7 @@ impl Reader<'_> {
             false => parse_header(line),
         };
         if let Some(header) = header {
-            self.header(&header)?;
+            self.header(&header, false)?;
             let has_frames = self.open.as_ref().is_some_and(|open| !open.is_complete);
             return Ok(match has_frames {
                 true => Line::Header,
@@ -216,12 +219,24 @@ impl Reader<'_> {
         if self.frame(line)? {
             return Ok(Line::Other);
         }
-        let report = &mut self.samples.report;
-        report.note(
+        // Within a sample any text is left out, as it would take the sample's other frames.
+        let is_between = match &self.open {
+            Some(open) => open.is_bare && self.frames.is_empty(),
+            None => true,
+        };
+        if is_between && let Some(header) = parse_bare_header(line) {
+            self.header(&header, true)?;
+            return Ok(Line::Header);
+        }
+        self.note_not_understood();
+        Ok(Line::Unknown)
+    }
+
+    fn note_not_understood(&mut self) {
+        self.samples.report.note(
             "lines_not_understood",
             "lines that are neither a header nor a frame were left out",
         );
-        Ok(Line::Unknown)
     }
 
     fn comment(&mut self, comment: &str) -> Result<(), ReadError> {
@@ -256,7 +271,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn header(&mut self, header: &Header<'_>) -> Result<(), ReadError> {
+    fn header(&mut self, header: &Header<'_>, is_bare: bool) -> Result<(), ReadError> {
         self.close_sample()?;
         let is_record = |text: &str| text.starts_with("PERF_RECORD_");
         if is_record(header.event) || is_record(header.payload) {
@@ -278,6 +293,7 @@ impl Reader<'_> {
             time_ns: header.time_ns,
             label_set,
             is_complete: frame.is_some(),
+            is_bare,
             frame_lines: 0,
         });
         if let Some(frame) = frame {
@@ -323,6 +339,11 @@ impl Reader<'_> {
         let Some(open) = &self.open else {
             return Ok(None);
         };
+        if open.is_bare && self.frames.is_empty() {
+            self.open = None;
+            self.note_not_understood();
+            return Ok(None);
+        }
         let frame_lines = open.frame_lines;
         let (leaf_first, is_whole) = self.frames.close(&mut self.samples)?;
         let stack = self.samples.stack(leaf_first)?;

@@ -192,6 +192,10 @@ impl<'o> Samples<'o> {
         let types = self.types();
         for (event, profile_type) in self.events.into_iter().zip(types) {
             let mut samples = event.samples;
+            // That of lines that looked like headers and were none.
+            if samples.is_empty() {
+                continue;
+            }
             samples.retain(|sample| sample.value != 0);
             for sample in &mut samples {
                 sample.time_ns = match is_merged {
