@@ -207,6 +207,23 @@ fn little_is_a_header_where_frames_follow() {
 }
 
 #[test]
+fn branches_on_the_line_of_a_sample_leave_its_frame() {
+    let text = "\
+            perf  5805 12631.245939:          1 cycles:ppp:  ffffffffb42071f2 [unknown] ([kernel.kallsyms]) \
+0xffffffffb4208e16([kernel.kallsyms])/0xffffffffb42071e3([kernel.kallsyms])/P/-/-/4/  0x0([unknown])/0x0([unknown])/P/-/-/0/
+            perf  5805 12631.245946:          1 cycles:ppp:  ffffffffb42071f2 [unknown] ([kernel.kallsyms])\
+[unknown]([kernel.kallsyms])/[unknown]([kernel.kallsyms])/P/-/-/4/
+";
+    let (profile, report) = read(text.as_bytes());
+    assert_eq!(report.count("event_fields_left_out"), 2);
+    let samples = &profile.series[0].samples;
+    assert_eq!(samples.len(), 2);
+    assert_eq!(samples[0].stack, samples[1].stack);
+    let lines = stack_lines(&profile);
+    assert!(lines[0].contains("+0xffffffffb42071f2 1"), "{lines:?}");
+}
+
+#[test]
 fn negative_values_are_refused() {
     let mut profile = Profile::default();
     let mut series = ProfileSeries::new(Labels::default(), "a:b:c::".parse().unwrap());

@@ -60,6 +60,17 @@ pub(crate) fn parse_inline_frame(payload: &str) -> Option<FrameLine<'_>> {
     parse_frame(payload)
 }
 
+/// A frame behind the event of a header with branches behind it (`-F +brstack`):
+/// `address symbol (file) from/to/P/-/-/0 …`. With symbols there is no space in front of them.
+pub(crate) fn parse_frame_before_branches(payload: &str) -> Option<FrameLine<'_>> {
+    address_of(payload.split_whitespace().next()?)?;
+    let (frame, branches) = payload.split_at(file_end(payload)?);
+    match has_branch(branches) {
+        true => parse_inline_frame(frame),
+        false => None,
+    }
+}
+
 /// `file:line`, behind two spaces. Unknown ones are `??:0` or `file[address]`.
 pub(crate) fn parse_source_line(line: &str) -> Option<SourceLine<'_>> {
     let text = line.strip_prefix("  ")?.trim_end();
@@ -197,6 +208,52 @@ fn split_file(rest: &str) -> (&str, Option<&str>) {
     }
 }
 
+/// Where the first parentheses end that stand alone as those of a file do. Symbols may have such, too:
+/// `(anonymous namespace)::f`, `f(int) (.part.0)`.
+fn file_end(text: &str) -> Option<usize> {
+    let mut depth = 0_usize;
+    let mut is_field = false;
+    let mut before = b' ';
+    for (position, byte) in text.bytes().enumerate() {
+        match byte {
+            b'(' => {
+                is_field = if depth == 0 { before == b' ' } else { is_field };
+                depth += 1;
+            }
+            b')' => {
+                depth = depth.saturating_sub(1);
+                let rest = &text[position + 1..];
+                let goes_on = rest.starts_with("::") || rest.trim_start().starts_with('(');
+                if depth == 0 && is_field && !goes_on {
+                    return Some(position + 1);
+                }
+            }
+            _ => {}
+        }
+        before = byte;
+    }
+    None
+}
+
+/// Whether there is `/P/-/-/0`: predicted or not, in a transaction, aborted, cycles.
+fn has_branch(text: &str) -> bool {
+    text.as_bytes().windows(8).any(|window| {
+        matches!(
+            window,
+            [
+                b'/',
+                b'P' | b'M' | b'N' | b'-',
+                b'/',
+                b'X' | b'-',
+                b'/',
+                b'A' | b'-',
+                b'/',
+                b'0'..=b'9'
+            ]
+        )
+    })
+}
+
 fn without_offset(text: &str) -> &str {
     match text.rsplit_once("+0x") {
         Some((name, digits)) if address_of(digits).is_some() && !name.is_empty() => name,
@@ -266,6 +323,40 @@ mod tests {
         assert!(parse_inline_frame("ffffffff9b201293 [unknown] ([unknown])").is_some());
         assert!(parse_inline_frame("fd: 0x00000003 (x)").is_none());
         assert!(parse_inline_frame("3 bytes").is_none());
+    }
+
+    #[test]
+    fn frames_before_branches_are_found() {
+        let found = |payload| {
+            let frame = parse_frame_before_branches(payload)?;
+            Some((frame.address, frame.symbol, frame.file))
+        };
+        let cases = [
+            (
+                "7f [unknown] ([k]) 0x8e([k])/0x71([k])/P/-/-/4/  0x0([u])/0x0([u])/M/X/A/0/ ",
+                (0x7f, "", "[k]"),
+            ),
+            ("7f f+0x1 (/x) 0x8e/0x71/-/-/-/12", (0x7f, "f", "/x")),
+            (
+                "7f [unknown] ([k])[unknown]([k])/[unknown]([k])/P/-/-/4/ ",
+                (0x7f, "", "[k]"),
+            ),
+            (
+                "7f (anonymous namespace)::f(int (*)()) const (/x y)g(int)(/x)/h(/x)/P/-/-/4/",
+                (0x7f, "(anonymous namespace)::f(int (*)()) const", "/x y"),
+            ),
+        ];
+        for (payload, expected) in cases {
+            assert_eq!(found(payload), Some(expected), "{payload}");
+        }
+        for payload in [
+            "",
+            "fd: 3 (x) 0x1/0x2/P/-/-/0",
+            "7f f (/x) more",
+            "7f f 0x1/0x2/P/-/-/0",
+        ] {
+            assert_eq!(found(payload), None, "{payload}");
+        }
     }
 
     #[test]

@@ -18,6 +18,7 @@ use crate::options::ReadOptions;
 use crate::perf_script::EVENT_COMMENT;
 use crate::perf_script::NAME;
 use crate::perf_script::frame::parse_frame;
+use crate::perf_script::frame::parse_frame_before_branches;
 use crate::perf_script::frame::parse_inline_frame;
 use crate::perf_script::frame::parse_source_line;
 use crate::perf_script::header::Header;
@@ -281,11 +282,12 @@ impl Reader<'_> {
         }
         let period = header.period.map(|period| self.period(period));
         let label_set = self.label_set(header)?;
-        let frame = parse_inline_frame(header.payload);
-        if frame.is_none() && !header.payload.is_empty() {
-            let text = "fields of events (of tracepoints, addresses) were left out";
+        let whole = parse_inline_frame(header.payload);
+        if whole.is_none() && !header.payload.is_empty() {
+            let text = "fields of events (of tracepoints, addresses, branches) were left out";
             self.samples.report.note("event_fields_left_out", text);
         }
+        let frame = whole.or_else(|| parse_frame_before_branches(header.payload));
         let event = self.samples.cut(header.event);
         self.open = Some(OpenSample {
             event: self.samples.event(event, period)?,
