@@ -1,5 +1,6 @@
 //! Folded stacks, one a line, root first: `main;work;hash 12`.
 
+mod detect;
 mod read;
 mod write;
 
@@ -22,7 +23,7 @@ pub(crate) const ENTRY: Entry = Entry {
     extensions: &["folded", "collapsed"],
     description: "folded stacks, one sample type",
     keeps: &[Part::NegativeValues],
-    detects: Some(read::looks_folded),
+    detects: Some(detect::looks_folded),
     read: Some(|input, options| read_folded(input, options)),
     write: Some(Writer::Tree(|tree, _, output, options| {
         write_folded(tree, output, &options.folded)

@@ -14,7 +14,6 @@ use crate::naming;
 use crate::options::ReadOptions;
 use crate::report::Report;
 use crate::text_lines::TextLines;
-use crate::text_lines::decode_prefix;
 
 const NAME: &str = "folded";
 
@@ -225,24 +224,8 @@ fn push_frames(
     Ok(())
 }
 
-/// Whether the start of some input looks like folded stacks.
-pub(crate) fn looks_folded(prefix: &[u8]) -> bool {
-    let text = decode_prefix(prefix);
-    let is_binary = text.contains(|character: char| {
-        character.is_control() && !matches!(character, '\n' | '\r' | '\t')
-    });
-    if is_binary || text.starts_with(['{', '[', '<']) {
-        return false;
-    }
-    // The last line may be cut, and then its count is missing.
-    let complete = text.rfind('\n').map_or(&text[..], |end| &text[..end]);
-    let lines = || complete.lines().filter(|line| !line.trim().is_empty());
-    let with_count = lines().filter(|line| last_count(line).is_some()).count();
-    with_count > 0 && 2 * with_count >= lines().count()
-}
-
 /// The frames and the count; frames may contain spaces, so the last space decides.
-fn last_count(line: &str) -> Option<(&str, Count)> {
+pub(crate) fn last_count(line: &str) -> Option<(&str, Count)> {
     let (frames, count) = line.trim_end().rsplit_once([' ', '\t'])?;
     let frames = frames.trim();
     Some((frames, Count::parse(count)?)).filter(|_| !frames.is_empty())

@@ -1,0 +1,110 @@
+//! Telling folded stacks from other texts whose lines end in numbers, which are many.
+
+use crate::folded::read::last_count;
+use crate::text_lines::decode_prefix;
+
+/// What the lines of a text are, but for empty ones.
+#[derive(Clone, Copy, Debug, Default)]
+struct Lines {
+    all: usize,
+    with_count: usize,
+    /// Of these, such as only other texts have.
+    of_others: usize,
+    has_stack: bool,
+}
+
+/// Whether the start of some input looks like folded stacks. A stack of several frames makes sure of
+/// what a text is; functions alone with numbers must not look like keys, labels or columns.
+pub(crate) fn looks_folded(prefix: &[u8]) -> bool {
+    let text = decode_prefix(prefix);
+    let is_binary = text.contains(|character: char| {
+        character.is_control() && !matches!(character, '\n' | '\r' | '\t')
+    });
+    if is_binary || text.starts_with(['{', '[', '<']) {
+        return false;
+    }
+    // The last line may be cut, and then its count is missing.
+    let complete = text.rfind('\n').map_or(&text[..], |end| &text[..end]);
+    let lines = Lines::of(complete);
+    let functions = match lines.has_stack {
+        true => lines.with_count,
+        false => lines.with_count - lines.of_others,
+    };
+    functions > 0 && 2 * functions >= lines.all
+}
+
+impl Lines {
+    fn of(text: &str) -> Self {
+        let mut lines = Self::default();
+        for line in text.lines().filter(|line| !line.trim().is_empty()) {
+            lines.all += 1;
+            let Some((frames, _)) = last_count(line) else {
+                continue;
+            };
+            lines.with_count += 1;
+            lines.of_others += usize::from(is_of_others(frames));
+            lines.has_stack |= frames.contains(';') && !frames.starts_with('#');
+        }
+        lines
+    }
+}
+
+/// Whether what stands before a number is no function: a comment, `key:`, `7:` as in lists,
+/// `name{label="value"}`, or columns.
+fn is_of_others(frames: &str) -> bool {
+    let function = last_count(frames).map_or(frames, |(function, _)| function);
+    let is_labelled = function.ends_with('}') && function.contains("=\"");
+    let has_columns = function.contains('\t') || function.contains("  ");
+    if frames.starts_with('#') || is_labelled || has_columns {
+        return true;
+    }
+    let mut words = frames.split_whitespace();
+    let is_key = |word: &str| word.ends_with(':');
+    let is_number = |word: &str| {
+        let digits = word.strip_suffix(':').unwrap_or("");
+        !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    words.next().is_some_and(is_key) || frames.ends_with(':') || words.any(is_number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn functions_alone_are_folded_stacks_too() {
+        for text in [
+            "main 5\n",
+            "main 5",
+            "main\t5\n",
+            "main 3 5\nwork 0 7\n",
+            "main\t3\t5\n",
+            "main  3  5\n",
+            "operator new(unsigned long) 5\nstd::vector<int>::push_back 7\n",
+            "main_[k] 5\r\nwork 7.5\r\n",
+            "-[NSView setNeedsDisplay:] 5\n[unknown] 7\n(garbage collector) 9\n",
+            "key: a;b 5\ntotal: 7\ntotal: 7\n",
+        ] {
+            assert!(looks_folded(text.as_bytes()), "{text}");
+        }
+    }
+
+    #[test]
+    fn texts_with_numbers_at_the_end_of_lines_are_none() {
+        for text in [
+            "version: 1\ncreator: callgrind-3.5.0\npid: 14542\npart: 2\n\
+             desc: Timerange: Basic block 41 - 42\n\nsummary: 0\n\ntotals: 0\n",
+            "packet {\n  clocks {\n    clock_id: 6\n    timestamp: 67\n  }\n  trusted_uid: 99\n}\n",
+            "# HELP jobs The number of jobs, at most 5\n# TYPE jobs counter\n\
+             jobs{level=\"0\"} 1\njobs{level=\"2\",of=\"a b\"} 1 1700000000\n",
+            "Version: 2.9.6\nFile format: 4\n1\t0\t0\t0.000195\t392400\t{main}\t1\t\t/t.php\t0\n\
+             3\t2\t1\t0.000280\t392400\n3\t3\t1\t0.000334\t392400\n\t\t\t0.000750\t323312\n",
+            "COST CENTRE  MODULE             SRC            %time %alloc\n\
+             unionBy.loop Data.List.Ordered  Ordered.hs:237  71.4   91.9\n\
+             union        Data.List.Ordered  Ordered.hs:231  22.3    0.0\n",
+            "samples/count cpu/nanoseconds\n  19  190000000: 1 2 3 \n 542 5420000000: 4 5 2 3 \n",
+        ] {
+            assert!(!looks_folded(text.as_bytes()), "{text}");
+        }
+    }
+}
