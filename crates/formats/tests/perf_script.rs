@@ -150,6 +150,11 @@ fn other_texts_are_not_taken_for_it() {
         "2024-01-01 12:00:00 INFO 7 started: yes\n",
         "[ 12.345678] usb 1-1: new device\n",
         "name,file,self\nmain,x,1\n",
+        // Valgrind's massif, and go tool pprof -raw.
+        "n3: 1616 (heap allocation functions) malloc/new/new[], --alloc-fns, etc.\n \
+         n1: 1024 0x48F78CB: _IO_file_doallocate (filedoalloc.c:101)\n  \
+         n1: 1024 0x490509F: _IO_doallocbuf (genops.c:347)\n",
+        "samples/count cpu/nanoseconds\n         19  190000000: 1 2 3 \n          5   50000000: 4 5 \n",
     ] {
         assert_ne!(detect(text.as_bytes()), Some(Format::PerfScript), "{text}");
     }

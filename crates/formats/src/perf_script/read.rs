@@ -22,6 +22,7 @@ use crate::perf_script::frame::parse_frame_before_branches;
 use crate::perf_script::frame::parse_inline_frame;
 use crate::perf_script::frame::parse_source_line;
 use crate::perf_script::header::Header;
+use crate::perf_script::header::is_event_name;
 use crate::perf_script::header::parse_bare_header;
 use crate::perf_script::header::parse_header;
 use crate::perf_script::known_stacks::KnownStacks;
@@ -110,11 +111,14 @@ pub(crate) fn looks_like_perf_script(prefix: &[u8]) -> bool {
     let Some(first) = lines.next() else {
         return text.starts_with("# ========\n# captured on");
     };
-    let is_sure = |header: &Header<'_>| {
+    let has_thread_and_time = |header: &Header<'_>| {
         let has_thread = header.tid.is_some() || header.pid.is_some();
-        has_thread && header.time_ns.is_some() && !header.event.is_empty()
+        has_thread && header.time_ns.is_some()
     };
+    let is_likely =
+        |header: &Header<'_>| has_thread_and_time(header) || is_event_name(header.event);
     let mut before = parse_header(first);
+    let is_sure = |header: &Header<'_>| has_thread_and_time(header) && !header.event.is_empty();
     if before.as_ref().is_some_and(is_sure) {
         return true;
     }
@@ -123,7 +127,7 @@ pub(crate) fn looks_like_perf_script(prefix: &[u8]) -> bool {
             true => parse_frame(line).is_some(),
             false => parse_inline_frame(line).is_some(),
         };
-        if before.is_some() && is_frame {
+        if before.as_ref().is_some_and(is_likely) && is_frame {
             return true;
         }
         before = parse_header(line);
