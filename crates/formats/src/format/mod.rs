@@ -332,6 +332,9 @@ mod tests {
             b"\n\n",
             b"{\"a\": 1}",
             b"hello world\n",
+            b"\n\n\n",
+            b"pyroscope-io==1.2.1",
+            b"\nthis\nis an unknown\nformat\n",
             &[0xff; 40],
             b"\x7fELF\x02",
         ] {

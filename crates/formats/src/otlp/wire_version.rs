@@ -8,6 +8,7 @@ use crate::otlp::wire;
 use crate::protobuf::reader::Reader;
 use crate::protobuf::reader::Span;
 use crate::protobuf::reader::Value;
+use crate::protobuf::text::is_text;
 
 /// What to tell the sender.
 pub(crate) const OLDER: &str = "the sample fields are those of OTLP profiles 1.9 or older, which \
@@ -38,7 +39,7 @@ const RESOURCE_PROFILES: &[First] = &[first(0x0a, RESOURCE), first(0x12, SCOPE_P
 /// and Perfetto, which start with the same tag, have numbers. Encoders write fields in order, so
 /// the first field of each message is one of few.
 pub(crate) fn looks_like_otlp(prefix: &[u8]) -> bool {
-    prefix.len() > 2 && starts_with(prefix, &[first(0x0a, RESOURCE_PROFILES)])
+    prefix.len() > 2 && starts_with(prefix, &[first(0x0a, RESOURCE_PROFILES)]) && !is_text(prefix)
 }
 
 /// Whether a message starts with one of `allowed`; an empty one or a cut one may.

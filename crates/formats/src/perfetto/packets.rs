@@ -14,6 +14,7 @@ use crate::protobuf::reader::Reader;
 use crate::protobuf::reader::Span;
 use crate::protobuf::reader::Value;
 use crate::protobuf::reader::WireError;
+use crate::protobuf::text::is_text;
 
 /// What every packet may have, and its content.
 #[derive(Debug, Default)]
@@ -190,7 +191,7 @@ pub(crate) fn looks_like_perfetto(prefix: &[u8]) -> bool {
             Ok(Some((PACKET, Value::Bytes(span)))) => (span, false),
             _ => match rest_of_packet(prefix, start) {
                 Some(span) => (span, true),
-                None => return is_marked,
+                None => return is_marked && !is_text(prefix),
             },
         };
         let mut has_wrong_type = false;
@@ -207,7 +208,7 @@ pub(crate) fn looks_like_perfetto(prefix: &[u8]) -> bool {
             return false;
         }
         if is_cut {
-            return is_marked || is_large_content(prefix, span);
+            return (is_marked || is_large_content(prefix, span)) && !is_text(prefix);
         }
     }
     is_marked && reader.at_end()

@@ -13,6 +13,7 @@ use crate::protobuf::reader::Value;
 use crate::protobuf::reader::WireError;
 use crate::protobuf::reader::error;
 use crate::protobuf::reader::numbers;
+use crate::protobuf::text::is_text;
 
 /// Where the parts of a profile are, and its plain numbers. Strings are indices yet.
 #[derive(Debug, Default)]
@@ -77,7 +78,7 @@ pub(crate) fn looks_like_pprof(prefix: &[u8]) -> bool {
             // The prefix may end inside of a field.
             Err(failure) => {
                 let is_cut = matches!(failure.problem, Problem::CutBytes | Problem::CutVarint);
-                return is_cut && fields > 0;
+                return is_cut && fields > 0 && !is_text(prefix);
             }
         }
     }

@@ -1,4 +1,5 @@
 //! The protobuf wire format, for the messages that generated code would be too slow for.
 
 pub(crate) mod reader;
+pub(crate) mod text;
 pub(crate) mod writer;
