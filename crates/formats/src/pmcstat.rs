@@ -109,10 +109,13 @@ pub fn read_pmcstat(
     Ok(stacks.finish(types, options))
 }
 
-/// Whether the start of some input looks like it.
+/// Whether the start of some input looks like it. Comments, which people put in, may stand anywhere.
 fn looks_like_pmcstat(prefix: &[u8]) -> bool {
     let text = decode_prefix(prefix);
-    let mut lines = text.lines().filter(|line| !line.trim().is_empty());
+    let is_comment = |line: &str| line.starts_with('#') || line.starts_with("//");
+    let mut lines = text
+        .lines()
+        .filter(|line| !line.trim().is_empty() && !is_comment(line));
     let begins = lines
         .next()
         .is_some_and(|line| parse_section(line).is_some());
@@ -188,4 +191,23 @@ fn location_of(
         },
         ..FrameText::default()
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::format::detect;
+
+    #[test]
+    fn comments_do_not_hide_what_a_text_is() {
+        let text = "# of a host\n@ inst_retired.any [35705 samples]\n\n# ok\n// ignored\n\n\
+            20.86%  [7447]     zfs_lz4_compress @ /boot/kernel/zfs.ko\n \
+            100.0%  [7447]      zio_compress_data\n";
+        assert_eq!(detect(text.as_bytes()), Some(Format::Pmcstat));
+        let (profile, report) =
+            read_pmcstat(text.as_bytes(), &ReadOptions::default()).expect("a call graph");
+        assert_eq!(profile.series[0].total(), 7447);
+        assert_eq!(report.count("lines_not_understood"), 3);
+        assert_eq!(detect(b"# a\n// b\n"), None);
+    }
 }
