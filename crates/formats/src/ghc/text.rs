@@ -1,55 +1,27 @@
-//! The time and allocation report of programs that GHC compiled for profiling (`+RTS -p`), as the
-//! GHC user's guide describes it.
+//! The report as text, as GHC has always written it.
 
 use std::io::BufRead;
 
-use candela_model::FrameKind;
 use candela_model::Profile;
 
 use crate::ctime::parse_ctime;
 use crate::decimal::scaled_decimal;
 use crate::error::ReadError;
-use crate::format::Entry;
-use crate::format::Format;
-use crate::format::Part;
+use crate::ghc::ALLOCATED;
+use crate::ghc::ENTRIES;
+use crate::ghc::NAME;
+use crate::ghc::TIME;
+use crate::ghc::Totals;
+use crate::ghc::finish;
+use crate::ghc::frame_text;
 use crate::indented_tree::IndentedTree;
-use crate::named_stacks::FrameText;
 use crate::named_stacks::NamedStacks;
-use crate::naming;
 use crate::options::ReadOptions;
 use crate::report::Report;
 use crate::text_lines::TextLines;
 use crate::text_lines::decode_prefix;
 
-pub(crate) const ENTRY: Entry = Entry {
-    format: Format::GhcProf,
-    name: NAME,
-    extensions: &["ghc.prof"],
-    description: "time and allocation report of GHC",
-    keeps: &[Part::AllTypes, Part::SourceFiles, Part::StartLines],
-    detects: Some(looks_like_report),
-    read: Some(|input, options| read_ghc_prof(input, options)),
-    write: None,
-};
-
-/// The format's name in messages.
-const NAME: &str = "ghc-prof";
-
 const TITLE: &str = "Time and Allocation Profiling Report";
-
-const TIME: usize = 0;
-const ALLOCATED: usize = 1;
-const ENTRIES: usize = 2;
-
-/// What the lines above the tree tell.
-#[derive(Clone, Copy, Debug, Default)]
-struct Totals {
-    written_ns: Option<i64>,
-    /// Processor time: that of all processors together.
-    ticks: i64,
-    tick_ns: i64,
-    bytes: i64,
-}
 
 /// Where the columns of the tree begin, in characters.
 #[derive(Clone, Copy, Debug)]
@@ -61,14 +33,7 @@ struct Columns {
     has_ticks: bool,
 }
 
-/// Reads a report: processor time, allocated bytes, and how often each cost centre was entered.
-///
-/// With `-P` the figures are those of the program. With `-p` there are only shares with a decimal,
-/// of which times and bytes are made: they are as fine as a thousandth of the total.
-///
-/// # Errors
-/// When the input cannot be read, exceeds a limit, or has no tree of cost centres.
-pub fn read_ghc_prof(
+pub(crate) fn read_text_report(
     input: impl BufRead,
     options: &ReadOptions,
 ) -> Result<(Profile, Report), ReadError> {
@@ -99,7 +64,7 @@ pub fn read_ghc_prof(
                 "times and bytes were made of shares of the total, which have one decimal",
             );
         }
-        let location = stacks.frame_of(&row.frame())?;
+        let location = stacks.frame_of(&frame_text(row.name, row.module, row.source))?;
         tree.enter((row.indent, location), TIME, 0, Some(0), &mut stacks)?;
         let (ticks, bytes) = row.exact.unwrap_or((0, 0));
         let (time_ns, bytes) = match columns.has_ticks {
@@ -127,24 +92,8 @@ pub fn read_ghc_prof(
     Ok(finish(stacks, &totals, options))
 }
 
-fn finish(stacks: NamedStacks<'_>, totals: &Totals, options: &ReadOptions) -> (Profile, Report) {
-    let types = vec![
-        naming::profile_type(("cpu", "nanoseconds"), ("", ""), None),
-        naming::profile_type(("alloc_space", "bytes"), ("", ""), None),
-        naming::typed("calls", ("calls", "count"), ("calls", "count")),
-    ];
-    let (mut profile, report) = stacks.finish(types, options);
-    profile.series[TIME].period = totals.tick_ns;
-    if let Some(written_ns) = totals.written_ns {
-        for series in &mut profile.series {
-            series.start_ns = written_ns;
-        }
-    }
-    (profile, report)
-}
-
 /// Whether the start of some input looks like it.
-fn looks_like_report(prefix: &[u8]) -> bool {
+pub(crate) fn looks_like_text(prefix: &[u8]) -> bool {
     let text = decode_prefix(prefix);
     let first = text.lines().find(|line| !line.trim().is_empty());
     first.is_some_and(|line| line.contains(TITLE))
@@ -186,24 +135,6 @@ impl Totals {
                 self.bytes = scaled_decimal(bytes, 1).unwrap_or(0);
             }
             _ => {}
-        }
-    }
-}
-
-impl Row<'_> {
-    fn frame(&self) -> FrameText<'_> {
-        let (file, start_line) = source_of(self.source);
-        FrameText {
-            name: self.name,
-            qualifier: match self.module {
-                // What the run-time system does stands in a module of the same name.
-                module if module == self.name => "",
-                module => module,
-            },
-            file,
-            start_line,
-            kind: FrameKind::Native,
-            ..FrameText::default()
         }
     }
 }
@@ -275,20 +206,6 @@ fn split_names(left: &str, columns: Columns) -> Option<(&str, &str, &str)> {
 fn byte_of(text: &str, character: usize) -> Option<usize> {
     let mut positions = text.char_indices().map(|(position, _)| position);
     positions.nth(character)
-}
-
-/// `Main.hs:(8,5)-(11,46)` or `Main.hs:14:28-51`: the file and the first line.
-fn source_of(source: &str) -> (&str, u32) {
-    if source.starts_with('<') {
-        return ("", 0);
-    }
-    let Some((file, place)) = source.split_once(':') else {
-        return ("", 0);
-    };
-    let place = place.strip_prefix('(').unwrap_or(place);
-    let end = place.find(|c: char| !c.is_ascii_digit());
-    let line = place[..end.unwrap_or(place.len())].parse().unwrap_or(0);
-    (file, line)
 }
 
 fn share(permille: i64, total: i64) -> i64 {
