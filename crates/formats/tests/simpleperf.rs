@@ -1,13 +1,21 @@
-//! Reports of Android's simpleperf.
+//! Recordings of Android's simpleperf, which are those of perf with parts of its own, and its reports.
 
 mod common;
 
 use candela_formats::Format;
 use candela_formats::ReadOptions;
+use candela_formats::Report;
 use candela_formats::detect;
 use candela_formats::read;
 use candela_model::FrameKind;
+use candela_model::Profile;
 use common::found_files;
+use common::perf_recording::At;
+use common::perf_recording::CONTEXT_USER;
+use common::perf_recording::Event;
+use common::perf_recording::IN_USER;
+use common::perf_recording::Writer;
+use common::perf_recording::{self as recording};
 use proptest::prelude::*;
 
 /// Type, number and sum of samples.
@@ -158,4 +166,67 @@ proptest! {
             }
         }
     }
+}
+
+const FIRST_OF_SIMPLEPERF: u32 = 1 << 15;
+
+fn at(time: u64) -> At {
+    let id = Event::CPU_CLOCK.id;
+    At {
+        pid: 7,
+        tid: 7,
+        time,
+        id,
+    }
+}
+
+fn read_recording(bytes: &[u8]) -> (Profile, Report) {
+    assert_eq!(detect(bytes), Some(Format::PerfData));
+    let read = read(Format::PerfData, bytes, &ReadOptions::default());
+    let (profile, report) = read.expect("a sound recording");
+    assert_eq!(profile.validate(), Ok(()));
+    (profile, report)
+}
+
+/// simpleperf writes tracing data into the record that tells their size, perf behind it.
+#[test]
+fn tracing_data_stand_inside_of_the_record_or_behind_it() {
+    let formats = [0x17; 40];
+    for is_inside in [true, false] {
+        let mut records = Writer::new(false);
+        records.record(recording::TRACING_DATA, 0, |writer| {
+            writer.u32(formats.len() as u32);
+            if is_inside {
+                writer.raw(&formats).raw(&[0; 4]);
+            }
+        });
+        if !is_inside {
+            records.raw(&formats);
+        }
+        records.sample(IN_USER, at(1), 5, &[CONTEXT_USER, 1]);
+        let file = recording::file(&[Event::CPU_CLOCK], &records, &[]);
+        let (profile, report) = read_recording(&file);
+        assert_eq!(profile.series[0].total(), 5, "{is_inside}");
+        assert_eq!(report.count("bytes_not_read"), 0);
+    }
+}
+
+#[test]
+fn records_of_simpleperf_may_be_larger_than_those_of_perf() {
+    let with_size = |size: u32, content: usize| {
+        let mut records = Writer::new(false);
+        records.sample(IN_USER, at(1), 5, &[CONTEXT_USER, 1]);
+        records.u32(FIRST_OF_SIMPLEPERF + 9);
+        records.u16((size >> 16) as u16).u16(size as u16);
+        records.raw(&vec![0; content]);
+        records.sample(IN_USER, at(2), 6, &[CONTEXT_USER, 1]);
+        let file = recording::file(&[Event::CPU_CLOCK], &records, &[]);
+        let (profile, report) = read_recording(&file);
+        (profile.series[0].total(), report.count("recording_cut"))
+    };
+    assert_eq!(with_size(8, 0), (11, 0));
+    assert_eq!(with_size(70_008, 70_000), (11, 0));
+    assert_eq!(with_size(1 << 16, (1 << 16) - 8), (11, 0));
+    // It says that it has 4 GiB, and no memory is taken for that.
+    assert_eq!(with_size(u32::MAX, 16), (5, 1));
 }

@@ -92,6 +92,16 @@ pub fn read_perf_data(
     Ok((profile, report))
 }
 
+/// How many bytes of tracing data follow a record that tells their size. perf writes them behind the
+/// record; simpleperf writes them into it, where they are counted by its own size.
+fn tracing_bytes_behind(mut body: Bytes<'_>) -> u64 {
+    let size = body.u32().map_or(0, u64::from);
+    match body.len() as u64 >= size {
+        true => 0,
+        false => size,
+    }
+}
+
 const fn rest_bytes() -> usize {
     FILE_HEADER_BYTES - PIPE_HEADER_BYTES
 }
@@ -279,7 +289,7 @@ impl Recording<'_> {
     fn take(&mut self, record: Record<'_>) -> Result<u64, ReadError> {
         let mut body = record.body;
         match record.kind {
-            kinds::TRACING_DATA => return Ok(body.u32().map_or(0, u64::from)),
+            kinds::TRACING_DATA => return Ok(tracing_bytes_behind(body)),
             kinds::AUXTRACE => return Ok(body.u64().unwrap_or(0)),
             kinds::COMPRESSED => self.inflate(body.rest())?,
             kinds::COMPRESSED2 => {

@@ -29,6 +29,8 @@ pub(crate) mod kinds {
     pub(crate) const HEADER_FEATURE: u32 = 80;
     pub(crate) const COMPRESSED: u32 = 81;
     pub(crate) const COMPRESSED2: u32 = 83;
+    /// What Android's simpleperf adds begins here.
+    pub(crate) const FIRST_OF_SIMPLEPERF: u32 = 1 << 15;
 }
 
 /// Kind, flags and size.
@@ -72,15 +74,16 @@ pub(crate) fn first_record(bytes: &[u8], endian: Endian) -> Start<'_> {
 
 fn parse_header(header: [u8; HEADER_BYTES], endian: Endian) -> (u32, u16, usize) {
     let [a, b, c, d, e, f, g, h] = header;
-    let size = endian.u16([g, h]);
-    (
-        endian.u32([a, b, c, d]),
-        endian.u16([e, f]),
-        usize::from(size),
-    )
+    let kind = endian.u32([a, b, c, d]);
+    let (misc, size) = (endian.u16([e, f]), usize::from(endian.u16([g, h])));
+    // simpleperf has no flags in its own records: the upper half of their size stands there.
+    match kind >= kinds::FIRST_OF_SIMPLEPERF {
+        true => (kind, 0, usize::from(misc) << 16 | size),
+        false => (kind, misc, size),
+    }
 }
 
-/// Reads records one by one; a record has at most 64 KiB.
+/// Reads records one by one; a record that is kept has at most 64 KiB.
 #[derive(Debug)]
 pub(crate) struct RecordReader<R> {
     input: R,
@@ -136,6 +139,16 @@ impl<R: Read> RecordReader<R> {
         let Some(body_bytes) = size.checked_sub(HEADER_BYTES) else {
             return Ok(Next::Broken);
         };
+        // Nothing is read of simpleperf's own records, which may say that they have 4 GiB.
+        if kind >= kinds::FIRST_OF_SIMPLEPERF {
+            let before = self.offset;
+            self.skip(body_bytes as u64)?;
+            if self.offset - before < body_bytes as u64 {
+                return Ok(Next::Cut);
+            }
+            let body = Bytes::new(&[], self.endian);
+            return Ok(Next::Record(Record { kind, misc, body }));
+        }
         self.record.resize(body_bytes, 0);
         let wanted = usize::try_from(self.left).unwrap_or(usize::MAX);
         let wanted = wanted.min(body_bytes);

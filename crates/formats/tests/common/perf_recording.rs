@@ -22,6 +22,7 @@ pub const SAMPLE: u32 = 9;
 pub const MMAP2: u32 = 10;
 pub const KSYMBOL: u32 = 17;
 pub const HEADER_ATTR: u32 = 64;
+pub const TRACING_DATA: u32 = 66;
 pub const BUILD_ID: u32 = 67;
 pub const FINISHED_ROUND: u32 = 68;
 pub const EVENT_UPDATE: u32 = 78;
