@@ -531,6 +531,18 @@ fn limits_hold() {
     assert!(lines(&profile, 0)[0].ends_with(" 38@ 39@ 3a@ 5"));
 }
 
+#[test]
+fn recordings_of_version_1_are_known_and_not_read() {
+    for magic in [b"PERFFILE", b"ELIFFREP"] {
+        let bytes = [&magic[..], &[0x68, 0, 0, 0, 0, 0, 0, 0]].concat();
+        assert_eq!(detect(&bytes), Some(Format::PerfData));
+        let read = read(Format::PerfData, &bytes[..], &ReadOptions::default());
+        let message = read.unwrap_err().to_string();
+        let expected = "version 1 of perf.data is not read; record it with a newer perf";
+        assert_eq!(message, format!("perf-data: {expected}"));
+    }
+}
+
 fn seeds() -> Vec<Vec<u8>> {
     let records = [all_kinds_of_frame(false), all_kinds_of_frame(true)];
     let events = [Event::CPU_CLOCK, Event::DUMMY];

@@ -7,6 +7,10 @@ use crate::perf_data::bytes::Endian;
 const MAGIC: [u8; 8] = *b"PERFILE2";
 const MAGIC_BACKWARDS: [u8; 8] = *b"2ELIFREP";
 
+/// Of version 1, which no perf writes any more: its header and events are laid out otherwise.
+const FIRST_MAGIC: [u8; 8] = *b"PERFFILE";
+const FIRST_MAGIC_BACKWARDS: [u8; 8] = *b"ELIFFREP";
+
 /// The header of a file, bytes.
 pub(crate) const FILE_HEADER_BYTES: usize = 104;
 
@@ -38,6 +42,12 @@ pub(crate) fn endian_of(first_bytes: &[u8]) -> Option<Endian> {
         MAGIC_BACKWARDS => Some(Endian::Big),
         _ => None,
     }
+}
+
+/// Whether the first bytes are of a recording in version 1.
+pub(crate) fn is_of_version_1(first_bytes: &[u8]) -> bool {
+    let magic = first_bytes.first_chunk();
+    magic.is_some_and(|magic| [FIRST_MAGIC, FIRST_MAGIC_BACKWARDS].contains(magic))
 }
 
 /// The size that the header says it has: of a pipe's or of a file's.

@@ -55,7 +55,8 @@ pub(crate) const ENTRY: Entry = Entry {
         Part::BuildIds,
         Part::FrameKinds,
     ],
-    detects: Some(|prefix| header::endian_of(prefix).is_some()),
+    // Those of version 1 are known, too: the reader says what to do about them.
+    detects: Some(|prefix| header::endian_of(prefix).is_some() || header::is_of_version_1(prefix)),
     read: Some(|input, options| read_perf_data(input, &PerfDataOptions::default(), None, options)),
     write: None,
 };

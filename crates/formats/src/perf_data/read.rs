@@ -21,6 +21,7 @@ use crate::perf_data::header::PIPE_HEADER_BYTES;
 use crate::perf_data::header::Section;
 use crate::perf_data::header::endian_of;
 use crate::perf_data::header::header_size;
+use crate::perf_data::header::is_of_version_1;
 use crate::perf_data::profile::build_profile;
 use crate::perf_data::records::Next;
 use crate::perf_data::records::Record;
@@ -56,6 +57,12 @@ pub fn read_perf_data(
     let mut header = [0; FILE_HEADER_BYTES];
     let (start, rest) = header.split_at_mut(PIPE_HEADER_BYTES);
     let found = fill(&mut input, start)?;
+    if is_of_version_1(start) {
+        return Err(ReadError::Invalid {
+            format: NAME,
+            problem: "version 1 of perf.data is not read; record it with a newer perf".to_owned(),
+        });
+    }
     let endian = endian_of(start).ok_or_else(|| corrupt("there is no magic number", 0))?;
     let size = header_size(start, endian).filter(|_| found == PIPE_HEADER_BYTES);
     let Some(size) = size else {
