@@ -230,3 +230,41 @@ fn records_of_simpleperf_may_be_larger_than_those_of_perf() {
     // It says that it has 4 GiB, and no memory is taken for that.
     assert_eq!(with_size(u32::MAX, 16), (5, 1));
 }
+
+/// A recording with two events that only simpleperf's own part names, and more parts of its own.
+fn with_own_features(records: &Writer, features: &[(u32, Writer)]) -> Vec<u8> {
+    let cycles = Event {
+        kind: 0,
+        name: "",
+        ..Event::CPU_CLOCK
+    };
+    let switches = Event {
+        kind: 2,
+        config: 47,
+        id: 12,
+        ..cycles
+    };
+    let mut meta = Writer::new(false);
+    meta.raw(b"clockid\0perf\0event_type_info\0");
+    meta.raw(b"cpu-cycles,0,0\nno kind\nsched:sched_switch,2,47\0");
+    meta.raw(b"product_props\0Google\0");
+    let mut features = features.to_vec();
+    features.push((129, meta));
+    recording::file(&[cycles, switches], records, &features)
+}
+
+#[test]
+fn events_of_recordings_have_the_names_that_simpleperf_gives() {
+    let mut records = Writer::new(false);
+    records.sample(IN_USER, at(1), 5, &[CONTEXT_USER, 1]);
+    records.sample(IN_USER, At { id: 12, ..at(2) }, 1, &[CONTEXT_USER, 1]);
+    let (profile, report) = read_recording(&with_own_features(&records, &[]));
+    let series = profile.series.iter();
+    let types: Vec<_> = series.map(|it| it.profile_type.to_string()).collect();
+    let expected = [
+        "cpu-cycles:cpu-cycles:count:cpu-cycles:count",
+        "sched_sched_switch:sched_sched_switch:count:sched_sched_switch:count",
+    ];
+    assert_eq!(types, expected);
+    assert_eq!(report.count("features_cut"), 0);
+}

@@ -152,6 +152,16 @@ impl Events {
         }
     }
 
+    /// Says what all events of a kind are called that have no name of their own.
+    pub(crate) fn set_missing_names(&mut self, kind: u32, config: u64, name: &str) {
+        for event in &mut self.list {
+            let is_meant = (event.attr.kind, event.attr.config) == (kind, config);
+            if is_meant && event.given_name.is_empty() {
+                name.clone_into(&mut event.given_name);
+            }
+        }
+    }
+
     /// The event that counts under an id.
     pub(crate) fn find(&self, id: u64) -> Option<usize> {
         self.by_id.get(&id).copied()

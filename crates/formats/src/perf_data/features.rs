@@ -20,6 +20,8 @@ const HOST_NAME: u64 = 3;
 const COMMAND_LINE: u64 = 11;
 const EVENT_DESCRIPTIONS: u64 = 12;
 const CLOCK_DATA: u64 = 29;
+/// The first of those that Android's simpleperf adds.
+const SIMPLEPERF_META: u64 = 129;
 
 /// `PERF_RECORD_MISC_BUILD_ID_SIZE`: the byte behind the id says how long it is.
 const MISC_BUILD_ID_HAS_SIZE: u16 = 1 << 15;
@@ -30,6 +32,9 @@ const SHA1_BYTES: usize = 20;
 
 /// Words of a command line that are kept.
 const MOST_WORDS: u32 = 1000;
+
+/// Kinds of event whose names are read: a recording has no more events.
+const MOST_EVENT_TYPES: usize = 4096;
 
 /// What the features tell.
 #[derive(Debug, Default)]
@@ -71,7 +76,11 @@ impl Features {
                 return false;
             }
             let content = Bytes::new(content, endian);
-            self.read(u64::from(number), content, events, limits);
+            match u64::from(number) {
+                // simpleperf writes into no pipe: only in files these are read, where each comes once.
+                SIMPLEPERF_META => name_events(content.rest(), events, limits),
+                number => self.read(number, content, events, limits),
+            }
         }
         true
     }
@@ -167,6 +176,30 @@ fn read_event_names(mut content: Bytes<'_>, events: &mut Events, limits: &Limits
         }
     }
     Some(())
+}
+
+/// What simpleperf says of a recording: keys and values, each with a zero behind it. One of them has a
+/// line for each kind of event: name, kind and configuration.
+fn name_events(content: &[u8], events: &mut Events, limits: &Limits) {
+    let mut texts = content.split(|byte| *byte == 0);
+    while let (Some(key), Some(value)) = (texts.next(), texts.next()) {
+        if key != b"event_type_info" {
+            continue;
+        }
+        let value = String::from_utf8_lossy(value);
+        for line in value.lines().take(MOST_EVENT_TYPES) {
+            if let Some((name, kind, config)) = event_type(line) {
+                events.set_missing_names(kind, config, limits.cut(name));
+            }
+        }
+        return;
+    }
+}
+
+fn event_type(line: &str) -> Option<(&str, u32, u64)> {
+    let (rest, config) = line.rsplit_once(',')?;
+    let (name, kind) = rest.rsplit_once(',')?;
+    Some((name, kind.parse().ok()?, config.parse().ok()?))
 }
 
 /// The clock of the recording and the time of day, read at one moment.

@@ -286,10 +286,13 @@ pub fn file(events: &[Event], records: &Writer, features: &[(u32, Writer)]) -> V
         .u64(attrs_start)
         .u64(attr_entry_bytes * events.len() as u64);
     writer.u64(data_start).u64(data_size).u64(0).u64(0);
-    let bits = features
-        .iter()
-        .fold(0_u64, |bits, (number, _)| bits | 1 << number);
-    writer.u64(bits).u64(0).u64(0).u64(0);
+    let mut bits = [0_u64; 4];
+    for (number, _) in &features {
+        bits[(number / 64) as usize] |= 1 << (number % 64);
+    }
+    for word in bits {
+        writer.u64(word);
+    }
     for event in events {
         writer.u64(event.id);
     }
