@@ -268,3 +268,219 @@ fn events_of_recordings_have_the_names_that_simpleperf_gives() {
     assert_eq!(types, expected);
     assert_eq!(report.count("features_cut"), 0);
 }
+
+/// A file with its symbols in either form: kind, address of the first code and its offset.
+#[derive(Clone, Copy)]
+struct SymbolFile {
+    path: &'static str,
+    kind: u32,
+    first: (u64, Option<u64>),
+    symbols: &'static [(u64, u32, &'static str)],
+}
+
+const KERNEL: u32 = 0;
+const OBJECT: u32 = 2;
+const BYTECODE: u32 = 3;
+
+const SYMBOL_FILES: [SymbolFile; 5] = [
+    SymbolFile {
+        path: "[kernel.kallsyms]",
+        kind: KERNEL,
+        first: (0, None),
+        symbols: &[(0xffff_ff80_0000_1000, 0x100, "do_mem_abort")],
+    },
+    SymbolFile {
+        path: "/data/old",
+        kind: OBJECT,
+        first: (0x40_0000, None),
+        symbols: &[(0x40_0300, 0x10, "later"), (0x40_0200, 0x10, "earlier")],
+    },
+    SymbolFile {
+        path: "/lib/libc.so",
+        kind: OBJECT,
+        first: (0x3_c000, Some(0x3_b000)),
+        symbols: &[(0x3_c590, 0x30, "syscall")],
+    },
+    SymbolFile {
+        path: "/data/base.vdex",
+        kind: BYTECODE,
+        first: (0, None),
+        symbols: &[(0x6a2, 0x2e, "Main.interpreted")],
+    },
+    SymbolFile {
+        path: "jit_app_cache:100-200",
+        kind: OBJECT,
+        first: (0, Some(0)),
+        symbols: &[(0x9c9e_b7f0, 0x14c, "Main.compiled")],
+    },
+];
+
+fn as_struct(file: SymbolFile) -> Writer {
+    let mut writer = Writer::new(false);
+    writer.raw(file.path.as_bytes()).raw(&[0]);
+    writer.u32(file.kind).u64(file.first.0);
+    writer.u32(file.symbols.len() as u32);
+    for (start, length, name) in file.symbols {
+        writer.u64(*start).u32(*length);
+        writer.raw(name.as_bytes()).raw(&[0]);
+    }
+    match (file.kind, file.first.1) {
+        (BYTECODE, _) => writer.u32(1).u64(0x30),
+        (_, Some(offset)) => writer.u64(offset),
+        (_, None) => &mut writer,
+    };
+    writer
+}
+
+fn varint(mut number: u64) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    while number >= 0x80 {
+        bytes.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    bytes.push(number as u8);
+    bytes
+}
+
+fn number(field: u8, number: u64) -> Vec<u8> {
+    [vec![field << 3], varint(number)].concat()
+}
+
+fn bytes(field: u8, content: &[u8]) -> Vec<u8> {
+    [
+        &[field << 3 | 2][..],
+        &varint(content.len() as u64),
+        content,
+    ]
+    .concat()
+}
+
+fn as_message(file: SymbolFile) -> Writer {
+    let mut message = bytes(1, file.path.as_bytes());
+    message.extend(number(2, u64::from(file.kind)));
+    message.extend(number(3, file.first.0));
+    for (start, length, name) in file.symbols {
+        let range = [number(1, *start), number(2, u64::from(*length))].concat();
+        message.extend(bytes(4, &[range, bytes(3, name.as_bytes())].concat()));
+    }
+    // What simpleperf does not know is the largest number.
+    if file.kind == OBJECT {
+        let offset = file.first.1.unwrap_or(u64::MAX);
+        message.extend(bytes(6, &number(1, offset)));
+    }
+    Writer {
+        is_big: false,
+        bytes: message,
+    }
+}
+
+fn symbols_feature(form: fn(SymbolFile) -> Writer) -> Writer {
+    let mut feature = Writer::new(false);
+    for file in SYMBOL_FILES {
+        let content = form(file).bytes;
+        feature.u32(content.len() as u32).raw(&content);
+    }
+    feature
+}
+
+fn with_all_kinds_of_code() -> Writer {
+    let mut records = Writer::new(false);
+    let everywhere = (0, u64::MAX, 0);
+    let kernel = At { time: 0, ..at(0) };
+    records.mmap(
+        recording::IN_KERNEL,
+        kernel,
+        everywhere,
+        "[kernel.kallsyms]",
+    );
+    for (range, path) in [
+        ((0x40_0000, 0x1000, 0), "/data/old"),
+        ((0x7f00_0000_0000, 0x9000, 0x3_b000), "/lib/libc.so"),
+        ((0x7e00_0000_0000, 0x9000, 0), "/data/base.vdex"),
+    ] {
+        records.mmap(IN_USER, at(1), range, path);
+    }
+    records.note(recording::MMAP2, IN_USER, at(1), |writer| {
+        writer.u32(7).u32(7);
+        writer.u64(0x9c9e_b7f0).u64(0x14c).u64(0x3c78);
+        writer.raw(&[0; 24]).u32(1 << 14).u32(0);
+        writer.text("jit_app_cache:100-200");
+    });
+    let chain = [
+        recording::CONTEXT_KERNEL,
+        0xffff_ff80_0000_1001,
+        CONTEXT_USER,
+        0x40_0201,
+        0x40_030f + 1,
+        0x40_0310 + 1,
+        0x7f00_0000_0591,
+        0x7e00_0000_06a2,
+        0x9c9e_b801,
+    ];
+    records.sample(recording::IN_KERNEL, at(2), 5, &chain);
+    records
+}
+
+/// The frames of the only sample: names or addresses, with files and kinds.
+fn frames(profile: &Profile) -> Vec<String> {
+    let symbols = &profile.symbols;
+    let sample = profile.series[0].samples[0];
+    let stack = profile.stacks.get(sample.stack).iter();
+    let frames = stack.map(|id| {
+        let location = symbols.location(*id);
+        let file = symbols.mapping(location.mapping).file;
+        let name = match symbols.lines(*id).first() {
+            Some(line) => symbols.strings.get(symbols.function(line.function).name),
+            None => "?",
+        };
+        let file = symbols.strings.get(file);
+        format!("{name} {:x} {file} {:?}", location.address, location.kind)
+    });
+    frames.collect()
+}
+
+#[test]
+fn symbols_inside_of_a_recording_name_its_code() {
+    let expected = [
+        "do_mem_abort ffffff8000001001 [kernel] Kernel",
+        "earlier 400201 /data/old Native",
+        "later 40030f /data/old Native",
+        "? 400310 /data/old Native",
+        "syscall 3b590 /lib/libc.so Native",
+        "Main.interpreted 6a1 /data/base.vdex Jvm",
+        "Main.compiled 9c9eb800 jit_app_cache:100-200 Jvm",
+    ];
+    let records = with_all_kinds_of_code();
+    for (feature, form) in [
+        (128, as_struct as fn(SymbolFile) -> Writer),
+        (132, as_message),
+    ] {
+        let features = [(feature, symbols_feature(form))];
+        let (profile, report) = read_recording(&with_own_features(&records, &features));
+        assert_eq!(frames(&profile), expected, "{feature}");
+        assert_eq!(report.count("features_cut"), 0);
+    }
+}
+
+#[test]
+fn symbols_that_break_off_cost_no_sample() {
+    let records = with_all_kinds_of_code();
+    for (feature, form) in [
+        (128, as_struct as fn(SymbolFile) -> Writer),
+        (132, as_message),
+    ] {
+        let whole = symbols_feature(form).bytes;
+        for end in 0..whole.len() {
+            let mut cut = Writer::new(false);
+            cut.raw(&whole[..end]);
+            let (profile, report) = read_recording(&with_own_features(&records, &[(feature, cut)]));
+            assert_eq!(profile.series[0].total(), 5, "{feature} {end}");
+            assert!(report.count("features_cut") <= 1);
+        }
+        // More symbols than there are bytes.
+        let mut lying = Writer::new(false);
+        lying.u32(18).raw(b"a\0").u32(OBJECT).u64(0).u32(u32::MAX);
+        let (_, report) = read_recording(&with_own_features(&records, &[(128, lying)]));
+        assert_eq!(report.count("features_cut"), 1);
+    }
+}

@@ -21,6 +21,8 @@ use crate::perf_data::mappings::Mapping;
 pub(crate) enum Region {
     /// A file of a process; addresses are as in [`Mapping`].
     File(Mapping),
+    /// What a just-in-time compiler made; addresses are those of the process.
+    Compiled(Mapping),
     /// A process, where no file is mapped.
     Process {
         pid: u32,

@@ -11,6 +11,7 @@ use crate::perf_data::events::Events;
 use crate::perf_data::files::build_id_hex;
 use crate::perf_data::header::FileHeader;
 use crate::perf_data::header::Section;
+use crate::perf_data::own_symbols::OwnSymbols;
 use crate::perf_data::records::Start;
 use crate::perf_data::records::first_record;
 
@@ -21,7 +22,9 @@ const COMMAND_LINE: u64 = 11;
 const EVENT_DESCRIPTIONS: u64 = 12;
 const CLOCK_DATA: u64 = 29;
 /// The first of those that Android's simpleperf adds.
+const SIMPLEPERF_FILES: u64 = 128;
 const SIMPLEPERF_META: u64 = 129;
+const SIMPLEPERF_FILES_AS_MESSAGES: u64 = 132;
 
 /// `PERF_RECORD_MISC_BUILD_ID_SIZE`: the byte behind the id says how long it is.
 const MISC_BUILD_ID_HAS_SIZE: u16 = 1 << 15;
@@ -42,6 +45,7 @@ pub(crate) struct Features {
     /// Hexadecimal digits by what perf calls the file.
     build_ids: HashMap<Vec<u8>, String>,
     build_id_bytes: usize,
+    pub(crate) own_symbols: OwnSymbols,
     pub(crate) host_name: String,
     pub(crate) command_line: String,
     /// Unix time minus that of the clock of the recording, nanoseconds.
@@ -56,7 +60,7 @@ impl Features {
     }
 
     /// Reads the sections behind the data: `bytes` begins at the end of the data. `false` says that
-    /// some are not there.
+    /// some are not there, or not whole.
     pub(crate) fn read_sections(
         &mut self,
         header: &FileHeader,
@@ -67,6 +71,7 @@ impl Features {
     ) -> bool {
         let start = header.data.offset.saturating_add(header.data.size);
         let mut table = Bytes::new(bytes, endian);
+        let mut is_whole = true;
         for number in header.features() {
             let Some(section) = Section::parse(&mut table) else {
                 return false;
@@ -79,10 +84,18 @@ impl Features {
             match u64::from(number) {
                 // simpleperf writes into no pipe: only in files these are read, where each comes once.
                 SIMPLEPERF_META => name_events(content.rest(), events, limits),
+                SIMPLEPERF_FILES => {
+                    let read = self.own_symbols.read_first_form(content, limits);
+                    is_whole &= read.is_some();
+                }
+                SIMPLEPERF_FILES_AS_MESSAGES => {
+                    let read = self.own_symbols.read_second_form(content, limits);
+                    is_whole &= read.is_some();
+                }
                 number => self.read(number, content, events, limits),
             }
         }
-        true
+        is_whole
     }
 
     /// Reads one feature; what is broken is left out.

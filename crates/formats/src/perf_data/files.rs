@@ -47,6 +47,8 @@ pub(crate) struct MappedFile {
 pub(crate) enum FileKind {
     Object,
     Anonymous,
+    /// What a just-in-time compiler made, as a file that simpleperf wrote of it.
+    Compiled,
     Kernel,
 }
 
@@ -67,16 +69,22 @@ impl Files {
         &self.list[number as usize]
     }
 
-    pub(crate) fn user_file(&mut self, path: &[u8], build_id: &str, texts: &mut Texts) -> u32 {
+    pub(crate) fn user_file(
+        &mut self,
+        path: &[u8],
+        build_id: &str,
+        is_compiled: bool,
+        texts: &mut Texts,
+    ) -> u32 {
         let is_anonymous = ANONYMOUS
             .iter()
             .any(|start| path.starts_with(start.as_bytes()));
         let path = texts.intern(path);
         self.number(MappedFile {
-            kind: if is_anonymous {
-                FileKind::Anonymous
-            } else {
-                FileKind::Object
+            kind: match (is_compiled, is_anonymous) {
+                (true, _) => FileKind::Compiled,
+                (false, true) => FileKind::Anonymous,
+                (false, false) => FileKind::Object,
             },
             path,
             perf_path: path,

@@ -27,6 +27,10 @@ const MISC_EXEC: u16 = 1 << 13;
 /// `PERF_RECORD_MISC_MMAP_BUILD_ID`.
 const MISC_MAPPING_HAS_BUILD_ID: u16 = 1 << 14;
 
+/// A bit of the protection that the kernel does not have: simpleperf marks mappings with it that it
+/// made up for what a just-in-time compiler wrote.
+const PROTECTION_OF_COMPILED: u32 = 1 << 14;
+
 /// Processes that have ended are kept until so many more have: samples of their last moments come
 /// after the record of their end.
 const MOST_ENDED: usize = 4096;
@@ -74,6 +78,7 @@ struct MmapRecord<'a> {
     length: u64,
     file_offset: u64,
     build_id: String,
+    is_compiled: bool,
     path: &'a [u8],
 }
 
@@ -145,7 +150,8 @@ impl Machine {
             MODE_GUEST_USER => {}
             _ if self.spaces.len() >= MOST_THREADS => self.bounds.left_out += 1,
             _ => {
-                let file = files.user_file(mmap.path, &mmap.build_id, texts);
+                let (build_id, is_compiled) = (&mmap.build_id, mmap.is_compiled);
+                let file = files.user_file(mmap.path, build_id, is_compiled, texts);
                 let space = self.spaces.entry(mmap.pid).or_default();
                 insert(space, mapping(file), &mut self.bounds);
             }
@@ -268,9 +274,12 @@ impl<'a> MmapRecord<'a> {
         let length = body.u64()?;
         let file_offset = body.u64()?;
         let mut build_id = String::new();
+        let mut is_compiled = false;
         if is_second_form {
             let mut identity = body.part(24)?;
-            let _protection_and_flags = body.u64()?;
+            let protection = body.u32()?;
+            let _flags = body.u32()?;
+            is_compiled = protection & PROTECTION_OF_COMPILED != 0;
             if record.misc & MISC_MAPPING_HAS_BUILD_ID != 0 {
                 build_id = mapped_build_id(&mut identity)?;
             }
@@ -281,6 +290,7 @@ impl<'a> MmapRecord<'a> {
             length,
             file_offset,
             build_id,
+            is_compiled,
             path: body.text(),
         })
     }

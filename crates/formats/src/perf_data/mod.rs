@@ -16,6 +16,7 @@ mod header;
 mod losses;
 mod machine;
 mod mappings;
+mod own_symbols;
 mod places;
 mod profile;
 mod queue;

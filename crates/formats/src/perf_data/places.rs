@@ -33,7 +33,7 @@ pub(crate) struct Places<'a, 'r> {
     resolver: Option<&'r mut dyn AddressResolver>,
     /// Of parts of the kernel, by region.
     mappings: HashMap<u32, MappingId>,
-    /// Files that the resolver does not know.
+    /// Files that the resolver does not know, and of which the recording does not name all either.
     unknown_files: HashSet<u32>,
 }
 
@@ -64,6 +64,7 @@ impl<'a, 'r> Places<'a, 'r> {
         let kernel = Location::new(FrameKind::Kernel, address);
         match regions[place.region as usize] {
             Region::File(mapping) => self.code_of_file(place, &mapping),
+            Region::Compiled(mapping) => self.compiled(address, &mapping),
             Region::Process { pid } => self.anonymous(pid, address),
             Region::Kernel { file } => self.kernel(place.region, file, address),
             Region::UnknownKernel => self.without_names(kernel, KERNEL_FILE),
@@ -135,13 +136,40 @@ impl<'a, 'r> Places<'a, 'r> {
             }
             _ => Vec::new(),
         };
-        let lines = self.lines(&frames);
+        let own_name = match is_guest {
+            true => None,
+            false => self.features.own_symbols.of_kernel(address),
+        };
+        let lines = self.lines_or_own(&frames, own_name);
+        self.symbols.intern_location(&location, &lines)
+    }
+
+    /// What only the recording knows.
+    fn compiled(&mut self, address: u64, mapping: &mappings::Mapping) -> LocationId {
+        let file = self.files.get(mapping.file).path;
+        let path = self.symbols.strings.get(file);
+        let own = self.features.own_symbols.of_compiled(path, address);
+        let kind = own.map_or(FrameKind::Native, |(kind, _)| kind);
+        let lines = self.lines_or_own(&[], own.map(|(_, name)| name));
+        let mapping = self.symbols.intern_mapping(Mapping {
+            memory_start: mapping.start,
+            memory_limit: mapping.end,
+            file,
+            ..Mapping::default()
+        });
+        let location = Location::new(kind, address).in_mapping(mapping);
         self.symbols.intern_location(&location, &lines)
     }
 
     fn code_of_file(&mut self, place: &Place, mapping: &mappings::Mapping) -> LocationId {
         let file = *self.files.get(mapping.file);
         let build_id = self.build_id(file.build_id, file.perf_path);
+        let path = self.symbols.strings.get(file.path);
+        let own = self
+            .features
+            .own_symbols
+            .of_file(path, mapping, place.address);
+        let own_name = own.map(|(_, name)| name);
         if let Some(code) = self.resolve(place, mapping, file.path, build_id) {
             let (start, limit, offset) = code.code_range;
             let build_id = match build_id == StringId::default() {
@@ -155,9 +183,12 @@ impl<'a, 'r> Places<'a, 'r> {
                 file: file.path,
                 build_id,
             });
-            let lines = self.lines(&code.frames);
+            let lines = self.lines_or_own(&code.frames, own_name);
             let location = Location::new(code.kind, code.address).in_mapping(mapping);
             return self.symbols.intern_location(&location, &lines);
+        }
+        if self.resolver.is_some() && own.is_none() {
+            self.unknown_files.insert(mapping.file);
         }
         let mapping = self.symbols.intern_mapping(Mapping {
             memory_start: mapping.start,
@@ -166,8 +197,10 @@ impl<'a, 'r> Places<'a, 'r> {
             file: file.path,
             build_id,
         });
-        let location = Location::new(FrameKind::Native, place.address).in_mapping(mapping);
-        self.symbols.intern_location(&location, &[])
+        let kind = own.map_or(FrameKind::Native, |(kind, _)| kind);
+        let location = Location::new(kind, place.address).in_mapping(mapping);
+        let lines = self.lines_or_own(&[], own_name);
+        self.symbols.intern_location(&location, &lines)
     }
 
     fn resolve(
@@ -187,11 +220,7 @@ impl<'a, 'r> Places<'a, 'r> {
             file_offset: mapping.file_offset,
         };
         let inside = place.address.wrapping_sub(mapping.start);
-        let found = resolver.resolve(&binary, mapping.file_offset.wrapping_add(inside));
-        if found.is_none() {
-            self.unknown_files.insert(mapping.file);
-        }
-        found
+        resolver.resolve(&binary, mapping.file_offset.wrapping_add(inside))
     }
 
     /// The build id of a mapping, or else the one that the recording has for the path.
@@ -203,6 +232,20 @@ impl<'a, 'r> Places<'a, 'r> {
         match self.features.build_id(strings.get(perf_path)) {
             "" => StringId::default(),
             build_id => strings.intern(build_id),
+        }
+    }
+
+    /// The functions that a resolver found, or else the one that the recording names.
+    fn lines_or_own(
+        &mut self,
+        frames: &[ResolvedFrame],
+        own_name: Option<&str>,
+    ) -> Vec<(FunctionId, u32, u32)> {
+        match own_name {
+            Some(name) if frames.is_empty() => {
+                vec![(self.symbols.intern_function(name, "", "", 0), 0, 0)]
+            }
+            _ => self.lines(frames),
         }
     }
 

@@ -361,11 +361,12 @@ impl<'r> Session<'r> {
             let region = match frame.context {
                 Context::User => {
                     let mapping = space.and_then(|space| space.find(address));
-                    let of_file = mapping
-                        .filter(|mapping| self.files.get(mapping.file).kind == FileKind::Object);
-                    of_file.map_or(Region::Process { pid: process }, |mapping| {
-                        Region::File(*mapping)
-                    })
+                    let kind = mapping.map(|mapping| self.files.get(mapping.file).kind);
+                    match (kind, mapping) {
+                        (Some(FileKind::Object), Some(mapping)) => Region::File(*mapping),
+                        (Some(FileKind::Compiled), Some(mapping)) => Region::Compiled(*mapping),
+                        _ => Region::Process { pid: process },
+                    }
                 }
                 Context::Kernel => match self.machine.kernel.find(address) {
                     Some(mapping) => Region::Kernel { file: mapping.file },
