@@ -403,25 +403,9 @@ pub(crate) const ROUTES: &[Route] = &[
         ],
         handler: || post(api::sql::sql),
     },
-    Route {
-        method: "POST",
-        path: "/api/v1/symbolz",
-        right: Right::Read,
-        summary: "what go tool pprof asks for more names; there are none",
-        parameters: &[],
-        content_types: TEXT,
-        handler: || post(debug::no_more_symbols),
-    },
+    no_more_symbols("/api/v1/symbolz", Right::Read),
     // Where pprof asks up to Go 1.19, whatever the path of the profile was.
-    Route {
-        method: "POST",
-        path: "/symbolz",
-        right: Right::Read,
-        summary: "what go tool pprof asks for more names; there are none",
-        parameters: &[],
-        content_types: TEXT,
-        handler: || post(debug::no_more_symbols),
-    },
+    no_more_symbols("/symbolz", Right::Read),
     Route {
         method: "POST",
         path: "/api/v1/symbols",
@@ -555,16 +539,20 @@ pub(crate) const ROUTES: &[Route] = &[
         content_types: &["application/octet-stream"],
         handler: || get(debug::profile),
     },
+    no_more_symbols("/debug/pprof/symbol", Right::Admin),
+];
+
+const fn no_more_symbols(path: &'static str, right: Right) -> Route {
     Route {
         method: "POST",
-        path: "/debug/pprof/symbol",
-        right: Right::Admin,
+        path,
+        right,
         summary: "what go tool pprof asks for more names; there are none",
         parameters: &[],
         content_types: TEXT,
         handler: || post(debug::no_more_symbols),
-    },
-];
+    }
+}
 
 /// OTLP over HTTP, on every port.
 pub(crate) const OTLP_ROUTES: &[Route] = &[
