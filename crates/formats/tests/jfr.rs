@@ -21,6 +21,7 @@ use candela_model::Profile;
 use candela_model::Sample;
 use common::jfr_recording::START_NS;
 use common::jfr_recording::Shape;
+use common::jfr_recording::datadog;
 use common::jfr_recording::labels_snapshot;
 use common::jfr_recording::recording;
 use common::jfr_recording::recording_of_rare_events;
@@ -170,6 +171,51 @@ fn samples_of_cpu_time_count_their_own_period_and_old_objects_one_each() {
     let lines: Vec<String> = lines.expect("it has time on a CPU").collect();
     assert!(lines[0].contains("App"), "{lines:?}");
     assert!(!lines[2].contains("App"), "one has no stack: {lines:?}");
+}
+
+#[test]
+fn events_of_datadogs_profiler_are_samples() {
+    for is_compressed in [true, false] {
+        let bytes = datadog::recording(Shape {
+            is_compressed,
+            ..Shape::default()
+        });
+        let (profile, report) = read(&bytes, &JfrOptions::default());
+        let expected = [
+            (CPU, 4 * 9_000_000),
+            (WALL, 21 * 50_000_000),
+            ("memory:alloc_sample_objects:count:space:bytes", 1000 + 2),
+            (
+                "memory:alloc_sample_bytes:bytes:space:bytes",
+                16_004 + 4096 + 24,
+            ),
+            ("memory:live:count:objects:count", 1),
+        ];
+        let expected = expected.map(|(name, total)| (name.to_owned(), total));
+        assert_eq!(totals(&profile), BTreeMap::from(expected));
+        let counts = profile.series.iter().map(|series| series.samples.len());
+        assert_eq!(counts.collect::<Vec<_>>(), [3, 2, 3, 3, 1]);
+        let periods = profile.series.iter().map(|series| series.period);
+        assert_eq!(
+            periods.collect::<Vec<_>>(),
+            [9_000_000, 50_000_000, 0, 0, 0]
+        );
+        assert_eq!(report.count("samples_without_stack"), 1);
+        let first = line(&profile, &profile.series[0].samples[0]);
+        assert!(
+            first.ends_with(
+                " {local_root_span_id=80000000000000ab, thread_name=main} cd +5 9000000"
+            ),
+            "{first}"
+        );
+        let told = JfrOptions {
+            sample_rate_hz: Some(50),
+            ..JfrOptions::default()
+        };
+        let (profile, _) = read(&bytes, &told);
+        assert_eq!(totals(&profile)[CPU], 4 * 20_000_000);
+        assert_eq!(totals(&profile)[WALL], 21 * 20_000_000);
+    }
 }
 
 #[test]

@@ -124,6 +124,16 @@ impl<'a> Cursor<'a> {
         self.number(width).map(|_| ())
     }
 
+    /// A floating point number, which is never compressed.
+    pub(crate) fn float(&mut self) -> Result<f32, Damage> {
+        let rest = self.data.get(self.position..).unwrap_or_default();
+        let Some(number) = take(rest, f32::from_be_bytes) else {
+            return Err(self.damage("a number is cut off"));
+        };
+        self.position += 4;
+        Ok(number)
+    }
+
     /// A text, of which no more than about `max_bytes` are decoded: a long one may be asked for
     /// again and again. Null and the empty one are the same to a profile. Counts in `repaired` what
     /// was no sound text.

@@ -56,6 +56,7 @@ pub(crate) struct EventReader<'a> {
     /// By the id of the event's type.
     plans: HashMap<u64, EventPlan>,
     execution_ns: i64,
+    datadog_ns: i64,
     wall_ns: i64,
 }
 
@@ -78,6 +79,8 @@ const SPAN_NAME: usize = 6;
 const AMOUNT: usize = 7;
 const COLLECTOR: usize = 8;
 const CAUSE: usize = 9;
+const ROOT_SPAN: usize = 10;
+const WEIGHT: usize = 11;
 
 impl Sink {
     pub(crate) fn new(
@@ -130,15 +133,13 @@ impl<'a> EventReader<'a> {
                 let plan = EventPlan::new(kind, amount, class, metadata, resolver.layouts());
                 Some((metadata.classes[class].id, plan))
             });
-        let execution_ns = sink.settings.execution_interval_ns(sink.rate_hz);
-        let wall_ns = sink.settings.wall_interval_ns(sink.rate_hz);
-        sink.samples.set_periods(execution_ns, wall_ns);
         Self {
             chunk,
             plans: plans.collect(),
             resolver,
-            execution_ns,
-            wall_ns,
+            execution_ns: sink.settings.execution_interval_ns(sink.rate_hz),
+            datadog_ns: sink.settings.datadog_interval_ns(sink.rate_hz),
+            wall_ns: sink.settings.wall_interval_ns(sink.rate_hz),
         }
     }
 
@@ -195,6 +196,7 @@ impl<'a> EventReader<'a> {
             },
             context: slots[CONTEXT],
             span_name: slots[SPAN_NAME],
+            root_span: slots[ROOT_SPAN],
         };
         let label_set: LabelSetId = sink.labels.label_set(key, profile, losses);
         let time_ns = self.chunk.time_ns(slots[START]);
@@ -225,38 +227,52 @@ impl<'a> EventReader<'a> {
             return sink.samples.push(amount_column, amount, sample);
         }
         let is_wall = sink.settings.is_wall;
+        let samples = &mut sink.samples;
+        let interval_ns = match kind {
+            EventKind::DatadogExecution => self.datadog_ns,
+            EventKind::WallClock | EventKind::DatadogMethod => self.wall_ns,
+            _ => self.execution_ns,
+        };
+        let value = amount.saturating_mul(interval_ns);
         match kind {
             EventKind::Execution => {
                 let state = self.resolver.thread_state(slots[STATE], &mut sink.losses);
                 if state != ThreadState::Sleeping {
-                    sink.samples.push(Column::Cpu, self.execution_ns, sample)?;
+                    samples.push_time(Column::Cpu, interval_ns, interval_ns, sample)?;
                 }
                 if is_wall {
-                    sink.samples.push(Column::Wall, self.execution_ns, sample)?;
+                    samples.push_time(Column::Wall, interval_ns, interval_ns, sample)?;
                 }
                 Ok(())
             }
             EventKind::CpuTime => {
                 // The sampler of CPU time adapts its distance, and writes it into each event.
                 let is_recorded = amount > 0 && sink.rate_hz.is_none();
-                let value = if is_recorded {
-                    amount
-                } else {
-                    self.execution_ns
-                };
-                sink.samples.push(Column::Cpu, value, sample)
+                let value = if is_recorded { amount } else { interval_ns };
+                samples.push_time(Column::Cpu, interval_ns, value, sample)
             }
             EventKind::WallClock => {
                 let state = self.resolver.thread_state(slots[STATE], &mut sink.losses);
-                let value = amount.saturating_mul(self.wall_ns);
                 // In wall mode nothing else tells the time on a CPU.
                 if is_wall && state == ThreadState::Runnable {
-                    sink.samples.push(Column::Cpu, value, sample)?;
+                    samples.push_time(Column::Cpu, interval_ns, value, sample)?;
                 }
-                sink.samples.push(Column::Wall, value, sample)
+                samples.push_time(Column::Wall, interval_ns, value, sample)
             }
-            EventKind::Native => sink.samples.push(Column::Native, 1, sample),
-            _ => sink.samples.push(Column::Live, 1, sample),
+            EventKind::DatadogExecution => {
+                samples.push_time(Column::Cpu, interval_ns, value, sample)
+            }
+            EventKind::DatadogMethod => samples.push_time(Column::Wall, interval_ns, value, sample),
+            EventKind::DatadogObject => {
+                // How many objects of this size the sampler lets pass for each that it sees. A
+                // recording without weights has them in the least number that there can be.
+                let weight = f64::from(f32::from_bits(slots[WEIGHT] as u32)).max(1.0);
+                let bytes = (weight * amount as f64).round() as i64;
+                samples.push(Column::SampledObjects, weight.round() as i64, sample)?;
+                samples.push(Column::SampledBytes, bytes, sample)
+            }
+            EventKind::Native => samples.push(Column::Native, 1, sample),
+            _ => samples.push(Column::Live, 1, sample),
         }
     }
 
@@ -286,6 +302,8 @@ impl EventPlan {
                 ("contextId", Shape::Number) => CONTEXT,
                 ("spanId", Shape::Number) => SPAN_ID,
                 ("spanName", Shape::Number) => SPAN_NAME,
+                ("localRootSpanId", Shape::Number) => ROOT_SPAN,
+                ("weight", Shape::Float) => WEIGHT,
                 ("name", Shape::Key) => COLLECTOR,
                 ("cause", Shape::Key) => CAUSE,
                 _ => return None,

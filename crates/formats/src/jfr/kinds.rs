@@ -25,6 +25,13 @@ pub(crate) enum EventKind {
     OldObject,
     Malloc,
     GarbageCollection,
+    /// A thread that took so many intervals of CPU time, by Datadog's profiler.
+    DatadogExecution,
+    /// A thread that the same saw in some state so many times in a row.
+    DatadogMethod,
+    /// An object that stands for as many as its weight says.
+    DatadogObject,
+    DatadogLiveObject,
 }
 
 /// A column of values; each becomes a series.
@@ -54,8 +61,9 @@ pub(crate) enum Column {
 
 impl EventKind {
     /// All kinds, with the event's name and the field that holds its amount. Names and fields are
-    /// those of the recordings' own metadata, which the virtual machine and async-profiler share.
-    pub(crate) const ALL: [(Self, &'static str, &'static str); 14] = [
+    /// those of the recordings' own metadata, which the virtual machine and async-profiler share;
+    /// Datadog's profiler is made from async-profiler, and names its events otherwise.
+    pub(crate) const ALL: [(Self, &'static str, &'static str); 18] = [
         (Self::Execution, "jdk.ExecutionSample", ""),
         (Self::CpuTime, "jdk.CPUTimeSample", "samplingPeriod"),
         (Self::Native, "jdk.NativeMethodSample", ""),
@@ -83,6 +91,10 @@ impl EventKind {
         (Self::OldObject, "jdk.OldObjectSample", ""),
         (Self::Malloc, "profiler.Malloc", "size"),
         (Self::GarbageCollection, "jdk.GarbageCollection", "duration"),
+        (Self::DatadogExecution, "datadog.ExecutionSample", "weight"),
+        (Self::DatadogMethod, "datadog.MethodSample", "weight"),
+        (Self::DatadogObject, "datadog.ObjectSample", "size"),
+        (Self::DatadogLiveObject, "datadog.HeapLiveObject", ""),
     ];
 
     /// Whether the amount is a time span.

@@ -26,6 +26,7 @@ pub(crate) enum Value {
     /// So many bytes as they are.
     Bytes(usize),
     Number(Width),
+    Float,
     Text,
     /// One field after the other: the position of the class.
     Struct(u32),
@@ -40,7 +41,7 @@ pub(crate) enum Value {
 pub(crate) struct Step {
     pub(crate) value: Value,
     pub(crate) is_array: bool,
-    /// Where a number goes, or the position of anything else.
+    /// Where a number goes, the bits of a float, or the position of anything else.
     slot: u8,
 }
 
@@ -52,6 +53,7 @@ pub(crate) enum Shape {
     Key,
     Number,
     Byte,
+    Float,
     Text,
     /// An array of structs.
     Structs,
@@ -161,6 +163,7 @@ impl Layouts {
             step if step.is_array => Shape::Other,
             step => match step.value {
                 Value::Number(_) => Shape::Number,
+                Value::Float => Shape::Float,
                 Value::Text => Shape::Text,
                 Value::Bytes(1) => Shape::Byte,
                 _ => Shape::Other,
@@ -183,6 +186,7 @@ impl Layouts {
             };
             match step.value {
                 Value::Number(width) if !step.is_array => *slot = cursor.number(width)?,
+                Value::Float if !step.is_array => *slot = i64::from(cursor.float()?.to_bits()),
                 _ => {
                     *slot = cursor.position() as i64;
                     if index + 1 < plan.steps.len() {
@@ -201,6 +205,7 @@ impl Layouts {
         match value {
             Value::Number(width) => cursor.skip_number(width),
             Value::Bytes(bytes) => cursor.skip(bytes),
+            Value::Float => cursor.skip(4),
             Value::Text => cursor.skip_text(),
             Value::Struct(class) => {
                 for step in &self.steps[class as usize] {
@@ -293,7 +298,7 @@ fn primitive(name: &str) -> Option<Value> {
         "short" => Value::Number(Width::Short),
         "int" => Value::Number(Width::Int),
         "long" => Value::Number(Width::Long),
-        "float" => Value::Bytes(4),
+        "float" => Value::Float,
         "double" => Value::Bytes(8),
         "java.lang.String" => Value::Text,
         _ => return None,

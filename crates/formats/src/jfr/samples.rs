@@ -21,8 +21,8 @@ pub(crate) struct Samples {
     is_merged: bool,
     rows: usize,
     max_rows: usize,
-    /// Nanoseconds between the samples of columns of sampled time: of the first chunk that has
-    /// some, and 0 when others differ.
+    /// Nanoseconds between the samples of columns of sampled time: of the first sample, and 0 when
+    /// others differ.
     execution_period: Option<i64>,
     wall_period: Option<i64>,
 }
@@ -44,6 +44,25 @@ impl Samples {
             execution_period: None,
             wall_period: None,
         }
+    }
+
+    /// Adds a value to a column of sampled time, whose samples are so far apart.
+    #[inline]
+    pub(crate) fn push_time(
+        &mut self,
+        column: Column,
+        interval_ns: i64,
+        value: i64,
+        sample: &Sample,
+    ) -> Result<(), ReadError> {
+        let period = match column {
+            Column::Wall => &mut self.wall_period,
+            _ => &mut self.execution_period,
+        };
+        if *period.get_or_insert(interval_ns) != interval_ns {
+            *period = Some(0);
+        }
+        self.push(column, value, sample)
     }
 
     /// Adds a value to a column; 0 says nothing.
@@ -76,18 +95,6 @@ impl Samples {
         }
         values.samples.push(Sample { value, ..*sample });
         Ok(())
-    }
-
-    /// Says how far apart the samples of the next chunk are.
-    pub(crate) fn set_periods(&mut self, execution_ns: i64, wall_ns: i64) {
-        for (period, now) in [
-            (&mut self.execution_period, execution_ns),
-            (&mut self.wall_period, wall_ns),
-        ] {
-            if *period.get_or_insert(now) != now {
-                *period = Some(0);
-            }
-        }
     }
 
     /// A series for each column that has samples.

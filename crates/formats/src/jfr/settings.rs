@@ -19,12 +19,28 @@ pub(crate) struct Settings {
     pub(crate) is_wall: bool,
     /// Nanoseconds between execution samples of a thread.
     execution_interval_ns: Option<i64>,
+    /// The same of Datadog's profiler, which writes chunks of its own between the virtual machine's.
+    datadog_interval_ns: Option<i64>,
     /// Nanoseconds between wall-clock samples of a thread.
     wall_interval_ns: Option<i64>,
 }
 
+/// Whose setting it is, of the events that samples are taken for at intervals.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Sampler {
+    Execution,
+    DatadogExecution,
+    DatadogMethod,
+}
+
 const SETTING: &str = "jdk.ActiveSetting";
-const EXECUTION_SAMPLE: &str = "jdk.ExecutionSample";
+
+/// The samplers with the events that they write.
+const SAMPLERS: [(Sampler, &str); 3] = [
+    (Sampler::Execution, "jdk.ExecutionSample"),
+    (Sampler::DatadogExecution, "datadog.ExecutionSample"),
+    (Sampler::DatadogMethod, "datadog.MethodSample"),
+];
 
 const NANOSECONDS_PER_SECOND: i64 = 1_000_000_000;
 
@@ -49,8 +65,10 @@ impl Settings {
             return Ok(());
         };
         let type_id = metadata.classes[class].id;
-        let execution = metadata.find(EXECUTION_SAMPLE);
-        let execution = execution.map(|class| metadata.classes[class].id);
+        let samplers = SAMPLERS.map(|(sampler, event)| {
+            let class = metadata.find(event);
+            (sampler, class.map(|class| metadata.classes[class].id))
+        });
         let plan = resolver
             .layouts()
             .plan(metadata, class, |name, shape| match (name, shape) {
@@ -75,10 +93,13 @@ impl Settings {
                 losses.damaged_events += 1;
                 continue;
             }
-            let is_execution = Some(id as u64) == execution;
+            let sampler = samplers
+                .iter()
+                .find(|(_, event)| *event == Some(id as u64))
+                .map(|&(sampler, _)| sampler);
             let name = resolver.text_at(name as usize, losses);
             let value = resolver.text_at(value as usize, losses);
-            self.set(&name, &value, is_execution);
+            self.set(&name, &value, sampler);
             // Thousands of settings may share a long text.
             losses.budget.check()?;
         }
@@ -92,6 +113,13 @@ impl Settings {
             .unwrap_or(NANOSECONDS_PER_SECOND / i64::from(DEFAULT_RATE_HZ))
     }
 
+    /// The same for those of Datadog's profiler.
+    pub(crate) fn datadog_interval_ns(&self, rate_hz: Option<u32>) -> i64 {
+        told(rate_hz)
+            .or(self.datadog_interval_ns)
+            .unwrap_or(NANOSECONDS_PER_SECOND / i64::from(DEFAULT_RATE_HZ))
+    }
+
     /// The same for wall-clock samples.
     pub(crate) fn wall_interval_ns(&self, rate_hz: Option<u32>) -> i64 {
         told(rate_hz)
@@ -99,13 +127,19 @@ impl Settings {
             .unwrap_or_else(|| self.execution_interval_ns(rate_hz))
     }
 
-    fn set(&mut self, name: &str, value: &str, is_execution: bool) {
-        match name {
-            "event" => self.is_wall = value == "wall",
-            "wall" => self.wall_interval_ns = parse_interval(value),
+    fn set(&mut self, name: &str, value: &str, sampler: Option<Sampler>) {
+        match (name, sampler) {
+            ("event", _) => self.is_wall = value == "wall",
+            ("wall", _) => self.wall_interval_ns = parse_interval(value),
             // The names of async-profiler and of the virtual machine.
-            "interval" | "period" if is_execution => {
+            ("interval" | "period", Some(Sampler::Execution)) => {
                 self.execution_interval_ns = parse_interval(value);
+            }
+            ("interval", Some(Sampler::DatadogExecution)) => {
+                self.datadog_interval_ns = parse_interval(value);
+            }
+            ("interval", Some(Sampler::DatadogMethod)) => {
+                self.wall_interval_ns = parse_interval(value);
             }
             _ => {}
         }
@@ -160,18 +194,23 @@ mod tests {
     fn a_rate_that_is_told_wins() {
         let mut settings = Settings::default();
         assert_eq!(settings.execution_interval_ns(None), 10_000_000);
-        settings.set("interval", "5000000", false);
+        settings.set("interval", "5000000", None);
         assert_eq!(settings.execution_interval_ns(None), 10_000_000);
-        settings.set("interval", "5000000", true);
-        settings.set("event", "wall", false);
+        settings.set("interval", "5000000", Some(Sampler::Execution));
+        settings.set("event", "wall", None);
         assert!(settings.is_wall);
         assert_eq!(settings.execution_interval_ns(None), 5_000_000);
         assert_eq!(settings.wall_interval_ns(None), 5_000_000);
-        settings.set("wall", "50000000", false);
+        settings.set("wall", "50000000", None);
         assert_eq!(settings.wall_interval_ns(Some(0)), 50_000_000);
         assert_eq!(settings.wall_interval_ns(Some(99)), 10_101_010);
         assert_eq!(settings.wall_interval_ns(Some(1_000_000_000)), 1);
         assert_eq!(settings.wall_interval_ns(Some(1_000_000_001)), 50_000_000);
         assert_eq!(settings.execution_interval_ns(Some(u32::MAX)), 5_000_000);
+        settings.set("interval", "7000000", Some(Sampler::DatadogExecution));
+        settings.set("interval", "60000000", Some(Sampler::DatadogMethod));
+        assert_eq!(settings.execution_interval_ns(None), 5_000_000);
+        assert_eq!(settings.datadog_interval_ns(None), 7_000_000);
+        assert_eq!(settings.wall_interval_ns(None), 60_000_000);
     }
 }

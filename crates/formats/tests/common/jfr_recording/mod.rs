@@ -8,6 +8,7 @@
     reason = "shared by test programs that each use a part"
 )]
 
+pub mod datadog;
 mod writer;
 
 use self::writer::Writer;
@@ -517,7 +518,7 @@ impl Writer {
     }
 
     fn metadata(&mut self) -> usize {
-        let types = types();
+        let types = [types(), datadog::types()].concat();
         let mut strings: Vec<String> = Vec::new();
         let mut elements: Vec<u64> = Vec::new();
         let mut word = |text: &str| {
