@@ -2,6 +2,8 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
 mod common;
+#[path = "pprof/faults.rs"]
+mod faults;
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -307,80 +309,6 @@ fn everything_in_a_small_profile_is_kept() {
     let (key, value) = content.iter().next().unwrap();
     assert!(key.starts_with(expected), "{key}");
     assert_eq!((content.len(), *value), (1, 7));
-}
-
-#[test]
-fn faults_are_refused_with_the_reason() {
-    type Change = fn(&mut proto::Profile);
-    let cases: [(&str, Change); 11] = [
-        ("sample refers to location 9", |profile| {
-            profile.sample[0].location_id = vec![9];
-        }),
-        ("2 values, the profile has 1", |profile| {
-            profile.sample[0].value = vec![1, 2];
-        }),
-        ("line refers to function 8", |profile| {
-            profile.location[0].line[0].function_id = 8;
-        }),
-        ("reserved id 0", |profile| profile.location[0].id = 0),
-        ("reserved id 0", |profile| profile.mapping[0].id = 0),
-        ("two locations have the id 1", |profile| {
-            profile.location.push(profile.location[0].clone());
-        }),
-        ("two functions have the id 1", |profile| {
-            profile.function.push(profile.function[0]);
-        }),
-        ("string 99 does not exist", |profile| {
-            profile.function[0].name = 99;
-        }),
-        ("string 0 must be empty", |profile| {
-            profile.string_table[0] = b"x".to_vec();
-        }),
-        ("string table is missing", |profile| {
-            profile.string_table.clear();
-        }),
-        ("no sample types", |profile| profile.sample_type.clear()),
-    ];
-    for (reason, change) in cases {
-        let mut profile = small();
-        change(&mut profile);
-        let message = read(&profile).expect_err(reason).to_string();
-        assert!(message.contains(reason), "{reason}: {message}");
-        assert!(message.starts_with("pprof: "), "{message}");
-    }
-    assert!(read_pprof(&b""[..], &ReadOptions::default()).is_err());
-}
-
-#[test]
-fn lesser_faults_are_repaired_and_noted() {
-    type Change = fn(&mut proto::Profile);
-    let cases: [(&str, Change); 6] = [
-        ("mapping_unknown", |profile| {
-            profile.location[0].mapping_id = 5;
-        }),
-        ("lines_without_function", |profile| {
-            profile.location[0].line[0].function_id = 0;
-        }),
-        ("strings_repaired", |profile| {
-            profile.string_table[3] = vec![0xff, b'm'];
-        }),
-        ("labels_without_value", |profile| {
-            profile.sample[0].label[0].str = 0;
-        }),
-        ("window_repaired", |profile| profile.duration_nanos = -4),
-        ("function_id_zero", |profile| {
-            profile.function[0].id = 0;
-            profile.location[0].line[0].function_id = 0;
-        }),
-    ];
-    for (code, change) in cases {
-        let mut profile = small();
-        change(&mut profile);
-        let (profile, report) = read(&profile).unwrap_or_else(|error| panic!("{code}: {error}"));
-        assert_eq!(report.count(code), 1, "{code}: {:?}", report.notes);
-        assert_eq!(profile.series[0].total(), 7, "{code}");
-        assert_eq!(profile.validate(), Ok(()), "{code}");
-    }
 }
 
 #[test]

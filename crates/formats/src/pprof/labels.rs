@@ -15,7 +15,7 @@ use crate::pprof::OLD_SPAN_ID_LABEL;
 use crate::pprof::SPAN_ID_LABEL;
 use crate::pprof::TIME_LABEL;
 use crate::pprof::TRACE_ID_LABEL;
-use crate::pprof::read::Strings;
+use crate::pprof::strings::Strings;
 use crate::protobuf::reader::Problem;
 use crate::protobuf::reader::Reader;
 use crate::protobuf::reader::Span;

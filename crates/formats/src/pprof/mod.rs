@@ -9,6 +9,7 @@ mod metadata;
 mod raw;
 mod read;
 mod rows;
+mod strings;
 mod write;
 
 use crate::format::Entry;

@@ -1,6 +1,5 @@
 //! pprof bytes to a profile.
 
-use std::borrow::Cow;
 use std::io::BufRead;
 
 use candela_model::FrameKind;
@@ -28,6 +27,7 @@ use crate::pprof::metadata::Metadata;
 use crate::pprof::raw::RawProfile;
 use crate::pprof::raw::RawValueType;
 use crate::pprof::raw::scan;
+use crate::pprof::strings::Strings;
 use crate::protobuf::reader::Problem;
 use crate::protobuf::reader::Reader;
 use crate::protobuf::reader::Span;
@@ -42,8 +42,8 @@ use crate::report::Report;
 ///
 /// # Errors
 /// When the bytes are damaged or cut, refer to what does not exist (as Go's `CheckValid` refuses),
-/// or exceed a limit. Lesser faults are repaired and noted: functions with id 0, lines without
-/// function, unknown mappings, bad UTF-8.
+/// or exceed a limit. Lesser faults are repaired and noted: functions and mappings with id 0, lines
+/// without function, unknown mappings, bad UTF-8.
 pub fn read_pprof(
     input: impl BufRead,
     options: &ReadOptions,
@@ -85,19 +85,6 @@ pub fn read_inflated_pprof(
     Ok((builder.profile, builder.report))
 }
 
-/// The string table; strings are interned when something uses them.
-#[derive(Debug)]
-pub(crate) struct Strings<'a> {
-    data: &'a [u8],
-    spans: Vec<Span>,
-    ids: Vec<StringId>,
-    limits: Limits,
-    repaired: u64,
-    cut: u64,
-}
-
-const NOT_INTERNED: StringId = StringId(u32::MAX);
-
 struct Builder<'a> {
     raw: RawProfile,
     strings: Strings<'a>,
@@ -108,83 +95,6 @@ struct Builder<'a> {
     report: Report,
 }
 
-impl<'a> Strings<'a> {
-    fn new(data: &'a [u8], spans: Vec<Span>, limits: Limits) -> Self {
-        let mut ids = vec![NOT_INTERNED; spans.len()];
-        ids[0] = StringId(0);
-        Self {
-            data,
-            spans,
-            ids,
-            limits,
-            repaired: 0,
-            cut: 0,
-        }
-    }
-
-    pub(crate) fn data(&self) -> &'a [u8] {
-        self.data
-    }
-
-    /// The id of string number `index`, which the message at `user` refers to.
-    #[inline]
-    pub(crate) fn id(
-        &mut self,
-        profile: &mut Profile,
-        index: u64,
-        user: Span,
-    ) -> Result<StringId, ReadError> {
-        let position = usize::try_from(index).unwrap_or(usize::MAX);
-        match self.ids.get(position) {
-            Some(&NOT_INTERNED) => Ok(self.intern(profile, position)),
-            Some(&id) => Ok(id),
-            None => Err(self.dangling(index, user)),
-        }
-    }
-
-    fn text(&mut self, index: u64, user: Span) -> Result<Cow<'a, str>, ReadError> {
-        let position = usize::try_from(index).unwrap_or(usize::MAX);
-        let Some(span) = self.spans.get(position) else {
-            return Err(self.dangling(index, user));
-        };
-        let bytes = &self.data[span.range()];
-        Ok(self.short_text(bytes))
-    }
-
-    /// The text of some bytes, no longer than it may be.
-    fn short_text(&mut self, bytes: &'a [u8]) -> Cow<'a, str> {
-        // Most text is some, and this finds that out faster than looking for where it is none.
-        let text = match std::str::from_utf8(bytes) {
-            Ok(text) => Cow::Borrowed(text),
-            Err(_) => String::from_utf8_lossy(bytes),
-        };
-        let is_long = text.len() > self.limits.max_string_bytes;
-        self.repaired += u64::from(matches!(text, Cow::Owned(_)));
-        self.cut += u64::from(is_long);
-        match text {
-            text if !is_long => text,
-            Cow::Borrowed(text) => Cow::Borrowed(self.limits.cut(text)),
-            Cow::Owned(text) => Cow::Owned(self.limits.cut(&text).to_owned()),
-        }
-    }
-
-    fn intern(&mut self, profile: &mut Profile, position: usize) -> StringId {
-        let text = self.short_text(&self.data[self.spans[position].range()]);
-        let id = profile.symbols.strings.intern(&text);
-        self.ids[position] = id;
-        id
-    }
-
-    #[cold]
-    fn dangling(&self, index: u64, user: Span) -> ReadError {
-        let count = self.spans.len();
-        corrupt(
-            format!("string {index} does not exist, there are {count}"),
-            user,
-        )
-    }
-}
-
 impl Builder<'_> {
     fn read_mappings(&mut self) -> Result<(), ReadError> {
         for position in 0..self.raw.mappings.len() {
@@ -192,7 +102,7 @@ impl Builder<'_> {
             let mut id = 0;
             let mut mapping = Mapping::default();
             let (mut file, mut build_id) = (0, 0);
-            let mut reader = Reader::of(self.strings.data, span);
+            let mut reader = Reader::of(self.strings.data(), span);
             while let Some((field, value)) = reader.field().map_err(named)? {
                 match (field, value) {
                     (1, Value::Varint(number)) => id = number,
@@ -206,7 +116,12 @@ impl Builder<'_> {
                 }
             }
             if id == 0 {
-                return Err(corrupt("a mapping has the reserved id 0".to_owned(), span));
+                // To a location 0 is no mapping.
+                self.report.note(
+                    "mapping_id_zero",
+                    "mappings with the reserved id 0 were left out",
+                );
+                continue;
             }
             mapping.file = self.strings.id(&mut self.profile, file, span)?;
             mapping.build_id = self.strings.id(&mut self.profile, build_id, span)?;
@@ -219,10 +134,11 @@ impl Builder<'_> {
     }
 
     fn read_functions(&mut self) -> Result<(), ReadError> {
+        let mut without_id: Vec<FunctionId> = Vec::new();
         for position in 0..self.raw.functions.len() {
             let span = self.raw.functions[position];
             let (mut id, mut name, mut system_name, mut file, mut start_line) = (0, 0, 0, 0, 0);
-            let mut reader = Reader::of(self.strings.data, span);
+            let mut reader = Reader::of(self.strings.data(), span);
             while let Some((field, value)) = reader.field().map_err(named)? {
                 match (field, value) {
                     (1, Value::Varint(number)) => id = number,
@@ -254,16 +170,43 @@ impl Builder<'_> {
                 start_line,
             });
             if id == 0 {
-                self.report.note(
-                    "function_id_zero",
-                    "functions with the reserved id 0 were taken as they are",
-                );
+                without_id.push(ours);
+                continue;
             }
             if !self.functions.insert(id, ours.0) {
                 return Err(corrupt(format!("two functions have the id {id}"), span));
             }
         }
+        self.take_functions_without_id(&without_id);
         Ok(())
+    }
+
+    /// A line without the id of a function refers to the only one without an id. Some profilers of
+    /// .NET write none at all, as many functions as locations, and lines that count them from 1.
+    fn take_functions_without_id(&mut self, functions: &[FunctionId]) {
+        let count = functions.len();
+        let is_numbered = count == self.raw.functions.len() && count == self.raw.locations.len();
+        if is_numbered {
+            for (position, function) in functions.iter().enumerate() {
+                self.functions.insert(position as u64 + 1, function.0);
+            }
+        }
+        let (code, text) = match functions {
+            [only] => {
+                self.functions.insert(0, only.0);
+                let text = "functions with the reserved id 0 were taken as they are";
+                ("function_id_zero", text)
+            }
+            _ if is_numbered => (
+                "functions_numbered",
+                "functions with the reserved id 0 were numbered in their order, as lines count them",
+            ),
+            _ => (
+                "functions_left_out",
+                "functions with the reserved id 0 were left out: which one a line means is not known",
+            ),
+        };
+        self.report.note_many(code, text, count as u64);
     }
 
     fn read_locations(&mut self) -> Result<(), ReadError> {
@@ -285,7 +228,7 @@ impl Builder<'_> {
             let span = self.raw.locations[position];
             let (mut id, mut mapping, mut address) = (0, 0, 0);
             lines.clear();
-            let mut reader = Reader::of(self.strings.data, span);
+            let mut reader = Reader::of(self.strings.data(), span);
             while let Some((field, value)) = reader.field().map_err(named)? {
                 match (field, value) {
                     (1, Value::Varint(number)) => id = number,
@@ -330,7 +273,7 @@ impl Builder<'_> {
 
     fn read_line(&mut self, span: Span) -> Result<Option<(FunctionId, u32, u32)>, ReadError> {
         let (mut function, mut line, mut column) = (0, 0, 0);
-        let mut reader = Reader::of(self.strings.data, span);
+        let mut reader = Reader::of(self.strings.data(), span);
         while let Some((field, value)) = reader.field().map_err(named)? {
             match (field, value) {
                 (1, Value::Varint(number)) => function = number,
@@ -435,7 +378,7 @@ impl Builder<'_> {
     }
 
     fn read_samples(&mut self, limits: &Limits) -> Result<(), ReadError> {
-        let data = self.strings.data;
+        let data = self.strings.data();
         let column_count = self.raw.sample_types.len();
         let samples = std::mem::take(&mut self.raw.samples);
         let mut rows = 0;
@@ -580,7 +523,7 @@ fn mismatch(field: u32, span: Span) -> ReadError {
 }
 
 #[cold]
-fn corrupt(problem: String, span: Span) -> ReadError {
+pub(crate) fn corrupt(problem: String, span: Span) -> ReadError {
     ReadError::Corrupt {
         format: NAME,
         problem,
