@@ -70,6 +70,41 @@ fn=func2
 20 700 70
 ";
 
+/// Xdebug writes a function when it returns, so that a killed program leaves callers without callees.
+#[test]
+fn what_a_cut_file_misses_is_noted() {
+    let whole = "events: Ir\nfn=(1) main\n1 40\ncfn=(2) work\ncalls=1 0\n9 120\n\nfn=(2)\n5 120\n";
+    assert_eq!(codes(&read_text(whole).1), [""; 0]);
+    let called = whole.split("\nfn=(2)").next().unwrap();
+    let (line, file) = ("lines_not_understood", "file_cut");
+    let function = "functions_without_costs";
+    let cases = [
+        ("", vec![function]),
+        ("cfn=(", vec![line, function]),
+        ("cfn=(3) more\ncalls=1 0", vec![file, function]),
+        ("fn=(2)\n5 120\nfn=(1", vec![line]),
+    ];
+    for (end, expected) in cases {
+        let (profile, report) = read_text(&format!("{called}{end}"));
+        assert_eq!(codes(&report), expected, "{end}");
+        assert!(profile.series[0].total() >= 40, "{end}");
+    }
+}
+
+#[test]
+fn bare_events_of_xdebug_have_the_units_of_its_version() {
+    for (version, factor) in [("2.9.8", 1_000), ("3.0.4 (PHP 8.0.3)", 10)] {
+        let head = format!("version: 1\ncreator: xdebug {version}\nevents: Time Memory\n");
+        let (profile, _) = read_text(&format!("{head}fn=main\n1 7 -8\n2 3 16\nsummary: 10 8\n"));
+        let [time, memory] = &profile.series[..] else {
+            panic!("xdebug {version} has two events");
+        };
+        let units = [time, memory].map(|series| series.profile_type.sample_unit.as_str());
+        assert_eq!(units, ["nanoseconds", "bytes"]);
+        assert_eq!((time.total(), memory.total()), (10 * factor, 8));
+    }
+}
+
 #[test]
 fn a_call_graph_becomes_stacks() {
     let (profile, report) = read_text(EXAMPLE);
@@ -465,7 +500,7 @@ fn more_stacks_than_can_be_written_keep_their_sum() {
         ..ReadOptions::default()
     };
     let (profile, report) = read_callgrind(text.as_bytes(), &options).unwrap();
-    assert_eq!(codes(&report), ["stacks_joined"]);
+    assert_eq!(codes(&report), ["functions_without_costs", "stacks_joined"]);
     assert_eq!(profile.series[0].total(), 1 + 60 * 1000);
     let tree = tree(&profile, 0);
     for row in tree.function_table() {

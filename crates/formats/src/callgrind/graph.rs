@@ -2,6 +2,7 @@
 
 use candela_model::StringId;
 use hashbrown::HashMap;
+use hashbrown::HashSet;
 
 use crate::callgrind::NAME;
 use crate::error::ReadError;
@@ -104,6 +105,20 @@ impl Graph {
             }
         }
         totals
+    }
+
+    /// How many functions have no lines, though calls of them cost something. Where the same name has
+    /// lines elsewhere the function may be inlined there, or its file be told otherwise.
+    pub(crate) fn unknown_callees(&self) -> u64 {
+        let keys = || self.threads.iter().flat_map(|thread| thread.1.keys());
+        let name = |function: u32| self.functions[function as usize].name;
+        let known: HashSet<StringId> = keys().map(|key| name(key.function)).collect();
+        let unknown: HashSet<u32> = keys()
+            .filter(|key| key.event != CALLS)
+            .filter_map(|key| key.callee)
+            .filter(|&callee| !known.contains(&name(callee)))
+            .collect();
+        unknown.len() as u64
     }
 
     /// Adds an event that is calculated from others, each with its factor; those behind have none.

@@ -5,6 +5,7 @@ use hashbrown::HashMap;
 use crate::callgrind::graph::invalid;
 use crate::callgrind::units::Meaning;
 use crate::callgrind::units::meaning;
+use crate::callgrind::units::xdebug_name;
 use crate::error::ReadError;
 
 /// More than any simulator counts; each is a series.
@@ -166,7 +167,8 @@ impl Header {
             }
             if known.is_none() {
                 let long_name = self.long_names.get(name).map(String::as_str);
-                let meaning = meaning(name, long_name, self.given_name.as_deref());
+                let full_name = xdebug_name(&self.creator, name).unwrap_or(name);
+                let meaning = meaning(full_name, long_name, self.given_name.as_deref());
                 self.events.push((name.to_owned(), meaning));
             }
             self.columns.push(position);

@@ -36,6 +36,12 @@ impl Names {
     }
 }
 
+/// Whether a name breaks off within its number, as at the end of a file that is not whole.
+pub(crate) fn is_cut(text: &[u8]) -> bool {
+    let number = text.strip_prefix(b"(");
+    number.is_some_and(|number| number.iter().all(u8::is_ascii_digit))
+}
+
 /// The number and what stands behind it.
 fn split_number(text: &[u8]) -> Option<(u64, &[u8])> {
     let rest = text.strip_prefix(b"(")?;

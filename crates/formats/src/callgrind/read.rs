@@ -17,6 +17,7 @@ use crate::callgrind::graph::invalid;
 use crate::callgrind::graph::without_number;
 use crate::callgrind::header::Header;
 use crate::callgrind::names::Names;
+use crate::callgrind::names::is_cut;
 use crate::error::ReadError;
 use crate::inflate::read_inflated;
 use crate::named_stacks::NamedStacks;
@@ -171,6 +172,9 @@ impl<'a> Parser<'a> {
 
     /// `fn=main` and the like.
     fn position(&mut self, key: &[u8], value: &[u8]) -> bool {
+        if is_cut(value) {
+            return false;
+        }
         let stacks = &mut self.stacks;
         match key {
             b"ob" => self.object = self.objects.resolve(value, stacks),
@@ -324,6 +328,7 @@ impl<'a> Parser<'a> {
             ));
         }
         self.note_sums();
+        self.note_cut();
         for (event, factors) in self.header.derived() {
             self.graph.derive(event, &factors, &options.limits)?;
         }
@@ -339,6 +344,11 @@ impl<'a> Parser<'a> {
             |name| plain.get(name.index()).copied().flatten(),
             &options.limits,
         )?;
+        self.stacks.report.note_many(
+            "functions_without_costs",
+            "functions that are called at some cost have no lines of their own: that cost has no place",
+            self.graph.unknown_callees(),
+        );
         let kind = match &self.header.creator {
             creator if creator.starts_with("callgrind") => FrameKind::Native,
             creator if creator.starts_with("xdebug") => FrameKind::Php,
@@ -361,6 +371,16 @@ impl<'a> Parser<'a> {
             series.labels = options.series_labels(labels.clone());
         }
         Ok((profile, report))
+    }
+
+    /// Notes a call that the file ends in.
+    fn note_cut(&mut self) {
+        let is_cut = self.called_name.is_some() || self.calls.is_some();
+        self.stacks.report.note_many(
+            "file_cut",
+            "the file breaks off in a call: what comes behind is missing",
+            u64::from(is_cut),
+        );
     }
 
     /// Compares the sums with what the file says they are.

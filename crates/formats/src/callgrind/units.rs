@@ -66,6 +66,20 @@ pub(crate) fn meaning(name: &str, long_name: Option<&str>, given_name: Option<&s
     }
 }
 
+/// The name with its unit of an event of Xdebug that has none, as that of older versions: microseconds
+/// up to version 2, hundredths of them from 3 on.
+pub(crate) fn xdebug_name(creator: &str, event: &str) -> Option<&'static str> {
+    let version = creator.strip_prefix("xdebug ")?;
+    let major = version.split('.').next()?;
+    let major: u32 = major.parse().ok()?;
+    match event {
+        "Time" if major <= 2 => Some("Time_(µs)"),
+        "Time" => Some("Time_(10ns)"),
+        "Memory" => Some("Memory_(bytes)"),
+        _ => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -93,6 +107,21 @@ mod tests {
             let found = meaning(name, None, None);
             assert_eq!(found.profile_type.to_string(), id);
             assert_eq!(found.factor, factor, "{name}");
+        }
+    }
+
+    #[test]
+    fn the_version_of_xdebug_tells_the_unit_of_bare_names() {
+        let cases = [
+            ("xdebug 2.9.8", "Time", Some("Time_(µs)")),
+            ("xdebug 2.2.0-dev", "Memory", Some("Memory_(bytes)")),
+            ("xdebug 3.0.4 (PHP 8.0.3)", "Time", Some("Time_(10ns)")),
+            ("xdebug 3.0.4 (PHP 8.0.3)", "Time_(10ns)", None),
+            ("xdebug", "Time", None),
+            ("filo 2.0", "Time", None),
+        ];
+        for (creator, event, expected) in cases {
+            assert_eq!(xdebug_name(creator, event), expected, "{creator} {event}");
         }
     }
 
