@@ -4,6 +4,7 @@ use std::fmt;
 
 use crate::error::ReadError;
 use crate::inflate::inflate_prefix;
+use crate::nettrace::is_gc_dump;
 
 /// What some input is, when it is no profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,13 +22,21 @@ struct Refused {
 }
 
 /// Known kinds, the stricter ones first.
-const REFUSED: [Refused; 8] = [
+const REFUSED: [Refused; 9] = [
     Refused {
         begins: is_hprof,
         refusal: Refusal {
             what: "a heap dump of a JVM (hprof)",
             instead: "open it with Eclipse MAT or VisualVM; for a profile of allocations record \
                       with JFR or async-profiler",
+        },
+    },
+    Refused {
+        begins: is_gc_dump,
+        refusal: Refusal {
+            what: "a heap dump of .NET (gcdump)",
+            instead: "look at it with PerfView, Visual Studio or `dotnet-gcdump report`; for a \
+                      profile of allocations collect with `dotnet-trace --profile gc-verbose`",
         },
     },
     Refused {
@@ -187,6 +196,11 @@ mod tests {
                 "a core dump (Mach-O)",
             ),
             (b"{ \"snapshot\": {\"meta\" :{}}}".to_vec(), "V8"),
+            (
+                b"\x14\0\0\0!FastSerialization.1\x04\x04\x01\x0a\0\0\0\x08\0\0\0\x0a\0\0\0GCHeapDump\x06"
+                    .to_vec(),
+                "gcdump",
+            ),
         ];
         for (bytes, what) in cases {
             let refusal = refusal(&bytes).expect(what);

@@ -314,11 +314,16 @@ fn damage_is_noted_and_nothing_is_an_error() {
         (&b""[..], "does not begin as a trace does"),
         (
             &b"Nettrace\0\0\0\0\x07\0\0\0\0\0\0\0"[..],
-            "version 7 is none of 3 to 6",
+            "version 7 are not read, those of 3 to 6 are",
         ),
         (
             &b"Nettrace\0\0\0\0\x06\0\0\0\0\0\0\0\0\0\0\0"[..],
             "no trace block",
+        ),
+        (
+            &b"\x14\0\0\0!FastSerialization.1\x04\x04\x01\x02\0\0\0\0\0\0\0\x26\0\0\0\
+                Microsoft.DotNet.Runtime.EventPipeFile\x06\xe1\x07"[..],
+            "version 2 are not read, those of 3 to 6 are",
         ),
         (
             &b"\x14\0\0\0!FastSerialization.1\x01"[..],

@@ -50,6 +50,9 @@ pub(crate) struct Container<'a> {
 const MAGIC: &[u8] = b"Nettrace";
 const SERIALIZATION: &[u8] = b"\x14\0\0\0!FastSerialization.1";
 
+/// What the object `Trace` is called up to version 2.
+const OLD_TRACE: &[u8] = b"Microsoft.DotNet.Runtime.EventPipeFile";
+
 /// Tags of objects; up to version 3 the first of these begins them.
 const NULL: u8 = 1;
 const BEGIN: u8 = 4;
@@ -63,7 +66,15 @@ const OLDEST: u32 = 3;
 const NEWEST: u32 = 6;
 
 pub(crate) fn looks_like_nettrace(prefix: &[u8]) -> bool {
-    prefix.starts_with(MAGIC) || prefix.starts_with(SERIALIZATION)
+    prefix.starts_with(MAGIC) || prefix.starts_with(SERIALIZATION) && !is_gc_dump(prefix)
+}
+
+/// Whether it is a heap dump, which is written with the same library. Tags and versions stand before
+/// the name of its first object, and the length of that.
+pub(crate) fn is_gc_dump(prefix: &[u8]) -> bool {
+    let name = SERIALIZATION.len() + 3 + 4 + 4 + 4;
+    let name = prefix.get(name..).unwrap_or_default();
+    prefix.starts_with(SERIALIZATION) && name.starts_with(b"GCHeapDump")
 }
 
 /// Takes a trace apart. What is there of a cut one is enough.
@@ -93,7 +104,10 @@ fn check_version(version: u32) -> Result<(), ReadError> {
     }
     Err(ReadError::Invalid {
         format: NAME,
-        problem: format!("version {version} is none of {OLDEST} to {NEWEST}"),
+        problem: format!(
+            "traces of version {version} are not read, those of {OLDEST} to {NEWEST} are: collect \
+             again with a newer `dotnet-trace`"
+        ),
     })
 }
 
@@ -155,6 +169,13 @@ fn object<'a>(cursor: &mut Cursor<'a>) -> Option<Object<'a>> {
     let name = cursor.bytes(name_bytes)?;
     if cursor.u8()? != END {
         return None;
+    }
+    if version < OLDEST && (name == b"Trace" || name == OLD_TRACE) {
+        // What stands in it is laid out in another way.
+        return Some(Object::Trace(Trace {
+            version,
+            ..Trace::default()
+        }));
     }
     let object = if name == b"Trace" {
         Object::Trace(trace_object(version, cursor)?)

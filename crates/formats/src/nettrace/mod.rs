@@ -14,6 +14,7 @@ mod universal;
 use crate::format::Entry;
 use crate::format::Format;
 use crate::format::Part;
+pub(crate) use crate::nettrace::blocks::is_gc_dump;
 pub use crate::nettrace::read::read_nettrace;
 
 pub(crate) const ENTRY: Entry = Entry {
