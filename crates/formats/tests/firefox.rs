@@ -88,6 +88,39 @@ fn real_files_are_read() {
     }
 }
 
+#[test]
+fn files_of_cleopatra_are_read() {
+    let file = json!({
+        "format": "profileJSONWithSymbolicationTable,1",
+        "meta": {"version": 2, "interval": 2},
+        "profileJSON": [
+            {"frames": [2, 0, 1], "extraInfo": {"responsiveness": 3.5, "time": 1000}},
+            {"frames": [2, 0], "extraInfo": {"time": 1002.5, "marker": [{"name": "paint"}]}},
+            {"frames": [2, 7, "script"], "extraInfo": {}},
+        ],
+        "symbolicationTable": {
+            "0": "main (in firefox.exe)", "1": "Timer::Fire(int) (in xul.dll)", "2": "(root)",
+        },
+    });
+    let bytes = file.to_string();
+    assert_eq!(detect(bytes.as_bytes()), Some(Format::Firefox));
+    let (profile, report) = read(&file);
+    assert_eq!(report.count("markers_left_out"), 1);
+    assert_eq!(types(&profile), ["wall:wall:nanoseconds:wall:nanoseconds"]);
+    let series = &profile.series[0];
+    assert_eq!((series.period, series.total()), (2_000_000, 6_000_000));
+    assert_eq!(series.duration_ns, 2_500_000 + 2_000_000);
+    let own = self_values(&profile, 0);
+    assert_eq!(own["Timer::Fire(int)"], 2_000_000, "{own:?}");
+    assert_eq!(own["main"], 2_000_000);
+    assert_eq!(own["script"], 2_000_000);
+
+    let threads = json!({"format": "profileJSONWithSymbolicationTable,1", "profileJSON": {}});
+    let error = read_firefox(threads.to_string().as_bytes(), &ReadOptions::default());
+    let message = error.unwrap_err().to_string();
+    assert!(message.contains("a Firefox of its time"), "{message}");
+}
+
 /// A raw profile and what the Firefox Profiler made of it.
 #[test]
 fn raw_and_processed_are_the_same() {

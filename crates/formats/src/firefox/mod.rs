@@ -5,6 +5,7 @@
 //! `CHANGELOG-formats.md`, and the types and version upgraders in its `src`.
 
 mod allocations;
+mod cleopatra;
 mod columns;
 mod frames;
 mod funcs;
@@ -61,6 +62,7 @@ fn looks_like_firefox(prefix: &[u8]) -> bool {
     // The panel for developers wrapped raw profiles, behind what it showed itself.
     let is_wrapped = has("label") && has("duration") && has("markers");
     is_wrapped
+        || has("format") && text.contains(cleopatra::FORMAT)
         || has("meta") && text.contains("\"startTime\"") && text.contains("\"interval\"")
         || (has("libs") || has("profile")) && text.contains("\"breakpadId\"")
         || has("threads") && (text.contains("\"stackTable\"") || text.contains("\"frameTable\""))

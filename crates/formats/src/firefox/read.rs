@@ -14,6 +14,8 @@ use crate::count::Count;
 use crate::epoch::start_of;
 use crate::error::ReadError;
 use crate::firefox::NAME;
+use crate::firefox::cleopatra::add_samples;
+use crate::firefox::cleopatra::is_cleopatra;
 use crate::firefox::process::MainMeta;
 use crate::firefox::process::Process;
 use crate::firefox::table::list;
@@ -62,7 +64,7 @@ pub(crate) struct Moment {
 /// A time that is not known, as long as 0 may be one.
 pub(crate) const NO_TIME: i64 = i64::MIN;
 
-/// Reads a profile of Firefox, raw or processed, of any version, with those of other processes inside
+/// Reads a profile of Firefox, raw or processed, of any version or of Cleopatra before them, with those of other processes inside
 /// of it. Samples become wall time (their weight in intervals), the CPU time that they carry a series
 /// of its own, allocations another. Threads are told apart by labels. Markers and counters are left
 /// out and noted.
@@ -87,6 +89,10 @@ pub fn read_firefox(
     let mut root: Value = parse_json(NAME, input, &options.limits, report)?;
     if let Some(wrapped) = root.get_mut("profile").filter(|inner| inner.is_object()) {
         root = wrapped.take();
+    }
+    if is_cleopatra(&root) {
+        add_samples(&root, &mut sink)?;
+        return Ok(sink.finish());
     }
     if !root.get("threads").is_some_and(Value::is_array) {
         return Err(invalid("the file has no list `threads`".to_owned()));
