@@ -17,6 +17,7 @@ use candela_model::FlameTreeBuilder;
 use candela_model::Profile;
 
 use crate::jfr_recording::Shape;
+use crate::jfr_recording::datadog;
 use crate::jfr_recording::labels_snapshot;
 use crate::jfr_recording::recording;
 use crate::jfr_recording::recording_of_rare_events;
@@ -174,6 +175,9 @@ pub(crate) fn jfr_seeds() -> Vec<Vec<u8>> {
     let mut rare = vec![0];
     rare.extend(recording_of_rare_events());
     seeds.push(rare);
+    let mut events_of_datadog = vec![0];
+    events_of_datadog.extend(datadog::recording(Shape::default()));
+    seeds.push(events_of_datadog);
     seeds
 }
 
