@@ -281,8 +281,9 @@ struct SymbolFile {
 const KERNEL: u32 = 0;
 const OBJECT: u32 = 2;
 const BYTECODE: u32 = 3;
+const SYMBOL_MAP: u32 = 4;
 
-const SYMBOL_FILES: [SymbolFile; 5] = [
+const SYMBOL_FILES: [SymbolFile; 6] = [
     SymbolFile {
         path: "[kernel.kallsyms]",
         kind: KERNEL,
@@ -312,6 +313,12 @@ const SYMBOL_FILES: [SymbolFile; 5] = [
         kind: OBJECT,
         first: (0, Some(0)),
         symbols: &[(0x9c9e_b7f0, 0x14c, "Main.compiled")],
+    },
+    SymbolFile {
+        path: "/tmp/perf-7.map",
+        kind: SYMBOL_MAP,
+        first: (0, None),
+        symbols: &[(0x7c79_304d_9000, 0xfff, "of_the_map")],
     },
 ];
 
@@ -416,6 +423,7 @@ fn with_all_kinds_of_code() -> Writer {
         0x7f00_0000_0591,
         0x7e00_0000_06a2,
         0x9c9e_b801,
+        0x7c79_304d_9011,
     ];
     records.sample(recording::IN_KERNEL, at(2), 5, &chain);
     records
@@ -449,6 +457,7 @@ fn symbols_inside_of_a_recording_name_its_code() {
         "syscall 3b590 /lib/libc.so Native",
         "Main.interpreted 6a1 /data/base.vdex Jvm",
         "Main.compiled 9c9eb800 jit_app_cache:100-200 Jvm",
+        "of_the_map 7c79304d9010  Native",
     ];
     let records = with_all_kinds_of_code();
     for (feature, form) in [

@@ -85,11 +85,16 @@ impl OwnSymbols {
     /// The same for code that a just-in-time compiler made, by its address in the process.
     pub(crate) fn of_compiled(&self, path: &str, address: u64) -> Option<(FrameKind, &str)> {
         let file = self.files.get(path.as_bytes())?;
-        let kind = match file.kind {
-            file_kinds::SYMBOL_MAP => FrameKind::Native,
-            _ => FrameKind::Jvm,
-        };
-        Some((kind, self.name(file, address)?))
+        Some((FrameKind::Jvm, self.name(file, address)?))
+    }
+
+    /// What a process told of the code that it made, where no file is mapped.
+    pub(crate) fn of_process(&self, pid: u32, address: u64) -> Option<&str> {
+        if self.files.is_empty() {
+            return None;
+        }
+        let file = self.files.get(format!("perf-{pid}.map").as_bytes())?;
+        self.name(file, address)
     }
 
     /// The function at an address of the kernel.
@@ -191,6 +196,10 @@ impl OwnSymbols {
 
     /// Of two with one path the first stays.
     fn add_file(&mut self, path: &[u8], mut file: SymbolFile, limits: &Limits) -> Option<()> {
+        let path = match file.kind {
+            file_kinds::SYMBOL_MAP => path.rsplit(|byte| *byte == b'/').next()?,
+            _ => path,
+        };
         if file.symbols.is_empty() || self.files.contains_key(path) {
             return Some(());
         }

@@ -94,7 +94,8 @@ impl<'a, 'r> Places<'a, 'r> {
         };
         let kind = found.first().map_or(FrameKind::Native, |(kind, _)| *kind);
         let frames: Vec<ResolvedFrame> = found.into_iter().map(|(_, frame)| frame).collect();
-        let lines = self.lines(&frames);
+        let own_name = self.features.own_symbols.of_process(pid, address);
+        let lines = self.lines_or_own(&frames, own_name);
         self.symbols
             .intern_location(&Location::new(kind, address), &lines)
     }

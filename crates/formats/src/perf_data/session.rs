@@ -349,11 +349,8 @@ impl<'r> Session<'r> {
     fn stack(&mut self, pid: Option<u32>) -> Result<candela_model::StackId, ReadError> {
         self.places.clear();
         let space = pid.and_then(|pid| self.machine.space(pid));
-        // Only who has names for it needs to know whose memory it is.
-        let process = match self.resolver {
-            Some(_) => pid.unwrap_or(NO_ID),
-            None => NO_ID,
-        };
+        // Names of it may come with the resolver, or behind the data.
+        let process = pid.unwrap_or(NO_ID);
         // What is cut makes no places, so that these are bounded with the stacks.
         let excess = self.collector.excess(self.frames.len());
         for frame in self.frames.iter().skip(excess) {
