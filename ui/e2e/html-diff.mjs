@@ -88,13 +88,16 @@ await page.getByTestId("flamegraph").focus();
 await page.keyboard.press("Home");
 await page.getByRole("navigation", { name: "Zoom" }).waitFor({ state: "detached" });
 
-const widths = page.getByRole("group", { name: "Widths" });
-const before = await names();
-await widths.locator("button[aria-pressed=false]").click();
-await page.waitForFunction(
-  (before_) => JSON.stringify(window.__candela.flamegraph().visible.map(({ name }) => name)) !== before_,
-  JSON.stringify(before),
-);
+// The boxes are those of the last drawing, which comes a frame after what asked for it.
+const drawn = (areSame) =>
+  page.waitForFunction(
+    ([first, wanted_]) =>
+      (JSON.stringify(window.__candela.flamegraph().visible.map(({ name }) => name)) === first) === wanted_,
+    [JSON.stringify(seen.atFirst), areSame],
+  );
+await drawn(true);
+await page.getByRole("group", { name: "Widths" }).locator("button[aria-pressed=false]").click();
+await drawn(false);
 seen.exchanged = await names();
 await browser.close();
 process.stdout.write(`${JSON.stringify({ ...seen, problems })}\n`);

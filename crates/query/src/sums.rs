@@ -279,7 +279,7 @@ fn sum_block<'a, A: Amount>(
         if is_plain {
             scan_plain(block, runs, &mut summed.sums, meter)?;
         } else {
-            scan_runs(block, runs, columns, &mut summed, weights, meter)?;
+            scan_runs(block, runs, columns, &mut summed, stacks, weights, meter)?;
         }
         Ok(summed)
     };
@@ -365,6 +365,7 @@ fn scan_runs<A: Amount>(
     runs: &[Run],
     columns: SampleColumns,
     summed: &mut Summed<'_, A>,
+    stacks: usize,
     weights: &[f64],
     meter: &Meter,
 ) -> Result<(), Failure> {
@@ -379,11 +380,12 @@ fn scan_runs<A: Amount>(
                 continue;
             }
             (rows, stored) = (rows + 1, stored.saturating_add(value));
+            if stack as usize >= stacks {
+                outside += 1;
+                continue;
+            }
             match &mut summed.sums {
-                StackSums::Dense(sums) => match sums.get_mut(stack as usize) {
-                    Some(sum) => sum.add(value, run.divisor, weight),
-                    None => outside += 1,
-                },
+                StackSums::Dense(sums) => sums[stack as usize].add(value, run.divisor, weight),
                 StackSums::Labeled(sums) => {
                     let sum = sums.entry((stack, set)).or_default();
                     sum.add(value, run.divisor, weight);

@@ -12,6 +12,7 @@ use crate::block::SampleColumns;
 use crate::block::TableCache;
 use crate::codec::decode_profile;
 use crate::codec::encode_profile;
+use crate::compact::stack_counts;
 use crate::error::BlockError;
 use crate::error::StoreError;
 use crate::log::DurableLog;
@@ -96,11 +97,14 @@ pub fn read_block(directory: &Path, meta: BlockMeta) -> Result<ReadBlock, BlockE
         stacks: block.stacks()?.node_of_stack.len(),
         stack_ids: Vec::new(),
     };
+    let all_rows = &[0..rows];
+    // What refuses samples of other stacks, as the merging of blocks does.
+    stack_counts(&block, all_rows)?;
     let columns = SampleColumns {
         label_sets: true,
         links: true,
     };
-    block.scan_samples(std::slice::from_ref(&(0..rows)), columns, &mut |chunk| {
+    block.scan_samples(all_rows, columns, &mut |chunk| {
         read.stack_ids.extend_from_slice(chunk.stack_ids);
         ControlFlow::Continue(())
     })?;

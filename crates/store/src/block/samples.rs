@@ -48,7 +48,8 @@ pub struct SampleColumns {
 pub struct SampleChunk<'a> {
     /// Position of the first one in the table.
     pub first_row: u64,
-    /// Where: ids of the block's stacks.
+    /// Where: ids of the block's stacks, as they were read. Whoever looks one up asks whether it is there:
+    /// a damaged file may have others.
     pub stack_ids: &'a [u32],
     /// How much.
     pub values: &'a [i64],

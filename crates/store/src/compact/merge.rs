@@ -239,8 +239,8 @@ pub(super) fn row_ranges(profiles: &[ProfileRow]) -> Vec<Range<u64>> {
     ranges
 }
 
-/// How many samples of the rows end at each stack.
-fn stack_counts(block: &Block, ranges: &[Range<u64>]) -> Result<Vec<u32>, BlockError> {
+/// How many samples of the rows end at each stack. Every one of them ends at a stack of the block.
+pub(crate) fn stack_counts(block: &Block, ranges: &[Range<u64>]) -> Result<Vec<u32>, BlockError> {
     let mut counts = vec![0_u32; block.stacks()?.node_of_stack.len()];
     let mut wild = None;
     block.scan_samples(ranges, SampleColumns::default(), &mut |chunk| {

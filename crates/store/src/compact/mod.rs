@@ -26,6 +26,8 @@ mod unfinished;
 pub use erase::Erased;
 pub use erase::Erasure;
 pub(crate) use erase::job_of;
+#[cfg(feature = "fuzzing")]
+pub(crate) use merge::stack_counts;
 pub(crate) use plan::Due;
 pub use rollup::KEPT_LABELS;
 pub(crate) use run::CompactionCounters;
