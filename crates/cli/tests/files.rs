@@ -8,6 +8,9 @@ use std::path::PathBuf;
 use std::process::Output;
 use std::process::Stdio;
 
+use candela_formats::Format;
+use candela_formats::PprofOptions;
+use candela_formats::ReadOptions;
 use serde_json::Value;
 use support::Running;
 use support::candela;
@@ -112,7 +115,7 @@ fn files_without_cpu_show_their_most_telling_type() {
     let heap = written(&folder, "app.heap", heap);
     let output = run(&["query", "top", text(&heap)]);
     expect_code(&output, 0);
-    let note = "note: this is memory:alloc_space:bytes:space:bytes; --type chooses another: ";
+    let note = "note: this is memory:inuse_space:bytes:space:bytes; --type chooses another: ";
     assert!(stderr(&output).starts_with(note), "{}", stderr(&output));
     let silent = run(&["query", "top", "-q", text(&heap)]);
     assert_eq!(stderr(&silent), "");
@@ -125,6 +128,40 @@ fn files_without_cpu_show_their_most_telling_type() {
     );
     let same = run(&["diff", text(&heap), text(&heap)]);
     expect_code(&same, 0);
+}
+
+/// Which type is shown first, and free text, are the choice of who wrote the profile.
+#[test]
+fn what_a_profile_says_of_itself_is_kept() {
+    let folder = folder();
+    let heap = "heap profile: 1: 10 [2: 300] @ heap/1\n1: 10 [2: 300] @ 0x10\n";
+    let options = ReadOptions::default();
+    let (profile, _) =
+        candela_formats::read(Format::LegacyText, heap.as_bytes(), &options).expect("it is sound");
+    let said = PprofOptions {
+        comments: vec!["built on a Friday".to_owned()],
+        default_sample_type: Some("alloc_space".to_owned()),
+        ..PprofOptions::default()
+    };
+    let mut bytes = Vec::new();
+    candela_formats::write_pprof(&profile, &mut bytes, &said).expect("it is sound");
+    let file = written(&folder, "heap.pb.gz", &bytes);
+
+    let again = folder.path().join("again.pb.gz");
+    printed(&["convert", "-q", text(&file), "-o", text(&again)]);
+    let bytes = fs::read(&again).expect("just written");
+    let (_, report) = candela_formats::read_pprof(&bytes[..], &options).expect("it is sound");
+    assert_eq!(report.comments, said.comments);
+    assert_eq!(report.default_sample_type, said.default_sample_type);
+
+    let folded = printed(&["convert", "-q", text(&file), "--to", "folded"]);
+    assert!(folded.ends_with(" 300\n"), "{folded}");
+    let output = run(&["query", "top", text(&file)]);
+    let note = "note: this is memory:alloc_space:bytes:space:bytes; --type chooses another: ";
+    assert!(stderr(&output).starts_with(note), "{}", stderr(&output));
+    let filtered = ["convert", "-q", text(&file), "--to", "folded"];
+    let filtered = printed(&[&filtered[..], &["--sample-type", "inuse_space"]].concat());
+    assert!(filtered.ends_with(" 10\n"), "{filtered}");
 }
 
 #[test]

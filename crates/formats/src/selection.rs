@@ -17,7 +17,7 @@ pub(crate) struct Selection<'a> {
 
 impl<'a> Selection<'a> {
     /// The series that `wanted` means: an identifier, short name, prefix or sample type. Without
-    /// it time wins over bytes and bytes over counts, and the first of these it is.
+    /// it the most telling one.
     pub(crate) fn of(profile: &'a Profile, wanted: Option<&str>) -> Result<Self, WriteError> {
         let types = || profile.series.iter().map(|series| &series.profile_type);
         let Some(wanted) = wanted else {
@@ -61,12 +61,16 @@ impl<'a> Selection<'a> {
     }
 }
 
-/// Time rather than bytes, and bytes rather than counts: the first of these.
+/// Time rather than bytes, and bytes rather than counts: the first of these. What is in use rather than what was
+/// ever allocated, as pprof shows a heap.
 pub fn most_telling_type<'a>(
     types: impl IntoIterator<Item = &'a ProfileType>,
 ) -> Option<&'a ProfileType> {
     let types = types.into_iter();
-    types.min_by_key(|profile_type| unit_rank(&profile_type.sample_unit))
+    types.min_by_key(|profile_type| {
+        let is_allocated = profile_type.sample_type.starts_with("alloc_");
+        (unit_rank(&profile_type.sample_unit), is_allocated)
+    })
 }
 
 /// The stacks of all series of a type, merged.

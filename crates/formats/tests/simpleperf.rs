@@ -2,11 +2,20 @@
 
 mod common;
 
+use candela_formats::AddressResolver;
+use candela_formats::CopiedStack;
 use candela_formats::Format;
+use candela_formats::KernelIdentity;
+use candela_formats::MappedBinary;
+use candela_formats::MappedCode;
+use candela_formats::PerfDataOptions;
 use candela_formats::ReadOptions;
 use candela_formats::Report;
+use candela_formats::ResolvedCode;
+use candela_formats::ResolvedFrame;
 use candela_formats::detect;
 use candela_formats::read;
+use candela_formats::read_perf_data;
 use candela_model::FrameKind;
 use candela_model::Profile;
 use common::found_files;
@@ -469,6 +478,59 @@ fn symbols_inside_of_a_recording_name_its_code() {
         assert_eq!(frames(&profile), expected, "{feature}");
         assert_eq!(report.count("features_cut"), 0);
     }
+}
+
+/// Has no files, and reads names backwards.
+struct Backwards;
+
+impl AddressResolver for Backwards {
+    fn resolve(&mut self, _: &MappedBinary<'_>, _: u64) -> Option<ResolvedCode> {
+        None
+    }
+
+    fn resolve_kernel(&mut self, _: &KernelIdentity<'_>, _: u64) -> Vec<ResolvedFrame> {
+        Vec::new()
+    }
+
+    fn resolve_anonymous(&mut self, _: u32, _: u64) -> Vec<(FrameKind, ResolvedFrame)> {
+        Vec::new()
+    }
+
+    fn demangle(&self, name: &str) -> Option<String> {
+        (!name.contains('.')).then(|| name.chars().rev().collect())
+    }
+
+    fn walk<'a>(
+        &mut self,
+        _: &CopiedStack<'_>,
+        _: &dyn Fn(u64) -> MappedCode<'a>,
+        _: &mut Vec<u64>,
+    ) -> bool {
+        false
+    }
+}
+
+#[test]
+fn mangled_names_of_a_recording_are_read_by_who_can() {
+    let features = [(128, symbols_feature(as_struct))];
+    let recording = with_own_features(&with_all_kinds_of_code(), &features);
+    let (profile, _) = read_perf_data(
+        &recording[..],
+        &PerfDataOptions::default(),
+        Some(&mut Backwards),
+        &ReadOptions::default(),
+    )
+    .expect("it is sound");
+    let symbols = &profile.symbols;
+    let names = symbols.functions().iter().map(|function| {
+        let text = |id| symbols.strings.get(id).to_owned();
+        (text(function.name), text(function.system_name))
+    });
+    let names: Vec<(String, String)> = names.collect();
+    let of_map = ("pam_eht_fo".to_owned(), "of_the_map".to_owned());
+    assert!(names.contains(&of_map), "{names:?}");
+    let compiled = ("Main.compiled".to_owned(), String::new());
+    assert!(names.contains(&compiled), "{names:?}");
 }
 
 #[test]

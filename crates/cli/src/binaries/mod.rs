@@ -4,6 +4,7 @@ mod kernel;
 mod object;
 mod space;
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io::BufRead;
 use std::io::BufReader;
@@ -28,6 +29,7 @@ use candela_symbols::PerfMap;
 use candela_symbols::SourceFrame;
 use candela_symbols::SymbolCache;
 use candela_symbols::SymbolCacheOptions;
+use candela_symbols::demangle::demangle;
 use candela_unwind::Registers;
 use candela_unwind::RuleSet;
 use candela_unwind::StackCopy;
@@ -177,6 +179,13 @@ impl AddressResolver for LocalBinaries {
         let frame = symbol.map(|symbol| symbol.to_frame());
         let frame = frame.map(|frame| (kind_of(&frame), resolved(&frame)));
         frame.into_iter().collect()
+    }
+
+    fn demangle(&self, name: &str) -> Option<String> {
+        match demangle(name).name {
+            Cow::Owned(readable) => Some(readable),
+            Cow::Borrowed(_) => None,
+        }
     }
 
     fn walk<'a>(

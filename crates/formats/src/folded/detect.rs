@@ -3,6 +3,9 @@
 use crate::folded::read::last_count;
 use crate::text_lines::decode_prefix;
 
+/// What the lines of a drawn tree begin with: no function does.
+const TREE_LINES: [char; 3] = ['│', '├', '└'];
+
 /// What the lines of a text are, but for empty ones.
 #[derive(Clone, Copy, Debug, Default)]
 struct Lines {
@@ -20,7 +23,10 @@ pub(crate) fn looks_folded(prefix: &[u8]) -> bool {
     let is_binary = text.contains(|character: char| {
         character.is_control() && !matches!(character, '\n' | '\r' | '\t')
     });
-    if is_binary || text.starts_with(['{', '[', '<']) {
+    if is_binary
+        || text.starts_with(['{', '<'])
+        || text.starts_with('[') && !begins_in_brackets(&text)
+    {
         return false;
     }
     // The last line may be cut, and then its count is missing.
@@ -33,12 +39,22 @@ pub(crate) fn looks_folded(prefix: &[u8]) -> bool {
     functions > 0 && 2 * functions >= lines.all
 }
 
+/// Whether a text that begins with a bracket begins with a stack: `[libc.so.6];main 5`, and no array of JSON.
+fn begins_in_brackets(text: &str) -> bool {
+    let line = text.lines().next().unwrap_or("");
+    let is_array = line[1..]
+        .trim_start()
+        .starts_with(|character: char| "{[\"-0123456789".contains(character));
+    !is_array && last_count(line).is_some_and(|(frames, _)| frames.contains(';'))
+}
+
 impl Lines {
     fn of(text: &str) -> Self {
         let mut lines = Self::default();
         for line in text.lines().filter(|line| !line.trim().is_empty()) {
             lines.all += 1;
-            let Some((frames, _)) = last_count(line) else {
+            let is_drawn = line.trim_start().starts_with(TREE_LINES);
+            let Some((frames, _)) = last_count(line).filter(|_| !is_drawn) else {
                 continue;
             };
             lines.with_count += 1;
@@ -84,6 +100,8 @@ mod tests {
             "main_[k] 5\r\nwork 7.5\r\n",
             "-[NSView setNeedsDisplay:] 5\n[unknown] 7\n(garbage collector) 9\n",
             "key: a;b 5\ntotal: 7\ntotal: 7\n",
+            "[libc.so.6];main 5\n[vmlinux];open;read 7\n",
+            "[unknown];[unknown] 5\nmain 7\n",
         ] {
             assert!(looks_folded(text.as_bytes()), "{text}");
         }
@@ -102,6 +120,10 @@ mod tests {
             "COST CENTRE  MODULE             SRC            %time %alloc\n\
              unionBy.loop Data.List.Ordered  Ordered.hs:237  71.4   91.9\n\
              union        Data.List.Ordered  Ordered.hs:231  22.3    0.0\n",
+            ".\n├── main: self 0 total 10\n│   └── Lambda;run: self 10 total 10\n",
+            "[5, \"a;b\", 7\n",
+            "[\"a;b\", 7\n",
+            "[ {\"name\": \"a;b\", \"n\": 7\n7\n",
             "samples/count cpu/nanoseconds\n  19  190000000: 1 2 3 \n 542 5420000000: 4 5 2 3 \n",
         ] {
             assert!(!looks_folded(text.as_bytes()), "{text}");

@@ -242,12 +242,16 @@ impl<'a, 'r> Places<'a, 'r> {
         frames: &[ResolvedFrame],
         own_name: Option<&str>,
     ) -> Vec<(FunctionId, u32, u32)> {
-        match own_name {
-            Some(name) if frames.is_empty() => {
-                vec![(self.symbols.intern_function(name, "", "", 0), 0, 0)]
-            }
-            _ => self.lines(frames),
-        }
+        let Some(name) = own_name.filter(|_| frames.is_empty()) else {
+            return self.lines(frames);
+        };
+        let resolver = self.resolver.as_deref();
+        let readable = resolver.and_then(|resolver| resolver.demangle(name));
+        let function = match readable {
+            Some(readable) => self.symbols.intern_function(&readable, name, "", 0),
+            None => self.symbols.intern_function(name, "", "", 0),
+        };
+        vec![(function, 0, 0)]
     }
 
     fn lines(&mut self, frames: &[ResolvedFrame]) -> Vec<(FunctionId, u32, u32)> {

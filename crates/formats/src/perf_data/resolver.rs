@@ -15,6 +15,11 @@ pub trait AddressResolver {
     /// The functions at an address of a process where no file is mapped (JIT code).
     fn resolve_anonymous(&mut self, pid: u32, address: u64) -> Vec<(FrameKind, ResolvedFrame)>;
 
+    /// What people call a function whose name the recording itself has, where that is mangled.
+    fn demangle(&self, _name: &str) -> Option<String> {
+        None
+    }
+
     /// Walks a stack of x86-64 and appends the addresses to symbolize, leaf first: of callers the
     /// address inside of the call. What cannot be walked stays as short as it came out; `false` says
     /// that the outermost frame was not reached.

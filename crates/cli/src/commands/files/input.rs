@@ -45,6 +45,15 @@ pub(crate) struct Input<'a> {
     options: ReadOptions,
 }
 
+/// What the writers of files said beside the samples.
+#[derive(Debug, Default)]
+pub(crate) struct Remarks {
+    /// The sample type that is to be shown first.
+    pub(crate) default_sample_type: Option<String>,
+    /// Free text.
+    pub(crate) comments: Vec<String>,
+}
+
 impl<'a> Input<'a> {
     pub(crate) fn new(global: &'a GlobalArgs, reading: &'a ReadingArgs) -> Self {
         let limits = Limits {
@@ -88,25 +97,47 @@ impl<'a> Input<'a> {
         self
     }
 
-    /// What is in the sources, together.
+    /// What is in the sources, together. What their writers want to be shown first comes first.
     pub(crate) fn read_all<S: AsRef<str>>(&self, sources: &[S]) -> Result<Profile, CliError> {
+        let (mut profile, remarks) = self.read_with_remarks(sources)?;
+        if let Some(wanted) = remarks.default_sample_type {
+            let series = &mut profile.series;
+            series.sort_by_key(|series| series.profile_type.sample_type != wanted);
+        }
+        Ok(profile)
+    }
+
+    /// What is in the sources in their order, and what is said of it; of two that say different things what
+    /// the first one says.
+    pub(crate) fn read_with_remarks<S: AsRef<str>>(
+        &self,
+        sources: &[S],
+    ) -> Result<(Profile, Remarks), CliError> {
         let mut merged = Profile::default();
+        let mut remarks = Remarks::default();
         for source in sources {
-            let profile = self.read(source.as_ref())?;
+            let (profile, report) = self.read(source.as_ref())?;
             if sources.len() == 1 {
                 merged = profile;
             } else {
                 merged.absorb(&profile);
             }
+            let wanted = &mut remarks.default_sample_type;
+            *wanted = wanted.take().or(report.default_sample_type);
+            for comment in report.comments {
+                if !remarks.comments.contains(&comment) {
+                    remarks.comments.push(comment);
+                }
+            }
         }
         if merged.sample_count() == 0 {
             return Err(CliError::no_data("no data: the files have no samples"));
         }
-        Ok(merged)
+        Ok((merged, remarks))
     }
 
     /// A file, `-` for standard input, or an address.
-    pub(crate) fn read(&self, source: &str) -> Result<Profile, CliError> {
+    fn read(&self, source: &str) -> Result<(Profile, Report), CliError> {
         if source == "-" {
             return self.read_stream("standard input", io::stdin().lock(), SystemTime::now());
         }
@@ -134,7 +165,7 @@ impl<'a> Input<'a> {
         what: &str,
         mut input: impl Read,
         written: SystemTime,
-    ) -> Result<Profile, CliError> {
+    ) -> Result<(Profile, Report), CliError> {
         let mut start = Vec::new();
         // A pipe may give few bytes at once, so that one look into a buffer would not do.
         let mut first_bytes = input.by_ref().take(BUFFER_BYTES as u64);
@@ -165,7 +196,7 @@ impl<'a> Input<'a> {
         };
         let (profile, report) = read.or_exit(ExitStatus::Failed, what)?;
         self.tell(what, &report)?;
-        Ok(profile)
+        Ok((profile, report))
     }
 
     /// Says what was repaired or left out; a strict reading ends there.
