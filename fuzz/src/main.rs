@@ -62,12 +62,12 @@ fn run(arguments: &[String]) -> Result<(), String> {
     }
 }
 
-/// Time of the processor and not of the clock: a stopped run goes on where it was, and what else is running
-/// makes no input slow.
+/// Time of the processor, of all threads, and not of the clock: a stopped run goes on where it was, and what
+/// else is running makes no input slow.
 fn time_used() -> Duration {
-    let used = clock_gettime(ClockId::ThreadCPUTime);
+    let used = clock_gettime(ClockId::ProcessCPUTime);
     used.try_into()
-        .expect("a thread has used no less than nothing")
+        .expect("a process has used no less than nothing")
 }
 
 /// Other mutations in each run: the short form in `cargo test` has those that are always the same.

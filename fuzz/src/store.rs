@@ -282,10 +282,13 @@ pub(crate) fn block(bytes: &[u8]) {
     let Ok(read) = fuzzing::read_block(directory.path(), meta) else {
         return;
     };
-    let stacks = read.stacks;
-    assert!(
-        read.stack_ids.iter().all(|&id| (id as usize) < stacks),
-        "stacks of samples exist"
+    let mut counted = vec![0_u32; read.samples_of_stacks.len()];
+    for id in read.stack_ids {
+        counted[id as usize] += 1;
+    }
+    assert_eq!(
+        counted, read.samples_of_stacks,
+        "with more columns the rows are the same"
     );
 }
 

@@ -92,6 +92,21 @@ fn what_a_cut_file_misses_is_noted() {
 }
 
 #[test]
+fn costs_behind_a_cut_name_are_not_of_the_function_before() {
+    let (profile, report) = read_text("events: Ir\nfn=(1) a\n1 5\nfn=(2\n7 100\n");
+    assert_eq!(codes(&report), ["lines_not_understood"]);
+    let mut values: Vec<(usize, i64)> = Vec::new();
+    for sample in &profile.series[0].samples {
+        values.push((sample.stack.index(), sample.value));
+    }
+    values.sort_by_key(|&(_, value)| value);
+    let [(first, 5), (second, 100)] = values[..] else {
+        panic!("{values:?}");
+    };
+    assert_ne!(first, second);
+}
+
+#[test]
 fn bare_events_of_xdebug_have_the_units_of_its_version() {
     for (version, factor) in [("2.9.8", 1_000), ("3.0.4 (PHP 8.0.3)", 10)] {
         let head = format!("version: 1\ncreator: xdebug {version}\nevents: Time Memory\n");

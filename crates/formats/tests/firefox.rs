@@ -96,7 +96,8 @@ fn files_of_cleopatra_are_read() {
         "profileJSON": [
             {"frames": [2, 0, 1], "extraInfo": {"responsiveness": 3.5, "time": 1000}},
             {"frames": [2, 0], "extraInfo": {"time": 1002.5, "marker": [{"name": "paint"}]}},
-            {"frames": [2, 7, "script"], "extraInfo": {}},
+            {"frames": [2, 7, "script", {"location": "f"}, -1, null], "extraInfo": {}},
+            null,
         ],
         "symbolicationTable": {
             "0": "main (in firefox.exe)", "1": "Timer::Fire(int) (in xul.dll)", "2": "(root)",
@@ -106,6 +107,8 @@ fn files_of_cleopatra_are_read() {
     assert_eq!(detect(bytes.as_bytes()), Some(Format::Firefox));
     let (profile, report) = read(&file);
     assert_eq!(report.count("markers_left_out"), 1);
+    assert_eq!(report.count("frames_left_out"), 3);
+    assert_eq!(report.count("samples_left_out"), 1);
     assert_eq!(types(&profile), ["wall:wall:nanoseconds:wall:nanoseconds"]);
     let series = &profile.series[0];
     assert_eq!((series.period, series.total()), (2_000_000, 6_000_000));

@@ -139,7 +139,21 @@ x 1 1.0: 18446744073709551615 cycles: \n\t 1 f (/x)\n\tnothing known
     let error = read_perf_script(&b"# x\nnoise\nmore\n"[..], &ReadOptions::default());
     let message = error.unwrap_err().to_string();
     assert!(message.contains("line 2 is another"), "{message}");
+    let folded = read_perf_script(&b"main;work 3\nmain;rest 1\n"[..], &ReadOptions::default());
+    let message = folded.unwrap_err().to_string();
+    assert!(message.contains("line 1 is another"), "{message}");
     assert!(read_perf_script(&b""[..], &ReadOptions::default()).is_err());
+}
+
+/// Known or not: what stands below a record that is no sample is of none.
+#[test]
+fn frames_below_other_records_are_told_each_time() {
+    let stack = "\t1 f (/x)\n\n";
+    let text =
+        format!("PERF_RECORD_FOO:\n{stack}x 1 1.0: 1 cycles:\n{stack}PERF_RECORD_FOO:\n{stack}");
+    let (profile, report) = read(text.as_bytes());
+    assert_eq!(profile.series[0].total(), 1);
+    assert_eq!(report.count("frames_without_sample"), 2);
 }
 
 #[test]

@@ -36,8 +36,8 @@ pub struct ReplayedRecord {
 /// What was read of a block.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReadBlock {
-    /// How many stacks it has.
-    pub stacks: usize,
+    /// How many samples end at each stack, as the merging of blocks counts them.
+    pub samples_of_stacks: Vec<u32>,
     /// How many profiles it has.
     pub profiles: usize,
     /// The stack of each sample.
@@ -92,14 +92,13 @@ pub fn read_block(directory: &Path, meta: BlockMeta) -> Result<ReadBlock, BlockE
     let rows = meta.rows;
     let cache = Arc::new(TableCache::new(0));
     let block = Block::new(meta, local_storage(directory), cache, Arc::default());
+    let all_rows = &[0..rows];
     let mut read = ReadBlock {
         profiles: block.profiles()?.rows.len(),
-        stacks: block.stacks()?.node_of_stack.len(),
+        // Refuses samples of stacks that are not there.
+        samples_of_stacks: stack_counts(&block, all_rows)?,
         stack_ids: Vec::new(),
     };
-    let all_rows = &[0..rows];
-    // What refuses samples of other stacks, as the merging of blocks does.
-    stack_counts(&block, all_rows)?;
     let columns = SampleColumns {
         label_sets: true,
         links: true,

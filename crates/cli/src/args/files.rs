@@ -30,8 +30,8 @@ pub(crate) struct ConvertArgs {
     /// Format of the output
     #[arg(long, value_name = "FORMAT")]
     pub(crate) to: Option<String>,
-    /// Profile type to write; formats of one type otherwise show time rather than bytes, and bytes
-    /// rather than counts
+    /// Profile type to write; formats of one type otherwise show what the writer of the file wants shown
+    /// first, else time, bytes in use, bytes, counts, the first there is
     #[arg(long, value_name = "TYPE")]
     pub(crate) sample_type: Option<String>,
     /// Which text --to text is: table, or top, tree, peek, traces as pprof prints them
@@ -109,8 +109,8 @@ pub(crate) struct DiffArgs {
     /// What to judge
     #[arg(value_name = "NEW")]
     pub(crate) new: String,
-    /// Profile type: an id, a short name (cpu, alloc, lock …) or a prefix [default: cpu; of files without
-    /// it time rather than bytes, and bytes rather than counts]
+    /// Profile type: an id, a short name (cpu, alloc, lock …) or a prefix [default: of files what
+    /// their writer wants shown first; else cpu, time, bytes in use, bytes, counts, the first there is]
     #[arg(long = "type", value_name = "TYPE")]
     pub(crate) profile_type: Option<String>,
     /// Form of the output [default: by the name of the file, else text]

@@ -34,8 +34,8 @@ pub(crate) enum QueryCommand {
 pub(crate) struct SelectionArgs {
     #[command(flatten)]
     pub(crate) range: RangeArgs,
-    /// Profile type: an id, a short name (cpu, alloc, lock …) or a prefix [default: cpu; of files without
-    /// it time rather than bytes, and bytes rather than counts]
+    /// Profile type: an id, a short name (cpu, alloc, lock …) or a prefix [default: of files what
+    /// their writer wants shown first; else cpu, time, bytes in use, bytes, counts, the first there is]
     #[arg(long = "type", value_name = "TYPE")]
     pub(crate) profile_type: Option<String>,
     /// Write to a file instead of standard output
@@ -83,8 +83,8 @@ pub(crate) struct RangeArgs {
 pub(crate) struct SeriesArgs {
     #[command(flatten)]
     pub(crate) range: RangeArgs,
-    /// Profile type: an id, a short name (cpu, alloc, lock …) or a prefix [default: cpu; of files without
-    /// it time rather than bytes, and bytes rather than counts]
+    /// Profile type: an id, a short name (cpu, alloc, lock …) or a prefix [default: of files what
+    /// their writer wants shown first; else cpu, time, bytes in use, bytes, counts, the first there is]
     #[arg(long = "type", value_name = "TYPE")]
     pub(crate) profile_type: Option<String>,
     /// Width of a step, seconds

@@ -19,18 +19,25 @@ use crate::output;
 /// What is asked for where nobody says: most profiles have it.
 pub(crate) const DEFAULT_TYPE: &str = "cpu";
 
-/// The type of a profile that a pattern means; without one the default, or else the most telling.
-pub(crate) fn resolve(profile: &Profile, pattern: Option<&str>) -> Result<ProfileType, CliError> {
+/// Which type of a profile is meant.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct TypeChoice<'a> {
+    /// What the command line says: an identifier, short name, prefix or sample type.
+    pub(crate) asked: Option<&'a str>,
+    /// The sample type that the writer of the profile wants to be shown first.
+    pub(crate) writers: Option<&'a str>,
+}
+
+/// The type of a profile that is meant.
+pub(crate) fn resolve(profile: &Profile, choice: TypeChoice<'_>) -> Result<ProfileType, CliError> {
     let available = || profile.series.iter().map(|series| &series.profile_type);
-    if let Some(found) = named(profile, pattern.unwrap_or(DEFAULT_TYPE)) {
-        return Ok(found);
-    }
-    let Some(pattern) = pattern else {
-        let found = most_telling_type(available());
-        return found
-            .cloned()
+    let Some(pattern) = choice.asked else {
+        return unasked_type(profile, choice.writers)
             .ok_or_else(|| CliError::no_data("no data: there is no profile"));
     };
+    if let Some(found) = named(profile, pattern) {
+        return Ok(found);
+    }
     // What a server answers may be named otherwise than what it was asked for.
     let mut types: Vec<&ProfileType> = available().collect();
     types.sort();
@@ -45,12 +52,20 @@ pub(crate) fn resolve(profile: &Profile, pattern: Option<&str>) -> Result<Profil
     )))
 }
 
+/// What is shown where nobody asks: what the writer of the profile wants, else cpu, else the most telling.
+pub(crate) fn unasked_type(profile: &Profile, writers: Option<&str>) -> Option<ProfileType> {
+    let types = || profile.series.iter().map(|series| &series.profile_type);
+    let writers = writers.and_then(|wanted| types().find(|it| it.sample_type == wanted));
+    let found = writers.cloned().or_else(|| named(profile, DEFAULT_TYPE));
+    found.or_else(|| most_telling_type(types()).cloned())
+}
+
 /// The stacks of one type, merged.
 pub(crate) fn tree_of(
     profile: &Profile,
-    pattern: Option<&str>,
+    choice: TypeChoice<'_>,
 ) -> Result<(ProfileType, FlameTree), CliError> {
-    let profile_type = resolve(profile, pattern)?;
+    let profile_type = resolve(profile, choice)?;
     let mut builder = FlameTreeBuilder::new();
     for (position, series) in profile.series.iter().enumerate() {
         if series.profile_type == profile_type {
@@ -60,17 +75,18 @@ pub(crate) fn tree_of(
     Ok((profile_type, builder.finish()))
 }
 
-/// Says which type it is where nobody chose and others could have been meant as well.
-pub(crate) fn tell_choice(profile: &Profile) {
-    if named(profile, DEFAULT_TYPE).is_some() {
-        return;
-    }
-    let types = || profile.series.iter().map(|series| &series.profile_type);
-    let Some(shown) = most_telling_type(types()) else {
+/// Says which type it is where nobody asked and others could have been meant as well.
+pub(crate) fn tell_choice(profile: &Profile, choice: TypeChoice<'_>) {
+    let Some(shown) = unasked_type(profile, choice.writers).filter(|_| choice.asked.is_none())
+    else {
         return;
     };
-    let others: BTreeSet<String> = types()
-        .filter(|it| *it != shown)
+    if named(profile, DEFAULT_TYPE).as_ref() == Some(&shown) {
+        return;
+    }
+    let types = profile.series.iter().map(|series| &series.profile_type);
+    let others: BTreeSet<String> = types
+        .filter(|it| **it != shown)
         .map(ToString::to_string)
         .collect();
     if others.is_empty() {
@@ -87,14 +103,14 @@ pub(crate) fn tell_choice(profile: &Profile) {
 pub(crate) fn tell_cut(
     global: &GlobalArgs,
     profile: &Profile,
-    pattern: Option<&str>,
+    choice: TypeChoice<'_>,
     format: Format,
 ) {
     let is_silent = matches!(format, Format::Csv | Format::Markdown);
     if !is_silent || global.limit == 0 {
         return;
     }
-    if let Ok((_, tree)) = tree_of(profile, pattern) {
+    if let Ok((_, tree)) = tree_of(profile, choice) {
         tell_cut_rows(global, tree.function_table().len());
     }
 }
@@ -170,5 +186,40 @@ pub(crate) fn html_options() -> HtmlOptions {
         #[cfg(feature = "ui")]
         template: candela_server::OFFLINE_PAGE,
         ..HtmlOptions::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use candela_model::Labels;
+    use candela_model::ProfileSeries;
+
+    use super::*;
+
+    fn profile(types: &[&str]) -> Profile {
+        let mut profile = Profile::default();
+        for profile_type in types {
+            let profile_type = profile_type.parse().expect("a type");
+            let series = ProfileSeries::new(Labels::default(), profile_type);
+            profile.series.push(series);
+        }
+        profile
+    }
+
+    #[test]
+    fn the_writer_goes_before_cpu_and_cpu_before_what_tells_most() {
+        let cpu = "process_cpu:cpu:nanoseconds:cpu:nanoseconds";
+        let allocated = "memory:alloc_space:bytes:space:bytes";
+        let in_use = "memory:inuse_space:bytes:space:bytes";
+        let shown = |types: &[&str], writers| {
+            let shown = unasked_type(&profile(types), writers);
+            shown.map(|shown| shown.to_string())
+        };
+        let all = [allocated, in_use, cpu];
+        assert_eq!(shown(&all, Some("alloc_space")).as_deref(), Some(allocated));
+        assert_eq!(shown(&all, Some("goroutine")).as_deref(), Some(cpu));
+        assert_eq!(shown(&all, None).as_deref(), Some(cpu));
+        assert_eq!(shown(&all[..2], None).as_deref(), Some(in_use));
+        assert_eq!(shown(&[], Some("cpu")), None);
     }
 }

@@ -26,6 +26,7 @@ use candela_model::ProfileType;
 use indicatif::ProgressBar;
 use indicatif::ProgressStyle;
 
+use super::profiles::TypeChoice;
 use super::profiles::html_options;
 use super::profiles::output_format;
 use super::profiles::tell_cut;
@@ -198,7 +199,7 @@ fn deliver(
             summarize(global, recording, None);
         }
     }
-    tell_cut(global, &recording.profile, None, shown);
+    tell_cut(global, &recording.profile, TypeChoice::default(), shown);
     let Some(mut exporter) = exporter else {
         return Ok(());
     };

@@ -173,6 +173,12 @@ impl<'a> Parser<'a> {
     /// `fn=main` and the like.
     fn position(&mut self, key: &[u8], value: &[u8]) -> bool {
         if is_cut(value) {
+            // What follows is not of the function before.
+            match key {
+                b"fn" => self.function = None,
+                b"cfn" => self.called_name = None,
+                _ => {}
+            }
             return false;
         }
         let stacks = &mut self.stacks;

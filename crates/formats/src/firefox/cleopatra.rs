@@ -57,9 +57,20 @@ pub(crate) fn add_samples(root: &Value, sink: &mut Sink<'_>) -> Result<(), ReadE
     };
     let mut root_first = Vec::new();
     for sample in list(root, "profileJSON") {
+        if !sample.is_object() {
+            let text = "samples that are none were left out";
+            sink.stacks.report.note("samples_left_out", text);
+            continue;
+        }
         root_first.clear();
         for frame in list(sample, "frames") {
-            root_first.push(names.location(frame, sink)?);
+            match names.location(frame, sink)? {
+                Some(location) => root_first.push(location),
+                None => {
+                    let text = "frames that are neither a number nor a name were left out";
+                    sink.stacks.report.note("frames_left_out", text);
+                }
+            }
         }
         let extra = sample.get("extraInfo").unwrap_or(&Value::Null);
         let time = extra.get("time").and_then(Value::as_f64);
@@ -82,14 +93,19 @@ pub(crate) fn add_samples(root: &Value, sink: &mut Sink<'_>) -> Result<(), ReadE
 
 impl Names<'_> {
     /// The frame of a number, or of a name that stands in its place.
-    fn location(&mut self, frame: &Value, sink: &mut Sink<'_>) -> Result<LocationId, ReadError> {
+    fn location(
+        &mut self,
+        frame: &Value,
+        sink: &mut Sink<'_>,
+    ) -> Result<Option<LocationId>, ReadError> {
+        if let Some(name) = frame.as_str() {
+            return sink.stacks.frame_of(&frame_of(name)).map(Some);
+        }
         let Some(number) = frame.as_u64() else {
-            return sink
-                .stacks
-                .frame_of(&frame_of(frame.as_str().unwrap_or("")));
+            return Ok(None);
         };
         if let Some(&known) = self.known.get(&number) {
-            return Ok(known);
+            return Ok(Some(known));
         }
         let key = number.to_string();
         let name = match text(self.table, &key) {
@@ -98,7 +114,7 @@ impl Names<'_> {
         };
         let location = sink.stacks.frame_of(&frame_of(name))?;
         self.known.insert(number, location);
-        Ok(location)
+        Ok(Some(location))
     }
 }
 

@@ -23,10 +23,7 @@ pub(crate) fn looks_folded(prefix: &[u8]) -> bool {
     let is_binary = text.contains(|character: char| {
         character.is_control() && !matches!(character, '\n' | '\r' | '\t')
     });
-    if is_binary
-        || text.starts_with(['{', '<'])
-        || text.starts_with('[') && !begins_in_brackets(&text)
-    {
+    if is_binary || text.starts_with(['{', '<']) || begins_as_array(&text) {
         return false;
     }
     // The last line may be cut, and then its count is missing.
@@ -34,18 +31,21 @@ pub(crate) fn looks_folded(prefix: &[u8]) -> bool {
     let lines = Lines::of(complete);
     let functions = match lines.has_stack {
         true => lines.with_count,
+        // Functions alone in brackets may as well be what logs begin their lines with.
+        false if text.starts_with('[') => 0,
         false => lines.with_count - lines.of_others,
     };
     functions > 0 && 2 * functions >= lines.all
 }
 
-/// Whether a text that begins with a bracket begins with a stack: `[libc.so.6];main 5`, and no array of JSON.
-fn begins_in_brackets(text: &str) -> bool {
+/// Whether a text begins as an array of JSON and not with a frame as `[libc.so.6]`.
+fn begins_as_array(text: &str) -> bool {
+    let Some(rest) = text.strip_prefix('[') else {
+        return false;
+    };
     let line = text.lines().next().unwrap_or("");
-    let is_array = line[1..]
-        .trim_start()
-        .starts_with(|character: char| "{[\"-0123456789".contains(character));
-    !is_array && last_count(line).is_some_and(|(frames, _)| frames.contains(';'))
+    let is_frame = last_count(line).is_some_and(|(frames, _)| frames.contains(']'));
+    rest.trim_start().starts_with(['{', '"']) || !is_frame
 }
 
 impl Lines {
@@ -101,7 +101,9 @@ mod tests {
             "-[NSView setNeedsDisplay:] 5\n[unknown] 7\n(garbage collector) 9\n",
             "key: a;b 5\ntotal: 7\ntotal: 7\n",
             "[libc.so.6];main 5\n[vmlinux];open;read 7\n",
-            "[unknown];[unknown] 5\nmain 7\n",
+            "[unknown] 5\n[unknown];main 7\n",
+            "[1-thread tid=5];main 5\n",
+            "[[vdso]];f 1\n",
         ] {
             assert!(looks_folded(text.as_bytes()), "{text}");
         }
@@ -122,6 +124,7 @@ mod tests {
              union        Data.List.Ordered  Ordered.hs:231  22.3    0.0\n",
             ".\n├── main: self 0 total 10\n│   └── Lambda;run: self 10 total 10\n",
             "[5, \"a;b\", 7\n",
+            "[12:30:07] started 5\n[12:30:08] ended 7\n",
             "[\"a;b\", 7\n",
             "[ {\"name\": \"a;b\", \"n\": 7\n7\n",
             "samples/count cpu/nanoseconds\n  19  190000000: 1 2 3 \n 542 5420000000: 4 5 2 3 \n",

@@ -196,8 +196,8 @@ impl<'a> EventReader<'a> {
             },
             context: slots[CONTEXT],
             span_name: slots[SPAN_NAME],
-            root_span: slots[ROOT_SPAN],
         };
+        losses.root_spans += u64::from(slots[ROOT_SPAN] != 0);
         let label_set: LabelSetId = sink.labels.label_set(key, profile, losses);
         let time_ns = self.chunk.time_ns(slots[START]);
         sink.last_ns = sink.last_ns.max(time_ns);

@@ -12,7 +12,6 @@ use crate::options::Limits;
 
 const THREAD_LABEL: &str = "thread_name";
 const SPAN_NAME_LABEL: &str = "span_name";
-const ROOT_SPAN_LABEL: &str = "local_root_span_id";
 
 /// What the labels of a sample are made from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -22,8 +21,6 @@ pub(crate) struct LabelKey {
     pub(crate) context: i64,
     /// The number of the string that names the span; 0 is none.
     pub(crate) span_name: i64,
-    /// The number of the span that a request began with in this process; 0 is none.
-    pub(crate) root_span: i64,
 }
 
 /// Makes each combination once.
@@ -70,14 +67,6 @@ impl LabelMaker {
             let name = self.intern(key.span_name as u64, profile, losses);
             let label = profile.symbols.strings.intern(SPAN_NAME_LABEL);
             labels.extend(name.map(|name| SampleLabel::text(label, name)));
-        }
-        if key.root_span != 0 {
-            // As the ids of links are written: requests are looked for by it.
-            let number = format!("{:016x}", key.root_span);
-            losses.budget.pay_text(number.len());
-            let strings = &mut profile.symbols.strings;
-            let label = strings.intern(ROOT_SPAN_LABEL);
-            labels.push(SampleLabel::text(label, strings.intern(&number)));
         }
         // What the program itself says of its thread counts more than the thread's name.
         let label = profile.symbols.strings.intern(THREAD_LABEL);

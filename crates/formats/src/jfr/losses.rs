@@ -17,6 +17,7 @@ pub(crate) struct Losses {
     pub(crate) other_events: u64,
     pub(crate) negative_values: u64,
     pub(crate) unknown_labels: u64,
+    pub(crate) root_spans: u64,
     pub(crate) budget: Budget,
     samples_without_stack: u64,
     unknown_stacks: u64,
@@ -45,6 +46,7 @@ impl Losses {
             other_events: 0,
             negative_values: 0,
             unknown_labels: 0,
+            root_spans: 0,
             samples_without_stack: 0,
             unknown_stacks: 0,
             budget: Budget {
@@ -71,6 +73,12 @@ impl Losses {
                 "strings_repaired",
                 "strings that are not sound text were repaired",
                 self.repaired_texts,
+            ),
+            (
+                "root_spans_left_out",
+                "ids of local root spans were left out: a label of each request would take samples apart; \
+                 the spans are kept",
+                self.root_spans,
             ),
             (
                 "strings_cut",

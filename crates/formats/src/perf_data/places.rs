@@ -35,6 +35,8 @@ pub(crate) struct Places<'a, 'r> {
     mappings: HashMap<u32, MappingId>,
     /// Files that the resolver does not know, and of which the recording does not name all either.
     unknown_files: HashSet<u32>,
+    /// Functions that only the recording names, by that name.
+    own_functions: HashMap<&'a str, FunctionId>,
 }
 
 impl<'a, 'r> Places<'a, 'r> {
@@ -51,6 +53,7 @@ impl<'a, 'r> Places<'a, 'r> {
             resolver,
             mappings: HashMap::new(),
             unknown_files: HashSet::new(),
+            own_functions: HashMap::new(),
         }
     }
 
@@ -240,17 +243,21 @@ impl<'a, 'r> Places<'a, 'r> {
     fn lines_or_own(
         &mut self,
         frames: &[ResolvedFrame],
-        own_name: Option<&str>,
+        own_name: Option<&'a str>,
     ) -> Vec<(FunctionId, u32, u32)> {
         let Some(name) = own_name.filter(|_| frames.is_empty()) else {
             return self.lines(frames);
         };
+        if let Some(&known) = self.own_functions.get(name) {
+            return vec![(known, 0, 0)];
+        }
         let resolver = self.resolver.as_deref();
         let readable = resolver.and_then(|resolver| resolver.demangle(name));
         let function = match readable {
             Some(readable) => self.symbols.intern_function(&readable, name, "", 0),
             None => self.symbols.intern_function(name, "", "", 0),
         };
+        self.own_functions.insert(name, function);
         vec![(function, 0, 0)]
     }
 

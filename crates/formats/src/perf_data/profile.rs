@@ -57,6 +57,7 @@ pub(crate) fn build_profile(
         .map(|place| places.location(place, regions))
         .collect();
     losses.files_not_found = places.files_not_found();
+    drop(places);
     let stacks = stacks(&collector, &locations, &mut profile);
     let label_sets = label_sets(&collector, &mut profile);
     let times = Times::new(

@@ -59,9 +59,11 @@ pub fn read_perf_script(
         label_sets: HashMap::new(),
         host: String::new(),
         first_unknown: None,
+        line_number: 0,
     };
     let mut known_stacks = KnownStacks::default();
     while let Some(line) = lines.next_line()? {
+        reader.line_number += 1;
         match reader.line(line)? {
             Line::Header => {
                 if let Some(stack) = known_stacks.take(&mut lines)? {
@@ -76,10 +78,8 @@ pub fn read_perf_script(
                 }
             }
             Line::Other => {}
-            Line::Unknown => {
-                reader.first_unknown.get_or_insert(lines.number());
-            }
         }
+        reader.line_number = lines.number();
     }
     reader.close_sample()?;
     let Reader {
@@ -145,6 +145,8 @@ struct Reader<'o> {
     host: String,
     /// The number of the first line that is nothing known.
     first_unknown: Option<u64>,
+    /// The number of the line that is read.
+    line_number: u64,
 }
 
 struct OpenSample {
@@ -156,6 +158,8 @@ struct OpenSample {
     is_complete: bool,
     /// Whether it is one only if frames follow.
     is_bare: bool,
+    /// The number of its header.
+    line_number: u64,
     /// Lines of frames that left nothing to report.
     frame_lines: u64,
 }
@@ -176,7 +180,6 @@ enum Line {
     /// The end of a sample, if it has frames.
     Blank,
     Other,
-    Unknown,
 }
 
 /// What the labels of a sample tell.
@@ -231,13 +234,17 @@ impl Reader<'_> {
         };
         if is_between && let Some(header) = parse_bare_header(line) {
             self.header(&header, true)?;
-            return Ok(Line::Header);
+            return Ok(match self.open.is_some() {
+                true => Line::Header,
+                false => Line::Other,
+            });
         }
-        self.note_not_understood();
-        Ok(Line::Unknown)
+        self.note_not_understood(self.line_number);
+        Ok(Line::Other)
     }
 
-    fn note_not_understood(&mut self) {
+    fn note_not_understood(&mut self, line_number: u64) {
+        self.first_unknown.get_or_insert(line_number);
         self.samples.report.note(
             "lines_not_understood",
             "lines that are neither a header nor a frame were left out",
@@ -300,6 +307,7 @@ impl Reader<'_> {
             label_set,
             is_complete: frame.is_some(),
             is_bare,
+            line_number: self.line_number,
             frame_lines: 0,
         });
         if let Some(frame) = frame {
@@ -346,8 +354,9 @@ impl Reader<'_> {
             return Ok(None);
         };
         if open.is_bare && self.frames.is_empty() {
+            let line_number = open.line_number;
             self.open = None;
-            self.note_not_understood();
+            self.note_not_understood(line_number);
             return Ok(None);
         }
         let frame_lines = open.frame_lines;

@@ -14,6 +14,7 @@ use candela_formats::TextOptions;
 use candela_formats::WriteOptions;
 use candela_model::Profile;
 
+use super::input::FileProfile;
 use super::input::Input;
 use crate::args::GlobalArgs;
 use crate::args::files::ConvertArgs;
@@ -38,7 +39,11 @@ pub(crate) fn run(global: &GlobalArgs, arguments: &ConvertArgs) -> Result<ExitCo
         output::refuse_binary_on_terminal(format.name())?;
     }
     let input = Input::new(global, &arguments.reading).of_format(arguments.from.as_deref())?;
-    let (mut profile, remarks) = input.read_with_remarks(&arguments.inputs)?;
+    let FileProfile {
+        mut profile,
+        default_sample_type,
+        comments,
+    } = input.read_all(&arguments.inputs)?;
     filters.apply_to_profile(&mut profile);
     if let Some(wanted) = &arguments.sample_type {
         keep_type(&mut profile, wanted)?;
@@ -46,13 +51,12 @@ pub(crate) fn run(global: &GlobalArgs, arguments: &ConvertArgs) -> Result<ExitCo
     if profile.sample_count() == 0 {
         return Err(CliError::no_data("no data: nothing passes the filters"));
     }
-    let shown_first = remarks.default_sample_type;
-    let shown_first = shown_first.filter(|wanted| {
+    let default_sample_type = default_sample_type.filter(|wanted| {
         let mut types = profile.series.iter().map(|series| &series.profile_type);
         types.any(|profile_type| profile_type.sample_type == *wanted)
     });
     let options = WriteOptions {
-        sample_type: shown_first.clone(),
+        sample_type: default_sample_type.clone(),
         // Who converts wants all rows; who looks at a terminal wants a screen of them.
         limit: if file.is_none() && format == Format::Text {
             global.limit
@@ -61,8 +65,8 @@ pub(crate) fn run(global: &GlobalArgs, arguments: &ConvertArgs) -> Result<ExitCo
         },
         pprof: PprofOptions {
             keep_times: true,
-            comments: remarks.comments,
-            default_sample_type: shown_first,
+            comments,
+            default_sample_type,
             ..PprofOptions::default()
         },
         svg: svg_options(&arguments.drawing),

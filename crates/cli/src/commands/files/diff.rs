@@ -20,12 +20,14 @@ use candela_model::ProfileType;
 use serde_json::json;
 
 use super::convert::svg_options;
+use super::input::FileProfile;
 use super::input::shown_source;
 use super::side;
 use crate::args::GlobalArgs;
 use crate::args::files::DiffArgs;
 use crate::args::files::DiffFormat;
 use crate::commands::profiles::html_options;
+use crate::commands::profiles::tell_choice;
 use crate::commands::profiles::tree_of;
 use crate::errors::CliError;
 use crate::errors::Context;
@@ -36,8 +38,12 @@ pub(crate) fn run(global: &GlobalArgs, arguments: &DiffArgs) -> Result<ExitCode,
     let format = format_of(arguments)?;
     let base = side::load(global, arguments, &arguments.base)?;
     let new = side::load(global, arguments, &arguments.new)?;
-    let (profile_type, after) = tree_of(&new, arguments.profile_type.as_deref())?;
-    let before = comparable(arguments.profile_type.as_deref(), &profile_type, &base)?;
+    let asked = arguments.profile_type.as_deref();
+    let (profile_type, after) = tree_of(&new.profile, new.choice(asked))?;
+    let before = comparable(&profile_type, &base, asked)?;
+    if !global.quiet {
+        tell_choice(&new.profile, new.choice(asked));
+    }
     let sides = DiffSides {
         before: &before,
         after: &after,
@@ -139,18 +145,19 @@ fn json_of(global: &GlobalArgs, arguments: &DiffArgs, sides: DiffSides<'_>) -> S
 /// The stacks to compare with. A short name may stand for another type there, and bytes compare with
 /// nothing but bytes.
 fn comparable(
-    pattern: Option<&str>,
     wanted: &ProfileType,
-    base: &candela_model::Profile,
+    base: &FileProfile,
+    asked: Option<&str>,
 ) -> Result<FlameTree, CliError> {
     let same = base
+        .profile
         .series
         .iter()
         .any(|series| series.profile_type == *wanted);
     if same {
-        return Ok(tree_of(base, Some(&wanted.to_string()))?.1);
+        return Ok(tree_of(&base.profile, base.choice(Some(&wanted.to_string())))?.1);
     }
-    let (other, tree) = tree_of(base, pattern)?;
+    let (other, tree) = tree_of(&base.profile, base.choice(asked))?;
     let is_comparable =
         other.sample_unit == wanted.sample_unit && other.sample_type == wanted.sample_type;
     if is_comparable {

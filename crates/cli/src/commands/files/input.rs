@@ -21,6 +21,7 @@ use crate::args::files::ReadingArgs;
 use crate::binaries::read_perf_data_with_binaries;
 use crate::commands::client::Client;
 use crate::commands::credentials::without_user;
+use crate::commands::profiles::TypeChoice;
 use crate::errors::CliError;
 use crate::errors::Context;
 use crate::errors::ExitStatus;
@@ -45,13 +46,24 @@ pub(crate) struct Input<'a> {
     options: ReadOptions,
 }
 
-/// What the writers of files said beside the samples.
+/// What files hold, together.
 #[derive(Debug, Default)]
-pub(crate) struct Remarks {
-    /// The sample type that is to be shown first.
+pub(crate) struct FileProfile {
+    pub(crate) profile: Profile,
+    /// The sample type that the writer of the first file wants to be shown first.
     pub(crate) default_sample_type: Option<String>,
-    /// Free text.
+    /// Free text of pprof.
     pub(crate) comments: Vec<String>,
+}
+
+impl FileProfile {
+    /// What a command shows of it.
+    pub(crate) fn choice<'a>(&'a self, asked: Option<&'a str>) -> TypeChoice<'a> {
+        TypeChoice {
+            asked,
+            writers: self.default_sample_type.as_deref(),
+        }
+    }
 }
 
 impl<'a> Input<'a> {
@@ -97,43 +109,28 @@ impl<'a> Input<'a> {
         self
     }
 
-    /// What is in the sources, together. What their writers want to be shown first comes first.
-    pub(crate) fn read_all<S: AsRef<str>>(&self, sources: &[S]) -> Result<Profile, CliError> {
-        let (mut profile, remarks) = self.read_with_remarks(sources)?;
-        if let Some(wanted) = remarks.default_sample_type {
-            let series = &mut profile.series;
-            series.sort_by_key(|series| series.profile_type.sample_type != wanted);
-        }
-        Ok(profile)
-    }
-
-    /// What is in the sources in their order, and what is said of it; of two that say different things what
-    /// the first one says.
-    pub(crate) fn read_with_remarks<S: AsRef<str>>(
-        &self,
-        sources: &[S],
-    ) -> Result<(Profile, Remarks), CliError> {
-        let mut merged = Profile::default();
-        let mut remarks = Remarks::default();
+    /// What is in the sources, together.
+    pub(crate) fn read_all<S: AsRef<str>>(&self, sources: &[S]) -> Result<FileProfile, CliError> {
+        let mut merged = FileProfile::default();
         for source in sources {
             let (profile, report) = self.read(source.as_ref())?;
             if sources.len() == 1 {
-                merged = profile;
+                merged.profile = profile;
             } else {
-                merged.absorb(&profile);
+                merged.profile.absorb(&profile);
             }
-            let wanted = &mut remarks.default_sample_type;
+            let wanted = &mut merged.default_sample_type;
             *wanted = wanted.take().or(report.default_sample_type);
             for comment in report.comments {
-                if !remarks.comments.contains(&comment) {
-                    remarks.comments.push(comment);
+                if !merged.comments.contains(&comment) {
+                    merged.comments.push(comment);
                 }
             }
         }
-        if merged.sample_count() == 0 {
+        if merged.profile.sample_count() == 0 {
             return Err(CliError::no_data("no data: the files have no samples"));
         }
-        Ok((merged, remarks))
+        Ok(merged)
     }
 
     /// A file, `-` for standard input, or an address.
@@ -194,8 +191,12 @@ impl<'a> Input<'a> {
             Format::PerfData => read_perf_data_with_binaries(reader, &options),
             _ => candela_formats::read(format, reader, &options),
         };
-        let (profile, report) = read.or_exit(ExitStatus::Failed, what)?;
+        let (profile, mut report) = read.or_exit(ExitStatus::Failed, what)?;
         self.tell(what, &report)?;
+        // Other formats have the command line there, which may hold secrets and is not meant to be passed on.
+        if format != Format::Pprof {
+            report.comments.clear();
+        }
         Ok((profile, report))
     }
 

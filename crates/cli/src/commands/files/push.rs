@@ -48,7 +48,7 @@ fn push(
     file: &str,
 ) -> Result<(), CliError> {
     let input = Input::new(global, &arguments.reading);
-    let profile = input.read_all(&[file])?;
+    let profile = input.read_all(&[file])?.profile;
     let file = &shown_source(file);
     let body = candela_formats::encode_otlp_bytes(&profile, &OtlpOptions::default());
     let body = gzipped(&body);

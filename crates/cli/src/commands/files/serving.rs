@@ -3,13 +3,13 @@
 use std::future::Future;
 use std::path::Path;
 
-use candela_model::Profile;
 use candela_model::SERVICE_NAME_LABEL;
 use candela_query::Engine;
 use candela_server::Server;
 use candela_server::ServerOptions;
 use candela_store::Store;
 
+use super::input::FileProfile;
 use super::input::Input;
 use super::input::shown_source;
 use crate::args::GlobalArgs;
@@ -34,7 +34,7 @@ pub(crate) fn read(
     global: &GlobalArgs,
     reading: &ReadingArgs,
     files: &[String],
-) -> Result<Vec<Profile>, CliError> {
+) -> Result<Vec<FileProfile>, CliError> {
     let files = files.iter();
     files.map(|file| read_one(global, reading, file)).collect()
 }
@@ -42,7 +42,7 @@ pub(crate) fn read(
 /// Puts profiles into a store that goes away with the command, and answers questions about them until
 /// `until` has come, or somebody interrupts. `ready` is told the address, once it answers.
 pub(crate) fn serve(
-    profiles: Vec<Profile>,
+    files: Vec<FileProfile>,
     listen: Option<&str>,
     until: impl Future<Output = ()> + Send + 'static,
     ready: impl FnOnce(&str),
@@ -72,8 +72,8 @@ pub(crate) fn serve(
             .await
             .map_err(|error| CliError::failed(error.to_string()))?;
         let ingest = bound.local_ingest();
-        for profile in profiles {
-            let appended = ingest.append(profile).await;
+        for file in files {
+            let appended = ingest.append(file.profile).await;
             appended.or_exit(ExitStatus::Failed, "file")?;
         }
         ready(&bound.url());
@@ -83,7 +83,11 @@ pub(crate) fn serve(
     })
 }
 
-fn read_one(global: &GlobalArgs, reading: &ReadingArgs, file: &str) -> Result<Profile, CliError> {
+fn read_one(
+    global: &GlobalArgs,
+    reading: &ReadingArgs,
+    file: &str,
+) -> Result<FileProfile, CliError> {
     let shown = shown_source(file);
     let name = Path::new(&shown).file_name().unwrap_or_default();
     let name = name.to_string_lossy().into_owned();
@@ -92,11 +96,11 @@ fn read_one(global: &GlobalArgs, reading: &ReadingArgs, file: &str) -> Result<Pr
         service.clone_into(&mut options.default_service);
         options.labels.set(FILE_LABEL, &shown);
     });
-    let mut profile = input.read_all(&[file])?;
-    for series in &mut profile.series {
+    let mut read = input.read_all(&[file])?;
+    for series in &mut read.profile.series {
         series.labels.set_default(SERVICE_NAME_LABEL, service);
     }
-    Ok(profile)
+    Ok(read)
 }
 
 /// The keys that make a store and a server of a moment.

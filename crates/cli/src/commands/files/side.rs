@@ -4,6 +4,7 @@ use candela_formats::ReadOptions;
 use candela_model::Profile;
 use candela_model::Selector;
 
+use super::input::FileProfile;
 use super::input::Input;
 use super::input::shown_source;
 use crate::args::GlobalArgs;
@@ -28,21 +29,24 @@ pub(super) fn load(
     global: &GlobalArgs,
     arguments: &DiffArgs,
     source: &str,
-) -> Result<Profile, CliError> {
+) -> Result<FileProfile, CliError> {
     let filters = arguments.filters.filters()?;
     if let Some(selection) = Selection::parse(source)? {
-        return ask(global, arguments, source, &selection);
+        return Ok(FileProfile {
+            profile: ask(global, arguments, source, &selection)?,
+            ..FileProfile::default()
+        });
     }
     let input = Input::new(global, &arguments.reading);
-    let mut profile = input.read_all(&[source])?;
-    filters.apply_to_profile(&mut profile);
-    if profile.sample_count() == 0 {
+    let mut side = input.read_all(&[source])?;
+    filters.apply_to_profile(&mut side.profile);
+    if side.profile.sample_count() == 0 {
         return Err(CliError::no_data(format!(
             "no data: nothing of {} passes the filters",
             shown_source(source)
         )));
     }
-    Ok(profile)
+    Ok(side)
 }
 
 fn ask(

@@ -18,8 +18,10 @@ use crate::args::GlobalArgs;
 use crate::args::files::ReadingArgs;
 use crate::args::query::SeriesArgs;
 use crate::args::query::TagArgs;
+use crate::commands::files::input::FileProfile;
 use crate::commands::files::input::Input;
 use crate::commands::profiles::resolve;
+use crate::commands::profiles::tell_choice;
 use crate::errors::CliError;
 
 /// Steps of a series when none is given: as many as a terminal has lines.
@@ -70,9 +72,14 @@ impl AskedFiles<'_> {
             }
         };
         let filters = arguments.filters.filters()?;
-        let mut profile = self.profile()?;
-        filters.apply_to_profile(&mut profile);
-        let wanted = resolve(&profile, arguments.profile_type.as_deref())?;
+        let mut read = self.read()?;
+        filters.apply_to_profile(&mut read.profile);
+        let choice = read.choice(arguments.profile_type.as_deref());
+        let wanted = resolve(&read.profile, choice)?;
+        if !self.global.quiet {
+            tell_choice(&read.profile, choice);
+        }
+        let profile = &read.profile;
         let series = profile.series.iter();
         let series: Vec<&ProfileSeries> = series
             .filter(|series| series.profile_type == wanted)
@@ -87,7 +94,7 @@ impl AskedFiles<'_> {
         for series in &series {
             for sample in &series.samples {
                 let group = arguments.group_by.iter().map(|label| {
-                    let value = value_of(&profile, series, sample, label);
+                    let value = value_of(profile, series, sample, label);
                     (label.clone(), value.unwrap_or_default())
                 });
                 let step = time_of(series, sample).div_euclid(step_ns.max(1));
@@ -120,7 +127,7 @@ impl AskedFiles<'_> {
         }))
     }
 
-    fn profile(&self) -> Result<Profile, CliError> {
+    fn read(&self) -> Result<FileProfile, CliError> {
         Input::new(self.global, self.reading).read_all(self.files)
     }
 
@@ -131,7 +138,7 @@ impl AskedFiles<'_> {
         let ignore = ignore.map(|text| (FilterKind::TagIgnore, text.as_str()));
         let given: Vec<(FilterKind, &str)> = focus.chain(ignore).collect();
         let filters = Filters::parse(&given).map_err(|error| CliError::usage(error.to_string()))?;
-        let mut profile = self.profile()?;
+        let mut profile = self.read()?.profile;
         filters.apply_to_profile(&mut profile);
         Ok(profile)
     }

@@ -18,6 +18,7 @@ use crate::args::GlobalArgs;
 use crate::args::query::OutputFormat;
 use crate::args::query::SelectionArgs;
 use crate::commands::client::Client;
+use crate::commands::files::input::FileProfile;
 use crate::commands::files::input::Input;
 use crate::commands::profiles::DEFAULT_TYPE;
 use crate::commands::profiles::html_options;
@@ -109,30 +110,43 @@ pub(crate) fn profile(
     if format == Format::Pprof && selection.output.is_none() {
         output::refuse_binary_on_terminal("pprof")?;
     }
-    let profile = load(global, selection)?;
+    let loaded = load(global, selection)?;
+    let (profile, choice) = (&loaded.profile, loaded.choice(asked(selection)));
     let options = WriteOptions {
-        sample_type: Some(resolve(&profile, selection.profile_type.as_deref())?.to_string()),
+        sample_type: Some(resolve(profile, choice)?.to_string()),
         limit: global.limit,
         html: html_options(),
         ..WriteOptions::default()
     };
     let mut bytes = Vec::new();
-    let report = candela_formats::write(format, &profile, &mut bytes, &options)
+    let report = candela_formats::write(format, profile, &mut bytes, &options)
         .or_exit(ExitStatus::Failed, "profile")?;
     for note in report.notes.iter().filter(|_| !global.quiet) {
         output::note(&format!("note: {note}"));
     }
     emit(selection, &bytes)?;
-    tell_cut(global, &profile, selection.profile_type.as_deref(), format);
+    tell_cut(global, profile, choice, format);
     Ok(ExitCode::SUCCESS)
 }
 
 /// The profile with all that it has: addresses, lines, labels of samples.
-fn load(global: &GlobalArgs, selection: &SelectionArgs) -> Result<Profile, CliError> {
-    if selection.files.is_empty() {
-        return ask_server(global, selection, "/api/v1/pprof", &[]);
+fn load(global: &GlobalArgs, selection: &SelectionArgs) -> Result<FileProfile, CliError> {
+    load_in_form(global, selection, "/api/v1/pprof", &[])
+}
+
+fn load_in_form(
+    global: &GlobalArgs,
+    selection: &SelectionArgs,
+    path: &str,
+    form: &[(&str, &str)],
+) -> Result<FileProfile, CliError> {
+    if !selection.files.is_empty() {
+        return load_files(global, selection);
     }
-    load_files(global, selection)
+    Ok(FileProfile {
+        profile: ask_server(global, selection, path, form)?,
+        ..FileProfile::default()
+    })
 }
 
 /// The merged stacks, which a server also has as sums over long times.
@@ -157,25 +171,25 @@ fn load_tree_in_form(
     selection: &SelectionArgs,
     form: &[(&str, &str)],
 ) -> Result<(ProfileType, FlameTree), CliError> {
-    let profile = if selection.files.is_empty() {
-        ask_server(global, selection, "/api/v1/flamegraph", form)?
-    } else {
-        load_files(global, selection)?
-    };
-    tree_of(&profile, selection.profile_type.as_deref())
+    let loaded = load_in_form(global, selection, "/api/v1/flamegraph", form)?;
+    tree_of(&loaded.profile, loaded.choice(asked(selection)))
 }
 
-fn load_files(global: &GlobalArgs, selection: &SelectionArgs) -> Result<Profile, CliError> {
+fn asked(selection: &SelectionArgs) -> Option<&str> {
+    selection.profile_type.as_deref()
+}
+
+fn load_files(global: &GlobalArgs, selection: &SelectionArgs) -> Result<FileProfile, CliError> {
     let filters = selection.filters.filters()?;
-    let mut merged = Input::new(global, &selection.reading).read_all(&selection.files)?;
-    filters.apply_to_profile(&mut merged);
-    if merged.sample_count() == 0 {
+    let mut loaded = Input::new(global, &selection.reading).read_all(&selection.files)?;
+    filters.apply_to_profile(&mut loaded.profile);
+    if loaded.profile.sample_count() == 0 {
         return Err(CliError::no_data("no data: nothing passes the filters"));
     }
-    if selection.profile_type.is_none() && !global.quiet {
-        tell_choice(&merged);
+    if !global.quiet {
+        tell_choice(&loaded.profile, loaded.choice(asked(selection)));
     }
-    Ok(merged)
+    Ok(loaded)
 }
 
 fn ask_server(

@@ -62,14 +62,14 @@ fn ask_files(
             "this build has no SQL: it needs one with the feature sql",
         ));
     }
-    let profiles = serving::read(global, &arguments.reading, &arguments.files)?;
+    let files = serving::read(global, &arguments.reading, &arguments.files)?;
     let (answered, answer) = std::sync::mpsc::channel();
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     let until = async {
         // A sender that is gone asks nothing more, either.
         let _ = stopped.await;
     };
-    serving::serve(profiles, None, until, |address| {
+    serving::serve(files, None, until, |address| {
         let client = Client::local(address);
         let statement = statement.to_owned();
         tokio::task::spawn_blocking(move || {
