@@ -92,7 +92,8 @@ pub fn read_block(directory: &Path, meta: BlockMeta) -> Result<ReadBlock, BlockE
     let rows = meta.rows;
     let cache = Arc::new(TableCache::new(0));
     let block = Block::new(meta, local_storage(directory), cache, Arc::default());
-    let all_rows = &[0..rows];
+    let rows = 0..rows;
+    let all_rows = std::slice::from_ref(&rows);
     let mut read = ReadBlock {
         profiles: block.profiles()?.rows.len(),
         // Refuses samples of stacks that are not there.
