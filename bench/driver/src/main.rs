@@ -138,7 +138,7 @@ const ROWS: &[Row] = &[
     },
     Row {
         id: "F2",
-        what: "`perf script` text of 256 MB to folded",
+        what: "`perf script` text of 1 GB to folded",
         target: "≥ 2 times inferno",
         measure: rows::files::perf_script,
     },

@@ -102,7 +102,7 @@ const SAMPLES: &[Sample] = &[
     },
     Sample {
         format: "perfetto",
-        file: "perfetto/perf_sample_sc.out",
+        file: "perfetto/perf_sample_switch_interp.pftrace",
         tool: &[],
     },
     Sample {
