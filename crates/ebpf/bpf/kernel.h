@@ -32,10 +32,12 @@ enum {
 	BPF_MAP_TYPE_LRU_HASH = 9,
 	BPF_MAP_TYPE_ARRAY_OF_MAPS = 12,
 	BPF_MAP_TYPE_RINGBUF = 27,
+	BPF_MAP_TYPE_TASK_STORAGE = 29,
 };
 
 enum {
 	BPF_ANY = 0,
+	BPF_NOEXIST = 1,
 	BPF_F_NO_PREALLOC = 1U << 0,
 	BPF_F_MMAPABLE = 1U << 10,
 	BPF_F_INNER_MAP = 1U << 12,
@@ -48,8 +50,19 @@ enum {
 	BPF_RB_RING_SIZE = 1,
 };
 
+enum {
+	BPF_LOCAL_STORAGE_GET_F_CREATE = 1U << 0,
+};
+
+/* task_struct.__state */
+enum {
+	TASK_RUNNING = 0,
+	TASK_DEAD = 0x80,
+};
+
 /* task_struct.flags */
 enum {
+	PF_EXITING = 0x4,
 	PF_IO_WORKER = 0x10,
 	PF_USER_WORKER = 0x4000,
 	PF_KTHREAD = 0x200000,
@@ -76,13 +89,51 @@ struct signal_struct {
 	} live;
 } RELOCATED;
 
+struct kernfs_node {
+	__u64 id;
+} RELOCATED;
+
+struct cgroup {
+	struct kernfs_node *kn;
+} RELOCATED;
+
+struct css_set {
+	struct cgroup *dfl_cgrp;
+} RELOCATED;
+
 struct task_struct {
+	unsigned int __state;
 	unsigned int flags;
+	int on_cpu;
+	int exit_state;
 	int pid;
 	int tgid;
+	char comm[16];
+	struct css_set *cgroups;
 	struct task_struct *group_leader;
 	struct signal_struct *signal;
 	__u64 start_boottime;
 } RELOCATED;
+
+/* Never looked into, but a kernel function's type must be complete to be found. */
+struct bpf_map {
+	__u32 id;
+} RELOCATED;
+
+struct seq_file;
+
+struct bpf_iter_meta {
+	struct seq_file *seq;
+} RELOCATED;
+
+struct bpf_iter__task {
+	struct bpf_iter_meta *meta;
+	struct task_struct *task;
+} RELOCATED;
+
+/* Known to the kernel by its name and size. */
+struct bpf_task_work {
+	__u64 opaque;
+} __attribute__((aligned(8)));
 
 #endif

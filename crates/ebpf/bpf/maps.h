@@ -7,8 +7,9 @@
 #include "record.h"
 #include "tables.h"
 
-/* Per-CPU work area. The perf event cannot nest on one CPU, so a plain array
- * indexed by CPU is race free; a per-CPU map could not hold 64 KiB values. */
+/* Work area. The perf event cannot nest on one CPU, so a plain array indexed by CPU is race free;
+ * a per-CPU map could not hold 64 KiB values. Off-CPU samples have areas of their own behind those,
+ * because the perf event interrupts them: see off_cpu.h. */
 struct scratch {
 	struct sample_header header;
 	__u8 payload[MAX_FRAMES * 8 + REGISTER_COUNT * 8 + (MAX_STACK_PAGES + 1) * PAGE_BYTES];
@@ -19,7 +20,7 @@ struct scratch {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1); /* CPUs; set by the loader */
+	__uint(max_entries, 1); /* set by the loader */
 	__type(key, __u32);
 	__type(value, struct scratch);
 } scratch_areas SEC(".maps");
@@ -136,10 +137,16 @@ struct settings {
 	__u32 follow_forks;
 	__u32 excluded_pid;
 	__u32 stack_pages;
-	__u32 reserved;
+	__u32 possible_cpus;
 	/* What one stack copy costs; 0: none are allowed. */
 	__u64 copy_cost_ns;
 	__u64 copy_credit_limit_ns;
+	/* The value of a CPU sample. */
+	__u64 period_ns;
+	/* The blocked time that one off-CPU sample stands for at least. */
+	__u64 off_cpu_mean_ns;
+	/* With filter_cgroup: its id. */
+	__u64 target_cgroup_id;
 };
 
 /* A section of its own, so that the loader need not know where in .rodata it lies. */
@@ -151,8 +158,9 @@ const struct table_element keep_table_element_type = {};
 static __always_inline void count_many(__u32 counter, __u64 amount)
 {
 	__u64 *value = bpf_map_lookup_elem(&counters, &counter);
+	/* Atomic, because the perf event interrupts the off-CPU programs. */
 	if (value)
-		*value += amount;
+		__sync_fetch_and_add(value, amount);
 }
 
 static __always_inline void count(__u32 counter)

@@ -20,6 +20,7 @@ enum record_kind {
 	RECORD_SAMPLE = 1,
 	RECORD_FORK = 2,
 	RECORD_EXIT = 3,
+	RECORD_OFF_CPU = 4,
 };
 
 /* sample_header.flags */
@@ -28,6 +29,8 @@ enum {
 	SAMPLE_IN_KERNEL = 1 << 1,
 	SAMPLE_COPY_LIMITED = 1 << 2,
 	SAMPLE_PROCESS_KNOWN = 1 << 3,
+	SAMPLE_PREEMPTED = 1 << 4, /* off CPU, though it could have run */
+	SAMPLE_NOT_WALKED = 1 << 5, /* the kernel left the user stack to user space */
 };
 
 /*
@@ -46,7 +49,8 @@ struct sample_header {
 	__u16 kernel_frames;
 	__u16 user_frames;
 	__u32 stack_bytes;
-	__u32 reserved2;
+	__u32 switches; /* how many times of being off a CPU it stands for */
+	__u64 value_ns;
 	__u64 time_ns;
 	__u64 cgroup_id;
 	__u64 process_start_ns;
@@ -76,7 +80,9 @@ enum counter {
 	COUNTER_USER_FRAMES = 17,
 	COUNTER_LOST = 18, /* samples that were given up before they were taken */
 	COUNTER_TARGETS_FULL = 19, /* forks that found no room in target_pids */
-	COUNTER_COUNT = 20,
+	COUNTER_OFF_CPU_SAMPLES = 20, /* also counted as samples */
+	COUNTER_NOT_DEFERRED = 21, /* off-CPU samples that got no user stack for want of room */
+	COUNTER_COUNT = 22,
 };
 
 #endif

@@ -39,6 +39,7 @@ pub fn capabilities() -> Vec<Check> {
     checks.push(cpu_clock());
     checks.push(sideband());
     checks.push(programs());
+    checks.push(off_cpu());
     checks
 }
 
@@ -199,6 +200,20 @@ fn programs() -> Check {
             .err()
             .map_or_else(|| "load and verify".to_owned(), |error| error.to_string()),
         fix: Some("see the message; the checks above name the usual causes"),
+    }
+    .done()
+}
+
+fn off_cpu() -> Check {
+    Check {
+        name: "off_cpu",
+        ok: loader::can_defer(),
+        required: false,
+        detail: format!(
+            "off-CPU time needs Linux 6.18; this is {}",
+            host::kernel_release()
+        ),
+        fix: Some("use Linux 6.18 or newer to record time off CPU"),
     }
     .done()
 }

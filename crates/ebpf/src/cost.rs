@@ -37,6 +37,7 @@ pub(crate) fn enable_statistics() -> Result<OwnedFd, Error> {
 pub(crate) fn of_programs(object: &Object) -> Result<Vec<ProgramCost>, Error> {
     object
         .progs()
+        .filter(|program| program.autoload())
         .map(|program| {
             let mut info = libbpf_sys::bpf_prog_info::default();
             let mut size = size_of::<libbpf_sys::bpf_prog_info>() as u32;

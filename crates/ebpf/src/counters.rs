@@ -16,6 +16,8 @@ pub(crate) mod index {
     pub(crate) const USER_FRAMES: u32 = 17;
     pub(crate) const LOST: u32 = 18;
     pub(crate) const TARGETS_FULL: u32 = 19;
+    pub(crate) const OFF_CPU_SAMPLES: u32 = 20;
+    pub(crate) const NOT_DEFERRED: u32 = 21;
 }
 
 /// How many result codes there are.
@@ -24,7 +26,7 @@ pub(crate) const RESULTS: usize = 9;
 /// Totals since the start; they only grow.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Samples taken, whether or not they reached us.
+    /// Samples taken, on and off CPU, whether or not they reached us.
     pub samples: u64,
     /// Samples by how their walk ended, indexed by [`WalkResult`].
     pub results: [u64; RESULTS],
@@ -52,6 +54,10 @@ pub struct Counters {
     pub lost: u64,
     /// Processes that are not sampled although they were forked by a target: there are too many.
     pub targets_full: u64,
+    /// Of `samples`, those of time off CPU.
+    pub off_cpu_samples: u64,
+    /// Of these, those without a user stack because they could not wait for it.
+    pub not_deferred: u64,
 }
 
 // === impl Counters ===
@@ -85,6 +91,8 @@ impl Counters {
             undecodable: self.undecodable - earlier.undecodable,
             lost: self.lost - earlier.lost,
             targets_full: self.targets_full - earlier.targets_full,
+            off_cpu_samples: self.off_cpu_samples - earlier.off_cpu_samples,
+            not_deferred: self.not_deferred - earlier.not_deferred,
         }
     }
 

@@ -9,6 +9,8 @@ use std::ffi::OsStr;
 pub enum Event<'a> {
     /// A CPU sample.
     Sample(Sample<'a>),
+    /// A sample of time off CPU, with [`Options::off_cpu_mean_ns`](crate::Options::off_cpu_mean_ns).
+    OffCpu(Sample<'a>),
     /// A process replaced its program. Its mappings were forgotten; `Mapped` events for the new ones follow.
     Exec {
         /// Process id.
@@ -43,17 +45,22 @@ pub enum Event<'a> {
     },
 }
 
-/// One CPU sample. Its value is one sampling period.
+/// One sample of what a thread did on a CPU, or what it was doing when it left one.
 #[derive(Debug)]
 pub struct Sample<'a> {
     /// Process id (thread group).
     pub pid: u32,
     /// Thread id.
     pub tid: u32,
-    /// The CPU it ran on.
+    /// The CPU it ran on; off CPU, the one it came back to.
     pub cpu: u32,
-    /// CLOCK_MONOTONIC, nanoseconds.
+    /// CLOCK_MONOTONIC, nanoseconds; off CPU, when it came back.
     pub time_ns: u64,
+    /// The time that the sample stands for, nanoseconds: on CPU one sampling period; off CPU at least
+    /// [`Options::off_cpu_mean_ns`](crate::Options::off_cpu_mean_ns), so that sums are right on average.
+    pub value_ns: u64,
+    /// On CPU 1; off CPU how many times of being off a CPU it stands for.
+    pub count: u32,
     /// Id of its cgroup in the v2 hierarchy: the inode number of the directory.
     pub cgroup_id: u64,
     /// When the process started, CLOCK_BOOTTIME in nanoseconds: tells reused process ids apart.
@@ -68,6 +75,11 @@ pub struct Sample<'a> {
     pub process_known: bool,
     /// Whether a stack copy would have been needed and was refused by its rate limit.
     pub copy_limited: bool,
+    /// Off CPU though it could have run: another task took its CPU.
+    pub was_preempted: bool,
+    /// Whether the kernel tried to walk the user stack. Of a thread that does not come back there is only
+    /// `context`.
+    pub is_walked: bool,
     /// Kernel addresses, innermost first: return addresses, except where interrupted.
     pub kernel_frames: &'a [u64],
     /// User addresses to symbolize, innermost first: return addresses are already moved by -1

@@ -80,6 +80,11 @@ pub(crate) fn in_initial_pid_namespace() -> Option<bool> {
     Some(namespace.as_os_str() == INITIAL_PID_NAMESPACE)
 }
 
+/// The inode number of a file: the id of a cgroup, where it is a directory of cgroups.
+pub(crate) fn inode(path: &Path) -> io::Result<u64> {
+    fs::metadata(path).map(|metadata| std::os::unix::fs::MetadataExt::ino(&metadata))
+}
+
 /// The CPUs that are online.
 pub(crate) fn online_cpus() -> io::Result<Vec<u32>> {
     let text = fs::read_to_string("/sys/devices/system/cpu/online")?;

@@ -2,10 +2,11 @@
 
 use crate::bpf_map::BpfMap;
 use crate::host;
-use crate::options::{Options, Target};
+use crate::options::{LONGEST_OFF_CPU_MEAN_NS, Options, Target};
 use crate::refusal::{HostFacts, explained};
 use crate::{Error, options};
-use libbpf_rs::{MapCore, MapType, Object, ObjectBuilder, OpenObject, PrintLevel};
+use libbpf_rs::btf::types::Func;
+use libbpf_rs::{MapCore, MapType, Object, ObjectBuilder, OpenObject, PrintLevel, ProgramMut};
 use std::collections::VecDeque;
 use std::ffi::OsStr;
 use std::os::fd::AsFd;
@@ -24,8 +25,15 @@ pub(crate) struct Loaded {
     pub(crate) life_ring_bytes: u32,
 }
 
-/// `struct settings` of bpf/maps.h: six u32 and two u64.
-fn settings(options: &Options) -> Vec<u8> {
+/// The programs and maps of off-CPU time, which cost nothing where nobody asks for it.
+const OFF_CPU_PROGRAMS: [&str; 2] = ["off_cpu_switch", "off_cpu_visit"];
+const OFF_CPU_MAPS: [&str; 3] = ["off_cpu_times", "deferred_samples", "visits"];
+
+/// What defers a sample until its thread returns to user space.
+const DEFERRAL: &str = "bpf_task_work_schedule_resume_impl";
+
+/// `struct settings` of bpf/maps.h: six u32 and five u64.
+fn settings(options: &Options, cpus: u32) -> Result<Vec<u8>, Error> {
     let (filter_pids, follow_forks) = match options.target {
         Target::Processes { follow_forks, .. } => (1, u32::from(follow_forks)),
         Target::Host | Target::Cgroup(_) => (0, 0),
@@ -42,30 +50,52 @@ fn settings(options: &Options) -> Vec<u8> {
         per_second => 1_000_000_000 / u64::from(per_second),
     };
     let copy_credit_limit_ns = copy_cost_ns.saturating_mul(options.stack_copy_burst.max(1).into());
-    let reserved = 0;
+    let target_cgroup_id = match &options.target {
+        Target::Cgroup(path) => host::inode(path).map_err(|source| Error::Cgroup {
+            path: path.clone(),
+            source,
+        })?,
+        Target::Host | Target::Processes { .. } => 0,
+    };
     let words: [u32; 6] = [
         filter_pids,
         filter_cgroup,
         follow_forks,
         excluded_pid,
         options.stack_pages(),
-        reserved,
+        cpus,
     ];
-    let double_words: [u64; 2] = [copy_cost_ns, copy_credit_limit_ns];
+    let double_words: [u64; 5] = [
+        copy_cost_ns,
+        copy_credit_limit_ns,
+        options.period_ns()?,
+        options
+            .off_cpu_mean_ns
+            .unwrap_or_default()
+            .min(LONGEST_OFF_CPU_MEAN_NS),
+        target_cgroup_id,
+    ];
     let words = words.iter().flat_map(|word| word.to_le_bytes());
-    words
-        .chain(double_words.iter().flat_map(|word| word.to_le_bytes()))
-        .collect()
+    let double_words = double_words.iter().flat_map(|word| word.to_le_bytes());
+    Ok(words.chain(double_words).collect())
 }
 
 /// Opens, sizes and loads the object.
 ///
 /// # Errors
 /// [`Error::NoBtf`], [`Error::MissingCapability`], [`Error::KernelTooOld`], [`Error::Lockdown`],
-/// [`Error::NoBpf`], [`Error::MemoryLock`], [`Error::Load`].
+/// [`Error::NoBpf`], [`Error::MemoryLock`], [`Error::Load`], [`Error::Cgroup`], and what
+/// [`Options::period_ns`] refuses.
 pub(crate) fn load(options: &Options) -> Result<Loaded, Error> {
     if !host::is_there(BTF_PATH) {
         return Err(Error::NoBtf { path: BTF_PATH });
+    }
+    if options.off_cpu_mean_ns.is_some() && !can_defer() {
+        return Err(Error::KernelTooOld {
+            release: host::kernel_release(),
+            needed: "6.18",
+            feature: "off-CPU time (reading a stack when its thread returns to user space)",
+        });
     }
     let messages = MessageCapture::start();
     let cpus = libbpf_rs::num_possible_cpus().map_err(|source| refusal(source, &messages))?;
@@ -74,7 +104,15 @@ pub(crate) fn load(options: &Options) -> Result<Loaded, Error> {
     let mut open = ObjectBuilder::default()
         .open_memory(OBJECT)
         .map_err(|source| refusal(source, &messages))?;
-    size_maps(&mut open, options, cpus, sample_ring_bytes)
+    let settings = settings(options, cpus)?;
+    if options.off_cpu_mean_ns.is_none() {
+        for mut program in open.progs_mut() {
+            if OFF_CPU_PROGRAMS.contains(&program.name().to_string_lossy().as_ref()) {
+                program.set_autoload(false);
+            }
+        }
+    }
+    size_maps(&mut open, options, &settings, cpus, sample_ring_bytes)
         .map_err(|source| refusal(source, &messages))?;
     let object = open.load().map_err(|source| refusal(source, &messages))?;
     Ok(Loaded {
@@ -84,22 +122,36 @@ pub(crate) fn load(options: &Options) -> Result<Loaded, Error> {
     })
 }
 
+/// Whether this kernel can read a thread's user stack when it returns to user space, as off-CPU samples need.
+pub(crate) fn can_defer() -> bool {
+    let types = libbpf_rs::btf::Btf::from_vmlinux();
+    types.is_ok_and(|types| types.type_by_name::<Func<'_>>(DEFERRAL).is_some())
+}
+
 fn size_maps(
     open: &mut OpenObject,
     options: &Options,
+    settings: &[u8],
     cpus: u32,
     sample_ring_bytes: u32,
 ) -> libbpf_rs::Result<()> {
     for mut map in open.maps_mut() {
         let name = map.name().to_string_lossy().into_owned();
         match name.as_str() {
+            // Those of bpf/off_cpu.h: one more for each CPU, and that of the iterator.
+            "scratch_areas" if options.off_cpu_mean_ns.is_some() => {
+                map.set_max_entries(cpus.saturating_mul(2).saturating_add(1))?;
+            }
             "scratch_areas" => map.set_max_entries(cpus)?,
+            name if OFF_CPU_MAPS.contains(&name) && options.off_cpu_mean_ns.is_none() => {
+                map.set_autocreate(false)?;
+            }
             "processes" => map.set_max_entries(options.max_processes.max(1))?,
             "regions" => map.set_max_entries(options.max_regions.max(1))?,
             "tables" | "table_last_used" => map.set_max_entries(options.max_tables.max(1))?,
             "samples" => map.set_max_entries(sample_ring_bytes)?,
             "life" => map.set_max_entries(LIFE_RING_BYTES)?,
-            name if name.ends_with(".settings") => map.set_initial_value(&settings(options))?,
+            name if name.ends_with(".settings") => map.set_initial_value(settings)?,
             _ => {}
         }
         debug_assert!(
@@ -117,6 +169,14 @@ pub(crate) fn map(object: &Object, name: &'static str) -> Result<BpfMap, Error> 
     let found = object.maps().find(|map| map.name() == OsStr::new(name));
     let map = found.expect("bpf/maps.h defines each map that is asked for by name");
     BpfMap::duplicate(name, map.as_fd())
+}
+
+/// The program `name` of the object.
+pub(crate) fn program<'a>(object: &'a Object, name: &str) -> ProgramMut<'a> {
+    let found = object
+        .progs_mut()
+        .find(|program| program.name() == OsStr::new(name));
+    found.expect("bpf/sampler.bpf.c defines each program that is asked for by name")
 }
 
 fn refusal(source: libbpf_rs::Error, messages: &MessageCapture) -> Error {

@@ -6,6 +6,9 @@ use std::path::PathBuf;
 /// Slowest and fastest sampling rate, in Hz.
 pub const RATE_RANGE_HZ: std::ops::RangeInclusive<u32> = 1..=1000;
 
+/// The most time that an off-CPU sample may stand for where it was shorter, in nanoseconds.
+pub const LONGEST_OFF_CPU_MEAN_NS: u64 = 4_000_000_000;
+
 /// The largest stack copy of one sample, in bytes.
 pub const MAX_STACK_COPY_BYTES: u32 = 64 * 1024;
 
@@ -16,6 +19,11 @@ pub(crate) const PAGE_BYTES: u32 = 4096;
 pub struct Options {
     /// Samples per second of each busy CPU, within [`RATE_RANGE_HZ`].
     pub rate_hz: u32,
+    /// Sample what runs on CPUs.
+    pub on_cpu: bool,
+    /// Sample what is off them, too: the time in nanoseconds that one such sample stands for at least,
+    /// at most [`LONGEST_OFF_CPU_MEAN_NS`]. Needs Linux 6.18.
+    pub off_cpu_mean_ns: Option<u64>,
     /// Whose samples are wanted.
     pub target: Target,
     /// Leave the calling process out.
@@ -65,6 +73,8 @@ impl Default for Options {
     fn default() -> Options {
         Options {
             rate_hz: 19,
+            on_cpu: true,
+            off_cpu_mean_ns: None,
             target: Target::Host,
             exclude_self: false,
             stack_copy_bytes: MAX_STACK_COPY_BYTES,

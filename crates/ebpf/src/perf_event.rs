@@ -5,8 +5,11 @@ use libbpf_rs::libbpf_sys;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
+/// _IO('$', 0) of linux/perf_event.h, which libbpf does not have.
+const PERF_EVENT_IOC_ENABLE: libc::c_ulong = 0x2400;
+
 /// Opens the software `cpu-clock` event of `cpu`, every `period_ns` of busy time, disabled
-/// (attaching a program enables it).
+/// (attaching a program enables it; so does [`enable`]).
 ///
 /// # Errors
 /// [`Error::MissingCapability`], [`Error::PerfEvent`].
@@ -18,6 +21,16 @@ pub(crate) fn open_cpu_clock(cpu: u32, period_ns: u64) -> Result<OwnedFd, Error>
     // Nothing runs in the idle task that a stack would explain.
     attributes.set_exclude_idle(1);
     open(&attributes, cpu, "cpu-clock")
+}
+
+/// Lets an event count that no program is attached to.
+pub(crate) fn enable(event: &OwnedFd) -> io::Result<()> {
+    // SAFETY: the call takes no pointer.
+    let code = unsafe { libc::ioctl(event.as_raw_fd(), PERF_EVENT_IOC_ENABLE, 0) };
+    match code {
+        ..0 => Err(io::Error::last_os_error()),
+        _ => Ok(()),
+    }
 }
 
 /// How long an event has been enabled, in nanoseconds. It stands still when the event's CPU goes

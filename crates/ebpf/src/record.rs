@@ -5,17 +5,27 @@ use candela_unwind::{Registers, StackCopy, WalkResult};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
-const SAMPLE_HEADER_BYTES: usize = 72;
+const SAMPLE_HEADER_BYTES: usize = 80;
 const REGISTER_COUNT: usize = 17;
 
 const RECORD_SAMPLE: u32 = 1;
 const RECORD_FORK: u32 = 2;
 const RECORD_EXIT: u32 = 3;
+const RECORD_OFF_CPU: u32 = 4;
 
 const HAS_REGISTERS: u8 = 1 << 0;
 const IN_KERNEL: u8 = 1 << 1;
 const COPY_LIMITED: u8 = 1 << 2;
 const PROCESS_KNOWN: u8 = 1 << 3;
+const PREEMPTED: u8 = 1 << 4;
+const NOT_WALKED: u8 = 1 << 5;
+
+/// A record of the `samples` ring buffer.
+#[derive(Debug)]
+pub(crate) enum SampleRecord<'a> {
+    OnCpu(Sample<'a>),
+    OffCpu(Sample<'a>),
+}
 
 /// A record of the `life` ring buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,13 +75,14 @@ pub(crate) fn text_before_nul(bytes: &[u8]) -> &OsStr {
 }
 
 /// The sample in `record`, its frames copied to `frames`; `None` if it is no sample.
-pub(crate) fn decode_sample<'a>(record: &'a [u8], frames: &'a mut Vec<u64>) -> Option<Sample<'a>> {
+pub(crate) fn decode_sample<'a>(
+    record: &'a [u8],
+    frames: &'a mut Vec<u64>,
+) -> Option<SampleRecord<'a>> {
     let mut header = Fields {
         rest: record.get(..SAMPLE_HEADER_BYTES)?,
     };
-    if header.u32()? != RECORD_SAMPLE {
-        return None;
-    }
+    let kind = header.u32()?;
     let result = WalkResult::from_code(header.u8()?)?;
     let flags = header.u8()?;
     header.u16()?;
@@ -79,7 +90,8 @@ pub(crate) fn decode_sample<'a>(record: &'a [u8], frames: &'a mut Vec<u64>) -> O
     let kernel_frames = usize::from(header.u16()?);
     let user_frames = usize::from(header.u16()?);
     let stack_bytes = header.u32()? as usize;
-    header.u32()?;
+    let count = header.u32()?;
+    let value_ns = header.u64()?;
     let (time_ns, cgroup_id, process_start_ns) = (header.u64()?, header.u64()?, header.u64()?);
     let comm = text_before_nul(header.bytes(16)?);
 
@@ -96,11 +108,13 @@ pub(crate) fn decode_sample<'a>(record: &'a [u8], frames: &'a mut Vec<u64>) -> O
         None
     };
     let (kernel_frames, user_frames) = frames.split_at(kernel_frames);
-    Some(Sample {
+    let sample = Sample {
         pid,
         tid,
         cpu,
         time_ns,
+        value_ns,
+        count,
         cgroup_id,
         process_start_ns,
         comm,
@@ -108,10 +122,17 @@ pub(crate) fn decode_sample<'a>(record: &'a [u8], frames: &'a mut Vec<u64>) -> O
         in_kernel: flags & IN_KERNEL != 0,
         process_known: flags & PROCESS_KNOWN != 0,
         copy_limited: flags & COPY_LIMITED != 0,
+        was_preempted: flags & PREEMPTED != 0,
+        is_walked: flags & NOT_WALKED == 0,
         kernel_frames,
         user_frames,
         context,
-    })
+    };
+    match kind {
+        RECORD_SAMPLE => Some(SampleRecord::OnCpu(sample)),
+        RECORD_OFF_CPU => Some(SampleRecord::OffCpu(sample)),
+        _ => None,
+    }
 }
 
 fn decode_context<'a>(payload: &mut Fields<'a>, stack_bytes: usize) -> Option<UserContext<'a>> {
@@ -167,12 +188,26 @@ mod tests {
         record[SAMPLE_HEADER_BYTES] = 0xaa;
         record[SAMPLE_HEADER_BYTES + 8] = 0xbb;
         let mut frames = Vec::new();
-        let sample = decode_sample(&record, &mut frames).expect("complete");
+        record[28] = 3; // switches
+        record[32] = 200; // nanoseconds
+        let decoded = decode_sample(&record, &mut frames);
+        let Some(SampleRecord::OnCpu(sample)) = decoded else {
+            panic!("{decoded:?}");
+        };
+        assert_eq!((sample.count, sample.value_ns), (3, 200));
         assert_eq!(
             (sample.kernel_frames, sample.user_frames),
             (&[0xaa][..], &[0xbb][..])
         );
         assert!(sample.context.is_none());
+        record[0] = 4;
+        record[5] = PREEMPTED;
+        let mut frames = Vec::new();
+        let decoded = decode_sample(&record, &mut frames);
+        assert!(
+            matches!(&decoded, Some(SampleRecord::OffCpu(sample)) if sample.was_preempted),
+            "{decoded:?}"
+        );
         record.truncate(SAMPLE_HEADER_BYTES + 15);
         assert!(decode_sample(&record, &mut Vec::new()).is_none());
     }

@@ -10,8 +10,9 @@ use crate::kernel_tables::{KernelTables, MemoryUse};
 use crate::life::{LifeEvent, LifeKeeper};
 use crate::loader::{self, Loaded};
 use crate::mapping_store::MappingStore;
+use crate::off_cpu::OffCpu;
 use crate::options::{Options, Target};
-use crate::record::{decode_life, decode_sample};
+use crate::record::{SampleRecord, decode_life, decode_sample};
 use crate::ring::Ring;
 use crate::sideband::Sideband;
 use crate::table_store::TableStore;
@@ -19,7 +20,6 @@ use crate::{Error, Mapping, TableId, perf_event};
 use candela_unwind::{RuleSet, Table};
 use libbpf_rs::{Link, Object};
 use std::collections::HashSet;
-use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, IntoRawFd, OwnedFd};
@@ -36,6 +36,8 @@ pub struct Sampler {
     // Events come first: programs are detached before what they use goes.
     cpus: Vec<SampledCpu>,
     links: Vec<Link>,
+    off_cpu: Option<OffCpu>,
+    on_cpu: bool,
     samples: Ring,
     life: Ring,
     counters: BpfMap,
@@ -62,7 +64,7 @@ pub struct Sampler {
 struct SampledCpu {
     cpu: u32,
     #[expect(dead_code, reason = "held: the program runs until it is dropped")]
-    link: Link,
+    link: Option<Link>,
     /// The sampling event once more, to ask whether it still counts.
     event: OwnedFd,
     /// How long the event had been enabled when it was last asked, nanoseconds.
@@ -140,6 +142,8 @@ impl Sampler {
         let mut sampler = Sampler {
             cpus: Vec::new(),
             links: Vec::new(),
+            off_cpu: None,
+            on_cpu: options.on_cpu,
             samples: Ring::new(map("samples")?, sample_ring_bytes)?,
             life: Ring::new(map("life")?, life_ring_bytes)?,
             counters: map("counters")?,
@@ -164,6 +168,9 @@ impl Sampler {
             object,
         };
         sampler.attach()?;
+        if options.off_cpu_mean_ns.is_some() {
+            sampler.off_cpu = Some(OffCpu::attach(&sampler.object)?);
+        }
         Ok(sampler)
     }
 
@@ -220,20 +227,50 @@ impl Sampler {
             sideband_lost,
         };
         samples.drain(samples_end, |record| {
-            let Some(sample) = decode_sample(record, frames) else {
-                *undecodable += 1;
-                return;
+            let (time_ns, event) = match decode_sample(record, frames) {
+                Some(SampleRecord::OnCpu(sample)) => (sample.time_ns, Event::Sample(sample)),
+                Some(SampleRecord::OffCpu(sample)) => (sample.time_ns, Event::OffCpu(sample)),
+                None => {
+                    *undecodable += 1;
+                    return;
+                }
             };
-            while let Some(event) = life.next_if(|event| event.time_ns() <= sample.time_ns) {
-                keeper.deliver(&event, handler);
+            while let Some(earlier) = life.next_if(|earlier| earlier.time_ns() <= time_ns) {
+                keeper.deliver(&earlier, handler);
             }
-            handler(Event::Sample(sample));
+            handler(event);
         });
         for event in life {
             keeper.deliver(&event, handler);
         }
         self.pending = pending;
         Ok(())
+    }
+
+    /// Counts time off CPU from `start_ns` (CLOCK_MONOTONIC) on, also that of threads which have been off
+    /// since before and of which nothing is known yet. Without
+    /// [`Options::off_cpu_mean_ns`](crate::Options::off_cpu_mean_ns) this does nothing.
+    ///
+    /// # Errors
+    /// [`Error::Map`], [`Error::System`].
+    pub fn start_off_cpu(&self, start_ns: u64) -> Result<(), Error> {
+        match &self.off_cpu {
+            Some(off_cpu) => off_cpu.start(start_ns),
+            None => Ok(()),
+        }
+    }
+
+    /// Asks for samples of the threads that are off CPU, of the time up to `end_ns` (CLOCK_MONOTONIC): they
+    /// come with the next [`Sampler::poll`]. Returns how many found no room: poll and call it again. Without
+    /// [`Options::off_cpu_mean_ns`](crate::Options::off_cpu_mean_ns) there are none.
+    ///
+    /// # Errors
+    /// [`Error::Map`], [`Error::System`].
+    pub fn sample_off_cpu(&self, end_ns: u64) -> Result<usize, Error> {
+        match &self.off_cpu {
+            Some(off_cpu) => off_cpu.sample(end_ns),
+            None => Ok(0),
+        }
     }
 
     /// What the kernel side counted so far.
@@ -264,6 +301,8 @@ impl Sampler {
             undecodable: self.undecodable,
             lost: sum(index::LOST)?,
             targets_full: sum(index::TARGETS_FULL)?,
+            off_cpu_samples: sum(index::OFF_CPU_SAMPLES)?,
+            not_deferred: sum(index::NOT_DEFERRED)?,
             ring_full_by_cpu: {
                 self.counters
                     .lookup_per_cpu(index::RING_FULL, &mut per_cpu)?;
@@ -356,7 +395,7 @@ impl Sampler {
             sidebands.push((cpu, Sideband::open(cpu, self.mapped_build_ids)?));
         }
         for program in ["process_fork", "process_exit"] {
-            let link = self.program(program).attach_trace();
+            let link = loader::program(&self.object, program).attach_trace();
             self.links
                 .push(link.map_err(|source| Error::Attach { program, source })?);
         }
@@ -371,15 +410,21 @@ impl Sampler {
         let observed = event
             .try_clone()
             .map_err(Error::system("keep a perf event"))?;
-        let link = self
-            .program("sample_cpu")
-            .attach_perf_event(event.as_raw_fd());
-        let link = link.map_err(|source| Error::Attach {
-            program: "sample_cpu",
-            source,
-        })?;
-        // The link closes the event when it is dropped.
-        let _ = event.into_raw_fd();
+        let link = if self.on_cpu {
+            let link = loader::program(&self.object, "sample_cpu")
+                .attach_perf_event(event.as_raw_fd())
+                .map_err(|source| Error::Attach {
+                    program: "sample_cpu",
+                    source,
+                })?;
+            // The link closes the event when it is dropped.
+            let _ = event.into_raw_fd();
+            Some(link)
+        } else {
+            // It still tells when its CPU goes offline.
+            perf_event::enable(&event).map_err(Error::system("enable a perf event"))?;
+            None
+        };
         self.cpus.push(SampledCpu {
             cpu,
             link,
@@ -388,14 +433,6 @@ impl Sampler {
             sideband,
         });
         Ok(())
-    }
-
-    fn program(&self, name: &str) -> libbpf_rs::ProgramMut<'_> {
-        let found = self
-            .object
-            .progs_mut()
-            .find(|program| program.name() == OsStr::new(name));
-        found.expect("bpf/sampler.bpf.c defines each program that is asked for by name")
     }
 
     fn wait(&mut self, timeout: Duration) -> Result<(), Error> {

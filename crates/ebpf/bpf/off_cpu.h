@@ -1,0 +1,442 @@
+/* SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause OR GPL-2.0 */
+/*
+ * Off-CPU time: how long threads were off a CPU, by the stack that left it.
+ *
+ * A switch costs a look into task storage. Only a sample pays for stacks: its kernel stack is taken when
+ * the thread is switched in, before it runs, and its user stack when it is about to return to user space,
+ * because in sched_switch user memory is still that of the thread that leaves. What has not returned when
+ * a recording or a window ends is taken by an iterator over all threads.
+ */
+#ifndef CANDELA_OFF_CPU_H
+#define CANDELA_OFF_CPU_H
+
+#include "kernel.h"
+#include <bpf/bpf_helpers.h>
+#include "maps.h"
+#include "user_stack.h"
+
+/* === maps === */
+
+/* When a thread left its CPU; 0 while it runs, or when nobody wants to know. */
+struct off_cpu_time {
+	__u64 since_ns;
+	__u32 was_preempted;
+	__u32 reserved;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct off_cpu_time);
+} off_cpu_times SEC(".maps");
+
+/* A sample that waits for its thread to return to user space. */
+struct deferred_sample {
+	struct bpf_task_work work;
+	/* Tells a thread from an earlier one with its id. */
+	__u64 thread_start_ns;
+	/* What the sample is worth. Whoever exchanges it for 0 hands the sample over. */
+	__u64 owed_ns;
+	__u64 owed_switches;
+	struct sample_header header;
+	__u64 kernel_frames[MAX_KERNEL_FRAMES];
+};
+
+/* By thread id. A thread that blocks again before it returns to user space adds to its sample. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 8192);
+	__type(key, __u32);
+	__type(value, struct deferred_sample);
+} deferred_samples SEC(".maps");
+
+/* What a new entry holds. No struct: one with a bpf_task_work may be in a map's values only. */
+const __u8 empty_deferred_sample[sizeof(struct deferred_sample)] __attribute__((aligned(8))) = {};
+
+enum {
+	/* Off-CPU times are counted from now on. */
+	VISIT_START = 1,
+	/* What is off CPU gives samples of the time so far. */
+	VISIT_SAMPLE = 2,
+};
+
+/* What the next run of the iterator is for; src/off_cpu.rs writes it. */
+struct visit {
+	__u32 mode;
+	__u32 reserved;
+	__u64 time_ns;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct visit);
+} visits SEC(".maps");
+
+/* === kernel functions; all are there where the first one is === */
+
+extern int bpf_task_work_schedule_resume_impl(struct task_struct *task, struct bpf_task_work *work, void *map__map,
+					      int (*callback)(struct bpf_map *map, void *key, void *value),
+					      void *aux__prog) __ksym __weak;
+extern void bpf_preempt_disable(void) __ksym __weak;
+extern void bpf_preempt_enable(void) __ksym __weak;
+extern struct cgroup *bpf_cgroup_from_id(__u64 id) __ksym __weak;
+extern void bpf_cgroup_release(struct cgroup *cgroup) __ksym __weak;
+extern long bpf_task_under_cgroup(struct task_struct *task, struct cgroup *ancestor) __ksym __weak;
+
+/* === weighing === */
+
+struct weight {
+	__u64 value_ns;
+	__u32 switches;
+};
+
+/*
+ * Whether a time off CPU is a sample, and what it is worth. The longer, the likelier: one as long as the
+ * mean always is one, of its own length; a shorter one is one with the probability length / mean, worth
+ * the mean. So both sums are right on average whatever the lengths are, and each sample is worth its cost.
+ */
+static __always_inline bool weigh(__u64 length_ns, struct weight *weight)
+{
+	__u64 mean_ns = settings.off_cpu_mean_ns;
+
+	if (length_ns >= mean_ns) {
+		weight->value_ns = length_ns;
+		weight->switches = 1;
+		return true;
+	}
+	if (((__u64)bpf_get_prandom_u32() * mean_ns) >> 32 >= length_ns)
+		return false;
+	weight->value_ns = mean_ns;
+	/* Not 0: the product above is not below 0. Rounded up as often as the fraction asks for. */
+	weight->switches = mean_ns / length_ns;
+	if (((__u64)bpf_get_prandom_u32() * length_ns) >> 32 < mean_ns % length_ns)
+		weight->switches++;
+	return true;
+}
+
+/* === samples === */
+
+/* The areas behind those of the perf event: one per CPU for code that cannot be preempted, one for the iterator. */
+static __always_inline __u32 off_cpu_area(void)
+{
+	return settings.possible_cpus + bpf_get_smp_processor_id();
+}
+
+static __always_inline __u32 iterator_area(void)
+{
+	return 2 * settings.possible_cpus;
+}
+
+static __always_inline bool is_kernel_thread(const struct task_struct *task)
+{
+	return task->flags & (PF_KTHREAD | PF_IO_WORKER | PF_USER_WORKER);
+}
+
+static __always_inline void fill_off_cpu_header(struct sample_header *header, struct task_struct *task,
+						bool was_preempted, __u64 now)
+{
+	header->kind = RECORD_OFF_CPU;
+	header->flags = was_preempted ? SAMPLE_PREEMPTED : 0;
+	header->reserved = 0;
+	header->pid = task->tgid;
+	header->tid = task->pid;
+	header->cpu = bpf_get_smp_processor_id();
+	header->kernel_frames = 0;
+	header->user_frames = 0;
+	header->stack_bytes = 0;
+	header->time_ns = now;
+	header->cgroup_id = task->cgroups->dfl_cgrp->kn->id;
+	header->process_start_ns = task->group_leader->start_boottime;
+	bpf_probe_read_kernel(header->comm, sizeof(header->comm), task->comm);
+	header->result = is_kernel_thread(task) ? WALK_KERNEL_ONLY : WALK_BAD_READ;
+}
+
+/* The kernel stack of a task that does not run; how many frames. */
+static __always_inline __u16 blocked_kernel_stack(struct task_struct *task, void *frames)
+{
+	long bytes = bpf_get_task_stack(task, frames, MAX_KERNEL_FRAMES * 8, 0);
+
+	if (bytes <= 0 || bytes > MAX_KERNEL_FRAMES * 8) {
+		count(COUNTER_KERNEL_STACK_ERROR);
+		return 0;
+	}
+	return (__u64)bytes / 8;
+}
+
+static __always_inline void finish_off_cpu_sample(struct scratch *scratch, __u32 payload_bytes,
+						  const struct weight *weight)
+{
+	scratch->header.value_ns = weight->value_ns;
+	scratch->header.switches = weight->switches;
+	count(COUNTER_OFF_CPU_SAMPLES);
+	finish_sample(scratch, payload_bytes);
+}
+
+/* What there is to say of a thread without its user stack. */
+static __always_inline void sample_kernel_stack(struct task_struct *task, bool was_preempted, __u64 now,
+						const struct weight *weight)
+{
+	struct scratch *scratch = scratch_of(off_cpu_area());
+
+	if (!scratch) {
+		count(COUNTER_LOST);
+		return;
+	}
+	fill_off_cpu_header(&scratch->header, task, was_preempted, now);
+	scratch->header.kernel_frames = blocked_kernel_stack(task, scratch->payload);
+	finish_off_cpu_sample(scratch, scratch->header.kernel_frames * 8, weight);
+}
+
+/* Moves a deferred sample to a work area; false when somebody else has handed it over. */
+static __always_inline bool take_deferred(struct deferred_sample *deferred, struct scratch *scratch,
+					  struct weight *weight)
+{
+	__u32 bytes;
+
+	weight->value_ns = __sync_lock_test_and_set(&deferred->owed_ns, 0);
+	weight->switches = __sync_lock_test_and_set(&deferred->owed_switches, 0);
+	if (weight->value_ns == 0)
+		return false;
+	scratch->header = deferred->header;
+	bytes = deferred->header.kernel_frames * 8;
+	barrier_var(bytes);
+	if (bytes > sizeof(deferred->kernel_frames))
+		return false;
+	bpf_probe_read_kernel(scratch->payload, bytes, deferred->kernel_frames);
+	return true;
+}
+
+/* Hands a deferred sample over without a user stack. */
+static __always_inline void give_up_deferred(struct deferred_sample *deferred)
+{
+	struct scratch *scratch = scratch_of(off_cpu_area());
+	struct weight weight;
+
+	count(COUNTER_NOT_DEFERRED);
+	if (scratch && take_deferred(deferred, scratch, &weight))
+		finish_off_cpu_sample(scratch, scratch->header.kernel_frames * 8, &weight);
+}
+
+/* The current thread is about to return to user space, or ends: its user memory is there to be read. */
+static int returns_to_user(struct bpf_map *map, void *key, void *value)
+{
+	struct deferred_sample *deferred = value;
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct scratch *scratch;
+	struct weight weight;
+	__u32 area, payload_bytes, tid = task->pid;
+
+	/* The area is the CPU's, and nobody adds to the sample between the last look and its end. */
+	bpf_preempt_disable();
+	area = off_cpu_area();
+	scratch = scratch_of(area);
+	if (scratch && take_deferred(deferred, scratch, &weight)) {
+		payload_bytes = scratch->header.kernel_frames * 8;
+		/* A thread that ends has let go of its memory. */
+		if (!(task->flags & PF_EXITING) && read_task_registers(scratch, task) == 0)
+			payload_bytes = append_user_stack(scratch, area, payload_bytes);
+		finish_off_cpu_sample(scratch, payload_bytes, &weight);
+	}
+	bpf_map_delete_elem(&deferred_samples, &tid);
+	bpf_preempt_enable();
+	return 0;
+}
+
+static __always_inline void sample_later(struct task_struct *task, bool was_preempted, __u64 now,
+					 const struct weight *weight)
+{
+	__u32 tid = task->pid;
+	struct deferred_sample *deferred = bpf_map_lookup_elem(&deferred_samples, &tid);
+
+	if (deferred && deferred->thread_start_ns != task->start_boottime) {
+		/* The thread that had this id ended before it could be asked. */
+		give_up_deferred(deferred);
+		bpf_map_delete_elem(&deferred_samples, &tid);
+		deferred = 0;
+	}
+	if (deferred) {
+		deferred->header.time_ns = now;
+		__sync_fetch_and_add(&deferred->owed_ns, weight->value_ns);
+		__sync_fetch_and_add(&deferred->owed_switches, weight->switches);
+		return;
+	}
+	if (bpf_map_update_elem(&deferred_samples, &tid, empty_deferred_sample, BPF_NOEXIST) ||
+	    !(deferred = bpf_map_lookup_elem(&deferred_samples, &tid))) {
+		count(COUNTER_NOT_DEFERRED);
+		sample_kernel_stack(task, was_preempted, now, weight);
+		return;
+	}
+	deferred->thread_start_ns = task->start_boottime;
+	fill_off_cpu_header(&deferred->header, task, was_preempted, now);
+	deferred->header.kernel_frames = blocked_kernel_stack(task, deferred->kernel_frames);
+	deferred->owed_ns = weight->value_ns;
+	deferred->owed_switches = weight->switches;
+	if (bpf_task_work_schedule_resume_impl(task, &deferred->work, &deferred_samples, returns_to_user, 0)) {
+		give_up_deferred(deferred);
+		bpf_map_delete_elem(&deferred_samples, &tid);
+	}
+}
+
+/* === the switch === */
+
+SEC("tp_btf/sched_switch")
+int off_cpu_switch(__u64 *arguments)
+{
+	bool is_preempted = arguments[0] & 1;
+	struct task_struct *previous = (struct task_struct *)arguments[1];
+	struct task_struct *next = (struct task_struct *)arguments[2];
+	__u32 previous_state = arguments[3];
+	__u64 now = bpf_ktime_get_ns();
+	struct off_cpu_time *time;
+	struct weight weight;
+	__u64 since;
+
+	/* A thread that ends does not wait for anything. */
+	if (previous->pid != 0 && !(previous_state & TASK_DEAD) && wanted(previous->tgid)) {
+		time = bpf_task_storage_get(&off_cpu_times, previous, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+		if (time) {
+			time->was_preempted = is_preempted || previous_state == TASK_RUNNING;
+			time->since_ns = now;
+		} else {
+			count(COUNTER_LOST);
+		}
+	}
+
+	if (next->pid == 0)
+		return 0;
+	time = bpf_task_storage_get(&off_cpu_times, next, 0, 0);
+	if (!time || time->since_ns == 0)
+		return 0;
+	since = __sync_lock_test_and_set(&time->since_ns, 0);
+	/* The iterator's time may be later than the one that was read here before. */
+	if (since == 0 || since >= now || !weigh(now - since, &weight))
+		return 0;
+	if (is_kernel_thread(next) || next->flags & PF_EXITING)
+		sample_kernel_stack(next, time->was_preempted, now, &weight);
+	else
+		sample_later(next, time->was_preempted, now, &weight);
+	return 0;
+}
+
+/* === threads that do not come back while we look === */
+
+/* As wanted(), which is about the current task's cgroup. */
+static __always_inline bool wanted_task(struct task_struct *task)
+{
+	__u32 pid = task->tgid;
+	struct cgroup *cgroup;
+	bool is_member;
+
+	if (pid == settings.excluded_pid)
+		return false;
+	if (settings.filter_pids && !bpf_map_lookup_elem(&target_pids, &pid))
+		return false;
+	if (!settings.filter_cgroup)
+		return true;
+	cgroup = bpf_cgroup_from_id(settings.target_cgroup_id);
+	if (!cgroup)
+		return false;
+	is_member = bpf_task_under_cgroup(task, cgroup);
+	bpf_cgroup_release(cgroup);
+	return is_member;
+}
+
+/* From now on its time off CPU counts, what was before does not. */
+static __always_inline void visit_start(struct task_struct *task, __u64 start_ns)
+{
+	__u32 tid = task->pid;
+	struct deferred_sample *deferred = bpf_map_lookup_elem(&deferred_samples, &tid);
+	struct off_cpu_time *time;
+	__u64 before;
+
+	if (deferred) {
+		__sync_lock_test_and_set(&deferred->owed_ns, 0);
+		__sync_lock_test_and_set(&deferred->owed_switches, 0);
+	}
+	time = bpf_task_storage_get(&off_cpu_times, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!time || task->on_cpu)
+		return;
+	before = time->since_ns;
+	if (before == 0)
+		time->was_preempted = task->__state == TASK_RUNNING;
+	if (before >= start_ns || __sync_val_compare_and_swap(&time->since_ns, before, start_ns) != before)
+		return;
+	/* It may have been switched in between, when there was nothing to take. */
+	if (task->on_cpu)
+		__sync_val_compare_and_swap(&time->since_ns, start_ns, 0);
+}
+
+/* The user stack of a thread that does not run, for user space to walk; the new end of the payload. */
+static __always_inline __u32 append_blocked_user_stack(struct scratch *scratch, struct task_struct *task, __u32 end)
+{
+	struct sample_header *header = &scratch->header;
+	__u32 pid = header->pid;
+
+	if (task->flags & PF_EXITING || read_task_registers(scratch, task) || is_compat(scratch))
+		return end;
+	keep_registers(scratch, &scratch->task_registers);
+	header->result = WALK_NO_TABLE;
+	header->flags |= SAMPLE_NOT_WALKED;
+	if (bpf_map_lookup_elem(&processes, &pid))
+		header->flags |= SAMPLE_PROCESS_KNOWN;
+	return append_context(scratch, end, task);
+}
+
+static __always_inline void visit_sample(struct task_struct *task, __u64 now)
+{
+	__u32 tid = task->pid, payload_bytes;
+	struct off_cpu_time *time = bpf_task_storage_get(&off_cpu_times, task, 0, 0);
+	struct scratch *scratch = scratch_of(iterator_area());
+	struct deferred_sample *deferred;
+	struct weight weight = {};
+	__u64 since;
+
+	if (!time || !scratch)
+		return;
+	since = time->since_ns;
+	if (since == 0 || since >= now || __sync_val_compare_and_swap(&time->since_ns, since, now) != since)
+		return;
+	weigh(now - since, &weight);
+	deferred = bpf_map_lookup_elem(&deferred_samples, &tid);
+	if (deferred) {
+		weight.value_ns += __sync_lock_test_and_set(&deferred->owed_ns, 0);
+		weight.switches += __sync_lock_test_and_set(&deferred->owed_switches, 0);
+	}
+	if (weight.value_ns == 0)
+		return;
+	fill_off_cpu_header(&scratch->header, task, time->was_preempted, now);
+	scratch->header.kernel_frames = blocked_kernel_stack(task, scratch->payload);
+	payload_bytes = scratch->header.kernel_frames * 8;
+	if (!is_kernel_thread(task))
+		payload_bytes = append_blocked_user_stack(scratch, task, payload_bytes);
+	finish_off_cpu_sample(scratch, payload_bytes, &weight);
+}
+
+/* Writes a byte for each thread that found the ring buffer too full: drain it and run this again. */
+SEC("iter.s/task")
+int off_cpu_visit(struct bpf_iter__task *context)
+{
+	struct task_struct *task = context->task;
+	__u32 first = 0;
+	struct visit *visit = bpf_map_lookup_elem(&visits, &first);
+	__u8 postponed = 1;
+
+	if (!task || !visit || task->pid == 0 || task->exit_state != 0 || !wanted_task(task))
+		return 0;
+	if (visit->mode == VISIT_START) {
+		visit_start(task, visit->time_ns);
+		return 0;
+	}
+	if (bpf_ringbuf_query(&samples, BPF_RB_AVAIL_DATA) > bpf_ringbuf_query(&samples, BPF_RB_RING_SIZE) / 2) {
+		bpf_seq_write(context->meta->seq, &postponed, sizeof(postponed));
+		return 0;
+	}
+	visit_sample(task, visit->time_ns);
+	return 0;
+}
+
+#endif
