@@ -32,7 +32,7 @@ use crate::ledger::DropReason;
 use crate::limits::allow_many_files;
 use crate::options::AgentOptions;
 use crate::pipeline::FinishedWindow;
-use crate::pipeline::finish_window;
+use crate::pipeline::finish_windows;
 use crate::pipeline::start_cpu;
 use crate::pipeline::start_symbols;
 use crate::pipeline::symbolize;
@@ -42,10 +42,10 @@ use crate::status::AgentStatus;
 use crate::status::Quality;
 use crate::status::StatusBoard;
 use crate::status::VERSION;
-use crate::window::Window;
+use crate::windows::Windows;
 
-/// Windows between sampling and symbolization.
-const WINDOW_QUEUE: usize = 3;
+/// Windows between sampling and symbolization, of all kinds.
+const WINDOW_QUEUE: usize = 6;
 
 const SAMPLER: &str = "candela-sampler";
 const SYMBOLS: &str = "candela-symbols";
@@ -121,7 +121,14 @@ impl Agent {
         let start_source = || {
             let target = options.targets.to_kernel();
             let exclude_self = options.exclude_self;
-            start_cpu(&options, options.rate_hz, target, exclude_self, &board)
+            start_cpu(
+                &options,
+                options.rate_hz,
+                options.kinds,
+                target,
+                exclude_self,
+                &board,
+            )
         };
         let source = options.sampling.then(start_source).transpose()?;
         handle.spawn(EXPORT, move || delivery.run())?;
@@ -245,8 +252,12 @@ struct Sampling {
 
 impl Sampling {
     fn run(self, mut source: impl Collector) {
-        let mut window = Window::new(self.options.timestamps);
+        let mut windows = Windows::new(self.options.timestamps);
         let mut start_ns = monotonic_ns();
+        if let Err(error) = source.starts_at(start_ns) {
+            self.board.fail(format!("sampling has not begun: {error}"));
+            return;
+        }
         let mut schedule = Schedule::new(
             &self.options.host_name(),
             self.options.window,
@@ -256,30 +267,42 @@ impl Sampling {
         while !self.stop.load(Ordering::Relaxed) {
             let left = Duration::from_nanos(schedule.next_ns.saturating_sub(monotonic_ns()));
             let timeout = self.options.poll_interval.min(left);
-            if let Err(error) = source.collect(timeout, &mut window) {
+            if let Err(error) = source.collect(timeout, &mut windows) {
                 self.board.fail(format!("sampling has ended: {error}"));
                 break;
             }
             let now_ns = monotonic_ns();
             if now_ns >= schedule.next_ns {
-                self.flush(&mut source, &mut window, start_ns, now_ns);
+                if let Err(error) = source.close(now_ns, &mut windows) {
+                    self.board.fail(format!("sampling has ended: {error}"));
+                    break;
+                }
+                self.flush(&mut source, &mut windows, start_ns, now_ns);
                 start_ns = now_ns;
                 schedule.advance(now_ns, Clock::now());
             }
         }
         let end_ns = monotonic_ns();
-        if let Err(error) = source.settle(end_ns, &mut window) {
+        if let Err(error) = source.settle(end_ns, &mut windows) {
             tracing::error!(%error, "the last samples could not be read");
         }
-        self.flush(&mut source, &mut window, start_ns, end_ns);
+        self.flush(&mut source, &mut windows, start_ns, end_ns);
     }
 
-    fn flush(&self, source: &mut impl Collector, window: &mut Window, start_ns: u64, end_ns: u64) {
-        let finished = finish_window(source, window, start_ns, end_ns, &self.board);
+    fn flush(
+        &self,
+        source: &mut impl Collector,
+        windows: &mut Windows,
+        start_ns: u64,
+        end_ns: u64,
+    ) {
+        let finished = finish_windows(source, windows, start_ns, end_ns, &self.board);
         self.board.parts().source = source.status();
-        let samples = finished.window.samples();
-        if samples > 0 && self.windows.try_send(finished).is_err() {
-            self.board.ledger.add(DropReason::SymbolizerBehind, samples);
+        for finished in finished {
+            let samples = finished.window.samples();
+            if samples > 0 && self.windows.try_send(finished).is_err() {
+                self.board.ledger.add(DropReason::SymbolizerBehind, samples);
+            }
         }
         source.sweep();
     }

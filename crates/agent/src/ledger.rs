@@ -41,6 +41,8 @@ reasons! {
     Compat32Bit => "user_stack_32_bit",
     /// Processes of a recorded command that were not sampled: too many at a time.
     TargetsFull => "targets_full",
+    /// Samples of time off CPU without a user stack: too many threads were on their way back.
+    UserStackMissed => "off_cpu_user_stack_missed",
     /// Process events: their ring buffer was full; `/proc` was read again.
     LifeRingFull => "life_ring_full",
     /// Mapping events: the kernel had no room; `/proc` was read again.

@@ -43,6 +43,7 @@ mod status;
 mod symbolize;
 mod tables;
 mod window;
+mod windows;
 
 pub use candela_ebpf::Check;
 
@@ -69,6 +70,7 @@ pub use crate::ledger::DropReason;
 pub use crate::ledger::Ledger;
 pub use crate::options::AgentOptions;
 pub use crate::options::AgentTargets;
+pub use crate::options::Kinds;
 pub use crate::options::RecordOptions;
 pub use crate::options::RecordTargets;
 pub use crate::record::RecordReport;

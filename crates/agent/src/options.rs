@@ -20,6 +20,8 @@ use crate::scrape::check_jobs;
 pub struct AgentOptions {
     /// Samples per second of each busy CPU, 1 to 1000.
     pub rate_hz: u32,
+    /// What of it is sampled.
+    pub kinds: Kinds,
     /// Sample this host; without it the agent only scrapes, and needs no privileges.
     pub sampling: bool,
     /// Whose samples are wanted.
@@ -54,6 +56,15 @@ pub struct AgentOptions {
     pub scrape: Vec<ScrapeJob>,
 }
 
+/// What is sampled of programs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Kinds {
+    /// What runs on CPUs.
+    pub cpu: bool,
+    /// What waits off CPUs; needs Linux 6.18.
+    pub off_cpu: bool,
+}
+
 /// Whose samples the agent takes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum AgentTargets {
@@ -73,12 +84,14 @@ pub struct RecordOptions {
     pub targets: RecordTargets,
     /// Samples per second of each busy CPU, 1 to 1000.
     pub rate_hz: u32,
+    /// What is sampled.
+    pub kinds: Kinds,
     /// How long; `None` is until `stop` or, for a command, its end.
     pub duration: Option<Duration>,
     /// Ends the recording when it becomes true.
     pub stop: Arc<AtomicBool>,
-    /// Labels, names and bounds, as in the continuous agent; its rate, targets, windows and spool
-    /// are not used.
+    /// Labels, names and bounds, as in the continuous agent; its rate, kinds, targets, windows
+    /// and spool are not used.
     pub agent: AgentOptions,
 }
 
@@ -95,12 +108,37 @@ pub enum RecordTargets {
     Command(Command),
 }
 
+// === impl Kinds ===
+
+impl Default for Kinds {
+    fn default() -> Self {
+        Self {
+            cpu: true,
+            off_cpu: false,
+        }
+    }
+}
+
+impl Kinds {
+    pub(crate) fn check(self) -> Result<(), AgentError> {
+        if self.cpu || self.off_cpu {
+            return Ok(());
+        }
+        Err(AgentError::Option {
+            name: "kinds",
+            value: "of nothing".to_owned(),
+            range: "cpu, off-cpu or both",
+        })
+    }
+}
+
 // === impl AgentOptions ===
 
 impl Default for AgentOptions {
     fn default() -> Self {
         Self {
             rate_hz: 19,
+            kinds: Kinds::default(),
             sampling: true,
             targets: AgentTargets::Host,
             exclude_self: false,
@@ -150,6 +188,7 @@ impl AgentOptions {
             second,
             "10ms to 1s",
         )?;
+        self.kinds.check()?;
         Ok(check_jobs(&self.scrape)?)
     }
 
@@ -183,6 +222,7 @@ impl RecordOptions {
         Self {
             targets,
             rate_hz: 99,
+            kinds: Kinds::default(),
             duration: None,
             stop: Arc::default(),
             agent: AgentOptions::default(),

@@ -16,12 +16,14 @@ use crate::error::AgentError;
 use crate::labels::Labeler;
 use crate::ledger::DropReason;
 use crate::options::AgentOptions;
+use crate::options::Kinds;
 use crate::status::StatusBoard;
 use crate::symbolize::ProfileHeader;
 use crate::symbolize::SymbolOptions;
 use crate::symbolize::Symbols;
 use crate::symbolize::build_profile;
 use crate::window::Window;
+use crate::windows::Windows;
 
 /// A window with what its profile needs.
 #[derive(Debug)]
@@ -33,6 +35,7 @@ pub(crate) struct FinishedWindow {
 pub(crate) fn start_cpu(
     options: &AgentOptions,
     rate_hz: u32,
+    kinds: Kinds,
     target: Target,
     exclude_self: bool,
     board: &StatusBoard,
@@ -44,6 +47,7 @@ pub(crate) fn start_cpu(
     );
     let cpu = CpuOptions {
         rate_hz,
+        kinds,
         target,
         exclude_self,
         table_budget_bytes: options.table_budget_bytes,
@@ -51,29 +55,31 @@ pub(crate) fn start_cpu(
     CpuCollector::start(cpu, labeler, Arc::clone(&board.ledger))
 }
 
-/// Takes the window's samples; they were gathered between the two times (CLOCK_MONOTONIC,
+/// Takes the samples of each kind; they were gathered between the two times (CLOCK_MONOTONIC,
 /// nanoseconds).
-pub(crate) fn finish_window(
+pub(crate) fn finish_windows(
     source: &dyn Collector,
-    window: &mut Window,
+    windows: &mut Windows,
     start_ns: u64,
     end_ns: u64,
     board: &StatusBoard,
-) -> FinishedWindow {
+) -> Vec<FinishedWindow> {
     let clock = Clock::now();
-    let window = window.take();
-    board.add_results(&window.results);
-    board.ledger.add(DropReason::WindowFull, window.dropped);
-    FinishedWindow {
-        window,
-        header: ProfileHeader {
-            profile_type: source.profile_type(),
-            period: source.period(),
-            start_ns: clock.unix_ns(start_ns),
-            duration_ns: i64::try_from(end_ns.saturating_sub(start_ns)).unwrap_or(i64::MAX),
-            clock,
-        },
-    }
+    let finish = |kind| {
+        let window = windows.of(kind).take();
+        board.add_results(&window.results);
+        board.ledger.add(DropReason::WindowFull, window.dropped);
+        FinishedWindow {
+            window,
+            header: ProfileHeader {
+                scale: source.scale(kind),
+                start_ns: clock.unix_ns(start_ns),
+                duration_ns: i64::try_from(end_ns.saturating_sub(start_ns)).unwrap_or(i64::MAX),
+                clock,
+            },
+        }
+    };
+    source.kinds().into_iter().map(finish).collect()
 }
 
 pub(crate) fn start_symbols(options: &AgentOptions) -> Symbols {

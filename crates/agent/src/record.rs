@@ -16,7 +16,7 @@ use crate::ledger::DropReason;
 use crate::limits::allow_many_files;
 use crate::options::RecordOptions;
 use crate::options::RecordTargets;
-use crate::pipeline::finish_window;
+use crate::pipeline::finish_windows;
 use crate::pipeline::start_cpu;
 use crate::pipeline::start_symbols;
 use crate::pipeline::symbolize;
@@ -24,7 +24,7 @@ use crate::status::Quality;
 use crate::status::SourceStatus;
 use crate::status::StatusBoard;
 use crate::symbolize::build_profile;
-use crate::window::Window;
+use crate::windows::Windows;
 
 /// How long samples are gathered before they are looked at. Shorter than in the continuous agent:
 /// the end of a command is noticed this late.
@@ -85,9 +85,11 @@ impl RecordReport {
 /// started.
 pub fn record(options: RecordOptions, begins: impl FnOnce()) -> Result<Recording, AgentError> {
     options.agent.check()?;
+    options.kinds.check()?;
     let RecordOptions {
         targets,
         rate_hz,
+        kinds,
         duration,
         stop,
         agent,
@@ -98,7 +100,7 @@ pub fn record(options: RecordOptions, begins: impl FnOnce()) -> Result<Recording
         _ => Vec::new(),
     };
     let (target, mut command) = kernel_target(targets);
-    let mut source = start_cpu(&agent, rate_hz, target, command.is_some(), &board)?;
+    let mut source = start_cpu(&agent, rate_hz, kinds, target, command.is_some(), &board)?;
     if command.is_none() {
         allow_many_files();
         source.warm_up(&stop)?;
@@ -111,9 +113,9 @@ pub fn record(options: RecordOptions, begins: impl FnOnce()) -> Result<Recording
         }
     }
     begins();
-    let mut window = Window::new(true);
+    let mut windows = Windows::new(true);
     let start_ns = monotonic_ns();
-    source.starts_at(start_ns);
+    source.starts_at(start_ns)?;
     let mut child = command.as_mut().map(start_command).transpose()?;
     // After the command was started, which has the limits that the user gave it.
     allow_many_files();
@@ -131,7 +133,7 @@ pub fn record(options: RecordOptions, begins: impl FnOnce()) -> Result<Recording
             break;
         }
         let timeout = left.map_or(POLL, |left| POLL.min(Duration::from_nanos(left)));
-        source.collect(timeout, &mut window)?;
+        source.collect(timeout, &mut windows)?;
         match child.as_mut().map(Child::try_wait) {
             Some(Ok(status)) => exit_status = status,
             // Whoever started us ignores the ends of children, and the kernel has none to tell.
@@ -140,18 +142,23 @@ pub fn record(options: RecordOptions, begins: impl FnOnce()) -> Result<Recording
         }
     }
     let end_ns = monotonic_ns();
-    source.settle(end_ns, &mut window)?;
-    let finished = finish_window(&source, &mut window, start_ns, end_ns, &board);
+    source.settle(end_ns, &mut windows)?;
+    let finished = finish_windows(&source, &mut windows, start_ns, end_ns, &board);
     let source_status = source.status();
     drop(source);
 
     let mut symbols = start_symbols(&agent);
     if !agent.debuginfod_urls.is_empty() {
         // The first attempt asks for the files that the second one has. Only that one counts.
-        build_profile(&finished.window, &finished.header, &mut symbols);
+        for finished in &finished {
+            build_profile(&finished.window, &finished.header, &mut symbols);
+        }
         symbols.wait_for_debug_files(DEBUGINFOD_PATIENCE);
     }
-    let profile = symbolize(&finished, &mut symbols, &board);
+    let mut profile = Profile::default();
+    for finished in &finished {
+        profile.absorb(&symbolize(finished, &mut symbols, &board));
+    }
     let results = board.parts().results;
     Ok(Recording {
         profile,

@@ -16,7 +16,7 @@ use crate::processes::ProcessIdentity;
 /// How many different stacks a window holds at most: about 200 bytes each.
 const MOST_STACKS: usize = 1_000_000;
 
-/// How many samples with times a recording holds at most, 24 bytes each.
+/// How many samples with times a recording holds at most, 40 bytes each.
 const MOST_EVENTS: usize = 100_000_000;
 
 /// What a sample needs to know of its process.
@@ -36,6 +36,16 @@ pub(crate) struct RawStack<'a> {
     pub(crate) result: WalkResult,
     /// Whether the innermost kernel frame is the interrupted instruction.
     pub(crate) is_in_kernel: bool,
+    /// Off CPU though it could have run, which the frames do not always tell.
+    pub(crate) was_preempted: bool,
+}
+
+/// What a sample stands for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Amount {
+    pub(crate) value_ns: u64,
+    /// Samples on CPU, times of being off a CPU.
+    pub(crate) count: u64,
 }
 
 /// Who was sampled and when.
@@ -79,8 +89,11 @@ pub(crate) struct WindowStack {
     pub(crate) process: u32,
     first_place: u32,
     place_count: u32,
+    pub(crate) was_preempted: bool,
     /// Samples in this window.
     pub(crate) samples: u64,
+    /// What they stand for together.
+    pub(crate) amount: Amount,
 }
 
 /// One sample with its time, where times are kept.
@@ -92,6 +105,7 @@ pub(crate) struct TimedSample {
     pub(crate) tid: u32,
     /// Index into `thread_names`.
     pub(crate) thread_name: u32,
+    pub(crate) amount: Amount,
 }
 
 /// The samples of one source since the last flush.
@@ -159,7 +173,13 @@ impl Window {
     }
 
     /// Adds one sample.
-    pub(crate) fn add(&mut self, process: &ProcessView, stack: &RawStack<'_>, moment: Moment<'_>) {
+    pub(crate) fn add(
+        &mut self,
+        process: &ProcessView,
+        stack: &RawStack<'_>,
+        moment: Moment<'_>,
+        amount: Amount,
+    ) {
         self.results[stack.result as usize] += 1;
         self.process(process);
         let Some(position) = self.stack_position(process, stack) else {
@@ -177,9 +197,13 @@ impl Window {
                 stack: position,
                 tid: moment.tid,
                 thread_name,
+                amount,
             });
         }
-        self.stacks[position as usize].samples += 1;
+        let total = &mut self.stacks[position as usize];
+        total.samples += 1;
+        total.amount.value_ns = total.amount.value_ns.saturating_add(amount.value_ns);
+        total.amount.count = total.amount.count.saturating_add(amount.count);
     }
 
     /// The places of a stack, innermost first, as indices into `places`.
@@ -207,6 +231,7 @@ impl Window {
         for number in [identity.pid, identity.serial, identity.generation] {
             self.key.extend(number.to_le_bytes());
         }
+        self.key.push(u8::from(stack.was_preempted));
         self.key.extend((stack.kernel.len() as u32).to_le_bytes());
         for address in stack.kernel.iter().chain(stack.user) {
             self.key.extend(address.to_le_bytes());
@@ -239,7 +264,9 @@ impl Window {
             process,
             first_place,
             place_count: self.stack_places.len() as u32 - first_place,
+            was_preempted: stack.was_preempted,
             samples: 0,
+            amount: Amount::default(),
         });
         self.stacks.len() as u32 - 1
     }
@@ -350,8 +377,14 @@ mod tests {
             user,
             result: WalkResult::Complete,
             is_in_kernel: !kernel.is_empty(),
+            was_preempted: false,
         }
     }
+
+    const AMOUNT: Amount = Amount {
+        value_ns: 10,
+        count: 1,
+    };
 
     const MOMENT: Moment<'static> = Moment {
         time_ns: 5,
@@ -364,9 +397,9 @@ mod tests {
         let mut window = Window::new(false);
         let process = process(1, 0, 0x10_000);
         for _ in 0..3 {
-            window.add(&process, &stack(&[], &[0x10_010, 0x10_020]), MOMENT);
+            window.add(&process, &stack(&[], &[0x10_010, 0x10_020]), MOMENT, AMOUNT);
         }
-        window.add(&process, &stack(&[0x10_010], &[0x10_020]), MOMENT);
+        window.add(&process, &stack(&[0x10_010], &[0x10_020]), MOMENT, AMOUNT);
         assert_eq!(
             window.stacks.len(),
             2,
@@ -374,14 +407,26 @@ mod tests {
         );
         assert_eq!(window.samples(), 4);
         assert_eq!(window.results[0], 4);
+        let amounts = window.stacks.iter().map(|stack| stack.amount.value_ns);
+        assert_eq!(amounts.collect::<Vec<_>>(), [30, 10]);
         assert!(window.timed.is_empty());
     }
 
     #[test]
     fn places_are_those_of_the_file_wherever_it_is_mapped() {
         let mut window = Window::new(false);
-        window.add(&process(1, 0, 0x10_000), &stack(&[], &[0x10_010]), MOMENT);
-        window.add(&process(2, 0, 0x70_000), &stack(&[], &[0x70_010]), MOMENT);
+        window.add(
+            &process(1, 0, 0x10_000),
+            &stack(&[], &[0x10_010]),
+            MOMENT,
+            AMOUNT,
+        );
+        window.add(
+            &process(2, 0, 0x70_000),
+            &stack(&[], &[0x70_010]),
+            MOMENT,
+            AMOUNT,
+        );
         assert_eq!(window.stacks.len(), 2);
         assert_eq!(window.places.len(), 1);
         assert_eq!(window.places[0].address, 0x2010);
@@ -390,8 +435,18 @@ mod tests {
     #[test]
     fn the_same_addresses_after_a_change_of_mappings_are_another_stack() {
         let mut window = Window::new(false);
-        window.add(&process(1, 0, 0x10_000), &stack(&[], &[0x10_010]), MOMENT);
-        window.add(&process(1, 1, 0x10_010), &stack(&[], &[0x10_010]), MOMENT);
+        window.add(
+            &process(1, 0, 0x10_000),
+            &stack(&[], &[0x10_010]),
+            MOMENT,
+            AMOUNT,
+        );
+        window.add(
+            &process(1, 1, 0x10_010),
+            &stack(&[], &[0x10_010]),
+            MOMENT,
+            AMOUNT,
+        );
         let addresses: Vec<u64> = window.places.iter().map(|place| place.address).collect();
         assert_eq!(addresses, [0x2010, 0x2000]);
         assert_eq!(window.processes.len(), 1);
@@ -401,9 +456,9 @@ mod tests {
     fn labels_learnt_later_are_those_of_the_whole_window() {
         let mut window = Window::new(false);
         let mut process = process(1, 0, 0x10_000);
-        window.add(&process, &stack(&[], &[0x10_010]), MOMENT);
+        window.add(&process, &stack(&[], &[0x10_010]), MOMENT, AMOUNT);
         process.labels = Arc::new(Labels::from_pairs([("service_name", "python:job.py")]));
-        window.add(&process, &stack(&[], &[0x10_010]), MOMENT);
+        window.add(&process, &stack(&[], &[0x10_010]), MOMENT, AMOUNT);
         assert_eq!(window.processes.len(), 1);
         let labels = &window.processes[0].labels;
         assert_eq!(labels.get("service_name"), Some("python:job.py"));
@@ -412,7 +467,12 @@ mod tests {
     #[test]
     fn kernel_return_addresses_are_moved_into_their_calls() {
         let mut window = Window::new(true);
-        window.add(&process(1, 0, 0), &stack(&[0x500, 0x600], &[]), MOMENT);
+        window.add(
+            &process(1, 0, 0),
+            &stack(&[0x500, 0x600], &[]),
+            MOMENT,
+            AMOUNT,
+        );
         let addresses: Vec<u64> = window.places.iter().map(|place| place.address).collect();
         assert_eq!(addresses, [0x500, 0x5ff]);
         assert_eq!(window.timed[0].tid, 7);

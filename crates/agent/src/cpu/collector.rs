@@ -1,4 +1,4 @@
-//! The on-CPU source: `candela-ebpf` with everything that its samples need.
+//! The CPU source: `candela-ebpf` with everything that its samples need.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -10,7 +10,6 @@ use candela_ebpf::Options;
 use candela_ebpf::Sampler;
 use candela_ebpf::Target;
 use candela_ebpf::monotonic_ns;
-use candela_model::ProfileType;
 
 use crate::collector::Collector;
 use crate::cpu::state::CpuState;
@@ -18,8 +17,11 @@ use crate::error::AgentError;
 use crate::labels::Labeler;
 use crate::ledger::DropReason;
 use crate::ledger::Ledger;
+use crate::options::Kinds;
 use crate::status::SourceStatus;
-use crate::window::Window;
+use crate::symbolize::Scale;
+use crate::windows::SampleKind;
+use crate::windows::Windows;
 
 /// How many samples of a new process come with a copy of its stack, at low rates.
 const STACK_COPY_BURST: u32 = 100;
@@ -47,16 +49,18 @@ const WARM_UP_POLL: Duration = Duration::from_millis(20);
 #[derive(Clone, Debug)]
 pub(crate) struct CpuOptions {
     pub(crate) rate_hz: u32,
+    pub(crate) kinds: Kinds,
     pub(crate) target: Target,
     pub(crate) exclude_self: bool,
     pub(crate) table_budget_bytes: u64,
 }
 
-/// Samples what runs on the CPUs.
+/// Samples what runs on the CPUs and what waits off them.
 #[derive(Debug)]
 pub(crate) struct CpuCollector {
     sampler: Sampler,
     state: CpuState,
+    kinds: Kinds,
     ledger: Arc<Ledger>,
     life_ring_full: u64,
     /// Since the warm-up.
@@ -71,8 +75,12 @@ impl CpuCollector {
         labeler: Labeler,
         ledger: Arc<Ledger>,
     ) -> Result<Self, AgentError> {
+        let period_ns = 1_000_000_000 / u64::from(options.rate_hz.max(1));
         let sampler = Sampler::start(&Options {
             rate_hz: options.rate_hz,
+            on_cpu: options.kinds.cpu,
+            // A thread that is always off CPU gives as many samples as one that is always on.
+            off_cpu_mean_ns: options.kinds.off_cpu.then_some(period_ns),
             target: options.target,
             exclude_self: options.exclude_self,
             stack_copy_burst: STACK_COPY_BURST.max(options.rate_hz * STACK_COPY_SECONDS),
@@ -88,6 +96,7 @@ impl CpuCollector {
         Ok(Self {
             sampler,
             state,
+            kinds: options.kinds,
             ledger,
             life_ring_full: 0,
             counters: Counters::default(),
@@ -105,9 +114,12 @@ impl CpuCollector {
     /// second is as complete as one of a minute. What has no end, such as a host on which programs come
     /// and go, ends after [`LONGEST_WARM_UP_NS`]. Nothing of it is counted.
     pub(crate) fn warm_up(&mut self, stop: &AtomicBool) -> Result<(), AgentError> {
-        let mut nobodys = Window::new(false);
+        let mut nobodys = Windows::new(false);
         let start_ns = monotonic_ns();
         let elapsed_ns = || monotonic_ns() - start_ns;
+        // Off CPU since the machine started, so that each thread gives a sample now.
+        self.sampler.start_off_cpu(1)?;
+        self.sample_off_cpu(start_ns, &mut nobodys)?;
         while !stop.load(Ordering::Relaxed) && elapsed_ns() < LONGEST_WARM_UP_NS {
             self.collect(WARM_UP_POLL, &mut nobodys)?;
             if elapsed_ns() >= SHORTEST_WARM_UP_NS && !self.state.awaits_tables() {
@@ -128,9 +140,13 @@ impl CpuCollector {
         Ok(())
     }
 
-    /// Leaves out what was sampled before.
-    pub(crate) fn starts_at(&mut self, start_ns: u64) {
-        self.state.starts_at(start_ns);
+    /// Takes samples of what is off CPU, of the time up to `end_ns`.
+    fn sample_off_cpu(&mut self, end_ns: u64, windows: &mut Windows) -> Result<(), AgentError> {
+        // Each round makes room for the next one.
+        while self.sampler.sample_off_cpu(end_ns)? > 0 {
+            self.collect(Duration::ZERO, windows)?;
+        }
+        self.collect(Duration::ZERO, windows)
     }
 
     fn read_counters(&mut self) {
@@ -149,6 +165,7 @@ impl CpuCollector {
             (DropReason::KernelStackFailed, counters.kernel_stack_errors),
             (DropReason::Compat32Bit, counters.compat_tasks),
             (DropReason::TargetsFull, counters.targets_full),
+            (DropReason::UserStackMissed, counters.not_deferred),
             (DropReason::LifeRingFull, counters.life_ring_full),
             (DropReason::SidebandLost, counters.sideband_lost),
         ];
@@ -164,33 +181,51 @@ impl CpuCollector {
 }
 
 impl Collector for CpuCollector {
-    fn profile_type(&self) -> ProfileType {
-        ProfileType::new("process_cpu", "cpu", "nanoseconds", "cpu", "nanoseconds")
+    fn kinds(&self) -> Vec<SampleKind> {
+        let kinds = [
+            (self.kinds.cpu, SampleKind::OnCpu),
+            (self.kinds.off_cpu, SampleKind::OffCpu),
+        ];
+        let wanted = kinds.into_iter().filter(|(is_wanted, _)| *is_wanted);
+        wanted.map(|(_, kind)| kind).collect()
     }
 
-    fn period(&self) -> i64 {
-        i64::try_from(self.sampler.period_ns()).unwrap_or(i64::MAX)
+    fn scale(&self, kind: SampleKind) -> Scale {
+        let period = i64::try_from(self.sampler.period_ns()).unwrap_or(i64::MAX);
+        match kind {
+            SampleKind::OnCpu => Scale::on_cpu(period),
+            SampleKind::OffCpu => Scale::off_cpu(period),
+        }
     }
 
-    fn collect(&mut self, timeout: Duration, window: &mut Window) -> Result<(), AgentError> {
+    fn starts_at(&mut self, start_ns: u64) -> Result<(), AgentError> {
+        self.state.starts_at(start_ns);
+        Ok(self.sampler.start_off_cpu(start_ns)?)
+    }
+
+    fn collect(&mut self, timeout: Duration, windows: &mut Windows) -> Result<(), AgentError> {
         let timeout = match self.state.has_pending() {
             true => timeout.min(POLL_WITH_PENDING),
             false => timeout,
         };
         let Self { sampler, state, .. } = self;
-        sampler.poll(timeout, &mut |event| state.handle(&event, window))?;
-        state.take_replies(window);
+        sampler.poll(timeout, &mut |event| state.handle(&event, windows))?;
+        state.take_replies(windows);
         Ok(())
     }
 
-    fn settle(&mut self, end_ns: u64, window: &mut Window) -> Result<(), AgentError> {
+    fn close(&mut self, end_ns: u64, windows: &mut Windows) -> Result<(), AgentError> {
+        self.sample_off_cpu(end_ns, windows)
+    }
+
+    fn settle(&mut self, end_ns: u64, windows: &mut Windows) -> Result<(), AgentError> {
         self.state.ends_at(end_ns);
         let deadline_ns = monotonic_ns() + SETTLE_NS;
-        self.collect(Duration::ZERO, window)?;
+        self.sample_off_cpu(end_ns, windows)?;
         while self.state.has_pending() && monotonic_ns() < deadline_ns {
-            self.collect(POLL_WITH_PENDING, window)?;
+            self.collect(POLL_WITH_PENDING, windows)?;
         }
-        self.state.give_up_pending(window);
+        self.state.give_up_pending(windows);
         Ok(())
     }
 

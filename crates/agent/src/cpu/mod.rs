@@ -1,4 +1,4 @@
-//! The on-CPU source.
+//! The CPU source: what runs on CPUs, and what is off them.
 
 mod collector;
 mod pending;

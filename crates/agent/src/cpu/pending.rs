@@ -12,10 +12,12 @@ use candela_unwind::walk;
 use crate::processes::Object;
 use crate::tables::ProcessSpace;
 use crate::tables::TableSlots;
+use crate::window::Amount;
 use crate::window::Moment;
 use crate::window::ProcessView;
 use crate::window::RawStack;
-use crate::window::Window;
+use crate::windows::SampleKind;
+use crate::windows::Windows;
 
 /// Frames per user stack, as in the kernel.
 const MOST_USER_FRAMES: usize = 256;
@@ -24,6 +26,9 @@ const MOST_USER_FRAMES: usize = 256;
 #[derive(Debug)]
 pub(crate) struct PendingSample {
     pub(crate) process: ProcessView,
+    kind: SampleKind,
+    amount: Amount,
+    was_preempted: bool,
     time_ns: u64,
     tid: u32,
     thread_name: String,
@@ -40,6 +45,14 @@ pub(crate) struct Walked {
     pub(crate) result: WalkResult,
     /// The object whose table would have led on.
     pub(crate) missing: Option<Arc<Object>>,
+}
+
+/// What a sample stands for.
+pub(crate) fn amount_of(sample: &Sample<'_>) -> Amount {
+    Amount {
+        value_ns: sample.value_ns,
+        count: sample.count.into(),
+    }
 }
 
 /// Walks a stack copy with the tables that are there; `frames` gets the frames.
@@ -65,11 +78,15 @@ pub(crate) fn walk_copy(
 impl PendingSample {
     pub(crate) fn new(
         process: ProcessView,
+        kind: SampleKind,
         sample: &Sample<'_>,
         context: &UserContext<'_>,
     ) -> Self {
         Self {
             process,
+            kind,
+            amount: amount_of(sample),
+            was_preempted: sample.was_preempted,
             time_ns: sample.time_ns,
             tid: sample.tid,
             thread_name: sample.comm.to_string_lossy().into_owned(),
@@ -99,18 +116,20 @@ impl PendingSample {
         walk_copy(&self.process, tables, &self.registers, stack, frames)
     }
 
-    pub(crate) fn add_to(&self, window: &mut Window, frames: &[u64], result: WalkResult) {
+    pub(crate) fn add_to(&self, windows: &mut Windows, frames: &[u64], result: WalkResult) {
         let stack = RawStack {
             kernel: &self.kernel,
             user: frames,
             result,
             is_in_kernel: self.is_in_kernel,
+            was_preempted: self.was_preempted,
         };
         let moment = Moment {
             time_ns: self.time_ns,
             tid: self.tid,
             thread_name: &self.thread_name,
         };
-        window.add(&self.process, &stack, moment);
+        let window = windows.of(self.kind);
+        window.add(&self.process, &stack, moment, self.amount);
     }
 }

@@ -1,4 +1,4 @@
-//! What the on-CPU source knows: processes, tables, and samples that wait.
+//! What the CPU source knows: processes, tables, and samples that wait.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -14,6 +14,7 @@ use candela_unwind::WalkResult;
 use hashbrown::HashSet;
 
 use crate::cpu::pending::PendingSample;
+use crate::cpu::pending::amount_of;
 use crate::cpu::pending::walk_copy;
 use crate::error::AgentError;
 use crate::labels::Labeler;
@@ -34,6 +35,8 @@ use crate::window::Moment;
 use crate::window::ProcessView;
 use crate::window::RawStack;
 use crate::window::Window;
+use crate::windows::SampleKind;
+use crate::windows::Windows;
 
 /// Stack copies that wait for tables, bytes together.
 const MOST_PENDING_BYTES: usize = 8 << 20;
@@ -116,9 +119,10 @@ impl CpuState {
     }
 
     /// Takes one event of the sampler.
-    pub(crate) fn handle(&mut self, event: &Event<'_>, window: &mut Window) {
+    pub(crate) fn handle(&mut self, event: &Event<'_>, windows: &mut Windows) {
         match event {
-            Event::Sample(sample) => self.sample(sample, window),
+            Event::Sample(sample) => self.sample(sample, SampleKind::OnCpu, windows),
+            Event::OffCpu(sample) => self.sample(sample, SampleKind::OffCpu, windows),
             Event::Exec { pid, comm, .. } => self.processes.exec(*pid, &comm.to_string_lossy()),
             Event::Fork { pid, parent, .. } => {
                 if let Some(family) = &mut self.family
@@ -142,7 +146,7 @@ impl CpuState {
     }
 
     /// Takes the loader's answers, then tries again what waited for them.
-    pub(crate) fn take_replies(&mut self, window: &mut Window) {
+    pub(crate) fn take_replies(&mut self, windows: &mut Windows) {
         let mut has_news = false;
         while let Some(reply) = self.loader.reply() {
             has_news = true;
@@ -183,15 +187,15 @@ impl CpuState {
             }
             self.register(pid);
         }
-        self.retry_pending(window, has_news);
+        self.retry_pending(windows, has_news);
     }
 
     /// Waiting is over: what is pending is added as it is.
-    pub(crate) fn give_up_pending(&mut self, window: &mut Window) {
+    pub(crate) fn give_up_pending(&mut self, windows: &mut Windows) {
         let mut frames = std::mem::take(&mut self.frames);
         for sample in self.pending.drain(..) {
             let walked = sample.walk(&mut self.tables, &mut frames);
-            sample.add_to(window, &frames, walked.result);
+            sample.add_to(windows, &frames, walked.result);
         }
         self.pending_bytes = 0;
         self.frames = frames;
@@ -225,7 +229,8 @@ impl CpuState {
         self.times = *self.times.start()..=end_ns;
     }
 
-    fn sample(&mut self, sample: &Sample<'_>, window: &mut Window) {
+    fn sample(&mut self, sample: &Sample<'_>, kind: SampleKind, windows: &mut Windows) {
+        let window = windows.of(kind);
         let is_wanted = self
             .family
             .as_ref()
@@ -260,7 +265,16 @@ impl CpuState {
             add(window, &view, sample, sample.user_frames, sample.result);
             return;
         }
-        let view = self.help_next_walk(view, sample);
+        let view = match sample.is_walked {
+            true => self.help_next_walk(view, sample),
+            // Nothing was missing yet. What will be is told by the walk here.
+            false => {
+                if !sample.process_known {
+                    self.register(sample.pid);
+                }
+                view
+            }
+        };
         let Some(context) = &sample.context else {
             add(window, &view, sample, sample.user_frames, sample.result);
             return;
@@ -277,8 +291,8 @@ impl CpuState {
             None => add(window, &view, sample, &frames, walked.result),
             Some(object) => {
                 self.tables.request(&object, &self.loader);
-                let pending = PendingSample::new(view, sample, context);
-                self.wait(pending, &frames, window);
+                let pending = PendingSample::new(view, kind, sample, context);
+                self.wait(pending, &frames, windows);
             }
         }
         self.frames = frames;
@@ -319,18 +333,18 @@ impl CpuState {
         Some(view_of(process, sample, &self.labeler))
     }
 
-    fn wait(&mut self, sample: PendingSample, frames: &[u64], window: &mut Window) {
+    fn wait(&mut self, sample: PendingSample, frames: &[u64], windows: &mut Windows) {
         let bytes = sample.bytes();
         if self.pending_bytes + bytes > MOST_PENDING_BYTES {
             self.ledger.add(DropReason::PendingFull, 1);
-            sample.add_to(window, frames, WalkResult::NoTable);
+            sample.add_to(windows, frames, WalkResult::NoTable);
             return;
         }
         self.pending_bytes += bytes;
         self.pending.push(sample);
     }
 
-    fn retry_pending(&mut self, window: &mut Window, has_news: bool) {
+    fn retry_pending(&mut self, windows: &mut Windows, has_news: bool) {
         if self.pending.is_empty() {
             return;
         }
@@ -350,7 +364,7 @@ impl CpuState {
                 }
                 _ => {
                     self.pending_bytes -= sample.bytes();
-                    sample.add_to(window, &frames, walked.result);
+                    sample.add_to(windows, &frames, walked.result);
                 }
             }
         }
@@ -499,6 +513,7 @@ fn add(
         user,
         result,
         is_in_kernel: sample.in_kernel,
+        was_preempted: sample.was_preempted,
     };
     let thread_name = sample.comm.to_string_lossy();
     let moment = Moment {
@@ -506,5 +521,5 @@ fn add(
         tid: sample.tid,
         thread_name: &thread_name,
     };
-    window.add(process, &stack, moment);
+    window.add(process, &stack, moment, amount_of(sample));
 }

@@ -3,9 +3,12 @@
 mod jit;
 mod kernel;
 mod names;
+mod off_cpu_reason;
 mod profile;
+mod scale;
 
 pub(crate) use self::names::SymbolOptions;
 pub(crate) use self::names::Symbols;
 pub(crate) use self::profile::ProfileHeader;
 pub(crate) use self::profile::build_profile;
+pub(crate) use self::scale::Scale;

@@ -13,7 +13,6 @@ use candela_model::Mapping;
 use candela_model::MappingId;
 use candela_model::Profile;
 use candela_model::ProfileSeries;
-use candela_model::ProfileType;
 use candela_model::Sample;
 use candela_model::SampleLabel;
 use candela_model::StackId;
@@ -25,20 +24,25 @@ use hashbrown::HashMap;
 
 use crate::processes::Object;
 use crate::symbolize::names::Symbols;
+use crate::symbolize::off_cpu_reason::OffCpuReason;
+use crate::symbolize::scale::Measure;
+use crate::symbolize::scale::Scale;
 use crate::window::Place;
 use crate::window::Space;
 use crate::window::TimedSample;
 use crate::window::Window;
+use crate::window::WindowStack;
 
 /// The file name of what the kernel itself runs.
 const KERNEL_FILE: &str = "[kernel]";
 
+/// The label that says what a thread waited for.
+const REASON_LABEL: &str = "off_cpu_reason";
+
 /// What the source says of all samples of a window.
 #[derive(Clone, Debug)]
 pub(crate) struct ProfileHeader {
-    pub(crate) profile_type: ProfileType,
-    /// The value of one sample.
-    pub(crate) period: i64,
+    pub(crate) scale: Scale,
     /// Nanoseconds since the epoch.
     pub(crate) start_ns: i64,
     pub(crate) duration_ns: i64,
@@ -53,7 +57,8 @@ pub(crate) struct NamedCounts {
     pub(crate) unnamed: u64,
 }
 
-/// The window's samples as series, one for each set of labels, with names for all places.
+/// The window's samples as series, one for each set of labels and each profile type, with names for all
+/// places.
 pub(crate) fn build_profile(
     window: &Window,
     header: &ProfileHeader,
@@ -230,47 +235,89 @@ impl Builder<'_> {
             let position = *series_of_labels
                 .entry(Arc::clone(&process.labels))
                 .or_insert_with(|| {
-                    series.push(ProfileSeries {
+                    let first = series.len();
+                    let types = header.scale.measures.iter();
+                    series.extend(types.map(|(profile_type, _)| ProfileSeries {
                         start_ns: header.start_ns,
                         duration_ns: header.duration_ns,
-                        period: header.period,
-                        ..ProfileSeries::new(
-                            Labels::clone(&process.labels),
-                            header.profile_type.clone(),
-                        )
-                    });
-                    series.len() - 1
+                        period: header.scale.period,
+                        ..ProfileSeries::new(Labels::clone(&process.labels), profile_type.clone())
+                    }));
+                    first
                 });
             series_of_process.push(position);
         }
+        let reasons = header.scale.has_reasons.then(|| self.reasons());
+        let rows = Rows {
+            header,
+            stacks,
+            reasons: reasons.as_deref(),
+            series: &series_of_process,
+        };
         if self.window.timed.is_empty() {
-            self.add_counted(header, stacks, &series_of_process);
+            self.add_counted(&rows);
         } else {
-            self.add_timed(header, stacks, &series_of_process);
+            self.add_timed(&rows);
         }
     }
 
-    fn add_counted(&mut self, header: &ProfileHeader, stacks: &[StackId], series: &[usize]) {
+    /// What the threads of each stack waited for.
+    fn reasons(&mut self) -> Vec<OffCpuReason> {
+        let places: Vec<Option<OffCpuReason>> = self
+            .window
+            .places
+            .iter()
+            .map(|place| match self.window.spaces[place.space as usize] {
+                Space::Kernel => {
+                    let symbol = self.symbols.kernel.find(place.address);
+                    symbol.and_then(|symbol| OffCpuReason::of_function(symbol.name))
+                }
+                Space::Object(_) | Space::Process { .. } => None,
+            })
+            .collect();
+        let reason = |stack: &WindowStack| {
+            if stack.was_preempted {
+                return OffCpuReason::Preempted;
+            }
+            let mut from_inside = self.window.places_of(stack).iter();
+            let found = from_inside.find_map(|&place| places[place as usize]);
+            found.unwrap_or(OffCpuReason::Other)
+        };
+        self.window.stacks.iter().map(reason).collect()
+    }
+
+    fn add_counted(&mut self, rows: &Rows<'_>) {
+        let reason_key = rows.reasons.map(|_| self.intern(REASON_LABEL));
         // Processes of one series share most of their stacks.
-        let mut totals: HashMap<(usize, StackId), i64> = HashMap::new();
-        for (stack, &id) in self.window.stacks.iter().zip(stacks) {
-            let samples = i64::try_from(stack.samples).unwrap_or(i64::MAX);
-            let total = totals
-                .entry((series[stack.process as usize], id))
-                .or_default();
-            *total = total.saturating_add(samples.saturating_mul(header.period));
+        let mut totals: HashMap<(usize, StackId, LabelSetId), i64> = HashMap::new();
+        for (position, stack) in self.window.stacks.iter().enumerate() {
+            let label_set = match reason_key.zip(rows.reason_of(position)) {
+                Some((key, reason)) => {
+                    let label = SampleLabel::text(key, self.intern(reason.name()));
+                    self.profile.label_sets.intern(vec![label])
+                }
+                None => LabelSetId::default(),
+            };
+            for (series, measure) in rows.series_of(stack) {
+                let total = totals
+                    .entry((series, rows.stacks[position], label_set))
+                    .or_default();
+                *total = total.saturating_add(measure.of(stack.amount));
+            }
         }
-        for ((series, stack), value) in totals {
-            self.profile.series[series]
-                .samples
-                .push(Sample::new(stack, value));
+        for ((series, stack, label_set), value) in totals {
+            self.profile.series[series].samples.push(Sample {
+                label_set,
+                ..Sample::new(stack, value)
+            });
         }
         for series in &mut self.profile.series {
-            series.samples.sort_unstable_by_key(|sample| sample.stack);
+            let samples = &mut series.samples;
+            samples.sort_unstable_by_key(|sample| (sample.stack, sample.label_set));
         }
     }
 
-    fn add_timed(&mut self, header: &ProfileHeader, stacks: &[StackId], series: &[usize]) {
+    fn add_timed(&mut self, rows: &Rows<'_>) {
         let keys = LabelKeys::intern(&mut self.profile);
         let thread_names: Vec<StringId> = self
             .window
@@ -278,31 +325,69 @@ impl Builder<'_> {
             .iter()
             .map(|name| self.profile.symbols.strings.intern(name))
             .collect();
-        let mut label_sets: HashMap<(u32, u32, u32), LabelSetId> = HashMap::new();
+        let mut label_sets: HashMap<_, LabelSetId> = HashMap::new();
         for timed in &self.window.timed {
-            let stack = &self.window.stacks[timed.stack as usize];
+            let position = timed.stack as usize;
+            let stack = &self.window.stacks[position];
             let pid = self.window.processes[stack.process as usize].pid;
+            let reason = rows.reason_of(position);
             let TimedSample {
                 tid, thread_name, ..
             } = *timed;
-            let tables = &mut self.profile.label_sets;
+            let profile = &mut self.profile;
             let label_set = *label_sets
-                .entry((pid, tid, thread_name))
+                .entry((pid, tid, thread_name, reason))
                 .or_insert_with(|| {
-                    tables.intern(vec![
+                    let mut labels = vec![
                         number_label(keys.pid, pid),
                         number_label(keys.thread_id, tid),
                         SampleLabel::text(keys.thread_name, thread_names[thread_name as usize]),
-                    ])
+                    ];
+                    labels.extend(reason.map(|reason| {
+                        let strings = &mut profile.symbols.strings;
+                        let key = strings.intern(REASON_LABEL);
+                        SampleLabel::text(key, strings.intern(reason.name()))
+                    }));
+                    profile.label_sets.intern(labels)
                 });
-            self.profile.series[series[stack.process as usize]]
-                .samples
-                .push(Sample {
+            for (series, measure) in rows.series_of(stack) {
+                profile.series[series].samples.push(Sample {
                     label_set,
-                    time_ns: header.clock.unix_ns(timed.time_ns),
-                    ..Sample::new(stacks[timed.stack as usize], header.period)
+                    time_ns: rows.header.clock.unix_ns(timed.time_ns),
+                    ..Sample::new(rows.stacks[position], measure.of(timed.amount))
                 });
+            }
         }
+    }
+
+    fn intern(&mut self, text: &str) -> StringId {
+        self.profile.symbols.strings.intern(text)
+    }
+}
+
+/// What the samples of a window become rows of.
+struct Rows<'a> {
+    header: &'a ProfileHeader,
+    /// By stack of the window.
+    stacks: &'a [StackId],
+    /// By stack of the window, where samples have reasons.
+    reasons: Option<&'a [OffCpuReason]>,
+    /// By process of the window, the first of its series: those of the other types follow it.
+    series: &'a [usize],
+}
+
+impl Rows<'_> {
+    fn reason_of(&self, stack: usize) -> Option<OffCpuReason> {
+        self.reasons.map(|reasons| reasons[stack])
+    }
+
+    /// The series that a sample of `stack` is in, and which part of its amount is its value there.
+    fn series_of(&self, stack: &WindowStack) -> impl Iterator<Item = (usize, Measure)> {
+        let first = self.series[stack.process as usize];
+        let measures = self.header.scale.measures.iter();
+        measures
+            .enumerate()
+            .map(move |(position, (_, measure))| (first + position, *measure))
     }
 }
 

@@ -11,6 +11,7 @@ use std::time::Duration;
 use candela_agent::DropReason;
 use candela_agent::ExportError;
 use candela_agent::Exporter;
+use candela_agent::Kinds;
 use candela_agent::OtlpGrpc;
 use candela_agent::RecordOptions;
 use candela_agent::RecordTargets;
@@ -44,7 +45,7 @@ const DEFAULT_DURATION: Duration = Duration::from_secs(10);
 pub(crate) fn run(global: &GlobalArgs, arguments: &RecordArgs) -> Result<ExitCode, CliError> {
     // Everything that can be refused is refused before anything is sampled.
     let format = output_format(arguments.format.as_deref(), arguments.output.as_deref())?;
-    check_kinds(&arguments.kinds)?;
+    let kinds = kinds(&arguments.kinds)?;
     let is_command = !arguments.command.is_empty();
     let settings = super::settings(global, Vec::new())?;
     let exporter = server_exporter(global)?;
@@ -56,6 +57,7 @@ pub(crate) fn run(global: &GlobalArgs, arguments: &RecordArgs) -> Result<ExitCod
     };
     let options = RecordOptions {
         rate_hz: arguments.rate,
+        kinds,
         duration,
         stop: stop.flag(),
         agent: sampling::options(&settings)?,
@@ -131,14 +133,23 @@ fn render(format: Format, profile: &Profile, limit: usize) -> Result<(Vec<u8>, R
     Ok((bytes, report))
 }
 
-fn check_kinds(kinds: &[String]) -> Result<(), CliError> {
-    let unknown = kinds.iter().find(|kind| kind.as_str() != "cpu");
-    match unknown {
-        None => Ok(()),
-        Some(kind) => Err(CliError::usage(format!(
-            "-e {kind}: this version records cpu only"
-        ))),
+fn kinds(names: &[String]) -> Result<Kinds, CliError> {
+    let mut kinds = Kinds {
+        cpu: false,
+        off_cpu: false,
+    };
+    for name in names {
+        match name.as_str() {
+            "cpu" => kinds.cpu = true,
+            "off-cpu" => kinds.off_cpu = true,
+            _ => {
+                return Err(CliError::usage(format!(
+                    "-e {name}: this version records cpu and off-cpu"
+                )));
+            }
+        }
     }
+    Ok(kinds)
 }
 
 fn targets(arguments: &RecordArgs) -> Result<RecordTargets, CliError> {

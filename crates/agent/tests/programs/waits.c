@@ -1,0 +1,120 @@
+/*
+ * Waits in known ways.
+ *   waits duty MILLISECONDS FILE: burns 10 ms of CPU time and sleeps 30 ms, in turns; then writes how long
+ *     that took and how much CPU time, in nanoseconds
+ *   waits ways: a thread for each way of waiting, until the program is killed; says "ready" first
+ */
+#include <linux/futex.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+static int ends[2];
+static int sockets[2];
+static int word;
+static volatile int sink;
+
+static long nanoseconds(clockid_t clock)
+{
+	struct timespec now;
+	clock_gettime(clock, &now);
+	return now.tv_sec * 1000000000L + now.tv_nsec;
+}
+
+__attribute__((noinline)) static void burn(long duration)
+{
+	long start = nanoseconds(CLOCK_THREAD_CPUTIME_ID);
+
+	while (nanoseconds(CLOCK_THREAD_CPUTIME_ID) - start < duration)
+		for (int i = 0; i < 1000; i++)
+			sink += i;
+}
+
+__attribute__((noinline)) static void rest(long duration)
+{
+	struct timespec time = { duration / 1000000000L, duration % 1000000000L };
+
+	nanosleep(&time, 0);
+	sink++;
+}
+
+__attribute__((noinline)) static void *wait_for_time(void *unused)
+{
+	rest(1000 * 1000000000L);
+	sink++;
+	return unused;
+}
+
+__attribute__((noinline)) static void *wait_for_futex(void *unused)
+{
+	syscall(SYS_futex, &word, FUTEX_WAIT, 0, 0, 0, 0);
+	sink++;
+	return unused;
+}
+
+__attribute__((noinline)) static void *wait_for_pipe(void *unused)
+{
+	char byte;
+
+	sink += read(ends[0], &byte, 1);
+	return unused;
+}
+
+__attribute__((noinline)) static void *wait_for_socket(void *unused)
+{
+	char byte;
+
+	sink += recv(sockets[0], &byte, 1, 0);
+	return unused;
+}
+
+__attribute__((noinline)) static void *wait_for_poll(void *unused)
+{
+	struct pollfd end = { .fd = ends[0], .events = POLLIN };
+
+	sink += poll(&end, 1, -1);
+	return unused;
+}
+
+static int wait_in_all_ways(void)
+{
+	void *(*ways[])(void *) = { wait_for_time, wait_for_futex, wait_for_pipe, wait_for_socket, wait_for_poll };
+	pthread_t thread;
+
+	if (pipe(ends) || socketpair(AF_UNIX, SOCK_STREAM, 0, sockets))
+		return 1;
+	for (unsigned i = 0; i < sizeof(ways) / sizeof(ways[0]); i++)
+		if (pthread_create(&thread, 0, ways[i], 0))
+			return 1;
+	puts("ready");
+	fflush(stdout);
+	pthread_join(thread, 0);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	if (argc < 4)
+		return wait_in_all_ways();
+
+	long duration = atol(argv[2]) * 1000000L;
+	FILE *file = fopen(argv[3], "w");
+	long start = nanoseconds(CLOCK_MONOTONIC);
+	long burned = nanoseconds(CLOCK_THREAD_CPUTIME_ID);
+
+	if (!file)
+		return 1;
+	while (nanoseconds(CLOCK_MONOTONIC) - start < duration) {
+		burn(10000000);
+		rest(30000000);
+	}
+	fprintf(file, "%ld %ld\n", nanoseconds(CLOCK_MONOTONIC) - start,
+		nanoseconds(CLOCK_THREAD_CPUTIME_ID) - burned);
+	return fclose(file);
+}
