@@ -21,7 +21,8 @@
 struct off_cpu_time {
 	__u64 since_ns;
 	__u32 was_preempted;
-	__u32 reserved;
+	/* The last random number of this thread, 0 before the first. */
+	__u32 random;
 };
 
 struct {
@@ -94,12 +95,26 @@ struct weight {
 	__u32 switches;
 };
 
+/* Xorshift: a seventh of the cost of a switch less than the kernel's generator, which only seeds it. */
+static __always_inline __u32 next_random(struct off_cpu_time *time)
+{
+	__u32 random = time->random;
+
+	if (random == 0)
+		random = bpf_get_prandom_u32() | 1;
+	random ^= random << 13;
+	random ^= random >> 17;
+	random ^= random << 5;
+	time->random = random;
+	return random;
+}
+
 /*
  * Whether a time off CPU is a sample, and what it is worth. The longer, the likelier: one as long as the
  * mean always is one, of its own length; a shorter one is one with the probability length / mean, worth
  * the mean. So both sums are right on average whatever the lengths are, and each sample is worth its cost.
  */
-static __always_inline bool weigh(__u64 length_ns, struct weight *weight)
+static __always_inline bool weigh(struct off_cpu_time *time, __u64 length_ns, struct weight *weight)
 {
 	__u64 mean_ns = settings.off_cpu_mean_ns;
 
@@ -108,12 +123,12 @@ static __always_inline bool weigh(__u64 length_ns, struct weight *weight)
 		weight->switches = 1;
 		return true;
 	}
-	if (((__u64)bpf_get_prandom_u32() * mean_ns) >> 32 >= length_ns)
+	if (((__u64)next_random(time) * mean_ns) >> 32 >= length_ns)
 		return false;
 	weight->value_ns = mean_ns;
 	/* Not 0: the product above is not below 0. Rounded up as often as the fraction asks for. */
 	weight->switches = mean_ns / length_ns;
-	if (((__u64)bpf_get_prandom_u32() * length_ns) >> 32 < mean_ns % length_ns)
+	if (((__u64)next_random(time) * length_ns) >> 32 < mean_ns % length_ns)
 		weight->switches++;
 	return true;
 }
@@ -313,7 +328,7 @@ int off_cpu_switch(__u64 *arguments)
 		return 0;
 	since = __sync_lock_test_and_set(&time->since_ns, 0);
 	/* The iterator's time may be later than the one that was read here before. */
-	if (since == 0 || since >= now || !weigh(now - since, &weight))
+	if (since == 0 || since >= now || !weigh(time, now - since, &weight))
 		return 0;
 	if (is_kernel_thread(next) || next->flags & PF_EXITING)
 		sample_kernel_stack(next, time->was_preempted, now, &weight);
@@ -400,7 +415,7 @@ static __always_inline void visit_sample(struct task_struct *task, __u64 now)
 	since = time->since_ns;
 	if (since == 0 || since >= now || __sync_val_compare_and_swap(&time->since_ns, since, now) != since)
 		return;
-	weigh(now - since, &weight);
+	weigh(time, now - since, &weight);
 	deferred = bpf_map_lookup_elem(&deferred_samples, &tid);
 	if (deferred) {
 		weight.value_ns += __sync_lock_test_and_set(&deferred->owed_ns, 0);

@@ -530,6 +530,8 @@ fn open_cgroup(target: &Target) -> Result<Option<File>, Error> {
 fn fixed_maps(object: &Object) -> Result<Vec<BpfMap>, Error> {
     object
         .maps()
+        // The others have a descriptor, but of nothing.
+        .filter(|map| map.autocreate())
         .map(|map| BpfMap::duplicate("fixed", map.as_fd()))
         .collect()
 }
