@@ -41,6 +41,18 @@ pub(crate) fn cannot_sample() -> bool {
     }
 }
 
+/// The same for time off CPU, which needs a newer kernel.
+pub(crate) fn cannot_sample_off_cpu() -> bool {
+    let checks = candela_agent::capabilities();
+    let missing = checks
+        .iter()
+        .find(|check| check.name == "off_cpu" && !check.ok);
+    if let Some(check) = missing {
+        eprintln!("skipped: {}", check.detail);
+    }
+    missing.is_some() || cannot_sample()
+}
+
 /// Whether a tool is missing; then the test is skipped with that reason.
 pub(crate) fn lacks(tool: &str) -> bool {
     let found = std::env::var_os("PATH")
