@@ -18,6 +18,8 @@ pub(crate) mod profiles;
 pub(crate) mod query;
 #[cfg(feature = "agent")]
 pub(crate) mod record;
+#[cfg(feature = "agent")]
+mod record_kinds;
 #[cfg(feature = "server")]
 mod retention_rules;
 #[cfg(feature = "agent")]

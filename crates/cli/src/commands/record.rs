@@ -3,6 +3,7 @@
 use std::io::IsTerminal;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
+use std::path::PathBuf;
 use std::process::Command;
 use std::process::ExitCode;
 use std::sync::atomic::Ordering;
@@ -11,7 +12,6 @@ use std::time::Duration;
 use candela_agent::DropReason;
 use candela_agent::ExportError;
 use candela_agent::Exporter;
-use candela_agent::Kinds;
 use candela_agent::OtlpGrpc;
 use candela_agent::RecordOptions;
 use candela_agent::RecordTargets;
@@ -20,10 +20,7 @@ use candela_formats::Format;
 use candela_formats::PprofOptions;
 use candela_formats::Report;
 use candela_formats::WriteOptions;
-use candela_model::Labels;
 use candela_model::Profile;
-use candela_model::ProfileSeries;
-use candela_model::ProfileType;
 use indicatif::ProgressBar;
 use indicatif::ProgressStyle;
 
@@ -31,6 +28,8 @@ use super::profiles::TypeChoice;
 use super::profiles::html_options;
 use super::profiles::output_format;
 use super::profiles::tell_cut;
+use super::record_kinds;
+use super::record_kinds::Kind;
 use super::sampling;
 use crate::args::GlobalArgs;
 use crate::args::record::RecordArgs;
@@ -45,7 +44,7 @@ const DEFAULT_DURATION: Duration = Duration::from_secs(10);
 pub(crate) fn run(global: &GlobalArgs, arguments: &RecordArgs) -> Result<ExitCode, CliError> {
     // Everything that can be refused is refused before anything is sampled.
     let format = output_format(arguments.format.as_deref(), arguments.output.as_deref())?;
-    let kinds = kinds(&arguments.kinds)?;
+    let kinds = record_kinds::parse(&arguments.kinds)?;
     let is_command = !arguments.command.is_empty();
     let settings = super::settings(global, Vec::new())?;
     let exporter = server_exporter(global)?;
@@ -57,7 +56,7 @@ pub(crate) fn run(global: &GlobalArgs, arguments: &RecordArgs) -> Result<ExitCod
     };
     let options = RecordOptions {
         rate_hz: arguments.rate,
-        kinds,
+        kinds: record_kinds::to_agent(&kinds),
         duration,
         stop: stop.flag(),
         agent: sampling::options(&settings)?,
@@ -66,26 +65,27 @@ pub(crate) fn run(global: &GlobalArgs, arguments: &RecordArgs) -> Result<ExitCod
     let progress = Progress::start(global, duration, is_command);
     let recorded = candela_agent::record(options, || progress.begin());
     drop(progress);
-    let mut recording = recorded.map_err(|error| sampling::failure(&error))?;
+    let recording = recorded.map_err(|error| sampling::failure(&error))?;
     let was_interrupted = stop.flag().load(Ordering::SeqCst);
 
     if recording.profile.sample_count() > 0 {
-        deliver(global, arguments, format, &recording, exporter)?;
+        deliver(global, arguments, format, &recording, &kinds, exporter)?;
         return Ok(exit_code(&recording));
     }
     // A file that was asked for is there, and is not the one of last week.
     if let Some(path) = file_of(arguments) {
-        declare_cpu(&mut recording.profile);
-        let (bytes, _) = render(
-            format.unwrap_or(Format::Text),
-            &recording.profile,
-            global.limit,
-        )?;
-        output::write_file(path, &bytes)?;
+        let format = format.unwrap_or(Format::Text);
+        for result in record_kinds::results(&recording.profile, &kinds, format) {
+            let (bytes, _) = render(format, &result.profile, global.limit)?;
+            output::write_file(&place_of(path, result.kind, format), &bytes)?;
+        }
     }
     if is_command {
         if !global.quiet {
-            output::note("no samples: the command used too little CPU time");
+            output::note(match kinds.contains(&Kind::OffCpu) {
+                true => "no samples: the command ended too soon",
+                false => "no samples: the command used too little CPU time",
+            });
         }
         return Ok(exit_code(&recording));
     }
@@ -106,14 +106,9 @@ fn file_of(arguments: &RecordArgs) -> Option<&Path> {
     (path != Path::new("-")).then_some(path)
 }
 
-/// A profile without samples still says of what there are none, which most formats need.
-fn declare_cpu(profile: &mut Profile) {
-    if !profile.series.is_empty() {
-        return;
-    }
-    let cpu = ProfileType::new("process_cpu", "cpu", "nanoseconds", "cpu", "nanoseconds");
-    let series = ProfileSeries::new(Labels::default(), cpu);
-    profile.series.push(series);
+/// The file of one kind.
+fn place_of(path: &Path, kind: Option<Kind>, format: Format) -> PathBuf {
+    kind.map_or_else(|| path.to_owned(), |kind| kind.path(path, format))
 }
 
 /// The recording in a format: with all times, which only a recording has.
@@ -131,25 +126,6 @@ fn render(format: Format, profile: &Profile, limit: usize) -> Result<(Vec<u8>, R
     let report = candela_formats::write(format, profile, &mut bytes, &options)
         .or_exit(ExitStatus::Failed, "result")?;
     Ok((bytes, report))
-}
-
-fn kinds(names: &[String]) -> Result<Kinds, CliError> {
-    let mut kinds = Kinds {
-        cpu: false,
-        off_cpu: false,
-    };
-    for name in names {
-        match name.as_str() {
-            "cpu" => kinds.cpu = true,
-            "off-cpu" => kinds.off_cpu = true,
-            _ => {
-                return Err(CliError::usage(format!(
-                    "-e {name}: this version records cpu and off-cpu"
-                )));
-            }
-        }
-    }
-    Ok(kinds)
 }
 
 fn targets(arguments: &RecordArgs) -> Result<RecordTargets, CliError> {
@@ -184,38 +160,50 @@ fn deliver(
     arguments: &RecordArgs,
     format: Option<Format>,
     recording: &Recording,
+    kinds: &[Kind],
     exporter: Option<OtlpGrpc>,
 ) -> Result<(), CliError> {
     let shown = format.unwrap_or(Format::Text);
-    let (bytes, report) = render(shown, &recording.profile, global.limit)?;
-    for note in report.notes.iter().filter(|_| !global.quiet) {
-        output::note(&format!("note: {note}"));
-    }
-    match file_of(arguments) {
-        Some(path) => {
-            output::write_file(path, &bytes)?;
-            summarize(global, recording, Some(path));
+    let mut files = Vec::new();
+    for result in record_kinds::results(&recording.profile, kinds, shown) {
+        let is_file = file_of(arguments).is_some();
+        // On a terminal an empty table says nothing; a file that was asked for is there.
+        if !is_file && result.profile.sample_count() == 0 {
+            continue;
         }
-        None => {
-            if format == Some(Format::Pprof) || format == Some(Format::Otlp) {
-                output::refuse_binary_on_terminal("this format")?;
-            }
-            // A command's own output stays apart from ours: its table goes to standard error.
-            let is_table_of_command = format.is_none() && !arguments.command.is_empty();
-            if is_table_of_command {
-                output::note(String::from_utf8_lossy(&bytes).trim_end());
-            } else {
-                output::print(&bytes)?;
-            }
-            summarize(global, recording, None);
+        let (bytes, report) = render(shown, &result.profile, global.limit)?;
+        for note in report.notes.iter().filter(|_| !global.quiet) {
+            output::note(&format!("note: {note}"));
         }
+        match file_of(arguments) {
+            Some(path) => {
+                let path = place_of(path, result.kind, shown);
+                output::write_file(&path, &bytes)?;
+                files.push(path.display().to_string());
+            }
+            None => print(arguments, format, &bytes)?,
+        }
+        tell_cut(global, &result.profile, TypeChoice::default(), shown);
     }
-    tell_cut(global, &recording.profile, TypeChoice::default(), shown);
+    summarize(global, recording, &files);
     let Some(mut exporter) = exporter else {
         return Ok(());
     };
     let exported = exporter.export(&recording.profile);
     exported.map_err(|error| export_failure(&exporter.name(), &error))
+}
+
+fn print(arguments: &RecordArgs, format: Option<Format>, bytes: &[u8]) -> Result<(), CliError> {
+    if format == Some(Format::Pprof) || format == Some(Format::Otlp) {
+        output::refuse_binary_on_terminal("this format")?;
+    }
+    // A command's own output stays apart from ours: its table goes to standard error.
+    let is_table_of_command = format.is_none() && !arguments.command.is_empty();
+    if is_table_of_command {
+        output::note(String::from_utf8_lossy(bytes).trim_end());
+        return Ok(());
+    }
+    output::print(bytes)
 }
 
 /// A server that does not want a profile was reached.
@@ -229,7 +217,7 @@ fn export_failure(server: &str, error: &ExportError) -> CliError {
 }
 
 /// One line on how good the recording is.
-fn summarize(global: &GlobalArgs, recording: &Recording, path: Option<&Path>) {
+fn summarize(global: &GlobalArgs, recording: &Recording, files: &[String]) {
     if global.quiet {
         return;
     }
@@ -247,9 +235,10 @@ fn summarize(global: &GlobalArgs, recording: &Recording, path: Option<&Path>) {
         .filter(|(count, _)| *count > 0)
         .map(|(count, what)| format!(", {count} {what}"))
         .collect();
-    let place = path
-        .map(|path| format!(" in {}", path.display()))
-        .unwrap_or_default();
+    let place = match files {
+        [] => String::new(),
+        files => format!(" in {}", files.join(", ")),
+    };
     output::note(&format!(
         "{} samples in {seconds:.1} s, {:.1} % of stacks complete{losses}{place}",
         report.quality.samples,
@@ -313,9 +302,9 @@ mod tests {
 
     #[test]
     fn a_recording_without_samples_is_written_in_every_format() {
-        let mut profile = Profile::default();
-        declare_cpu(&mut profile);
         for format in Format::all() {
+            let mut results = record_kinds::results(&Profile::default(), &[Kind::Cpu], format);
+            let profile = results.remove(0).profile;
             // A page needs the window, which not every build has.
             let has_place = format != Format::Html || html_options().template.is_some();
             if format.is_writable() && has_place {
@@ -327,8 +316,8 @@ mod tests {
 
     #[test]
     fn times_are_kept_in_pprof() {
-        let mut profile = Profile::default();
-        declare_cpu(&mut profile);
+        let mut results = record_kinds::results(&Profile::default(), &[Kind::Cpu], Format::Pprof);
+        let mut profile = results.remove(0).profile;
         let series = &mut profile.series[0];
         series.start_ns = 1_000_000_000;
         series.duration_ns = 1_000_000_000;
