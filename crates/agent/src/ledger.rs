@@ -43,6 +43,8 @@ reasons! {
     TargetsFull => "targets_full",
     /// Samples of time off CPU without a user stack: too many threads were on their way back.
     UserStackMissed => "off_cpu_user_stack_missed",
+    /// Samples of time off CPU without a stack: the kernel did not tell of the switch that ended it.
+    ArrivalMissed => "off_cpu_arrival_missed",
     /// Process events: their ring buffer was full; `/proc` was read again.
     LifeRingFull => "life_ring_full",
     /// Mapping events: the kernel had no room; `/proc` was read again.

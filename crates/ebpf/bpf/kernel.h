@@ -101,6 +101,11 @@ struct css_set {
 	struct cgroup *dfl_cgrp;
 } RELOCATED;
 
+struct sched_entity {
+	/* Nanoseconds on a CPU since the task began; up to date when the task is switched out. */
+	__u64 sum_exec_runtime;
+} RELOCATED;
+
 struct task_struct {
 	unsigned int __state;
 	unsigned int flags;
@@ -112,6 +117,7 @@ struct task_struct {
 	struct css_set *cgroups;
 	struct task_struct *group_leader;
 	struct signal_struct *signal;
+	struct sched_entity se;
 	__u64 start_boottime;
 } RELOCATED;
 

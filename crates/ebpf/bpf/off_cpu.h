@@ -20,6 +20,8 @@
 /* When a thread left its CPU; 0 while it runs, or when nobody wants to know. */
 struct off_cpu_time {
 	__u64 since_ns;
+	/* How long it had run by then. */
+	__u64 ran_ns;
 	__u32 was_preempted;
 	/* The last random number of this thread, 0 before the first. */
 	__u32 random;
@@ -298,6 +300,38 @@ static __always_inline void sample_later(struct task_struct *task, bool was_pree
 
 /* === the switch === */
 
+/*
+ * How long a thread has been off CPU since it left, whatever it ran for in between: some switches fire no
+ * tracepoint (those of threads that the kernel does not trace, or when another program was at work).
+ */
+static __always_inline __u64 time_away(const struct task_struct *task, const struct off_cpu_time *time, __u64 since,
+				       __u64 now)
+{
+	__u64 elapsed = now - since;
+	__u64 ran = task->se.sum_exec_runtime - time->ran_ns;
+
+	return ran < elapsed ? elapsed - ran : 0;
+}
+
+/* The thread leaves, but was not seen to come. What it waited in is not known any more, how long it is. */
+static __always_inline void sample_missed_arrival(struct task_struct *task, struct off_cpu_time *time, __u64 since,
+						  __u64 now)
+{
+	struct scratch *scratch = scratch_of(off_cpu_area());
+	__u64 away = time_away(task, time, since, now);
+	struct weight weight;
+
+	if (away == 0 || !weigh(time, away, &weight))
+		return;
+	count(COUNTER_ARRIVAL_MISSED);
+	if (!scratch) {
+		count(COUNTER_LOST);
+		return;
+	}
+	fill_off_cpu_header(&scratch->header, task, time->was_preempted, now);
+	finish_off_cpu_sample(scratch, 0, &weight);
+}
+
 SEC("tp_btf/sched_switch")
 int off_cpu_switch(__u64 *arguments)
 {
@@ -314,7 +348,11 @@ int off_cpu_switch(__u64 *arguments)
 	if (previous->pid != 0 && !(previous_state & TASK_DEAD) && wanted(previous->tgid)) {
 		time = bpf_task_storage_get(&off_cpu_times, previous, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 		if (time) {
+			since = time->since_ns;
+			if (since != 0 && since < now)
+				sample_missed_arrival(previous, time, since, now);
 			time->was_preempted = is_preempted || previous_state == TASK_RUNNING;
+			time->ran_ns = previous->se.sum_exec_runtime;
 			time->since_ns = now;
 		} else {
 			count(COUNTER_LOST);
@@ -376,8 +414,10 @@ static __always_inline void visit_start(struct task_struct *task, __u64 start_ns
 	if (!time || task->on_cpu)
 		return;
 	before = time->since_ns;
-	if (before == 0)
+	if (before == 0) {
 		time->was_preempted = task->__state == TASK_RUNNING;
+		time->ran_ns = task->se.sum_exec_runtime;
+	}
 	if (before >= start_ns || __sync_val_compare_and_swap(&time->since_ns, before, start_ns) != before)
 		return;
 	/* It may have been switched in between, when there was nothing to take. */
@@ -408,14 +448,17 @@ static __always_inline void visit_sample(struct task_struct *task, __u64 now)
 	struct scratch *scratch = scratch_of(iterator_area());
 	struct deferred_sample *deferred;
 	struct weight weight = {};
-	__u64 since;
+	__u64 since, away;
 
 	if (!time || !scratch)
 		return;
 	since = time->since_ns;
 	if (since == 0 || since >= now || __sync_val_compare_and_swap(&time->since_ns, since, now) != since)
 		return;
-	weigh(time, now - since, &weight);
+	away = time_away(task, time, since, now);
+	time->ran_ns = task->se.sum_exec_runtime;
+	if (away != 0)
+		weigh(time, away, &weight);
 	deferred = bpf_map_lookup_elem(&deferred_samples, &tid);
 	if (deferred) {
 		weight.value_ns += __sync_lock_test_and_set(&deferred->owed_ns, 0);

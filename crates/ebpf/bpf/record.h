@@ -82,7 +82,8 @@ enum counter {
 	COUNTER_TARGETS_FULL = 19, /* forks that found no room in target_pids */
 	COUNTER_OFF_CPU_SAMPLES = 20, /* also counted as samples */
 	COUNTER_NOT_DEFERRED = 21, /* off-CPU samples that got no user stack for want of room */
-	COUNTER_COUNT = 22,
+	COUNTER_ARRIVAL_MISSED = 22, /* off-CPU samples without a stack: the switch to their thread was not seen */
+	COUNTER_COUNT = 23,
 };
 
 #endif

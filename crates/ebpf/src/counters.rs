@@ -18,6 +18,7 @@ pub(crate) mod index {
     pub(crate) const TARGETS_FULL: u32 = 19;
     pub(crate) const OFF_CPU_SAMPLES: u32 = 20;
     pub(crate) const NOT_DEFERRED: u32 = 21;
+    pub(crate) const ARRIVAL_MISSED: u32 = 22;
 }
 
 /// How many result codes there are.
@@ -58,6 +59,8 @@ pub struct Counters {
     pub off_cpu_samples: u64,
     /// Of these, those without a user stack because they could not wait for it.
     pub not_deferred: u64,
+    /// Of these, those without any stack because the switch to their thread was not seen.
+    pub arrival_missed: u64,
 }
 
 // === impl Counters ===
@@ -93,6 +96,7 @@ impl Counters {
             targets_full: self.targets_full - earlier.targets_full,
             off_cpu_samples: self.off_cpu_samples - earlier.off_cpu_samples,
             not_deferred: self.not_deferred - earlier.not_deferred,
+            arrival_missed: self.arrival_missed - earlier.arrival_missed,
         }
     }
 

@@ -303,6 +303,7 @@ impl Sampler {
             targets_full: sum(index::TARGETS_FULL)?,
             off_cpu_samples: sum(index::OFF_CPU_SAMPLES)?,
             not_deferred: sum(index::NOT_DEFERRED)?,
+            arrival_missed: sum(index::ARRIVAL_MISSED)?,
             ring_full_by_cpu: {
                 self.counters
                     .lookup_per_cpu(index::RING_FULL, &mut per_cpu)?;

@@ -20,6 +20,8 @@ struct Sums {
     samples: u64,
     complete: u64,
     with_kernel_stack: u64,
+    /// Without any stack, and counted as such.
+    arrivals_missed: u64,
 }
 
 /// What the program itself says.
@@ -96,6 +98,7 @@ fn record(way: &str, mean_ns: u64) -> Option<(Truth, Sums)> {
             .expect("polls");
         has_ended
     });
+    sums.arrivals_missed = sampler.counters().expect("counters").arrival_missed;
     let mut line = String::new();
     let stdout = running.0.stdout.take().expect("piped");
     BufReader::new(stdout).read_line(&mut line).expect("text");
@@ -132,9 +135,11 @@ fn the_duty_cycle_of_a_program_is_told() {
     };
     truth.assert_told(&sums, 0.02);
     assert!(sums.switches >= truth.naps, "{} naps: {sums:?}", truth.naps);
-    assert_eq!(sums.with_kernel_stack, sums.samples, "{sums:?}");
+    // Some switches fire no tracepoint.
+    let seen = sums.samples - sums.arrivals_missed;
+    assert_eq!(sums.with_kernel_stack, seen, "{sums:?}");
     assert!(
-        sums.complete * 100 >= sums.samples * 95,
+        sums.complete * 100 >= seen * 95,
         "all but the first are walked in the kernel: {sums:?}"
     );
 }

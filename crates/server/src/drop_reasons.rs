@@ -24,6 +24,7 @@ const REASONS: &[(&str, &str, bool)] = &[
     // These samples are there, with a shorter stack.
     ("stack_copy_limited", "samples", false),
     ("off_cpu_user_stack_missed", "samples", false),
+    ("off_cpu_arrival_missed", "samples", false),
     ("pending_full", "samples", false),
     ("process_gone", "samples", false),
     ("kernel_stack_failed", "samples", false),

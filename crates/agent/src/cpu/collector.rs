@@ -166,6 +166,7 @@ impl CpuCollector {
             (DropReason::Compat32Bit, counters.compat_tasks),
             (DropReason::TargetsFull, counters.targets_full),
             (DropReason::UserStackMissed, counters.not_deferred),
+            (DropReason::ArrivalMissed, counters.arrival_missed),
             (DropReason::LifeRingFull, counters.life_ring_full),
             (DropReason::SidebandLost, counters.sideband_lost),
         ];
