@@ -63,6 +63,8 @@ pub struct Kinds {
     pub cpu: bool,
     /// What waits off CPUs; needs Linux 6.18.
     pub off_cpu: bool,
+    /// Page faults.
+    pub fault: bool,
 }
 
 /// Whose samples the agent takes.
@@ -115,19 +117,20 @@ impl Default for Kinds {
         Self {
             cpu: true,
             off_cpu: false,
+            fault: false,
         }
     }
 }
 
 impl Kinds {
     pub(crate) fn check(self) -> Result<(), AgentError> {
-        if self.cpu || self.off_cpu {
+        if self.cpu || self.off_cpu || self.fault {
             return Ok(());
         }
         Err(AgentError::Option {
             name: "kinds",
             value: "of nothing".to_owned(),
-            range: "cpu, off-cpu or both",
+            range: "one or more of cpu, off-cpu, fault",
         })
     }
 }

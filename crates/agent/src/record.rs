@@ -112,10 +112,10 @@ pub fn record(options: RecordOptions, begins: impl FnOnce()) -> Result<Recording
             return Err(AgentError::EndedEarly);
         }
     }
-    begins();
     let mut windows = Windows::new(true);
     let start_ns = monotonic_ns();
     source.starts_at(start_ns)?;
+    begins();
     let mut child = command.as_mut().map(start_command).transpose()?;
     // After the command was started, which has the limits that the user gave it.
     allow_many_files();

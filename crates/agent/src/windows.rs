@@ -9,6 +9,8 @@ pub(crate) enum SampleKind {
     OnCpu,
     /// What a thread waited for.
     OffCpu,
+    /// Where memory was touched that was not there.
+    Fault,
 }
 
 /// One window for each kind; those of kinds that are not taken stay empty.
@@ -16,6 +18,7 @@ pub(crate) enum SampleKind {
 pub(crate) struct Windows {
     on_cpu: Window,
     off_cpu: Window,
+    fault: Window,
 }
 
 // === impl Windows ===
@@ -26,6 +29,7 @@ impl Windows {
         Self {
             on_cpu: Window::new(keeps_times),
             off_cpu: Window::new(keeps_times),
+            fault: Window::new(keeps_times),
         }
     }
 
@@ -33,6 +37,7 @@ impl Windows {
         match kind {
             SampleKind::OnCpu => &mut self.on_cpu,
             SampleKind::OffCpu => &mut self.off_cpu,
+            SampleKind::Fault => &mut self.fault,
         }
     }
 }

@@ -84,11 +84,13 @@ fn record(targets: RecordTargets, kinds: Kinds, duration: Option<Duration>) -> R
 const BOTH: Kinds = Kinds {
     cpu: true,
     off_cpu: true,
+    fault: false,
 };
 
 const ONLY_OFF_CPU: Kinds = Kinds {
     cpu: false,
     off_cpu: true,
+    fault: false,
 };
 
 #[test]

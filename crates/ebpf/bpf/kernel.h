@@ -119,6 +119,9 @@ struct task_struct {
 	struct signal_struct *signal;
 	struct sched_entity se;
 	__u64 start_boottime;
+	/* Page faults so far. */
+	unsigned long min_flt;
+	unsigned long maj_flt;
 } RELOCATED;
 
 /* Never looked into, but a kernel function's type must be complete to be found. */

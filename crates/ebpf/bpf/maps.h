@@ -147,6 +147,8 @@ struct settings {
 	__u64 off_cpu_mean_ns;
 	/* With filter_cgroup: its id. */
 	__u64 target_cgroup_id;
+	/* One page fault of so many gives a stack. */
+	__u64 fault_interval;
 };
 
 /* A section of its own, so that the loader need not know where in .rodata it lies. */

@@ -14,6 +14,7 @@
 #include <bpf/bpf_helpers.h>
 #include "maps.h"
 #include "user_stack.h"
+#include "threads.h"
 
 /* === maps === */
 
@@ -65,20 +66,6 @@ enum {
 	VISIT_SAMPLE = 2,
 };
 
-/* What the next run of the iterator is for; src/off_cpu.rs writes it. */
-struct visit {
-	__u32 mode;
-	__u32 reserved;
-	__u64 time_ns;
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct visit);
-} visits SEC(".maps");
-
 /* === kernel functions; all are there where the first one is === */
 
 extern int bpf_task_work_schedule_resume_impl(struct task_struct *task, struct bpf_task_work *work, void *map__map,
@@ -86,10 +73,6 @@ extern int bpf_task_work_schedule_resume_impl(struct task_struct *task, struct b
 					      void *aux__prog) __ksym __weak;
 extern void bpf_preempt_disable(void) __ksym __weak;
 extern void bpf_preempt_enable(void) __ksym __weak;
-extern struct cgroup *bpf_cgroup_from_id(__u64 id) __ksym __weak;
-extern void bpf_cgroup_release(struct cgroup *cgroup) __ksym __weak;
-extern long bpf_task_under_cgroup(struct task_struct *task, struct cgroup *ancestor) __ksym __weak;
-
 /* === weighing === */
 
 struct weight {
@@ -137,39 +120,18 @@ static __always_inline bool weigh(struct off_cpu_time *time, __u64 length_ns, st
 
 /* === samples === */
 
-/* The areas behind those of the perf event: one per CPU for code that cannot be preempted, one for the iterator. */
+/* Behind those of the perf event, for code that cannot be preempted. */
 static __always_inline __u32 off_cpu_area(void)
 {
 	return settings.possible_cpus + bpf_get_smp_processor_id();
 }
 
-static __always_inline __u32 iterator_area(void)
-{
-	return 2 * settings.possible_cpus;
-}
-
-static __always_inline bool is_kernel_thread(const struct task_struct *task)
-{
-	return task->flags & (PF_KTHREAD | PF_IO_WORKER | PF_USER_WORKER);
-}
-
 static __always_inline void fill_off_cpu_header(struct sample_header *header, struct task_struct *task,
 						bool was_preempted, __u64 now)
 {
-	header->kind = RECORD_OFF_CPU;
-	header->flags = was_preempted ? SAMPLE_PREEMPTED : 0;
-	header->reserved = 0;
-	header->pid = task->tgid;
-	header->tid = task->pid;
-	header->cpu = bpf_get_smp_processor_id();
-	header->kernel_frames = 0;
-	header->user_frames = 0;
-	header->stack_bytes = 0;
-	header->time_ns = now;
-	header->cgroup_id = task->cgroups->dfl_cgrp->kn->id;
-	header->process_start_ns = task->group_leader->start_boottime;
-	bpf_probe_read_kernel(header->comm, sizeof(header->comm), task->comm);
-	header->result = is_kernel_thread(task) ? WALK_KERNEL_ONLY : WALK_BAD_READ;
+	fill_header(header, RECORD_OFF_CPU, task, now);
+	if (was_preempted)
+		header->flags |= SAMPLE_PREEMPTED;
 }
 
 /* The kernel stack of a task that does not run; how many frames. */
@@ -188,7 +150,7 @@ static __always_inline void finish_off_cpu_sample(struct scratch *scratch, __u32
 						  const struct weight *weight)
 {
 	scratch->header.value_ns = weight->value_ns;
-	scratch->header.switches = weight->switches;
+	scratch->header.count = weight->switches;
 	count(COUNTER_OFF_CPU_SAMPLES);
 	finish_sample(scratch, payload_bytes);
 }
@@ -377,27 +339,6 @@ int off_cpu_switch(__u64 *arguments)
 
 /* === threads that do not come back while we look === */
 
-/* As wanted(), which is about the current task's cgroup. */
-static __always_inline bool wanted_task(struct task_struct *task)
-{
-	__u32 pid = task->tgid;
-	struct cgroup *cgroup;
-	bool is_member;
-
-	if (pid == settings.excluded_pid)
-		return false;
-	if (settings.filter_pids && !bpf_map_lookup_elem(&target_pids, &pid))
-		return false;
-	if (!settings.filter_cgroup)
-		return true;
-	cgroup = bpf_cgroup_from_id(settings.target_cgroup_id);
-	if (!cgroup)
-		return false;
-	is_member = bpf_task_under_cgroup(task, cgroup);
-	bpf_cgroup_release(cgroup);
-	return is_member;
-}
-
 /* From now on its time off CPU counts, what was before does not. */
 static __always_inline void visit_start(struct task_struct *task, __u64 start_ns)
 {
@@ -479,8 +420,7 @@ SEC("iter.s/task")
 int off_cpu_visit(struct bpf_iter__task *context)
 {
 	struct task_struct *task = context->task;
-	__u32 first = 0;
-	struct visit *visit = bpf_map_lookup_elem(&visits, &first);
+	struct visit *visit = next_visit();
 	__u8 postponed = 1;
 
 	if (!task || !visit || task->pid == 0 || task->exit_state != 0 || !wanted_task(task))

@@ -21,6 +21,7 @@ enum record_kind {
 	RECORD_FORK = 2,
 	RECORD_EXIT = 3,
 	RECORD_OFF_CPU = 4,
+	RECORD_FAULTS = 5,
 };
 
 /* sample_header.flags */
@@ -49,7 +50,7 @@ struct sample_header {
 	__u16 kernel_frames;
 	__u16 user_frames;
 	__u32 stack_bytes;
-	__u32 switches; /* how many times of being off a CPU it stands for */
+	__u32 count; /* how many times of being off a CPU, or page faults, it stands for */
 	__u64 value_ns;
 	__u64 time_ns;
 	__u64 cgroup_id;

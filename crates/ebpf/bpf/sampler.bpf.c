@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause OR GPL-2.0 */
-/* The samplers: of what runs, by one perf event per CPU, and of what waits (off_cpu.h). */
+/* The samplers: of what runs, by one perf event per CPU, of what waits (off_cpu.h), of page faults (faults.h). */
 #include "kernel.h"
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_core_read.h>
@@ -7,19 +7,9 @@
 
 #include "maps.h"
 #include "user_stack.h"
+#include "threads.h"
 
 /* === the sample === */
-
-static __always_inline bool wanted(__u32 pid)
-{
-	if (pid == settings.excluded_pid)
-		return false;
-	if (settings.filter_pids && !bpf_map_lookup_elem(&target_pids, &pid))
-		return false;
-	if (settings.filter_cgroup && bpf_current_task_under_cgroup(&target_cgroup, 0) != 1)
-		return false;
-	return true;
-}
 
 static __always_inline __u16 kernel_stack(struct bpf_perf_event_data *event, struct scratch *scratch)
 {
@@ -62,7 +52,7 @@ int sample_cpu(struct bpf_perf_event_data *event)
 	header->cpu = cpu;
 	header->user_frames = 0;
 	header->stack_bytes = 0;
-	header->switches = 1;
+	header->count = 1;
 	header->value_ns = settings.period_ns;
 	header->time_ns = bpf_ktime_get_ns();
 	header->cgroup_id = bpf_get_current_cgroup_id();
@@ -71,7 +61,7 @@ int sample_cpu(struct bpf_perf_event_data *event)
 	header->kernel_frames = in_kernel ? kernel_stack(event, scratch) : 0;
 	payload_bytes = header->kernel_frames * 8;
 
-	if (task->flags & (PF_KTHREAD | PF_IO_WORKER | PF_USER_WORKER)) {
+	if (is_kernel_thread(task)) {
 		header->result = WALK_KERNEL_ONLY;
 	} else {
 		struct pt_regs *registers = &scratch->task_registers;
@@ -165,5 +155,6 @@ int process_exit(__u64 *arguments)
 }
 
 #include "off_cpu.h"
+#include "faults.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

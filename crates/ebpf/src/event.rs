@@ -11,6 +11,8 @@ pub enum Event<'a> {
     Sample(Sample<'a>),
     /// A sample of time off CPU, with [`Options::off_cpu_mean_ns`](crate::Options::off_cpu_mean_ns).
     OffCpu(Sample<'a>),
+    /// A sample of page faults, with [`Options::fault_interval`](crate::Options::fault_interval).
+    Faults(Sample<'a>),
     /// A process replaced its program. Its mappings were forgotten; `Mapped` events for the new ones follow.
     Exec {
         /// Process id.
@@ -45,7 +47,7 @@ pub enum Event<'a> {
     },
 }
 
-/// One sample of what a thread did on a CPU, or what it was doing when it left one.
+/// One sample of what a thread did on a CPU, what it was doing when it left one, or when a page fault came.
 #[derive(Debug)]
 pub struct Sample<'a> {
     /// Process id (thread group).
@@ -57,9 +59,10 @@ pub struct Sample<'a> {
     /// CLOCK_MONOTONIC, nanoseconds; off CPU, when it came back.
     pub time_ns: u64,
     /// The time that the sample stands for, nanoseconds: on CPU one sampling period; off CPU at least
-    /// [`Options::off_cpu_mean_ns`](crate::Options::off_cpu_mean_ns), so that sums are right on average.
+    /// [`Options::off_cpu_mean_ns`](crate::Options::off_cpu_mean_ns), so that sums are right on average; of
+    /// page faults 0.
     pub value_ns: u64,
-    /// On CPU 1; off CPU how many times of being off a CPU it stands for.
+    /// On CPU 1; off CPU how many times of being off a CPU it stands for; how many page faults.
     pub count: u32,
     /// Id of its cgroup in the v2 hierarchy: the inode number of the directory.
     pub cgroup_id: u64,

@@ -42,6 +42,7 @@ mod cost;
 mod counters;
 mod error;
 mod event;
+mod faults;
 mod host;
 mod kernel_tables;
 mod life;
@@ -58,6 +59,7 @@ mod ring;
 mod sampler;
 mod sideband;
 mod table_store;
+mod thread_visit;
 
 pub use capabilities::{Check, capabilities};
 pub use clock::{Clock, monotonic_ns};

@@ -25,14 +25,35 @@ pub(crate) struct Loaded {
     pub(crate) life_ring_bytes: u32,
 }
 
-/// The programs and maps of off-CPU time, which cost nothing where nobody asks for it.
-const OFF_CPU_PROGRAMS: [&str; 2] = ["off_cpu_switch", "off_cpu_visit"];
-const OFF_CPU_MAPS: [&str; 3] = ["off_cpu_times", "deferred_samples", "visits"];
+/// Programs and maps that cost nothing where nobody asks for their samples.
+struct Part {
+    is_wanted: fn(&Options) -> bool,
+    programs: &'static [&'static str],
+    maps: &'static [&'static str],
+}
+
+const PARTS: [Part; 2] = [
+    Part {
+        is_wanted: |options| options.off_cpu_mean_ns.is_some(),
+        programs: &["off_cpu_switch", "off_cpu_visit"],
+        maps: &["off_cpu_times", "deferred_samples"],
+    },
+    Part {
+        is_wanted: |options| options.fault_interval.is_some(),
+        programs: &[
+            "fault_in_user",
+            "fault_in_kernel",
+            "fault_exit",
+            "fault_visit",
+        ],
+        maps: &["fault_progresses", "fault_nesting"],
+    },
+];
 
 /// What defers a sample until its thread returns to user space.
 const DEFERRAL: &str = "bpf_task_work_schedule_resume_impl";
 
-/// `struct settings` of bpf/maps.h: six u32 and five u64.
+/// `struct settings` of bpf/maps.h: six u32 and six u64.
 fn settings(options: &Options, cpus: u32) -> Result<Vec<u8>, Error> {
     let (filter_pids, follow_forks) = match options.target {
         Target::Processes { follow_forks, .. } => (1, u32::from(follow_forks)),
@@ -65,7 +86,7 @@ fn settings(options: &Options, cpus: u32) -> Result<Vec<u8>, Error> {
         options.stack_pages(),
         cpus,
     ];
-    let double_words: [u64; 5] = [
+    let double_words: [u64; 6] = [
         copy_cost_ns,
         copy_credit_limit_ns,
         options.period_ns()?,
@@ -74,6 +95,7 @@ fn settings(options: &Options, cpus: u32) -> Result<Vec<u8>, Error> {
             .unwrap_or_default()
             .min(LONGEST_OFF_CPU_MEAN_NS),
         target_cgroup_id,
+        options.fault_interval.unwrap_or(1).max(1).into(),
     ];
     let words = words.iter().flat_map(|word| word.to_le_bytes());
     let double_words = double_words.iter().flat_map(|word| word.to_le_bytes());
@@ -105,13 +127,23 @@ pub(crate) fn load(options: &Options) -> Result<Loaded, Error> {
         .open_memory(OBJECT)
         .map_err(|source| refusal(source, &messages))?;
     let settings = settings(options, cpus)?;
-    if options.off_cpu_mean_ns.is_none() {
-        for mut program in open.progs_mut() {
-            if OFF_CPU_PROGRAMS.contains(&program.name().to_string_lossy().as_ref()) {
-                program.set_autoload(false);
-            }
+    let is_unwanted = |part: &&Part| !(part.is_wanted)(options);
+    let unwanted: Vec<&Part> = PARTS.iter().filter(is_unwanted).collect();
+    for mut program in open.progs_mut() {
+        let name = program.name().to_string_lossy().into_owned();
+        if unwanted
+            .iter()
+            .any(|part| part.programs.contains(&name.as_str()))
+        {
+            program.set_autoload(false);
         }
     }
+    let maps: Vec<&str> = unwanted
+        .iter()
+        .flat_map(|part| part.maps)
+        .copied()
+        .collect();
+    leave_out(&mut open, &maps).map_err(|source| refusal(source, &messages))?;
     size_maps(&mut open, options, &settings, cpus, sample_ring_bytes)
         .map_err(|source| refusal(source, &messages))?;
     let object = open.load().map_err(|source| refusal(source, &messages))?;
@@ -128,6 +160,15 @@ pub(crate) fn can_defer() -> bool {
     types.is_ok_and(|types| types.type_by_name::<Func<'_>>(DEFERRAL).is_some())
 }
 
+fn leave_out(open: &mut OpenObject, maps: &[&str]) -> libbpf_rs::Result<()> {
+    for mut map in open.maps_mut() {
+        if maps.contains(&map.name().to_string_lossy().as_ref()) {
+            map.set_autocreate(false)?;
+        }
+    }
+    Ok(())
+}
+
 fn size_maps(
     open: &mut OpenObject,
     options: &Options,
@@ -138,13 +179,14 @@ fn size_maps(
     for mut map in open.maps_mut() {
         let name = map.name().to_string_lossy().into_owned();
         match name.as_str() {
-            // Those of bpf/off_cpu.h: one more for each CPU, and that of the iterator.
-            "scratch_areas" if options.off_cpu_mean_ns.is_some() => {
-                map.set_max_entries(cpus.saturating_mul(2).saturating_add(1))?;
-            }
-            "scratch_areas" => map.set_max_entries(cpus)?,
-            name if OFF_CPU_MAPS.contains(&name) && options.off_cpu_mean_ns.is_none() => {
-                map.set_autocreate(false)?;
+            // Those of bpf/off_cpu.h and faults.h: more for each CPU, and that of the iterators.
+            "scratch_areas" => {
+                let per_cpu = match (options.off_cpu_mean_ns, options.fault_interval) {
+                    (None, None) => 1,
+                    (Some(_), None) => 2,
+                    (_, Some(_)) => 3,
+                };
+                map.set_max_entries(cpus.saturating_mul(per_cpu).saturating_add(1))?;
             }
             "processes" => map.set_max_entries(options.max_processes.max(1))?,
             "regions" => map.set_max_entries(options.max_regions.max(1))?,

@@ -24,6 +24,8 @@ pub struct Options {
     /// Sample what is off them, too: the time in nanoseconds that one such sample stands for at least,
     /// at most [`LONGEST_OFF_CPU_MEAN_NS`]. Needs Linux 6.18.
     pub off_cpu_mean_ns: Option<u64>,
+    /// Count page faults, too: one in so many of a thread gives a stack on average, at least 1.
+    pub fault_interval: Option<u32>,
     /// Whose samples are wanted.
     pub target: Target,
     /// Leave the calling process out.
@@ -75,6 +77,7 @@ impl Default for Options {
             rate_hz: 19,
             on_cpu: true,
             off_cpu_mean_ns: None,
+            fault_interval: None,
             target: Target::Host,
             exclude_self: false,
             stack_copy_bytes: MAX_STACK_COPY_BYTES,

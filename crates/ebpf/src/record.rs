@@ -12,6 +12,7 @@ const RECORD_SAMPLE: u32 = 1;
 const RECORD_FORK: u32 = 2;
 const RECORD_EXIT: u32 = 3;
 const RECORD_OFF_CPU: u32 = 4;
+const RECORD_FAULTS: u32 = 5;
 
 const HAS_REGISTERS: u8 = 1 << 0;
 const IN_KERNEL: u8 = 1 << 1;
@@ -25,6 +26,7 @@ const NOT_WALKED: u8 = 1 << 5;
 pub(crate) enum SampleRecord<'a> {
     OnCpu(Sample<'a>),
     OffCpu(Sample<'a>),
+    Faults(Sample<'a>),
 }
 
 /// A record of the `life` ring buffer.
@@ -131,6 +133,7 @@ pub(crate) fn decode_sample<'a>(
     match kind {
         RECORD_SAMPLE => Some(SampleRecord::OnCpu(sample)),
         RECORD_OFF_CPU => Some(SampleRecord::OffCpu(sample)),
+        RECORD_FAULTS => Some(SampleRecord::Faults(sample)),
         _ => None,
     }
 }
@@ -188,7 +191,7 @@ mod tests {
         record[SAMPLE_HEADER_BYTES] = 0xaa;
         record[SAMPLE_HEADER_BYTES + 8] = 0xbb;
         let mut frames = Vec::new();
-        record[28] = 3; // switches
+        record[28] = 3; // count
         record[32] = 200; // nanoseconds
         let decoded = decode_sample(&record, &mut frames);
         let Some(SampleRecord::OnCpu(sample)) = decoded else {

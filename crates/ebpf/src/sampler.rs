@@ -5,6 +5,7 @@ use crate::clock::Clock;
 use crate::cost::{self, ProgramCost};
 use crate::counters::{Counters, RESULTS, index};
 use crate::event::Event;
+use crate::faults::Faults;
 use crate::host;
 use crate::kernel_tables::{KernelTables, MemoryUse};
 use crate::life::{LifeEvent, LifeKeeper};
@@ -37,6 +38,7 @@ pub struct Sampler {
     cpus: Vec<SampledCpu>,
     links: Vec<Link>,
     off_cpu: Option<OffCpu>,
+    faults: Option<Faults>,
     on_cpu: bool,
     samples: Ring,
     life: Ring,
@@ -143,6 +145,7 @@ impl Sampler {
             cpus: Vec::new(),
             links: Vec::new(),
             off_cpu: None,
+            faults: None,
             on_cpu: options.on_cpu,
             samples: Ring::new(map("samples")?, sample_ring_bytes)?,
             life: Ring::new(map("life")?, life_ring_bytes)?,
@@ -170,6 +173,9 @@ impl Sampler {
         sampler.attach()?;
         if options.off_cpu_mean_ns.is_some() {
             sampler.off_cpu = Some(OffCpu::attach(&sampler.object)?);
+        }
+        if options.fault_interval.is_some() {
+            sampler.faults = Some(Faults::attach(&sampler.object)?);
         }
         Ok(sampler)
     }
@@ -230,6 +236,7 @@ impl Sampler {
             let (time_ns, event) = match decode_sample(record, frames) {
                 Some(SampleRecord::OnCpu(sample)) => (sample.time_ns, Event::Sample(sample)),
                 Some(SampleRecord::OffCpu(sample)) => (sample.time_ns, Event::OffCpu(sample)),
+                Some(SampleRecord::Faults(sample)) => (sample.time_ns, Event::Faults(sample)),
                 None => {
                     *undecodable += 1;
                     return;
@@ -270,6 +277,19 @@ impl Sampler {
         match &self.off_cpu {
             Some(off_cpu) => off_cpu.sample(end_ns),
             None => Ok(0),
+        }
+    }
+
+    /// Asks for samples of the page faults that no sample stands for yet: they come without a stack and with
+    /// the time `end_ns` (CLOCK_MONOTONIC), with the next [`Sampler::poll`]. Without
+    /// [`Options::fault_interval`](crate::Options::fault_interval) there are none.
+    ///
+    /// # Errors
+    /// [`Error::Map`], [`Error::System`].
+    pub fn sample_rest_of_faults(&self, end_ns: u64) -> Result<(), Error> {
+        match &self.faults {
+            Some(faults) => faults.sample_rest(end_ns),
+            None => Ok(()),
         }
     }
 

@@ -5,10 +5,8 @@ mod support;
 use candela_ebpf::{Event, Options, Sampler, Target, monotonic_ns};
 use candela_unwind::WalkResult;
 use std::io::{BufRead, BufReader, Write};
-use std::path::Path;
-use std::process::{Command, Stdio};
 use std::time::Duration;
-use support::{Agent, Running, compile, skip, spawn, start, until};
+use support::{Agent, compile, skip, spawn, spawn_held, start, until};
 
 const TICK: Duration = Duration::from_millis(20);
 
@@ -55,18 +53,6 @@ fn start_off_cpu(pid: u32, mean_ns: u64) -> Option<Sampler> {
         },
         ..Options::default()
     })
-}
-
-/// A program that begins once a line has been written to it.
-fn spawn_held(program: &Path, arguments: &[&str]) -> Running {
-    let child = Command::new("sh")
-        .args(["-c", "read line; exec \"$@\"", "sh"])
-        .arg(program)
-        .args(arguments)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn();
-    Running(child.expect("sh starts"))
 }
 
 /// Records a program from its begin to its end.

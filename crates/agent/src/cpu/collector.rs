@@ -30,6 +30,9 @@ const STACK_COPY_BURST: u32 = 100;
 /// (Node's takes a fifth of a second here, and the C library's waits for it.)
 const STACK_COPY_SECONDS: u32 = 2;
 
+/// One page fault of so many gives a stack, which costs as much as dozens of faults.
+const FAULT_INTERVAL: u32 = 256;
+
 /// While samples wait for the loader, its answers are looked for this often.
 const POLL_WITH_PENDING: Duration = Duration::from_millis(5);
 
@@ -81,6 +84,7 @@ impl CpuCollector {
             on_cpu: options.kinds.cpu,
             // A thread that is always off CPU gives as many samples as one that is always on.
             off_cpu_mean_ns: options.kinds.off_cpu.then_some(period_ns),
+            fault_interval: options.kinds.fault.then_some(FAULT_INTERVAL),
             target: options.target,
             exclude_self: options.exclude_self,
             stack_copy_burst: STACK_COPY_BURST.max(options.rate_hz * STACK_COPY_SECONDS),
@@ -126,6 +130,8 @@ impl CpuCollector {
                 break;
             }
         }
+        self.sampler.sample_rest_of_faults(monotonic_ns())?;
+        self.collect(Duration::ZERO, &mut nobodys)?;
         self.state.give_up_pending(&mut nobodys);
         // What the kernel lost is looked up again now.
         self.read_counters();
@@ -186,6 +192,7 @@ impl Collector for CpuCollector {
         let kinds = [
             (self.kinds.cpu, SampleKind::OnCpu),
             (self.kinds.off_cpu, SampleKind::OffCpu),
+            (self.kinds.fault, SampleKind::Fault),
         ];
         let wanted = kinds.into_iter().filter(|(is_wanted, _)| *is_wanted);
         wanted.map(|(_, kind)| kind).collect()
@@ -196,6 +203,7 @@ impl Collector for CpuCollector {
         match kind {
             SampleKind::OnCpu => Scale::on_cpu(period),
             SampleKind::OffCpu => Scale::off_cpu(period),
+            SampleKind::Fault => Scale::fault(),
         }
     }
 
@@ -222,6 +230,7 @@ impl Collector for CpuCollector {
     fn settle(&mut self, end_ns: u64, windows: &mut Windows) -> Result<(), AgentError> {
         self.state.ends_at(end_ns);
         let deadline_ns = monotonic_ns() + SETTLE_NS;
+        self.sampler.sample_rest_of_faults(end_ns)?;
         self.sample_off_cpu(end_ns, windows)?;
         while self.state.has_pending() && monotonic_ns() < deadline_ns {
             self.collect(POLL_WITH_PENDING, windows)?;

@@ -123,6 +123,7 @@ impl CpuState {
         match event {
             Event::Sample(sample) => self.sample(sample, SampleKind::OnCpu, windows),
             Event::OffCpu(sample) => self.sample(sample, SampleKind::OffCpu, windows),
+            Event::Faults(sample) => self.sample(sample, SampleKind::Fault, windows),
             Event::Exec { pid, comm, .. } => self.processes.exec(*pid, &comm.to_string_lossy()),
             Event::Fork { pid, parent, .. } => {
                 if let Some(family) = &mut self.family

@@ -8,7 +8,7 @@ use crate::window::Amount;
 #[derive(Clone, Debug)]
 pub(crate) struct Scale {
     pub(crate) measures: Vec<(ProfileType, Measure)>,
-    /// The least that a sample stands for, nanoseconds.
+    /// The least that a sample stands for, in the unit of the profile types.
     pub(crate) period: i64,
     /// Whether samples are labelled with what their threads waited for.
     pub(crate) has_reasons: bool,
@@ -43,6 +43,15 @@ impl Scale {
             ],
             period,
             has_reasons: true,
+        }
+    }
+
+    pub(crate) fn fault() -> Self {
+        let faults = ProfileType::new("page_faults", "faults", "count", "faults", "count");
+        Self {
+            measures: vec![(faults, Measure::Count)],
+            period: 1,
+            has_reasons: false,
         }
     }
 }

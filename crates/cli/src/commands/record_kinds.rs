@@ -18,6 +18,7 @@ use crate::errors::CliError;
 pub(crate) enum Kind {
     Cpu,
     OffCpu,
+    Fault,
 }
 
 /// What is written to one place.
@@ -31,13 +32,14 @@ pub(crate) struct KindResult {
 // === impl Kind ===
 
 impl Kind {
-    const ALL: [Self; 2] = [Self::Cpu, Self::OffCpu];
+    const ALL: [Self; 3] = [Self::Cpu, Self::OffCpu, Self::Fault];
 
     /// As `-e` has it.
     fn name(self) -> &'static str {
         match self {
             Self::Cpu => "cpu",
             Self::OffCpu => "off-cpu",
+            Self::Fault => "fault",
         }
     }
 
@@ -54,6 +56,7 @@ impl Kind {
                 "off_cpu",
                 "nanoseconds",
             ),
+            Self::Fault => ProfileType::new("page_faults", "faults", "count", "faults", "count"),
         }
     }
 
@@ -97,6 +100,7 @@ pub(crate) fn to_agent(kinds: &[Kind]) -> Kinds {
     Kinds {
         cpu: kinds.contains(&Kind::Cpu),
         off_cpu: kinds.contains(&Kind::OffCpu),
+        fault: kinds.contains(&Kind::Fault),
     }
 }
 
@@ -154,7 +158,7 @@ mod tests {
         assert_eq!(kinds, [Kind::OffCpu, Kind::Cpu]);
         let error = parse(&names(&["cpu", "heap"])).expect_err("unknown");
         assert!(error.to_string().contains("\"heap\""), "{error}");
-        assert!(error.to_string().contains("cpu, off-cpu"), "{error}");
+        assert!(error.to_string().contains("cpu, off-cpu, fault"), "{error}");
     }
 
     #[test]

@@ -71,6 +71,24 @@ pub(crate) fn spawn(program: &Path, arguments: &[&str]) -> Running {
     Running(child.expect("a program that was just compiled starts"))
 }
 
+/// A program that begins once a line has been written to it.
+pub(crate) fn spawn_held(program: &Path, arguments: &[&str]) -> Running {
+    let program = program.to_str().expect("text");
+    let mut held = vec!["-c", "read line; exec \"$@\"", "sh", program];
+    held.extend(arguments);
+    spawn_talking(Path::new("sh"), &held)
+}
+
+/// A program that can be written to and read from.
+pub(crate) fn spawn_talking(program: &Path, arguments: &[&str]) -> Running {
+    let child = Command::new(program)
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn();
+    Running(child.expect("a program that is there starts"))
+}
+
 pub(crate) struct Running(pub(crate) Child);
 
 impl Running {

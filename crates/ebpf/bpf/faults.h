@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause OR GPL-2.0 */
+/*
+ * Page faults: all of them counted, one stack in so many.
+ *
+ * The kernel counts the faults of each thread itself. A sample stands for those since the thread's last
+ * one, so that all samples together are exactly what the kernel counted. What is left when a thread ends
+ * or a recording does is a sample without a stack. A new thread's first faults give stacks more often,
+ * about the first, the third, the seventh and so on, so that short programs have some, too.
+ */
+#ifndef CANDELA_FAULTS_H
+#define CANDELA_FAULTS_H
+
+#include "kernel.h"
+#include <bpf/bpf_helpers.h>
+#include "maps.h"
+#include "threads.h"
+#include "user_stack.h"
+
+/* === maps === */
+
+struct fault_progress {
+	/* The thread's faults that are in samples. */
+	__u64 sampled;
+	/* How many make a sample on average; 0 before the first fault that was seen. */
+	__u32 interval;
+	/* How many make the next one: random, lest a program that faults in turns is seen at one of them only. */
+	__u32 due;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct fault_progress);
+} fault_progresses SEC(".maps");
+
+/* Not 0 while a sample is taken: reading the stack may fault, too. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u32);
+} fault_nesting SEC(".maps");
+
+/* === samples === */
+
+/* Behind the areas of off_cpu.h. Interrupts are off while a fault is traced. */
+static __always_inline __u32 fault_area(void)
+{
+	return 2 * settings.possible_cpus + 1 + bpf_get_smp_processor_id();
+}
+
+static __always_inline __u64 faults_of(const struct task_struct *task)
+{
+	return task->min_flt + task->maj_flt;
+}
+
+/* Claims the faults up to `total` for a sample; how many there are, 0 when another CPU was faster. */
+static __always_inline __u32 claim_faults(struct fault_progress *progress, __u64 total)
+{
+	__u64 sampled = progress->sampled;
+
+	if (total <= sampled || __sync_val_compare_and_swap(&progress->sampled, sampled, total) != sampled)
+		return 0;
+	return total - sampled;
+}
+
+/* A sample of faults whose stacks are gone. */
+static __always_inline void sample_rest(struct scratch *scratch, struct task_struct *task,
+					struct fault_progress *progress, __u64 now)
+{
+	__u32 claimed = claim_faults(progress, faults_of(task));
+
+	if (claimed == 0)
+		return;
+	fill_header(&scratch->header, RECORD_FAULTS, task, now);
+	scratch->header.value_ns = 0;
+	scratch->header.count = claimed;
+	finish_sample(scratch, 0);
+}
+
+static __always_inline void sample_fault(struct task_struct *task, struct fault_progress *progress, __u64 total)
+{
+	__u32 area = fault_area(), payload_bytes = 0, claimed;
+	struct scratch *scratch = scratch_of(area);
+
+	if (!scratch) {
+		count(COUNTER_LOST);
+		return;
+	}
+	claimed = claim_faults(progress, total);
+	if (claimed == 0)
+		return;
+	fill_header(&scratch->header, RECORD_FAULTS, task, bpf_ktime_get_ns());
+	scratch->header.value_ns = 0;
+	scratch->header.count = claimed;
+	/* A thread that ends has let go of its memory. */
+	if (!(task->flags & PF_EXITING) && read_task_registers(scratch, task) == 0)
+		payload_bytes = append_user_stack(scratch, area, 0);
+	finish_sample(scratch, payload_bytes);
+}
+
+static __always_inline int on_fault(void)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct fault_progress *progress;
+	__u32 first = 0, *nesting;
+	/* With this one, which the kernel counts when it has been handled. */
+	__u64 total = faults_of(task) + 1;
+	bool is_exiting = task->flags & PF_EXITING;
+
+	if (is_kernel_thread(task) || !wanted(task->tgid))
+		return 0;
+	progress = bpf_task_storage_get(&fault_progresses, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!progress) {
+		count(COUNTER_LOST);
+		return 0;
+	}
+	if (progress->interval == 0) {
+		progress->interval = 1;
+		progress->due = 1;
+		progress->sampled = total - 1;
+	}
+	if (!is_exiting && total < progress->sampled + progress->due)
+		return 0;
+	nesting = bpf_map_lookup_elem(&fault_nesting, &first);
+	if (!nesting || *nesting)
+		return 0;
+	*nesting = 1;
+	sample_fault(task, progress, total);
+	if (progress->interval < settings.fault_interval)
+		progress->interval *= 2;
+	if (progress->interval > settings.fault_interval)
+		progress->interval = settings.fault_interval;
+	progress->due = progress->interval / 2 + 1 + bpf_get_prandom_u32() % progress->interval;
+	*nesting = 0;
+	return 0;
+}
+
+/* === programs === */
+
+SEC("tp_btf/page_fault_user")
+int fault_in_user(void *arguments)
+{
+	return on_fault();
+}
+
+/* The kernel reads or writes memory of the process for it. */
+SEC("tp_btf/page_fault_kernel")
+int fault_in_kernel(void *arguments)
+{
+	return on_fault();
+}
+
+SEC("tp_btf/sched_process_exit")
+int fault_exit(void *arguments)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct fault_progress *progress = bpf_task_storage_get(&fault_progresses, task, 0, 0);
+	struct scratch *scratch;
+	__u32 first = 0, *nesting;
+
+	if (!progress)
+		return 0;
+	/* What interrupts this may fault, and an area is one fault's at a time. */
+	nesting = bpf_map_lookup_elem(&fault_nesting, &first);
+	scratch = scratch_of(fault_area());
+	if (!scratch || !nesting || *nesting) {
+		count(COUNTER_LOST);
+		return 0;
+	}
+	*nesting = 1;
+	sample_rest(scratch, task, progress, bpf_ktime_get_ns());
+	*nesting = 0;
+	return 0;
+}
+
+/* Asked for when a recording begins or ends: only threads whose faults are wanted have a progress. */
+SEC("iter/task")
+int fault_visit(struct bpf_iter__task *context)
+{
+	struct task_struct *task = context->task;
+	struct fault_progress *progress;
+	struct scratch *scratch = scratch_of(iterator_area());
+	struct visit *visit = next_visit();
+
+	if (!task || !scratch || !visit)
+		return 0;
+	progress = bpf_task_storage_get(&fault_progresses, task, 0, 0);
+	if (progress)
+		sample_rest(scratch, task, progress, visit->time_ns);
+	return 0;
+}
+
+#endif

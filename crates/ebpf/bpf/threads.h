@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause OR GPL-2.0 */
+/* Whose samples are wanted, and what a sample says of its thread. */
+#ifndef CANDELA_THREADS_H
+#define CANDELA_THREADS_H
+
+#include "kernel.h"
+#include <bpf/bpf_helpers.h>
+#include "maps.h"
+
+extern struct cgroup *bpf_cgroup_from_id(__u64 id) __ksym __weak;
+extern void bpf_cgroup_release(struct cgroup *cgroup) __ksym __weak;
+extern long bpf_task_under_cgroup(struct task_struct *task, struct cgroup *ancestor) __ksym __weak;
+
+/* What the next run of an iterator program is for; src/thread_visit.rs writes it. They run one at a time. */
+struct visit {
+	__u32 mode;
+	__u32 reserved;
+	__u64 time_ns;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct visit);
+} visits SEC(".maps");
+
+static __always_inline struct visit *next_visit(void)
+{
+	__u32 first = 0;
+
+	return bpf_map_lookup_elem(&visits, &first);
+}
+
+/* Behind the areas of the perf event and of off_cpu.h. */
+static __always_inline __u32 iterator_area(void)
+{
+	return 2 * settings.possible_cpus;
+}
+
+static __always_inline bool is_kernel_thread(const struct task_struct *task)
+{
+	return task->flags & (PF_KTHREAD | PF_IO_WORKER | PF_USER_WORKER);
+}
+
+/* Whether the current task's samples are wanted; `pid` is its process. */
+static __always_inline bool wanted(__u32 pid)
+{
+	if (pid == settings.excluded_pid)
+		return false;
+	if (settings.filter_pids && !bpf_map_lookup_elem(&target_pids, &pid))
+		return false;
+	if (settings.filter_cgroup && bpf_current_task_under_cgroup(&target_cgroup, 0) != 1)
+		return false;
+	return true;
+}
+
+/* As wanted(), which is about the current task's cgroup. */
+static __always_inline bool wanted_task(struct task_struct *task)
+{
+	__u32 pid = task->tgid;
+	struct cgroup *cgroup;
+	bool is_member;
+
+	if (pid == settings.excluded_pid)
+		return false;
+	if (settings.filter_pids && !bpf_map_lookup_elem(&target_pids, &pid))
+		return false;
+	if (!settings.filter_cgroup)
+		return true;
+	cgroup = bpf_cgroup_from_id(settings.target_cgroup_id);
+	if (!cgroup)
+		return false;
+	is_member = bpf_task_under_cgroup(task, cgroup);
+	bpf_cgroup_release(cgroup);
+	return is_member;
+}
+
+/* What a sample says of its thread, with no frames yet. */
+static __always_inline void fill_header(struct sample_header *header, __u32 kind, struct task_struct *task, __u64 now)
+{
+	header->kind = kind;
+	header->flags = 0;
+	header->reserved = 0;
+	header->pid = task->tgid;
+	header->tid = task->pid;
+	header->cpu = bpf_get_smp_processor_id();
+	header->kernel_frames = 0;
+	header->user_frames = 0;
+	header->stack_bytes = 0;
+	header->time_ns = now;
+	header->cgroup_id = task->cgroups->dfl_cgrp->kn->id;
+	header->process_start_ns = task->group_leader->start_boottime;
+	bpf_probe_read_kernel(header->comm, sizeof(header->comm), task->comm);
+	header->result = is_kernel_thread(task) ? WALK_KERNEL_ONLY : WALK_BAD_READ;
+}
+
+#endif
