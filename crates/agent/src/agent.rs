@@ -23,6 +23,7 @@ use candela_ebpf::Clock;
 use candela_ebpf::monotonic_ns;
 
 use crate::collector::Collector;
+use crate::cpu::SamplingPlan;
 use crate::error::AgentError;
 use crate::export::Delivery;
 use crate::export::Exporter;
@@ -43,6 +44,10 @@ use crate::status::Quality;
 use crate::status::StatusBoard;
 use crate::status::VERSION;
 use crate::windows::Windows;
+
+/// What a sample of waiting stands for at least: a thousand threads that sleep and wake all the time give no
+/// more than a thousand samples a second.
+const WAIT_MEAN_NS: u64 = 1_000_000_000;
 
 /// Windows between sampling and symbolization, of all kinds.
 const WINDOW_QUEUE: usize = 6;
@@ -123,8 +128,11 @@ impl Agent {
             let exclude_self = options.exclude_self;
             start_cpu(
                 &options,
-                options.rate_hz,
-                options.kinds,
+                SamplingPlan {
+                    rate_hz: options.rate_hz,
+                    kinds: options.kinds,
+                    wait_mean_ns: Some(WAIT_MEAN_NS),
+                },
                 target,
                 exclude_self,
                 &board,

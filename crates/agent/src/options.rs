@@ -63,6 +63,8 @@ pub struct Kinds {
     pub cpu: bool,
     /// What waits off CPUs; needs Linux 6.18.
     pub off_cpu: bool,
+    /// Waits for locks; needs Linux 6.18.
+    pub lock: bool,
     /// Page faults.
     pub fault: bool,
 }
@@ -117,6 +119,7 @@ impl Default for Kinds {
         Self {
             cpu: true,
             off_cpu: false,
+            lock: false,
             fault: false,
         }
     }
@@ -124,13 +127,13 @@ impl Default for Kinds {
 
 impl Kinds {
     pub(crate) fn check(self) -> Result<(), AgentError> {
-        if self.cpu || self.off_cpu || self.fault {
+        if self.cpu || self.off_cpu || self.lock || self.fault {
             return Ok(());
         }
         Err(AgentError::Option {
             name: "kinds",
             value: "of nothing".to_owned(),
-            range: "one or more of cpu, off-cpu, fault",
+            range: "one or more of cpu, off-cpu, lock, fault",
         })
     }
 }

@@ -12,11 +12,11 @@ use candela_symbols::debuginfod::DebuginfodOptions;
 use crate::collector::Collector;
 use crate::cpu::CpuCollector;
 use crate::cpu::CpuOptions;
+use crate::cpu::SamplingPlan;
 use crate::error::AgentError;
 use crate::labels::Labeler;
 use crate::ledger::DropReason;
 use crate::options::AgentOptions;
-use crate::options::Kinds;
 use crate::status::StatusBoard;
 use crate::symbolize::ProfileHeader;
 use crate::symbolize::SymbolOptions;
@@ -34,8 +34,7 @@ pub(crate) struct FinishedWindow {
 
 pub(crate) fn start_cpu(
     options: &AgentOptions,
-    rate_hz: u32,
-    kinds: Kinds,
+    plan: SamplingPlan,
     target: Target,
     exclude_self: bool,
     board: &StatusBoard,
@@ -46,8 +45,7 @@ pub(crate) fn start_cpu(
         options.service_rules.clone(),
     );
     let cpu = CpuOptions {
-        rate_hz,
-        kinds,
+        plan,
         target,
         exclude_self,
         table_budget_bytes: options.table_budget_bytes,

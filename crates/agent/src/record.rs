@@ -11,6 +11,7 @@ use candela_ebpf::monotonic_ns;
 use candela_model::Profile;
 
 use crate::collector::Collector;
+use crate::cpu::SamplingPlan;
 use crate::error::AgentError;
 use crate::ledger::DropReason;
 use crate::limits::allow_many_files;
@@ -100,7 +101,12 @@ pub fn record(options: RecordOptions, begins: impl FnOnce()) -> Result<Recording
         _ => Vec::new(),
     };
     let (target, mut command) = kernel_target(targets);
-    let mut source = start_cpu(&agent, rate_hz, kinds, target, command.is_some(), &board)?;
+    let plan = SamplingPlan {
+        rate_hz,
+        kinds,
+        wait_mean_ns: None,
+    };
+    let mut source = start_cpu(&agent, plan, target, command.is_some(), &board)?;
     if command.is_none() {
         allow_many_files();
         source.warm_up(&stop)?;

@@ -38,6 +38,17 @@ pub(crate) struct RawStack<'a> {
     pub(crate) is_in_kernel: bool,
     /// Off CPU though it could have run, which the frames do not always tell.
     pub(crate) was_preempted: bool,
+    /// What it waited for, where the window is of locks.
+    pub(crate) lock: Option<&'a WaitedLock>,
+}
+
+/// A lock that a thread waited for.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct WaitedLock {
+    /// Of its futex, in the process.
+    pub(crate) address: u64,
+    /// The name of the thread that held it, where that is known.
+    pub(crate) holder: Option<String>,
 }
 
 /// What a sample stands for.
@@ -90,6 +101,8 @@ pub(crate) struct WindowStack {
     first_place: u32,
     place_count: u32,
     pub(crate) was_preempted: bool,
+    /// Index into `locks`.
+    pub(crate) lock: Option<u32>,
     /// Samples in this window.
     pub(crate) samples: u64,
     /// What they stand for together.
@@ -122,6 +135,8 @@ pub(crate) struct Window {
     process_spaces: HashMap<u32, u32>,
     pub(crate) processes: Vec<WindowProcess>,
     process_index: HashMap<(u32, u32), u32>,
+    pub(crate) locks: Vec<WaitedLock>,
+    lock_index: HashMap<WaitedLock, u32>,
     pub(crate) timed: Vec<TimedSample>,
     pub(crate) thread_names: Vec<String>,
     thread_name_index: HashMap<String, u32>,
@@ -154,6 +169,8 @@ impl Window {
             process_spaces: HashMap::new(),
             processes: Vec::new(),
             process_index: HashMap::new(),
+            locks: Vec::new(),
+            lock_index: HashMap::new(),
             timed: Vec::new(),
             thread_names: Vec::new(),
             thread_name_index: HashMap::new(),
@@ -213,7 +230,8 @@ impl Window {
     }
 
     fn stack_position(&mut self, process: &ProcessView, stack: &RawStack<'_>) -> Option<u32> {
-        self.fill_key(process.identity, stack);
+        let lock = stack.lock.map(|lock| self.lock(lock));
+        self.fill_key(process.identity, stack, lock);
         let key = XxHash3_128::oneshot(&self.key);
         if let Some(&position) = self.stack_index.get(&key) {
             return Some(position);
@@ -221,24 +239,25 @@ impl Window {
         if self.stacks.len() >= MOST_STACKS {
             return None;
         }
-        let position = self.add_stack(process, stack);
+        let position = self.add_stack(process, stack, lock);
         self.stack_index.insert(key, position);
         Some(position)
     }
 
-    fn fill_key(&mut self, identity: ProcessIdentity, stack: &RawStack<'_>) {
+    fn fill_key(&mut self, identity: ProcessIdentity, stack: &RawStack<'_>, lock: Option<u32>) {
         self.key.clear();
         for number in [identity.pid, identity.serial, identity.generation] {
             self.key.extend(number.to_le_bytes());
         }
         self.key.push(u8::from(stack.was_preempted));
+        self.key.extend(lock.unwrap_or(u32::MAX).to_le_bytes());
         self.key.extend((stack.kernel.len() as u32).to_le_bytes());
         for address in stack.kernel.iter().chain(stack.user) {
             self.key.extend(address.to_le_bytes());
         }
     }
 
-    fn add_stack(&mut self, process: &ProcessView, stack: &RawStack<'_>) -> u32 {
+    fn add_stack(&mut self, process: &ProcessView, stack: &RawStack<'_>, lock: Option<u32>) -> u32 {
         let first_place = self.stack_places.len() as u32;
         for (depth, &address) in stack.kernel.iter().enumerate() {
             // Return addresses name what follows the call; the call is before them.
@@ -265,6 +284,7 @@ impl Window {
             first_place,
             place_count: self.stack_places.len() as u32 - first_place,
             was_preempted: stack.was_preempted,
+            lock,
             samples: 0,
             amount: Amount::default(),
         });
@@ -335,6 +355,16 @@ impl Window {
         index
     }
 
+    fn lock(&mut self, lock: &WaitedLock) -> u32 {
+        if let Some(&index) = self.lock_index.get(lock) {
+            return index;
+        }
+        self.locks.push(lock.clone());
+        let index = self.locks.len() as u32 - 1;
+        self.lock_index.insert(lock.clone(), index);
+        index
+    }
+
     fn thread_name(&mut self, name: &str) -> u32 {
         if let Some(&index) = self.thread_name_index.get(name) {
             return index;
@@ -378,6 +408,7 @@ mod tests {
             result: WalkResult::Complete,
             is_in_kernel: !kernel.is_empty(),
             was_preempted: false,
+            lock: None,
         }
     }
 

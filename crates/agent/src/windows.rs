@@ -9,6 +9,8 @@ pub(crate) enum SampleKind {
     OnCpu,
     /// What a thread waited for.
     OffCpu,
+    /// Which lock a thread waited for.
+    Lock,
     /// Where memory was touched that was not there.
     Fault,
 }
@@ -18,6 +20,7 @@ pub(crate) enum SampleKind {
 pub(crate) struct Windows {
     on_cpu: Window,
     off_cpu: Window,
+    lock: Window,
     fault: Window,
 }
 
@@ -29,6 +32,7 @@ impl Windows {
         Self {
             on_cpu: Window::new(keeps_times),
             off_cpu: Window::new(keeps_times),
+            lock: Window::new(keeps_times),
             fault: Window::new(keeps_times),
         }
     }
@@ -37,6 +41,7 @@ impl Windows {
         match kind {
             SampleKind::OnCpu => &mut self.on_cpu,
             SampleKind::OffCpu => &mut self.off_cpu,
+            SampleKind::Lock => &mut self.lock,
             SampleKind::Fault => &mut self.fault,
         }
     }

@@ -40,6 +40,7 @@ fn options(targets: RecordTargets, duration: Option<Duration>) -> RecordOptions 
         kinds: Kinds {
             cpu: false,
             off_cpu: false,
+            lock: false,
             fault: true,
         },
         duration,

@@ -84,12 +84,14 @@ fn record(targets: RecordTargets, kinds: Kinds, duration: Option<Duration>) -> R
 const BOTH: Kinds = Kinds {
     cpu: true,
     off_cpu: true,
+    lock: false,
     fault: false,
 };
 
 const ONLY_OFF_CPU: Kinds = Kinds {
     cpu: false,
     off_cpu: true,
+    lock: false,
     fault: false,
 };
 

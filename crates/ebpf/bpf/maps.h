@@ -138,6 +138,10 @@ struct settings {
 	__u32 excluded_pid;
 	__u32 stack_pages;
 	__u32 possible_cpus;
+	/* Which locks threads wait for is told. */
+	__u32 locks;
+	/* Other waits are no samples. */
+	__u32 only_locks;
 	/* What one stack copy costs; 0: none are allowed. */
 	__u64 copy_cost_ns;
 	__u64 copy_credit_limit_ns;

@@ -15,6 +15,7 @@
 #include "maps.h"
 #include "user_stack.h"
 #include "threads.h"
+#include "locks.h"
 
 /* === maps === */
 
@@ -26,6 +27,7 @@ struct off_cpu_time {
 	__u32 was_preempted;
 	/* The last random number of this thread, 0 before the first. */
 	__u32 random;
+	struct lock_wait lock;
 };
 
 struct {
@@ -43,6 +45,7 @@ struct deferred_sample {
 	/* What the sample is worth. Whoever exchanges it for 0 hands the sample over. */
 	__u64 owed_ns;
 	__u64 owed_switches;
+	__u64 lock_holder;
 	struct sample_header header;
 	__u64 kernel_frames[MAX_KERNEL_FRAMES];
 };
@@ -127,11 +130,17 @@ static __always_inline __u32 off_cpu_area(void)
 }
 
 static __always_inline void fill_off_cpu_header(struct sample_header *header, struct task_struct *task,
-						bool was_preempted, __u64 now)
+						const struct off_cpu_time *time, __u64 now)
 {
 	fill_header(header, RECORD_OFF_CPU, task, now);
-	if (was_preempted)
+	if (time->was_preempted)
 		header->flags |= SAMPLE_PREEMPTED;
+	header->lock_address = time->lock.address;
+}
+
+static __always_inline bool wanted_wait(const struct off_cpu_time *time)
+{
+	return !settings.only_locks || time->lock.address != 0;
 }
 
 /* The kernel stack of a task that does not run; how many frames. */
@@ -156,8 +165,8 @@ static __always_inline void finish_off_cpu_sample(struct scratch *scratch, __u32
 }
 
 /* What there is to say of a thread without its user stack. */
-static __always_inline void sample_kernel_stack(struct task_struct *task, bool was_preempted, __u64 now,
-						const struct weight *weight)
+static __always_inline void sample_kernel_stack(struct task_struct *task, const struct off_cpu_time *time,
+						__u64 now, const struct weight *weight)
 {
 	struct scratch *scratch = scratch_of(off_cpu_area());
 
@@ -165,7 +174,7 @@ static __always_inline void sample_kernel_stack(struct task_struct *task, bool w
 		count(COUNTER_LOST);
 		return;
 	}
-	fill_off_cpu_header(&scratch->header, task, was_preempted, now);
+	fill_off_cpu_header(&scratch->header, task, time, now);
 	scratch->header.kernel_frames = blocked_kernel_stack(task, scratch->payload);
 	finish_off_cpu_sample(scratch, scratch->header.kernel_frames * 8, weight);
 }
@@ -215,6 +224,7 @@ static int returns_to_user(struct bpf_map *map, void *key, void *value)
 	scratch = scratch_of(area);
 	if (scratch && take_deferred(deferred, scratch, &weight)) {
 		payload_bytes = scratch->header.kernel_frames * 8;
+		name_holder(&scratch->header, deferred->lock_holder, true);
 		/* A thread that ends has let go of its memory. */
 		if (!(task->flags & PF_EXITING) && read_task_registers(scratch, task) == 0)
 			payload_bytes = append_user_stack(scratch, area, payload_bytes);
@@ -225,7 +235,13 @@ static int returns_to_user(struct bpf_map *map, void *key, void *value)
 	return 0;
 }
 
-static __always_inline void sample_later(struct task_struct *task, bool was_preempted, __u64 now,
+static __always_inline void tell_lock(struct deferred_sample *deferred, const struct off_cpu_time *time)
+{
+	deferred->header.lock_address = time->lock.address;
+	deferred->lock_holder = time->lock.holder;
+}
+
+static __always_inline void sample_later(struct task_struct *task, const struct off_cpu_time *time, __u64 now,
 					 const struct weight *weight)
 {
 	__u32 tid = task->pid;
@@ -239,6 +255,8 @@ static __always_inline void sample_later(struct task_struct *task, bool was_pree
 	}
 	if (deferred) {
 		deferred->header.time_ns = now;
+		if (deferred->header.lock_address == 0)
+			tell_lock(deferred, time);
 		__sync_fetch_and_add(&deferred->owed_ns, weight->value_ns);
 		__sync_fetch_and_add(&deferred->owed_switches, weight->switches);
 		return;
@@ -246,11 +264,12 @@ static __always_inline void sample_later(struct task_struct *task, bool was_pree
 	if (bpf_map_update_elem(&deferred_samples, &tid, empty_deferred_sample, BPF_NOEXIST) ||
 	    !(deferred = bpf_map_lookup_elem(&deferred_samples, &tid))) {
 		count(COUNTER_NOT_DEFERRED);
-		sample_kernel_stack(task, was_preempted, now, weight);
+		sample_kernel_stack(task, time, now, weight);
 		return;
 	}
 	deferred->thread_start_ns = task->start_boottime;
-	fill_off_cpu_header(&deferred->header, task, was_preempted, now);
+	fill_off_cpu_header(&deferred->header, task, time, now);
+	tell_lock(deferred, time);
 	deferred->header.kernel_frames = blocked_kernel_stack(task, deferred->kernel_frames);
 	deferred->owed_ns = weight->value_ns;
 	deferred->owed_switches = weight->switches;
@@ -283,14 +302,14 @@ static __always_inline void sample_missed_arrival(struct task_struct *task, stru
 	__u64 away = time_away(task, time, since, now);
 	struct weight weight;
 
-	if (away == 0 || !weigh(time, away, &weight))
+	if (away == 0 || !wanted_wait(time) || !weigh(time, away, &weight))
 		return;
 	count(COUNTER_ARRIVAL_MISSED);
 	if (!scratch) {
 		count(COUNTER_LOST);
 		return;
 	}
-	fill_off_cpu_header(&scratch->header, task, time->was_preempted, now);
+	fill_off_cpu_header(&scratch->header, task, time, now);
 	finish_off_cpu_sample(scratch, 0, &weight);
 }
 
@@ -315,6 +334,9 @@ int off_cpu_switch(__u64 *arguments)
 				sample_missed_arrival(previous, time, since, now);
 			time->was_preempted = is_preempted || previous_state == TASK_RUNNING;
 			time->ran_ns = previous->se.sum_exec_runtime;
+			time->lock.address = 0;
+			if (settings.locks && !time->was_preempted && !is_kernel_thread(previous))
+				note_lock(previous, &time->lock, 0);
 			time->since_ns = now;
 		} else {
 			count(COUNTER_LOST);
@@ -328,12 +350,12 @@ int off_cpu_switch(__u64 *arguments)
 		return 0;
 	since = __sync_lock_test_and_set(&time->since_ns, 0);
 	/* The iterator's time may be later than the one that was read here before. */
-	if (since == 0 || since >= now || !weigh(time, now - since, &weight))
+	if (since == 0 || since >= now || !wanted_wait(time) || !weigh(time, now - since, &weight))
 		return 0;
 	if (is_kernel_thread(next) || next->flags & PF_EXITING)
-		sample_kernel_stack(next, time->was_preempted, now, &weight);
+		sample_kernel_stack(next, time, now, &weight);
 	else
-		sample_later(next, time->was_preempted, now, &weight);
+		sample_later(next, time, now, &weight);
 	return 0;
 }
 
@@ -358,6 +380,8 @@ static __always_inline void visit_start(struct task_struct *task, __u64 start_ns
 	if (before == 0) {
 		time->was_preempted = task->__state == TASK_RUNNING;
 		time->ran_ns = task->se.sum_exec_runtime;
+		if (settings.locks && !time->was_preempted && !is_kernel_thread(task))
+			note_lock(task, &time->lock, task);
 	}
 	if (before >= start_ns || __sync_val_compare_and_swap(&time->since_ns, before, start_ns) != before)
 		return;
@@ -398,7 +422,7 @@ static __always_inline void visit_sample(struct task_struct *task, __u64 now)
 		return;
 	away = time_away(task, time, since, now);
 	time->ran_ns = task->se.sum_exec_runtime;
-	if (away != 0)
+	if (away != 0 && wanted_wait(time))
 		weigh(time, away, &weight);
 	deferred = bpf_map_lookup_elem(&deferred_samples, &tid);
 	if (deferred) {
@@ -407,9 +431,10 @@ static __always_inline void visit_sample(struct task_struct *task, __u64 now)
 	}
 	if (weight.value_ns == 0)
 		return;
-	fill_off_cpu_header(&scratch->header, task, time->was_preempted, now);
+	fill_off_cpu_header(&scratch->header, task, time, now);
 	scratch->header.kernel_frames = blocked_kernel_stack(task, scratch->payload);
 	payload_bytes = scratch->header.kernel_frames * 8;
+	name_holder(&scratch->header, time->lock.holder, false);
 	if (!is_kernel_thread(task))
 		payload_bytes = append_blocked_user_stack(scratch, task, payload_bytes);
 	finish_off_cpu_sample(scratch, payload_bytes, &weight);

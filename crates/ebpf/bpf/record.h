@@ -55,6 +55,9 @@ struct sample_header {
 	__u64 time_ns;
 	__u64 cgroup_id;
 	__u64 process_start_ns;
+	/* Of a wait for a lock: the futex, and the name of the thread that held it where that is known. */
+	__u64 lock_address;
+	char lock_holder[16];
 	char comm[16];
 };
 

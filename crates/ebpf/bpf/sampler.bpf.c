@@ -54,6 +54,8 @@ int sample_cpu(struct bpf_perf_event_data *event)
 	header->stack_bytes = 0;
 	header->count = 1;
 	header->value_ns = settings.period_ns;
+	header->lock_address = 0;
+	header->lock_holder[0] = 0;
 	header->time_ns = bpf_ktime_get_ns();
 	header->cgroup_id = bpf_get_current_cgroup_id();
 	header->process_start_ns = task->group_leader->start_boottime;

@@ -89,6 +89,8 @@ static __always_inline void fill_header(struct sample_header *header, __u32 kind
 	header->user_frames = 0;
 	header->stack_bytes = 0;
 	header->time_ns = now;
+	header->lock_address = 0;
+	header->lock_holder[0] = 0;
 	header->cgroup_id = task->cgroups->dfl_cgrp->kn->id;
 	header->process_start_ns = task->group_leader->start_boottime;
 	bpf_probe_read_kernel(header->comm, sizeof(header->comm), task->comm);

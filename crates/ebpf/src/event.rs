@@ -80,6 +80,8 @@ pub struct Sample<'a> {
     pub copy_limited: bool,
     /// Off CPU though it could have run: another task took its CPU.
     pub was_preempted: bool,
+    /// The lock that it waited for, unless that is not asked for ([`Waits`](crate::Waits)).
+    pub lock: Option<LockWait<'a>>,
     /// Whether the kernel tried to walk the user stack. Of a thread that does not come back there is only
     /// `context`.
     pub is_walked: bool,
@@ -91,6 +93,16 @@ pub struct Sample<'a> {
     /// Registers and stack, where the walk ended with `NoMapping` or `NoTable`: walk these with
     /// [`candela_unwind::walk`] instead of using `user_frames`.
     pub context: Option<UserContext<'a>>,
+}
+
+/// A wait in futex(2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LockWait<'a> {
+    /// The address of the futex in the process.
+    pub address: u64,
+    /// The name of the thread that held it when the wait began, at most 15 bytes: mutexes of the GNU C library
+    /// and those with priority inheritance have its id in them.
+    pub holder: Option<&'a OsStr>,
 }
 
 /// Where user space starts its own walk of a sample.

@@ -66,8 +66,10 @@ pub use clock::{Clock, monotonic_ns};
 pub use cost::ProgramCost;
 pub use counters::Counters;
 pub use error::Error;
-pub use event::{Event, FileIdentity, Mapped, Sample, UserContext};
+pub use event::{Event, FileIdentity, LockWait, Mapped, Sample, UserContext};
 pub use kernel_tables::{KernelTables, MemoryUse, TableUse};
-pub use options::{LONGEST_OFF_CPU_MEAN_NS, MAX_STACK_COPY_BYTES, Options, RATE_RANGE_HZ, Target};
+pub use options::{
+    LONGEST_OFF_CPU_MEAN_NS, MAX_STACK_COPY_BYTES, Options, RATE_RANGE_HZ, Target, Waits,
+};
 pub use region::{Mapping, MappingKind, TableId};
 pub use sampler::Sampler;

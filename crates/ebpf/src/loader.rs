@@ -2,7 +2,7 @@
 
 use crate::bpf_map::BpfMap;
 use crate::host;
-use crate::options::{LONGEST_OFF_CPU_MEAN_NS, Options, Target};
+use crate::options::{LONGEST_OFF_CPU_MEAN_NS, Options, Target, Waits};
 use crate::refusal::{HostFacts, explained};
 use crate::{Error, options};
 use libbpf_rs::btf::types::Func;
@@ -53,7 +53,7 @@ const PARTS: [Part; 2] = [
 /// What defers a sample until its thread returns to user space.
 const DEFERRAL: &str = "bpf_task_work_schedule_resume_impl";
 
-/// `struct settings` of bpf/maps.h: six u32 and six u64.
+/// `struct settings` of bpf/maps.h: eight u32 and six u64.
 fn settings(options: &Options, cpus: u32) -> Result<Vec<u8>, Error> {
     let (filter_pids, follow_forks) = match options.target {
         Target::Processes { follow_forks, .. } => (1, u32::from(follow_forks)),
@@ -78,13 +78,15 @@ fn settings(options: &Options, cpus: u32) -> Result<Vec<u8>, Error> {
         })?,
         Target::Host | Target::Processes { .. } => 0,
     };
-    let words: [u32; 6] = [
+    let words: [u32; 8] = [
         filter_pids,
         filter_cgroup,
         follow_forks,
         excluded_pid,
         options.stack_pages(),
         cpus,
+        u32::from(options.waits != Waits::All),
+        u32::from(options.waits == Waits::OnlyLocks),
     ];
     let double_words: [u64; 6] = [
         copy_cost_ns,

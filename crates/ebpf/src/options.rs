@@ -24,6 +24,8 @@ pub struct Options {
     /// Sample what is off them, too: the time in nanoseconds that one such sample stands for at least,
     /// at most [`LONGEST_OFF_CPU_MEAN_NS`]. Needs Linux 6.18.
     pub off_cpu_mean_ns: Option<u64>,
+    /// Which waits are samples, with `off_cpu_mean_ns`.
+    pub waits: Waits,
     /// Count page faults, too: one in so many of a thread gives a stack on average, at least 1.
     pub fault_interval: Option<u32>,
     /// Whose samples are wanted.
@@ -53,6 +55,17 @@ pub struct Options {
     pub measure_cost: bool,
 }
 
+/// Which waits are samples.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Waits {
+    /// All of them.
+    All,
+    /// All of them, and those for locks say so. Each wait costs a little more.
+    AllAndLocks,
+    /// Those for locks.
+    OnlyLocks,
+}
+
 /// Whose samples are wanted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
@@ -77,6 +90,7 @@ impl Default for Options {
             rate_hz: 19,
             on_cpu: true,
             off_cpu_mean_ns: None,
+            waits: Waits::All,
             fault_interval: None,
             target: Target::Host,
             exclude_self: false,

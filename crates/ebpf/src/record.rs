@@ -1,11 +1,11 @@
 //! Decoding of what bpf/record.h lays out.
 
-use crate::event::{Sample, UserContext};
+use crate::event::{LockWait, Sample, UserContext};
 use candela_unwind::{Registers, StackCopy, WalkResult};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
-const SAMPLE_HEADER_BYTES: usize = 80;
+const SAMPLE_HEADER_BYTES: usize = 104;
 const REGISTER_COUNT: usize = 17;
 
 const RECORD_SAMPLE: u32 = 1;
@@ -95,6 +95,8 @@ pub(crate) fn decode_sample<'a>(
     let count = header.u32()?;
     let value_ns = header.u64()?;
     let (time_ns, cgroup_id, process_start_ns) = (header.u64()?, header.u64()?, header.u64()?);
+    let lock_address = header.u64()?;
+    let lock_holder = text_before_nul(header.bytes(16)?);
     let comm = text_before_nul(header.bytes(16)?);
 
     let mut payload = Fields {
@@ -125,6 +127,10 @@ pub(crate) fn decode_sample<'a>(
         process_known: flags & PROCESS_KNOWN != 0,
         copy_limited: flags & COPY_LIMITED != 0,
         was_preempted: flags & PREEMPTED != 0,
+        lock: (lock_address != 0).then_some(LockWait {
+            address: lock_address,
+            holder: (!lock_holder.is_empty()).then_some(lock_holder),
+        }),
         is_walked: flags & NOT_WALKED == 0,
         kernel_frames,
         user_frames,
@@ -202,13 +208,15 @@ mod tests {
             (sample.kernel_frames, sample.user_frames),
             (&[0xaa][..], &[0xbb][..])
         );
-        assert!(sample.context.is_none());
+        assert!(sample.context.is_none() && sample.lock.is_none());
         record[0] = 4;
         record[5] = PREEMPTED;
+        record[64] = 0x40; // the address of a lock
         let mut frames = Vec::new();
         let decoded = decode_sample(&record, &mut frames);
         assert!(
-            matches!(&decoded, Some(SampleRecord::OffCpu(sample)) if sample.was_preempted),
+            matches!(&decoded, Some(SampleRecord::OffCpu(sample)) if sample.was_preempted
+                && sample.lock.is_some_and(|lock| lock.address == 0x40)),
             "{decoded:?}"
         );
         record.truncate(SAMPLE_HEADER_BYTES + 15);

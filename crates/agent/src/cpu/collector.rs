@@ -9,6 +9,7 @@ use candela_ebpf::Counters;
 use candela_ebpf::Options;
 use candela_ebpf::Sampler;
 use candela_ebpf::Target;
+use candela_ebpf::Waits;
 use candela_ebpf::monotonic_ns;
 
 use crate::collector::Collector;
@@ -48,11 +49,20 @@ const LONGEST_WARM_UP_NS: u64 = 3_000_000_000;
 /// How late the end of the warm-up is noticed.
 const WARM_UP_POLL: Duration = Duration::from_millis(20);
 
+/// What is sampled how often.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SamplingPlan {
+    pub(crate) rate_hz: u32,
+    pub(crate) kinds: Kinds,
+    /// The time that a sample of waiting stands for at least, nanoseconds; `None` is the sampling period, so
+    /// that a thread that always waits gives as many samples as one that always runs.
+    pub(crate) wait_mean_ns: Option<u64>,
+}
+
 /// Settings of the source.
 #[derive(Clone, Debug)]
 pub(crate) struct CpuOptions {
-    pub(crate) rate_hz: u32,
-    pub(crate) kinds: Kinds,
+    pub(crate) plan: SamplingPlan,
     pub(crate) target: Target,
     pub(crate) exclude_self: bool,
     pub(crate) table_budget_bytes: u64,
@@ -64,6 +74,7 @@ pub(crate) struct CpuCollector {
     sampler: Sampler,
     state: CpuState,
     kinds: Kinds,
+    wait_mean_ns: u64,
     ledger: Arc<Ledger>,
     life_ring_full: u64,
     /// Since the warm-up.
@@ -78,16 +89,26 @@ impl CpuCollector {
         labeler: Labeler,
         ledger: Arc<Ledger>,
     ) -> Result<Self, AgentError> {
-        let period_ns = 1_000_000_000 / u64::from(options.rate_hz.max(1));
+        let SamplingPlan {
+            rate_hz,
+            kinds,
+            wait_mean_ns,
+        } = options.plan;
+        let wait_mean_ns =
+            wait_mean_ns.unwrap_or_else(|| 1_000_000_000 / u64::from(rate_hz.max(1)));
         let sampler = Sampler::start(&Options {
-            rate_hz: options.rate_hz,
-            on_cpu: options.kinds.cpu,
-            // A thread that is always off CPU gives as many samples as one that is always on.
-            off_cpu_mean_ns: options.kinds.off_cpu.then_some(period_ns),
-            fault_interval: options.kinds.fault.then_some(FAULT_INTERVAL),
+            rate_hz,
+            on_cpu: kinds.cpu,
+            off_cpu_mean_ns: (kinds.off_cpu || kinds.lock).then_some(wait_mean_ns),
+            waits: match (kinds.off_cpu, kinds.lock) {
+                (_, false) => Waits::All,
+                (true, true) => Waits::AllAndLocks,
+                (false, true) => Waits::OnlyLocks,
+            },
+            fault_interval: kinds.fault.then_some(FAULT_INTERVAL),
             target: options.target,
             exclude_self: options.exclude_self,
-            stack_copy_burst: STACK_COPY_BURST.max(options.rate_hz * STACK_COPY_SECONDS),
+            stack_copy_burst: STACK_COPY_BURST.max(rate_hz * STACK_COPY_SECONDS),
             ..Options::default()
         })?;
         let kernel = sampler.kernel_tables();
@@ -95,12 +116,14 @@ impl CpuCollector {
             kernel,
             labeler,
             options.table_budget_bytes,
+            kinds,
             Arc::clone(&ledger),
         )?;
         Ok(Self {
             sampler,
             state,
-            kinds: options.kinds,
+            kinds,
+            wait_mean_ns,
             ledger,
             life_ring_full: 0,
             counters: Counters::default(),
@@ -192,6 +215,7 @@ impl Collector for CpuCollector {
         let kinds = [
             (self.kinds.cpu, SampleKind::OnCpu),
             (self.kinds.off_cpu, SampleKind::OffCpu),
+            (self.kinds.lock, SampleKind::Lock),
             (self.kinds.fault, SampleKind::Fault),
         ];
         let wanted = kinds.into_iter().filter(|(is_wanted, _)| *is_wanted);
@@ -199,10 +223,11 @@ impl Collector for CpuCollector {
     }
 
     fn scale(&self, kind: SampleKind) -> Scale {
-        let period = i64::try_from(self.sampler.period_ns()).unwrap_or(i64::MAX);
+        let period = |nanoseconds| i64::try_from(nanoseconds).unwrap_or(i64::MAX);
         match kind {
-            SampleKind::OnCpu => Scale::on_cpu(period),
-            SampleKind::OffCpu => Scale::off_cpu(period),
+            SampleKind::OnCpu => Scale::on_cpu(period(self.sampler.period_ns())),
+            SampleKind::OffCpu => Scale::off_cpu(period(self.wait_mean_ns)),
+            SampleKind::Lock => Scale::lock(),
             SampleKind::Fault => Scale::fault(),
         }
     }

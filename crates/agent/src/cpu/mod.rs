@@ -1,4 +1,4 @@
-//! The CPU source: what runs on CPUs, and what is off them.
+//! The kernel source: what runs on CPUs, what is off them, and page faults.
 
 mod collector;
 mod pending;
@@ -6,3 +6,4 @@ mod state;
 
 pub(crate) use self::collector::CpuCollector;
 pub(crate) use self::collector::CpuOptions;
+pub(crate) use self::collector::SamplingPlan;

@@ -16,6 +16,7 @@ use crate::window::Amount;
 use crate::window::Moment;
 use crate::window::ProcessView;
 use crate::window::RawStack;
+use crate::window::WaitedLock;
 use crate::windows::SampleKind;
 use crate::windows::Windows;
 
@@ -29,6 +30,7 @@ pub(crate) struct PendingSample {
     kind: SampleKind,
     amount: Amount,
     was_preempted: bool,
+    lock: Option<WaitedLock>,
     time_ns: u64,
     tid: u32,
     thread_name: String,
@@ -80,6 +82,7 @@ impl PendingSample {
         process: ProcessView,
         kind: SampleKind,
         sample: &Sample<'_>,
+        lock: Option<WaitedLock>,
         context: &UserContext<'_>,
     ) -> Self {
         Self {
@@ -87,6 +90,7 @@ impl PendingSample {
             kind,
             amount: amount_of(sample),
             was_preempted: sample.was_preempted,
+            lock,
             time_ns: sample.time_ns,
             tid: sample.tid,
             thread_name: sample.comm.to_string_lossy().into_owned(),
@@ -123,6 +127,7 @@ impl PendingSample {
             result,
             is_in_kernel: self.is_in_kernel,
             was_preempted: self.was_preempted,
+            lock: self.lock.as_ref(),
         };
         let moment = Moment {
             time_ns: self.time_ns,

@@ -21,6 +21,7 @@ use crate::labels::Labeler;
 use crate::labels::ProcessFacts;
 use crate::ledger::DropReason;
 use crate::ledger::Ledger;
+use crate::options::Kinds;
 use crate::processes::Code;
 use crate::processes::Mappings;
 use crate::processes::Object;
@@ -34,6 +35,7 @@ use crate::tables::TableSlots;
 use crate::window::Moment;
 use crate::window::ProcessView;
 use crate::window::RawStack;
+use crate::window::WaitedLock;
 use crate::window::Window;
 use crate::windows::SampleKind;
 use crate::windows::Windows;
@@ -70,6 +72,7 @@ pub(crate) struct CpuState {
     changed: HashSet<u32>,
     /// Whose samples are wanted of those that come; `None` is all.
     family: Option<HashSet<u32>>,
+    kinds: Kinds,
     /// When the samples that count were taken, CLOCK_MONOTONIC in nanoseconds.
     times: RangeInclusive<u64>,
     frames: Vec<u64>,
@@ -81,6 +84,7 @@ impl CpuState {
         kernel: Arc<KernelTables>,
         labeler: Labeler,
         table_budget_bytes: u64,
+        kinds: Kinds,
         ledger: Arc<Ledger>,
     ) -> Result<Self, AgentError> {
         let loader = Loader::start(Arc::clone(&kernel), table_budget_bytes, Arc::clone(&ledger))?;
@@ -97,6 +101,7 @@ impl CpuState {
             unregistered: HashSet::new(),
             changed: HashSet::new(),
             family: None,
+            kinds,
             times: 0..=u64::MAX,
             frames: Vec::new(),
             ledger,
@@ -122,7 +127,14 @@ impl CpuState {
     pub(crate) fn handle(&mut self, event: &Event<'_>, windows: &mut Windows) {
         match event {
             Event::Sample(sample) => self.sample(sample, SampleKind::OnCpu, windows),
-            Event::OffCpu(sample) => self.sample(sample, SampleKind::OffCpu, windows),
+            Event::OffCpu(sample) => {
+                if self.kinds.off_cpu {
+                    self.sample(sample, SampleKind::OffCpu, windows);
+                }
+                if self.kinds.lock && sample.lock.is_some() {
+                    self.sample(sample, SampleKind::Lock, windows);
+                }
+            }
             Event::Faults(sample) => self.sample(sample, SampleKind::Fault, windows),
             Event::Exec { pid, comm, .. } => self.processes.exec(*pid, &comm.to_string_lossy()),
             Event::Fork { pid, parent, .. } => {
@@ -239,16 +251,23 @@ impl CpuState {
         if !is_wanted || !self.times.contains(&sample.time_ns) {
             return;
         }
+        let lock = match kind {
+            SampleKind::Lock => waited_lock(sample),
+            SampleKind::OnCpu | SampleKind::OffCpu | SampleKind::Fault => None,
+        };
+        let mut add = |view: &ProcessView, user: &[u64], result| {
+            add(window, view, sample, lock.as_ref(), user, result);
+        };
         if sample.result == WalkResult::KernelOnly {
             let view = self.kernel_thread(sample.pid);
-            add(window, &view, sample, sample.user_frames, sample.result);
+            add(&view, sample.user_frames, sample.result);
             return;
         }
         let process = self.processes.sampled(sample.pid, sample.process_start_ns);
         let Some(process) = process else {
             self.ledger.add(DropReason::ProcessGone, 1);
             let view = self.unknown_process(sample);
-            add(window, &view, sample, sample.user_frames, sample.result);
+            add(&view, sample.user_frames, sample.result);
             return;
         };
         if process.context_check.try_now(sample.time_ns)
@@ -263,7 +282,7 @@ impl CpuState {
             self.ledger.add(DropReason::CopyLimited, 1);
         }
         if !matches!(sample.result, WalkResult::NoMapping | WalkResult::NoTable) {
-            add(window, &view, sample, sample.user_frames, sample.result);
+            add(&view, sample.user_frames, sample.result);
             return;
         }
         let view = match sample.is_walked {
@@ -277,7 +296,7 @@ impl CpuState {
             }
         };
         let Some(context) = &sample.context else {
-            add(window, &view, sample, sample.user_frames, sample.result);
+            add(&view, sample.user_frames, sample.result);
             return;
         };
         let mut frames = std::mem::take(&mut self.frames);
@@ -289,10 +308,10 @@ impl CpuState {
             &mut frames,
         );
         match walked.missing {
-            None => add(window, &view, sample, &frames, walked.result),
+            None => add(&view, &frames, walked.result),
             Some(object) => {
                 self.tables.request(&object, &self.loader);
-                let pending = PendingSample::new(view, kind, sample, context);
+                let pending = PendingSample::new(view, kind, sample, lock.clone(), context);
                 self.wait(pending, &frames, windows);
             }
         }
@@ -502,10 +521,20 @@ fn view_of(process: &mut Process, sample: &Sample<'_>, labeler: &Labeler) -> Pro
     }
 }
 
+fn waited_lock(sample: &Sample<'_>) -> Option<WaitedLock> {
+    let wait = sample.lock?;
+    let holder = wait.holder.map(|name| name.to_string_lossy().into_owned());
+    Some(WaitedLock {
+        address: wait.address,
+        holder,
+    })
+}
+
 fn add(
     window: &mut Window,
     process: &ProcessView,
     sample: &Sample<'_>,
+    lock: Option<&WaitedLock>,
     user: &[u64],
     result: WalkResult,
 ) {
@@ -515,6 +544,7 @@ fn add(
         result,
         is_in_kernel: sample.in_kernel,
         was_preempted: sample.was_preempted,
+        lock,
     };
     let thread_name = sample.comm.to_string_lossy();
     let moment = Moment {

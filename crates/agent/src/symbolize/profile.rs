@@ -24,9 +24,9 @@ use hashbrown::HashMap;
 
 use crate::processes::Object;
 use crate::symbolize::names::Symbols;
-use crate::symbolize::off_cpu_reason::OffCpuReason;
 use crate::symbolize::scale::Measure;
 use crate::symbolize::scale::Scale;
+use crate::symbolize::stack_labels::stack_labels;
 use crate::window::Place;
 use crate::window::Space;
 use crate::window::TimedSample;
@@ -35,9 +35,6 @@ use crate::window::WindowStack;
 
 /// The file name of what the kernel itself runs.
 const KERNEL_FILE: &str = "[kernel]";
-
-/// The label that says what a thread waited for.
-const REASON_LABEL: &str = "off_cpu_reason";
 
 /// What the source says of all samples of a window.
 #[derive(Clone, Debug)]
@@ -247,11 +244,16 @@ impl Builder<'_> {
                 });
             series_of_process.push(position);
         }
-        let reasons = header.scale.has_reasons.then(|| self.reasons());
+        let labels = stack_labels(
+            self.window,
+            header.scale.has_reasons,
+            &mut self.symbols.kernel,
+            &mut self.profile,
+        );
         let rows = Rows {
             header,
             stacks,
-            reasons: reasons.as_deref(),
+            labels: &labels,
             series: &series_of_process,
         };
         if self.window.timed.is_empty() {
@@ -261,43 +263,11 @@ impl Builder<'_> {
         }
     }
 
-    /// What the threads of each stack waited for.
-    fn reasons(&mut self) -> Vec<OffCpuReason> {
-        let places: Vec<Option<OffCpuReason>> = self
-            .window
-            .places
-            .iter()
-            .map(|place| match self.window.spaces[place.space as usize] {
-                Space::Kernel => {
-                    let symbol = self.symbols.kernel.find(place.address);
-                    symbol.and_then(|symbol| OffCpuReason::of_function(symbol.name))
-                }
-                Space::Object(_) | Space::Process { .. } => None,
-            })
-            .collect();
-        let reason = |stack: &WindowStack| {
-            if stack.was_preempted {
-                return OffCpuReason::Preempted;
-            }
-            let mut from_inside = self.window.places_of(stack).iter();
-            let found = from_inside.find_map(|&place| places[place as usize]);
-            found.unwrap_or(OffCpuReason::Other)
-        };
-        self.window.stacks.iter().map(reason).collect()
-    }
-
     fn add_counted(&mut self, rows: &Rows<'_>) {
-        let reason_key = rows.reasons.map(|_| self.intern(REASON_LABEL));
         // Processes of one series share most of their stacks.
         let mut totals: HashMap<(usize, StackId, LabelSetId), i64> = HashMap::new();
         for (position, stack) in self.window.stacks.iter().enumerate() {
-            let label_set = match reason_key.zip(rows.reason_of(position)) {
-                Some((key, reason)) => {
-                    let label = SampleLabel::text(key, self.intern(reason.name()));
-                    self.profile.label_sets.intern(vec![label])
-                }
-                None => LabelSetId::default(),
-            };
+            let label_set = rows.labels[position];
             for (series, measure) in rows.series_of(stack) {
                 let total = totals
                     .entry((series, rows.stacks[position], label_set))
@@ -330,24 +300,20 @@ impl Builder<'_> {
             let position = timed.stack as usize;
             let stack = &self.window.stacks[position];
             let pid = self.window.processes[stack.process as usize].pid;
-            let reason = rows.reason_of(position);
+            let of_stack = rows.labels[position];
             let TimedSample {
                 tid, thread_name, ..
             } = *timed;
             let profile = &mut self.profile;
             let label_set = *label_sets
-                .entry((pid, tid, thread_name, reason))
+                .entry((pid, tid, thread_name, of_stack))
                 .or_insert_with(|| {
                     let mut labels = vec![
                         number_label(keys.pid, pid),
                         number_label(keys.thread_id, tid),
                         SampleLabel::text(keys.thread_name, thread_names[thread_name as usize]),
                     ];
-                    labels.extend(reason.map(|reason| {
-                        let strings = &mut profile.symbols.strings;
-                        let key = strings.intern(REASON_LABEL);
-                        SampleLabel::text(key, strings.intern(reason.name()))
-                    }));
+                    labels.extend(profile.label_sets.get(of_stack));
                     profile.label_sets.intern(labels)
                 });
             for (series, measure) in rows.series_of(stack) {
@@ -359,10 +325,6 @@ impl Builder<'_> {
             }
         }
     }
-
-    fn intern(&mut self, text: &str) -> StringId {
-        self.profile.symbols.strings.intern(text)
-    }
 }
 
 /// What the samples of a window become rows of.
@@ -370,17 +332,13 @@ struct Rows<'a> {
     header: &'a ProfileHeader,
     /// By stack of the window.
     stacks: &'a [StackId],
-    /// By stack of the window, where samples have reasons.
-    reasons: Option<&'a [OffCpuReason]>,
+    /// By stack of the window.
+    labels: &'a [LabelSetId],
     /// By process of the window, the first of its series: those of the other types follow it.
     series: &'a [usize],
 }
 
 impl Rows<'_> {
-    fn reason_of(&self, stack: usize) -> Option<OffCpuReason> {
-        self.reasons.map(|reasons| reasons[stack])
-    }
-
     /// The series that a sample of `stack` is in, and which part of its amount is its value there.
     fn series_of(&self, stack: &WindowStack) -> impl Iterator<Item = (usize, Measure)> {
         let first = self.series[stack.process as usize];

@@ -46,6 +46,18 @@ impl Scale {
         }
     }
 
+    pub(crate) fn lock() -> Self {
+        let mutex = |sample, unit| ProfileType::new("mutex", sample, unit, "contentions", "count");
+        Self {
+            measures: vec![
+                (mutex("contentions", "count"), Measure::Count),
+                (mutex("delay", "nanoseconds"), Measure::Nanoseconds),
+            ],
+            period: 1,
+            has_reasons: false,
+        }
+    }
+
     pub(crate) fn fault() -> Self {
         let faults = ProfileType::new("page_faults", "faults", "count", "faults", "count");
         Self {

@@ -44,7 +44,8 @@ const DEFAULT_DURATION: Duration = Duration::from_secs(10);
 pub(crate) fn run(global: &GlobalArgs, arguments: &RecordArgs) -> Result<ExitCode, CliError> {
     // Everything that can be refused is refused before anything is sampled.
     let format = output_format(arguments.format.as_deref(), arguments.output.as_deref())?;
-    let kinds = record_kinds::parse(&arguments.kinds)?;
+    let kinds = record_kinds::parse(&arguments.kinds)
+        .map_err(|error| CliError::usage(format!("-e {error}")))?;
     let is_command = !arguments.command.is_empty();
     let settings = super::settings(global, Vec::new())?;
     let exporter = server_exporter(global)?;
@@ -65,7 +66,8 @@ pub(crate) fn run(global: &GlobalArgs, arguments: &RecordArgs) -> Result<ExitCod
     let progress = Progress::start(global, duration, is_command);
     let recorded = candela_agent::record(options, || progress.begin());
     drop(progress);
-    let recording = recorded.map_err(|error| sampling::failure(&error))?;
+    let mut recording = recorded.map_err(|error| sampling::failure(&error))?;
+    record_kinds::add_wall(&mut recording.profile, &kinds);
     let was_interrupted = stop.flag().load(Ordering::SeqCst);
 
     if recording.profile.sample_count() > 0 {
@@ -82,9 +84,9 @@ pub(crate) fn run(global: &GlobalArgs, arguments: &RecordArgs) -> Result<ExitCod
     }
     if is_command {
         if !global.quiet {
-            output::note(match kinds.contains(&Kind::OffCpu) {
-                true => "no samples: the command ended too soon",
-                false => "no samples: the command used too little CPU time",
+            output::note(match kinds == [Kind::Cpu] {
+                true => "no samples: the command used too little CPU time",
+                false => "no samples: the command ended too soon",
             });
         }
         return Ok(exit_code(&recording));

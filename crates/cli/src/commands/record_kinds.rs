@@ -11,13 +11,14 @@ use candela_model::Profile;
 use candela_model::ProfileSeries;
 use candela_model::ProfileType;
 
-use crate::errors::CliError;
-
 /// A kind of profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Cpu,
     OffCpu,
+    /// All of a thread's time: no sampler's kind, but the two above as one.
+    Wall,
+    Lock,
     Fault,
 }
 
@@ -32,13 +33,15 @@ pub(crate) struct KindResult {
 // === impl Kind ===
 
 impl Kind {
-    const ALL: [Self; 3] = [Self::Cpu, Self::OffCpu, Self::Fault];
+    const ALL: [Self; 5] = [Self::Cpu, Self::OffCpu, Self::Wall, Self::Lock, Self::Fault];
 
     /// As `-e` has it.
     fn name(self) -> &'static str {
         match self {
             Self::Cpu => "cpu",
             Self::OffCpu => "off-cpu",
+            Self::Wall => "wall",
+            Self::Lock => "lock",
             Self::Fault => "fault",
         }
     }
@@ -56,6 +59,8 @@ impl Kind {
                 "off_cpu",
                 "nanoseconds",
             ),
+            Self::Wall => ProfileType::new("wall", "wall", "nanoseconds", "wall", "nanoseconds"),
+            Self::Lock => ProfileType::new("mutex", "delay", "nanoseconds", "contentions", "count"),
             Self::Fault => ProfileType::new("page_faults", "faults", "count", "faults", "count"),
         }
     }
@@ -78,16 +83,16 @@ impl Kind {
 /// The kinds by their names.
 ///
 /// # Errors
-/// A name that is none, with those that are.
-pub(crate) fn parse(names: &[String]) -> Result<Vec<Kind>, CliError> {
+/// A name that is none, with those that are, as a sentence that begins with the name.
+pub(crate) fn parse(names: &[String]) -> Result<Vec<Kind>, String> {
     let mut kinds = Vec::new();
     for name in names {
         let found = Kind::ALL.into_iter().find(|kind| kind.name() == name);
         let Some(kind) = found else {
             let known = Kind::ALL.map(Kind::name).join(", ");
-            return Err(CliError::usage(format!(
-                "-e {name:?} is no kind of profile that this version records: {known}"
-            )));
+            return Err(format!(
+                "{name:?} is no kind of profile that this version records: {known}"
+            ));
         };
         if !kinds.contains(&kind) {
             kinds.push(kind);
@@ -97,11 +102,44 @@ pub(crate) fn parse(names: &[String]) -> Result<Vec<Kind>, CliError> {
 }
 
 pub(crate) fn to_agent(kinds: &[Kind]) -> Kinds {
+    let has_wall = kinds.contains(&Kind::Wall);
     Kinds {
-        cpu: kinds.contains(&Kind::Cpu),
-        off_cpu: kinds.contains(&Kind::OffCpu),
+        cpu: has_wall || kinds.contains(&Kind::Cpu),
+        off_cpu: has_wall || kinds.contains(&Kind::OffCpu),
+        lock: kinds.contains(&Kind::Lock),
         fault: kinds.contains(&Kind::Fault),
     }
+}
+
+/// Adds wall time, which is the time on and off CPU together, and leaves out what was recorded only for it.
+pub(crate) fn add_wall(profile: &mut Profile, kinds: &[Kind]) {
+    if !kinds.contains(&Kind::Wall) {
+        return;
+    }
+    let parts = [Kind::Cpu, Kind::OffCpu].map(Kind::profile_type);
+    let mut walls: Vec<ProfileSeries> = Vec::new();
+    for series in &profile.series {
+        if !parts.contains(&series.profile_type) {
+            continue;
+        }
+        let known = walls.iter_mut().find(|wall| wall.labels == series.labels);
+        if let Some(wall) = known {
+            wall.samples.extend(&series.samples);
+            continue;
+        }
+        walls.push(ProfileSeries {
+            profile_type: Kind::Wall.profile_type(),
+            ..series.clone()
+        });
+    }
+    for wall in &mut walls {
+        wall.samples.sort_by_key(|sample| sample.time_ns);
+    }
+    profile.series.retain(|series| {
+        let name = series.profile_type.name.as_str();
+        kinds.iter().any(|kind| kind.profile_type().name == name)
+    });
+    profile.series.extend(walls);
 }
 
 /// What to write: everything to one place where the format holds it, else each kind to its own.
@@ -158,7 +196,46 @@ mod tests {
         assert_eq!(kinds, [Kind::OffCpu, Kind::Cpu]);
         let error = parse(&names(&["cpu", "heap"])).expect_err("unknown");
         assert!(error.to_string().contains("\"heap\""), "{error}");
-        assert!(error.to_string().contains("cpu, off-cpu, fault"), "{error}");
+        assert!(
+            error
+                .to_string()
+                .contains("cpu, off-cpu, wall, lock, fault"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn wall_time_is_what_runs_and_what_waits() {
+        let labels = Labels::from_pairs([("service_name", "api")]);
+        let series = |profile_type, value, time_ns| {
+            let mut series = ProfileSeries::new(labels.clone(), profile_type);
+            let sample = candela_model::Sample::new(candela_model::StackId::default(), value);
+            series
+                .samples
+                .push(candela_model::Sample { time_ns, ..sample });
+            series
+        };
+        let switches = ProfileType::new("off_cpu", "switches", "count", "off_cpu", "nanoseconds");
+        let mut recorded = Profile::default();
+        recorded.series = vec![
+            series(Kind::Cpu.profile_type(), 5, 20),
+            series(Kind::OffCpu.profile_type(), 7, 10),
+            series(switches, 1, 10),
+        ];
+        let mut only = recorded.clone();
+        add_wall(&mut only, &[Kind::Wall]);
+        assert_eq!(only.series.len(), 1);
+        let values: Vec<i64> = only.series[0].samples.iter().map(|it| it.value).collect();
+        assert_eq!(values, [7, 5], "by time");
+        let mut beside = recorded;
+        add_wall(&mut beside, &[Kind::OffCpu, Kind::Wall]);
+        let names: Vec<String> = beside
+            .series
+            .iter()
+            .map(|series| series.profile_type.to_string())
+            .collect();
+        assert_eq!(names.len(), 3, "{names:?}");
+        assert!(names[2].starts_with("wall:wall:"), "{names:?}");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use candela_agent::AgentError;
 use candela_agent::AgentOptions;
+use candela_agent::Kinds;
 use candela_agent::OtlpGrpc;
 use candela_agent::OtlpGrpcOptions;
 use candela_agent::ServiceRule;
@@ -10,6 +11,7 @@ use candela_model::Labels;
 
 use crate::args::GlobalArgs;
 use crate::commands::credentials::ServerAddress;
+use crate::commands::record_kinds;
 use crate::config::Settings;
 use crate::errors::CliError;
 use crate::errors::ExitStatus;
@@ -24,6 +26,7 @@ pub(crate) fn options(settings: &Settings) -> Result<AgentOptions, CliError> {
         .collect::<Result<Vec<_>, AgentError>>()
         .map_err(|error| CliError::usage(format!("agent.service_rules: {error}")))?;
     let options = AgentOptions {
+        kinds: kinds(settings)?,
         rate_hz: u32::try_from(settings.integer("agent.rate"))
             .expect("the key's range is 1 to 1000"),
         window: settings.duration("agent.interval"),
@@ -46,6 +49,16 @@ pub(crate) fn options(settings: &Settings) -> Result<AgentOptions, CliError> {
         .check()
         .map_err(|error| CliError::usage(format!("agent: {error}")))?;
     Ok(options)
+}
+
+fn kinds(settings: &Settings) -> Result<Kinds, CliError> {
+    let refused = |error| CliError::usage(format!("agent.kinds: {error}"));
+    let kinds = record_kinds::parse(&settings.list("agent.kinds")).map_err(refused)?;
+    if kinds.contains(&record_kinds::Kind::Wall) {
+        let error = "\"wall\" is what cpu and off-cpu are together: name these two";
+        return Err(refused(error.to_owned()));
+    }
+    Ok(record_kinds::to_agent(&kinds))
 }
 
 /// What an agent with these options does, for people.

@@ -428,6 +428,12 @@ pub(crate) const KEYS: &[Key] = &[
         "samples a second and processor",
     ),
     key(
+        "agent.kinds",
+        Kind::List,
+        "cpu",
+        "what is sampled: cpu, off-cpu, lock, fault",
+    ),
+    key(
         "agent.interval",
         Kind::Duration(SECOND, Duration::from_secs(600)),
         "10s",

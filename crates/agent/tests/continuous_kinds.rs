@@ -1,0 +1,123 @@
+//! The continuous agent with all kinds: what waits all the time is in every window.
+
+mod support;
+
+use std::io::BufRead;
+use std::io::BufReader;
+use std::process::Child;
+use std::process::Command;
+use std::process::Stdio;
+use std::sync::mpsc::channel;
+use std::time::Duration;
+
+use candela_agent::Agent;
+use candela_agent::AgentOptions;
+use candela_agent::AgentTargets;
+use candela_agent::InProcess;
+use candela_agent::Kinds;
+use candela_model::Profile;
+
+const PATIENCE: Duration = Duration::from_secs(60);
+const OFF_CPU: &str = "off_cpu:off_cpu:nanoseconds:off_cpu:nanoseconds";
+const DELAY: &str = "mutex:delay:nanoseconds:contentions:count";
+
+/// A program that ends with the test.
+struct Waiting(Child);
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        // Should it have ended, there is nothing left to do.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// The part of the window that samples with the function in their stack make up.
+fn part_of_window(profile: &Profile, profile_type: &str, function: &str) -> f64 {
+    let mut of_type = profile
+        .series
+        .iter()
+        .filter(|series| series.profile_type.to_string() == profile_type);
+    let series = of_type.next().expect("one process has one series");
+    let has_function = |sample: &&candela_model::Sample| {
+        let locations = profile.stacks.get(sample.stack).iter();
+        let mut names = locations.flat_map(|&location| support::names_of(profile, location));
+        names.any(|name| name == function)
+    };
+    let samples = series.samples.iter().filter(has_function);
+    let sum: i64 = samples.map(|sample| sample.value).sum();
+    sum as f64 / series.duration_ns as f64
+}
+
+#[test]
+fn what_waits_all_the_time_is_in_every_window() {
+    if support::cannot_sample_off_cpu() || support::lacks("gcc") {
+        return;
+    }
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let program = directory.path().join("waits");
+    let flags = ["-O2", "-g", "-fomit-frame-pointer", "-pthread", "-o"];
+    let files = [program.clone(), support::source("waits.c")];
+    support::run("gcc", flags.map(Into::into).into_iter().chain(files));
+    let child = Command::new(program)
+        .arg("ways")
+        .stdout(Stdio::piped())
+        .spawn();
+    let mut child = Waiting(child.expect("it was just built"));
+    let mut line = String::new();
+    let stdout = child.0.stdout.take().expect("piped");
+    BufReader::new(stdout).read_line(&mut line).expect("text");
+    assert_eq!(line, "ready\n");
+
+    let (sender, profiles) = channel();
+    let exporter = InProcess::new(move |profile| {
+        // The test may have seen enough.
+        let _ = sender.send(profile.clone());
+        Ok(())
+    });
+    let options = AgentOptions {
+        kinds: Kinds {
+            cpu: true,
+            off_cpu: true,
+            lock: true,
+            fault: true,
+        },
+        targets: AgentTargets::Pids(vec![child.0.id()]),
+        window: Duration::from_secs(2),
+        first_window: Duration::from_secs(2),
+        ..AgentOptions::default()
+    };
+    let agent = Agent::start(options, Box::new(exporter)).expect("it starts");
+    let (mut waits, mut locks) = (0, 0);
+    // Windows are of one kind each; nothing runs and nothing faults here.
+    while waits < 2 || locks < 2 {
+        let profile = profiles.recv_timeout(PATIENCE).expect("a window in time");
+        assert_eq!(profile.validate(), Ok(()));
+        // The second one may be short, and chance is in what is shorter than a second.
+        if profile
+            .series
+            .iter()
+            .any(|series| series.duration_ns < 1_100_000_000)
+        {
+            continue;
+        }
+        let is_of = |name: &str| {
+            let mut series = profile.series.iter();
+            series.any(|series| series.profile_type.to_string() == name)
+        };
+        if is_of(OFF_CPU) {
+            waits += 1;
+            for function in ["wait_for_time", "wait_for_futex", "wait_for_socket"] {
+                let part = part_of_window(&profile, OFF_CPU, function);
+                assert!((0.98..1.02).contains(&part), "{function}: {part:.3}");
+            }
+        }
+        if is_of(DELAY) {
+            locks += 1;
+            let part = part_of_window(&profile, DELAY, "wait_for_futex");
+            assert!((0.98..1.02).contains(&part), "{part:.3}");
+            assert!(part_of_window(&profile, DELAY, "wait_for_socket") == 0.0);
+        }
+    }
+    agent.stop().expect("it stops");
+}
