@@ -187,8 +187,12 @@ int fault_visit(struct bpf_iter__task *context)
 	if (!task || !scratch || !visit)
 		return 0;
 	progress = bpf_task_storage_get(&fault_progresses, task, 0, 0);
-	if (progress)
-		sample_rest(scratch, task, progress, visit->time_ns);
+	if (!progress)
+		return 0;
+	sample_rest(scratch, task, progress, visit->time_ns);
+	/* A recording that begins is short for a thread with few faults, as a new thread's life is. */
+	progress->interval = 1;
+	progress->due = 1;
 	return 0;
 }
 
