@@ -156,6 +156,12 @@ fn what_a_profile_says_of_itself_is_kept() {
 
     let folded = printed(&["convert", "-q", text(&file), "--to", "folded"]);
     assert!(folded.ends_with(" 300\n"), "{folded}");
+    let told = run(&["convert", text(&file), "--to", "folded"]);
+    let told = stderr(&told);
+    assert!(
+        told.contains("folded has no place for: ") && told.contains("comments"),
+        "{told}"
+    );
     let output = run(&["query", "top", text(&file)]);
     let note = "note: this is memory:alloc_space:bytes:space:bytes; --type chooses another: ";
     assert!(stderr(&output).starts_with(note), "{}", stderr(&output));

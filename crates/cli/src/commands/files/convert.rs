@@ -44,6 +44,7 @@ pub(crate) fn run(global: &GlobalArgs, arguments: &ConvertArgs) -> Result<ExitCo
         default_sample_type,
         comments,
     } = input.read_all(&arguments.inputs)?;
+    let loses_comments = format != Format::Pprof && !comments.is_empty();
     filters.apply_to_profile(&mut profile);
     if let Some(wanted) = &arguments.sample_type {
         keep_type(&mut profile, wanted)?;
@@ -91,7 +92,7 @@ pub(crate) fn run(global: &GlobalArgs, arguments: &ConvertArgs) -> Result<ExitCo
         for note in &report.notes {
             output::note(&format!("note: {note}"));
         }
-        tell_losses(format, &profile);
+        tell_losses(format, &profile, loses_comments);
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -123,10 +124,11 @@ fn keep_type(profile: &mut Profile, wanted: &str) -> Result<(), CliError> {
 }
 
 /// What of this profile the format has no place for. That other types are left out says the writer.
-fn tell_losses(format: Format, profile: &Profile) {
+fn tell_losses(format: Format, profile: &Profile, loses_comments: bool) {
     let lost = format.losses(profile);
     let lost = lost.into_iter().filter(|part| *part != Part::AllTypes);
-    let lost: Vec<&str> = lost.map(Part::name).collect();
+    let comments = loses_comments.then_some("comments");
+    let lost: Vec<&str> = lost.map(Part::name).chain(comments).collect();
     if !lost.is_empty() {
         output::note(&format!(
             "note: {format} has no place for: {}",
