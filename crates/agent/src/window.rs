@@ -55,7 +55,7 @@ pub(crate) struct WaitedLock {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Amount {
     pub(crate) value_ns: u64,
-    /// Samples on CPU, times of being off a CPU.
+    /// Samples on CPU, times of being off a CPU, page faults.
     pub(crate) count: u64,
 }
 
@@ -230,7 +230,10 @@ impl Window {
     }
 
     fn stack_position(&mut self, process: &ProcessView, stack: &RawStack<'_>) -> Option<u32> {
-        let lock = stack.lock.map(|lock| self.lock(lock));
+        let lock = match stack.lock {
+            Some(lock) => Some(self.lock(lock)?),
+            None => None,
+        };
         self.fill_key(process.identity, stack, lock);
         let key = XxHash3_128::oneshot(&self.key);
         if let Some(&position) = self.stack_index.get(&key) {
@@ -355,14 +358,18 @@ impl Window {
         index
     }
 
-    fn lock(&mut self, lock: &WaitedLock) -> u32 {
+    /// `None` when there is no room.
+    fn lock(&mut self, lock: &WaitedLock) -> Option<u32> {
         if let Some(&index) = self.lock_index.get(lock) {
-            return index;
+            return Some(index);
+        }
+        if self.locks.len() >= MOST_STACKS {
+            return None;
         }
         self.locks.push(lock.clone());
         let index = self.locks.len() as u32 - 1;
         self.lock_index.insert(lock.clone(), index);
-        index
+        Some(index)
     }
 
     fn thread_name(&mut self, name: &str) -> u32 {

@@ -3,7 +3,8 @@
  * Page faults: all of them counted, one stack in so many.
  *
  * The kernel counts the faults of each thread itself. A sample stands for those since the thread's last
- * one, so that all samples together are exactly what the kernel counted. What is left when a thread ends
+ * one, so that all samples together are exactly what the kernel counted, but for a last fault of a thread
+ * that it traces and does not count, such as one that ends in SIGSEGV. What is left when a thread ends
  * or a recording does is a sample without a stack. A new thread's first faults give stacks more often,
  * about the first, the third, the seventh and so on, so that short programs have some, too.
  */
@@ -117,9 +118,12 @@ static __always_inline int on_fault(void)
 		return 0;
 	}
 	if (progress->interval == 0) {
-		progress->interval = 1;
+		/* Of a thread that was there before us we have seen none; a new one may have had some untraced. */
+		progress->sampled = task->start_boottime < settings.started_boottime_ns ? total - 1 : 0;
 		progress->due = 1;
-		progress->sampled = total - 1;
+		/* Last: the iterator goes by it. */
+		barrier();
+		progress->interval = 1;
 	}
 	if (!is_exiting && total < progress->sampled + progress->due)
 		return 0;
@@ -187,7 +191,7 @@ int fault_visit(struct bpf_iter__task *context)
 	if (!task || !scratch || !visit)
 		return 0;
 	progress = bpf_task_storage_get(&fault_progresses, task, 0, 0);
-	if (!progress)
+	if (!progress || progress->interval == 0)
 		return 0;
 	sample_rest(scratch, task, progress, visit->time_ns);
 	/* A recording that begins is short for a thread with few faults, as a new thread's life is. */

@@ -23,6 +23,8 @@ enum {
 	FUTEX_THREAD_ID = 0x3fffffff,
 	/* From __lock to __owner in the pthread_mutex_t of the GNU C library. */
 	OWNER_BEHIND_LOCK = 8,
+	/* What its __lock holds when threads wait for it. Condition variables and semaphores wait for other values. */
+	LOCKED_WITH_WAITERS = 2,
 };
 
 struct lock_wait {
@@ -57,6 +59,8 @@ static __always_inline void note_lock(struct task_struct *task, struct lock_wait
 	    operation != FUTEX_WAIT_REQUEUE_PI)
 		return;
 	lock->address = registers->di;
+	if (!has_holder && (__u32)registers->dx != LOCKED_WITH_WAITERS)
+		return;
 	if (read_user(&word, sizeof(word), lock->address + (has_holder ? 0 : OWNER_BEHIND_LOCK), other))
 		return;
 	lock->holder = word & FUTEX_THREAD_ID;

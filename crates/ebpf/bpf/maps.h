@@ -153,6 +153,8 @@ struct settings {
 	__u64 target_cgroup_id;
 	/* One page fault of so many gives a stack. */
 	__u64 fault_interval;
+	/* When the programs were loaded, CLOCK_BOOTTIME. */
+	__u64 started_boottime_ns;
 };
 
 /* A section of its own, so that the loader need not know where in .rodata it lies. */

@@ -67,6 +67,8 @@ enum {
 	VISIT_START = 1,
 	/* What is off CPU gives samples of the time so far. */
 	VISIT_SAMPLE = 2,
+	/* The same, and what is on its way back, too. */
+	VISIT_END = 3,
 };
 
 /* === kernel functions; all are there where the first one is === */
@@ -199,14 +201,14 @@ static __always_inline bool take_deferred(struct deferred_sample *deferred, stru
 }
 
 /* Hands a deferred sample over without a user stack. */
-static __always_inline void give_up_deferred(struct deferred_sample *deferred)
+static __always_inline void give_up_deferred(struct deferred_sample *deferred, struct scratch *scratch)
 {
-	struct scratch *scratch = scratch_of(off_cpu_area());
 	struct weight weight;
 
+	if (!scratch || !take_deferred(deferred, scratch, &weight))
+		return;
 	count(COUNTER_NOT_DEFERRED);
-	if (scratch && take_deferred(deferred, scratch, &weight))
-		finish_off_cpu_sample(scratch, scratch->header.kernel_frames * 8, &weight);
+	finish_off_cpu_sample(scratch, scratch->header.kernel_frames * 8, &weight);
 }
 
 /* The current thread is about to return to user space, or ends: its user memory is there to be read. */
@@ -216,7 +218,7 @@ static int returns_to_user(struct bpf_map *map, void *key, void *value)
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct scratch *scratch;
 	struct weight weight;
-	__u32 area, payload_bytes, tid = task->pid;
+	__u32 area, payload_bytes;
 
 	/* The area is the CPU's, and nobody adds to the sample between the last look and its end. */
 	bpf_preempt_disable();
@@ -230,7 +232,7 @@ static int returns_to_user(struct bpf_map *map, void *key, void *value)
 			payload_bytes = append_user_stack(scratch, area, payload_bytes);
 		finish_off_cpu_sample(scratch, payload_bytes, &weight);
 	}
-	bpf_map_delete_elem(&deferred_samples, &tid);
+	bpf_map_delete_elem(&deferred_samples, key);
 	bpf_preempt_enable();
 	return 0;
 }
@@ -249,14 +251,18 @@ static __always_inline void sample_later(struct task_struct *task, const struct 
 
 	if (deferred && deferred->thread_start_ns != task->start_boottime) {
 		/* The thread that had this id ended before it could be asked. */
-		give_up_deferred(deferred);
+		give_up_deferred(deferred, scratch_of(off_cpu_area()));
 		bpf_map_delete_elem(&deferred_samples, &tid);
 		deferred = 0;
 	}
+	if (deferred && deferred->header.lock_address != time->lock.address) {
+		/* What waits for a lock is no part of another wait. */
+		count(COUNTER_NOT_DEFERRED);
+		sample_kernel_stack(task, time, now, weight);
+		return;
+	}
 	if (deferred) {
 		deferred->header.time_ns = now;
-		if (deferred->header.lock_address == 0)
-			tell_lock(deferred, time);
 		__sync_fetch_and_add(&deferred->owed_ns, weight->value_ns);
 		__sync_fetch_and_add(&deferred->owed_switches, weight->switches);
 		return;
@@ -274,7 +280,7 @@ static __always_inline void sample_later(struct task_struct *task, const struct 
 	deferred->owed_ns = weight->value_ns;
 	deferred->owed_switches = weight->switches;
 	if (bpf_task_work_schedule_resume_impl(task, &deferred->work, &deferred_samples, returns_to_user, 0)) {
-		give_up_deferred(deferred);
+		give_up_deferred(deferred, scratch_of(off_cpu_area()));
 		bpf_map_delete_elem(&deferred_samples, &tid);
 	}
 }
@@ -343,6 +349,16 @@ int off_cpu_switch(__u64 *arguments)
 		}
 	}
 
+	/* One that ends and was not seen to come has waited all the same. */
+	if (previous_state & TASK_DEAD) {
+		time = bpf_task_storage_get(&off_cpu_times, previous, 0, 0);
+		since = time ? time->since_ns : 0;
+		if (since != 0 && since < now) {
+			sample_missed_arrival(previous, time, since, now);
+			time->since_ns = 0;
+		}
+	}
+
 	if (next->pid == 0)
 		return 0;
 	time = bpf_task_storage_get(&off_cpu_times, next, 0, 0);
@@ -374,6 +390,8 @@ static __always_inline void visit_start(struct task_struct *task, __u64 start_ns
 		__sync_lock_test_and_set(&deferred->owed_switches, 0);
 	}
 	time = bpf_task_storage_get(&off_cpu_times, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!time)
+		count(COUNTER_LOST);
 	if (!time || task->on_cpu)
 		return;
 	before = time->since_ns;
@@ -406,7 +424,7 @@ static __always_inline __u32 append_blocked_user_stack(struct scratch *scratch, 
 	return append_context(scratch, end, task);
 }
 
-static __always_inline void visit_sample(struct task_struct *task, __u64 now)
+static __always_inline void visit_sample(struct task_struct *task, __u64 now, bool is_end)
 {
 	__u32 tid = task->pid, payload_bytes;
 	struct off_cpu_time *time = bpf_task_storage_get(&off_cpu_times, task, 0, 0);
@@ -417,15 +435,24 @@ static __always_inline void visit_sample(struct task_struct *task, __u64 now)
 
 	if (!time || !scratch)
 		return;
+	deferred = bpf_map_lookup_elem(&deferred_samples, &tid);
 	since = time->since_ns;
+	/* It is on its way back to user space, and nobody will be there to hear of it. */
+	if (since == 0 && is_end && deferred) {
+		if (deferred->header.time_ns > now)
+			deferred->header.time_ns = now;
+		give_up_deferred(deferred, scratch);
+		return;
+	}
 	if (since == 0 || since >= now || __sync_val_compare_and_swap(&time->since_ns, since, now) != since)
 		return;
 	away = time_away(task, time, since, now);
 	time->ran_ns = task->se.sum_exec_runtime;
 	if (away != 0 && wanted_wait(time))
 		weigh(time, away, &weight);
-	deferred = bpf_map_lookup_elem(&deferred_samples, &tid);
-	if (deferred) {
+	if (deferred && deferred->header.lock_address != time->lock.address) {
+		give_up_deferred(deferred, scratch);
+	} else if (deferred) {
 		weight.value_ns += __sync_lock_test_and_set(&deferred->owed_ns, 0);
 		weight.switches += __sync_lock_test_and_set(&deferred->owed_switches, 0);
 	}
@@ -458,7 +485,7 @@ int off_cpu_visit(struct bpf_iter__task *context)
 		bpf_seq_write(context->meta->seq, &postponed, sizeof(postponed));
 		return 0;
 	}
-	visit_sample(task, visit->time_ns);
+	visit_sample(task, visit->time_ns, visit->mode == VISIT_END);
 	return 0;
 }
 

@@ -32,12 +32,22 @@ impl Clock {
 
 /// CLOCK_MONOTONIC in nanoseconds, the clock of all event times.
 pub fn monotonic_ns() -> u64 {
+    read(libc::CLOCK_MONOTONIC)
+}
+
+/// CLOCK_BOOTTIME in nanoseconds, the clock of the times at which processes started.
+pub(crate) fn boottime_ns() -> u64 {
+    read(libc::CLOCK_BOOTTIME)
+}
+
+/// One of the clocks that every kernel has.
+fn read(clock: libc::clockid_t) -> u64 {
     let mut time = libc::timespec {
         tv_sec: 0,
         tv_nsec: 0,
     };
     // SAFETY: `time` is a valid timespec that outlives the call. The call cannot fail: the clock exists.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
+    unsafe { libc::clock_gettime(clock, &raw mut time) };
     Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec as u32).as_nanos() as u64
 }
 

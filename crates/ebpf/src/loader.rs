@@ -4,7 +4,7 @@ use crate::bpf_map::BpfMap;
 use crate::host;
 use crate::options::{LONGEST_OFF_CPU_MEAN_NS, Options, Target, Waits};
 use crate::refusal::{HostFacts, explained};
-use crate::{Error, options};
+use crate::{Error, clock, options};
 use libbpf_rs::btf::types::Func;
 use libbpf_rs::{MapCore, MapType, Object, ObjectBuilder, OpenObject, PrintLevel, ProgramMut};
 use std::collections::VecDeque;
@@ -53,7 +53,7 @@ const PARTS: [Part; 2] = [
 /// What defers a sample until its thread returns to user space.
 const DEFERRAL: &str = "bpf_task_work_schedule_resume_impl";
 
-/// `struct settings` of bpf/maps.h: eight u32 and six u64.
+/// `struct settings` of bpf/maps.h: eight u32 and seven u64.
 fn settings(options: &Options, cpus: u32) -> Result<Vec<u8>, Error> {
     let (filter_pids, follow_forks) = match options.target {
         Target::Processes { follow_forks, .. } => (1, u32::from(follow_forks)),
@@ -88,7 +88,7 @@ fn settings(options: &Options, cpus: u32) -> Result<Vec<u8>, Error> {
         u32::from(options.waits != Waits::All),
         u32::from(options.waits == Waits::OnlyLocks),
     ];
-    let double_words: [u64; 6] = [
+    let double_words: [u64; 7] = [
         copy_cost_ns,
         copy_credit_limit_ns,
         options.period_ns()?,
@@ -98,6 +98,7 @@ fn settings(options: &Options, cpus: u32) -> Result<Vec<u8>, Error> {
             .min(LONGEST_OFF_CPU_MEAN_NS),
         target_cgroup_id,
         options.fault_interval.unwrap_or(1).max(1).into(),
+        clock::boottime_ns(),
     ];
     let words = words.iter().flat_map(|word| word.to_le_bytes());
     let double_words = double_words.iter().flat_map(|word| word.to_le_bytes());

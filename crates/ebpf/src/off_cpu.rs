@@ -9,6 +9,7 @@ const VISIT: &str = "off_cpu_visit";
 
 const VISIT_START: u32 = 1;
 const VISIT_SAMPLE: u32 = 2;
+const VISIT_END: u32 = 3;
 
 /// Counts time off CPU until it is dropped.
 #[derive(Debug)]
@@ -41,6 +42,11 @@ impl OffCpu {
     /// What is off CPU gives samples of its time up to `time_ns`; how many threads found no room for theirs.
     pub(crate) fn sample(&self, time_ns: u64) -> Result<usize, Error> {
         self.visit(VISIT_SAMPLE, time_ns)
+    }
+
+    /// The same, and what is on its way back to user space gives its sample now, without a user stack.
+    pub(crate) fn end(&self, time_ns: u64) -> Result<usize, Error> {
+        self.visit(VISIT_END, time_ns)
     }
 
     fn visit(&self, mode: u32, time_ns: u64) -> Result<usize, Error> {

@@ -280,6 +280,18 @@ impl Sampler {
         }
     }
 
+    /// As [`Sampler::sample_off_cpu`], when nobody will poll after it: threads that are on their way back to
+    /// user space give their samples now, without a user stack.
+    ///
+    /// # Errors
+    /// [`Error::Map`], [`Error::System`].
+    pub fn end_off_cpu(&self, end_ns: u64) -> Result<usize, Error> {
+        match &self.off_cpu {
+            Some(off_cpu) => off_cpu.end(end_ns),
+            None => Ok(0),
+        }
+    }
+
     /// Asks for samples of the page faults that no sample stands for yet: they come without a stack and with
     /// the time `end_ns` (CLOCK_MONOTONIC), with the next [`Sampler::poll`]. Without
     /// [`Options::fault_interval`](crate::Options::fault_interval) there are none.

@@ -256,7 +256,10 @@ impl Collector for CpuCollector {
         self.state.ends_at(end_ns);
         let deadline_ns = monotonic_ns() + SETTLE_NS;
         self.sampler.sample_rest_of_faults(end_ns)?;
-        self.sample_off_cpu(end_ns, windows)?;
+        while self.sampler.end_off_cpu(end_ns)? > 0 {
+            self.collect(Duration::ZERO, windows)?;
+        }
+        self.collect(Duration::ZERO, windows)?;
         while self.state.has_pending() && monotonic_ns() < deadline_ns {
             self.collect(POLL_WITH_PENDING, windows)?;
         }
