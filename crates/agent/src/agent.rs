@@ -49,8 +49,8 @@ use crate::windows::Windows;
 /// more than a thousand samples a second.
 const WAIT_MEAN_NS: u64 = 1_000_000_000;
 
-/// Windows between sampling and symbolization, of all kinds.
-const WINDOW_QUEUE: usize = 6;
+/// Windows between sampling and symbolization: three of each of the four kinds.
+const WINDOW_QUEUE: usize = 12;
 
 const SAMPLER: &str = "candela-sampler";
 const SYMBOLS: &str = "candela-symbols";

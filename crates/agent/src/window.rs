@@ -419,6 +419,10 @@ mod tests {
         }
     }
 
+    fn add(window: &mut Window, process: &ProcessView, kernel: &[u64], user: &[u64]) {
+        window.add(process, &stack(kernel, user), MOMENT, AMOUNT);
+    }
+
     const AMOUNT: Amount = Amount {
         value_ns: 10,
         count: 1,
@@ -435,9 +439,9 @@ mod tests {
         let mut window = Window::new(false);
         let process = process(1, 0, 0x10_000);
         for _ in 0..3 {
-            window.add(&process, &stack(&[], &[0x10_010, 0x10_020]), MOMENT, AMOUNT);
+            add(&mut window, &process, &[], &[0x10_010, 0x10_020]);
         }
-        window.add(&process, &stack(&[0x10_010], &[0x10_020]), MOMENT, AMOUNT);
+        add(&mut window, &process, &[0x10_010], &[0x10_020]);
         assert_eq!(
             window.stacks.len(),
             2,
@@ -453,18 +457,8 @@ mod tests {
     #[test]
     fn places_are_those_of_the_file_wherever_it_is_mapped() {
         let mut window = Window::new(false);
-        window.add(
-            &process(1, 0, 0x10_000),
-            &stack(&[], &[0x10_010]),
-            MOMENT,
-            AMOUNT,
-        );
-        window.add(
-            &process(2, 0, 0x70_000),
-            &stack(&[], &[0x70_010]),
-            MOMENT,
-            AMOUNT,
-        );
+        add(&mut window, &process(1, 0, 0x10_000), &[], &[0x10_010]);
+        add(&mut window, &process(2, 0, 0x70_000), &[], &[0x70_010]);
         assert_eq!(window.stacks.len(), 2);
         assert_eq!(window.places.len(), 1);
         assert_eq!(window.places[0].address, 0x2010);
@@ -473,18 +467,8 @@ mod tests {
     #[test]
     fn the_same_addresses_after_a_change_of_mappings_are_another_stack() {
         let mut window = Window::new(false);
-        window.add(
-            &process(1, 0, 0x10_000),
-            &stack(&[], &[0x10_010]),
-            MOMENT,
-            AMOUNT,
-        );
-        window.add(
-            &process(1, 1, 0x10_010),
-            &stack(&[], &[0x10_010]),
-            MOMENT,
-            AMOUNT,
-        );
+        add(&mut window, &process(1, 0, 0x10_000), &[], &[0x10_010]);
+        add(&mut window, &process(1, 1, 0x10_010), &[], &[0x10_010]);
         let addresses: Vec<u64> = window.places.iter().map(|place| place.address).collect();
         assert_eq!(addresses, [0x2010, 0x2000]);
         assert_eq!(window.processes.len(), 1);
@@ -494,9 +478,9 @@ mod tests {
     fn labels_learnt_later_are_those_of_the_whole_window() {
         let mut window = Window::new(false);
         let mut process = process(1, 0, 0x10_000);
-        window.add(&process, &stack(&[], &[0x10_010]), MOMENT, AMOUNT);
+        add(&mut window, &process, &[], &[0x10_010]);
         process.labels = Arc::new(Labels::from_pairs([("service_name", "python:job.py")]));
-        window.add(&process, &stack(&[], &[0x10_010]), MOMENT, AMOUNT);
+        add(&mut window, &process, &[], &[0x10_010]);
         assert_eq!(window.processes.len(), 1);
         let labels = &window.processes[0].labels;
         assert_eq!(labels.get("service_name"), Some("python:job.py"));
@@ -505,12 +489,7 @@ mod tests {
     #[test]
     fn kernel_return_addresses_are_moved_into_their_calls() {
         let mut window = Window::new(true);
-        window.add(
-            &process(1, 0, 0),
-            &stack(&[0x500, 0x600], &[]),
-            MOMENT,
-            AMOUNT,
-        );
+        add(&mut window, &process(1, 0, 0), &[0x500, 0x600], &[]);
         let addresses: Vec<u64> = window.places.iter().map(|place| place.address).collect();
         assert_eq!(addresses, [0x500, 0x5ff]);
         assert_eq!(window.timed[0].tid, 7);

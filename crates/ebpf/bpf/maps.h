@@ -8,8 +8,8 @@
 #include "tables.h"
 
 /* Work area. The perf event cannot nest on one CPU, so a plain array indexed by CPU is race free;
- * a per-CPU map could not hold 64 KiB values. Off-CPU samples have areas of their own behind those,
- * because the perf event interrupts them: see off_cpu.h. */
+ * a per-CPU map could not hold 64 KiB values. Off-CPU samples and page faults have areas of their own
+ * behind those, because the perf event interrupts the former and causes the latter: see off_cpu.h, faults.h. */
 struct scratch {
 	struct sample_header header;
 	__u8 payload[MAX_FRAMES * 8 + REGISTER_COUNT * 8 + (MAX_STACK_PAGES + 1) * PAGE_BYTES];

@@ -7,24 +7,12 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
+
+#include "../../../ebpf/tests/programs/times.h"
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static volatile int is_held;
 static volatile int rounds;
-
-static long nanoseconds(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000000000L + now.tv_nsec;
-}
-
-static void rest(long duration)
-{
-	struct timespec time = { 0, duration };
-	nanosleep(&time, 0);
-}
 
 static void *keep(void *unused)
 {
@@ -43,10 +31,10 @@ static void *keep(void *unused)
 
 __attribute__((noinline)) static long contend(void)
 {
-	long start = nanoseconds();
+	long start = nanoseconds(CLOCK_MONOTONIC);
 
 	pthread_mutex_lock(&mutex);
-	return nanoseconds() - start;
+	return nanoseconds(CLOCK_MONOTONIC) - start;
 }
 
 int main(int argc, char **argv)

@@ -12,37 +12,13 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "../../../ebpf/tests/programs/times.h"
 
 static int ends[2];
 static int sockets[2];
 static int word;
-static volatile int sink;
-
-static long nanoseconds(clockid_t clock)
-{
-	struct timespec now;
-	clock_gettime(clock, &now);
-	return now.tv_sec * 1000000000L + now.tv_nsec;
-}
-
-__attribute__((noinline)) static void burn(long duration)
-{
-	long start = nanoseconds(CLOCK_THREAD_CPUTIME_ID);
-
-	while (nanoseconds(CLOCK_THREAD_CPUTIME_ID) - start < duration)
-		for (int i = 0; i < 1000; i++)
-			sink += i;
-}
-
-__attribute__((noinline)) static void rest(long duration)
-{
-	struct timespec time = { duration / 1000000000L, duration % 1000000000L };
-
-	nanosleep(&time, 0);
-	sink++;
-}
 
 __attribute__((noinline)) static void *wait_for_time(void *unused)
 {

@@ -9,30 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-static long nanoseconds(clockid_t clock)
-{
-	struct timespec now;
-	clock_gettime(clock, &now);
-	return now.tv_sec * 1000000000L + now.tv_nsec;
-}
-
-__attribute__((noinline)) static void burn(long duration)
-{
-	long start = nanoseconds(CLOCK_THREAD_CPUTIME_ID);
-
-	while (nanoseconds(CLOCK_THREAD_CPUTIME_ID) - start < duration)
-		for (volatile int i = 0; i < 1000; i++)
-			;
-}
-
-__attribute__((noinline)) static void rest(long duration)
-{
-	struct timespec time = { duration / 1000000000L, duration % 1000000000L };
-
-	nanosleep(&time, 0);
-}
+#include "times.h"
 
 int main(int argc, char **argv)
 {
