@@ -29,6 +29,7 @@ use crate::export::Delivery;
 use crate::export::Exporter;
 use crate::export::ProfileQueue;
 use crate::export::spool::Spool;
+use crate::kinds::Kind;
 use crate::ledger::DropReason;
 use crate::limits::allow_many_files;
 use crate::options::AgentOptions;
@@ -49,8 +50,8 @@ use crate::windows::Windows;
 /// more than a thousand samples a second.
 const WAIT_MEAN_NS: u64 = 1_000_000_000;
 
-/// Windows between sampling and symbolization: three of each of the four kinds.
-const WINDOW_QUEUE: usize = 12;
+/// Windows between sampling and symbolization: three of each kind.
+const WINDOW_QUEUE: usize = 3 * Kind::ALL.len();
 
 const SAMPLER: &str = "candela-sampler";
 const SYMBOLS: &str = "candela-symbols";

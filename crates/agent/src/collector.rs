@@ -3,19 +3,20 @@
 use std::time::Duration;
 
 use crate::error::AgentError;
+use crate::kinds::Kind;
+use crate::kinds::Kinds;
 use crate::status::SourceStatus;
 use crate::symbolize::Scale;
-use crate::windows::SampleKind;
 use crate::windows::Windows;
 
 /// A source of samples: one struct per source. It is polled by one thread and never waits for
 /// anything but its source.
 pub(crate) trait Collector {
     /// The kinds of samples that it takes.
-    fn kinds(&self) -> Vec<SampleKind>;
+    fn kinds(&self) -> Kinds;
 
     /// What the values of samples of a kind are.
-    fn scale(&self, kind: SampleKind) -> Scale;
+    fn scale(&self, kind: Kind) -> Scale;
 
     /// The first window begins (CLOCK_MONOTONIC, nanoseconds): what was before is left out.
     fn starts_at(&mut self, start_ns: u64) -> Result<(), AgentError>;

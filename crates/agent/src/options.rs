@@ -11,6 +11,7 @@ use candela_model::Labels;
 
 use crate::error::AgentError;
 use crate::export::SpoolOptions;
+use crate::kinds::Kinds;
 use crate::labels::ServiceRule;
 use crate::scrape::ScrapeJob;
 use crate::scrape::check_jobs;
@@ -56,19 +57,6 @@ pub struct AgentOptions {
     pub scrape: Vec<ScrapeJob>,
 }
 
-/// What is sampled of programs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Kinds {
-    /// What runs on CPUs.
-    pub cpu: bool,
-    /// What waits off CPUs; needs Linux 6.18.
-    pub off_cpu: bool,
-    /// Waits for locks; needs Linux 6.18.
-    pub lock: bool,
-    /// Page faults.
-    pub fault: bool,
-}
-
 /// Whose samples the agent takes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum AgentTargets {
@@ -110,32 +98,6 @@ pub enum RecordTargets {
     Cgroup(PathBuf),
     /// A program that is started once sampling is on, and all that it starts.
     Command(Command),
-}
-
-// === impl Kinds ===
-
-impl Default for Kinds {
-    fn default() -> Self {
-        Self {
-            cpu: true,
-            off_cpu: false,
-            lock: false,
-            fault: false,
-        }
-    }
-}
-
-impl Kinds {
-    pub(crate) fn check(self) -> Result<(), AgentError> {
-        if self.cpu || self.off_cpu || self.lock || self.fault {
-            return Ok(());
-        }
-        Err(AgentError::Option {
-            name: "kinds",
-            value: "of nothing".to_owned(),
-            range: "one or more of cpu, off-cpu, lock, fault",
-        })
-    }
 }
 
 // === impl AgentOptions ===

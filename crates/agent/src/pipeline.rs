@@ -77,7 +77,7 @@ pub(crate) fn finish_windows(
             },
         }
     };
-    source.kinds().into_iter().map(finish).collect()
+    source.kinds().iter().map(finish).collect()
 }
 
 pub(crate) fn start_symbols(options: &AgentOptions) -> Symbols {

@@ -54,7 +54,7 @@ pub(crate) struct WaitedLock {
 /// What a sample stands for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Amount {
-    pub(crate) value_ns: u64,
+    pub(crate) value: u64,
     /// Samples on CPU, times of being off a CPU, page faults.
     pub(crate) count: u64,
 }
@@ -219,7 +219,7 @@ impl Window {
         }
         let total = &mut self.stacks[position as usize];
         total.samples += 1;
-        total.amount.value_ns = total.amount.value_ns.saturating_add(amount.value_ns);
+        total.amount.value = total.amount.value.saturating_add(amount.value);
         total.amount.count = total.amount.count.saturating_add(amount.count);
     }
 
@@ -424,7 +424,7 @@ mod tests {
     }
 
     const AMOUNT: Amount = Amount {
-        value_ns: 10,
+        value: 10,
         count: 1,
     };
 
@@ -449,7 +449,7 @@ mod tests {
         );
         assert_eq!(window.samples(), 4);
         assert_eq!(window.results[0], 4);
-        let amounts = window.stacks.iter().map(|stack| stack.amount.value_ns);
+        let amounts = window.stacks.iter().map(|stack| stack.amount.value);
         assert_eq!(amounts.collect::<Vec<_>>(), [30, 10]);
         assert!(window.timed.is_empty());
     }

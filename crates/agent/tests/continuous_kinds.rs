@@ -14,7 +14,7 @@ use candela_agent::Agent;
 use candela_agent::AgentOptions;
 use candela_agent::AgentTargets;
 use candela_agent::InProcess;
-use candela_agent::Kinds;
+use candela_agent::Kind;
 use candela_model::Profile;
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -76,12 +76,7 @@ fn what_waits_all_the_time_is_in_every_window() {
         Ok(())
     });
     let options = AgentOptions {
-        kinds: Kinds {
-            cpu: true,
-            off_cpu: true,
-            lock: true,
-            fault: true,
-        },
+        kinds: Kind::ALL.into(),
         targets: AgentTargets::Pids(vec![child.0.id()]),
         window: Duration::from_secs(2),
         first_window: Duration::from_secs(1),

@@ -13,7 +13,7 @@ use std::process::Command;
 use std::process::Stdio;
 use std::time::Duration;
 
-use candela_agent::Kinds;
+use candela_agent::Kind;
 use candela_agent::RecordOptions;
 use candela_agent::RecordTargets;
 use candela_agent::Recording;
@@ -37,12 +37,7 @@ fn build(directory: &Path) -> PathBuf {
 
 fn options(targets: RecordTargets, duration: Option<Duration>) -> RecordOptions {
     RecordOptions {
-        kinds: Kinds {
-            cpu: false,
-            off_cpu: false,
-            lock: false,
-            fault: true,
-        },
+        kinds: [Kind::Fault].into(),
         duration,
         ..RecordOptions::new(targets)
     }

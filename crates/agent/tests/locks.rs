@@ -6,7 +6,7 @@ use std::path::Path;
 use std::path::PathBuf;
 use std::process::Command;
 
-use candela_agent::Kinds;
+use candela_agent::Kind;
 use candela_agent::RecordOptions;
 use candela_agent::RecordTargets;
 use candela_model::LabelValue;
@@ -60,12 +60,7 @@ fn waits_for_a_mutex_are_told_with_its_address_and_who_held_it() {
     let options = RecordOptions {
         // Each wait is longer than the sampling period, so that there is no chance in it.
         rate_hz: 499,
-        kinds: Kinds {
-            cpu: false,
-            off_cpu: false,
-            lock: true,
-            fault: false,
-        },
+        kinds: [Kind::Lock].into(),
         ..RecordOptions::new(RecordTargets::Command(command))
     };
     let recording = candela_agent::record(options, || {}).unwrap_or_else(|error| panic!("{error}"));

@@ -10,6 +10,7 @@ use std::process::Command;
 use std::process::Stdio;
 use std::time::Duration;
 
+use candela_agent::Kind;
 use candela_agent::Kinds;
 use candela_agent::RecordOptions;
 use candela_agent::RecordTargets;
@@ -71,29 +72,23 @@ fn has(row: &Row, function: &str) -> bool {
     row.names.iter().any(|name| name == function)
 }
 
-fn record(targets: RecordTargets, kinds: Kinds, duration: Option<Duration>) -> Recording {
+fn record(
+    targets: RecordTargets,
+    kinds: impl Into<Kinds>,
+    duration: Option<Duration>,
+) -> Recording {
     let options = RecordOptions {
         rate_hz: 499,
-        kinds,
+        kinds: kinds.into(),
         duration,
         ..RecordOptions::new(targets)
     };
     candela_agent::record(options, || {}).unwrap_or_else(|error| panic!("{error}"))
 }
 
-const BOTH: Kinds = Kinds {
-    cpu: true,
-    off_cpu: true,
-    lock: false,
-    fault: false,
-};
+const BOTH: [Kind; 2] = [Kind::Cpu, Kind::OffCpu];
 
-const ONLY_OFF_CPU: Kinds = Kinds {
-    cpu: false,
-    off_cpu: true,
-    lock: false,
-    fault: false,
-};
+const ONLY_OFF_CPU: [Kind; 1] = [Kind::OffCpu];
 
 #[test]
 fn the_duty_cycle_of_a_program_is_told_and_both_kinds_make_up_its_time() {

@@ -14,8 +14,8 @@
 #include "kernel.h"
 #include <bpf/bpf_helpers.h>
 #include "maps.h"
+#include "event_area.h"
 #include "threads.h"
-#include "user_stack.h"
 
 /* === maps === */
 
@@ -35,21 +35,7 @@ struct {
 	__type(value, struct fault_progress);
 } fault_progresses SEC(".maps");
 
-/* Not 0 while a sample is taken: reading the stack may fault, too. */
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, __u32);
-} fault_nesting SEC(".maps");
-
 /* === samples === */
-
-/* Behind the areas of off_cpu.h. Interrupts are off while a fault is traced. */
-static __always_inline __u32 fault_area(void)
-{
-	return 2 * settings.possible_cpus + 1 + bpf_get_smp_processor_id();
-}
 
 static __always_inline __u64 faults_of(const struct task_struct *task)
 {
@@ -75,37 +61,29 @@ static __always_inline void sample_rest(struct scratch *scratch, struct task_str
 	if (claimed == 0)
 		return;
 	fill_header(&scratch->header, RECORD_FAULTS, task, now);
-	scratch->header.value_ns = 0;
+	scratch->header.value = 0;
 	scratch->header.count = claimed;
 	finish_sample(scratch, 0);
 }
 
-static __always_inline void sample_fault(struct task_struct *task, struct fault_progress *progress, __u64 total)
+static __always_inline void sample_fault(struct scratch *scratch, struct task_struct *task,
+					 struct fault_progress *progress, __u64 total)
 {
-	__u32 area = fault_area(), payload_bytes = 0, claimed;
-	struct scratch *scratch = scratch_of(area);
+	__u32 claimed = claim_faults(progress, total);
 
-	if (!scratch) {
-		count(COUNTER_LOST);
-		return;
-	}
-	claimed = claim_faults(progress, total);
 	if (claimed == 0)
 		return;
 	fill_header(&scratch->header, RECORD_FAULTS, task, bpf_ktime_get_ns());
-	scratch->header.value_ns = 0;
+	scratch->header.value = 0;
 	scratch->header.count = claimed;
-	/* A thread that ends has let go of its memory. */
-	if (!(task->flags & PF_EXITING) && read_task_registers(scratch, task) == 0)
-		payload_bytes = append_user_stack(scratch, area, 0);
-	finish_sample(scratch, payload_bytes);
+	finish_sample(scratch, append_own_user_stack(scratch, task, 0));
 }
 
 static __always_inline int on_fault(void)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct fault_progress *progress;
-	__u32 first = 0, *nesting;
+	struct scratch *scratch;
 	/* With this one, which the kernel counts when it has been handled. */
 	__u64 total = faults_of(task) + 1;
 	bool is_exiting = task->flags & PF_EXITING;
@@ -127,17 +105,17 @@ static __always_inline int on_fault(void)
 	}
 	if (!is_exiting && total < progress->sampled + progress->due)
 		return 0;
-	nesting = bpf_map_lookup_elem(&fault_nesting, &first);
-	if (!nesting || *nesting)
+	/* A fault of our own reading is in the next sample. */
+	scratch = enter_event_area();
+	if (!scratch)
 		return 0;
-	*nesting = 1;
-	sample_fault(task, progress, total);
+	sample_fault(scratch, task, progress, total);
 	if (progress->interval < settings.fault_interval)
 		progress->interval *= 2;
 	if (progress->interval > settings.fault_interval)
 		progress->interval = settings.fault_interval;
 	progress->due = progress->interval / 2 + 1 + bpf_get_prandom_u32() % progress->interval;
-	*nesting = 0;
+	leave_event_area();
 	return 0;
 }
 
@@ -162,20 +140,16 @@ int fault_exit(void *arguments)
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct fault_progress *progress = bpf_task_storage_get(&fault_progresses, task, 0, 0);
 	struct scratch *scratch;
-	__u32 first = 0, *nesting;
 
 	if (!progress)
 		return 0;
-	/* What interrupts this may fault, and an area is one fault's at a time. */
-	nesting = bpf_map_lookup_elem(&fault_nesting, &first);
-	scratch = scratch_of(fault_area());
-	if (!scratch || !nesting || *nesting) {
+	scratch = enter_event_area();
+	if (!scratch) {
 		count(COUNTER_LOST);
 		return 0;
 	}
-	*nesting = 1;
 	sample_rest(scratch, task, progress, bpf_ktime_get_ns());
-	*nesting = 0;
+	leave_event_area();
 	return 0;
 }
 
@@ -191,7 +165,7 @@ int fault_visit(struct bpf_iter__task *context)
 	if (!task || !scratch || !visit)
 		return 0;
 	progress = bpf_task_storage_get(&fault_progresses, task, 0, 0);
-	if (!progress || progress->interval == 0)
+	if (!progress || progress->interval == 0 || is_postponed(context))
 		return 0;
 	sample_rest(scratch, task, progress, visit->time_ns);
 	/* A recording that begins is short for a thread with few faults, as a new thread's life is. */

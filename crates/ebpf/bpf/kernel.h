@@ -101,9 +101,33 @@ struct css_set {
 	struct cgroup *dfl_cgrp;
 } RELOCATED;
 
+/* A CPU's run queue. */
+struct rq {
+	__u64 clock;
+} RELOCATED;
+
+/* There only with CONFIG_FAIR_GROUP_SCHED. */
+struct cfs_rq {
+	struct rq *rq;
+} RELOCATED;
+
 struct sched_entity {
+	struct cfs_rq *cfs_rq;
 	/* Nanoseconds on a CPU since the task began; up to date when the task is switched out. */
 	__u64 sum_exec_runtime;
+} RELOCATED;
+
+/* There only where the kernel keeps account of it (CONFIG_SCHED_INFO); in nanoseconds of the run queue's clock. */
+struct sched_info {
+	/* Waited for a CPU though runnable, in all. */
+	unsigned long long run_delay;
+	/* Since when it waits now; 0 when it does not. */
+	unsigned long long last_queued;
+} RELOCATED;
+
+struct mm_struct {
+	/* Pages of private writable memory but for stacks, touched or not. */
+	unsigned long data_vm;
 } RELOCATED;
 
 struct task_struct {
@@ -116,8 +140,10 @@ struct task_struct {
 	char comm[16];
 	struct css_set *cgroups;
 	struct task_struct *group_leader;
+	struct mm_struct *mm;
 	struct signal_struct *signal;
 	struct sched_entity se;
+	struct sched_info sched_info;
 	__u64 start_boottime;
 	/* Page faults so far. */
 	unsigned long min_flt;

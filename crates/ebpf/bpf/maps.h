@@ -9,7 +9,7 @@
 
 /* Work area. The perf event cannot nest on one CPU, so a plain array indexed by CPU is race free;
  * a per-CPU map could not hold 64 KiB values. Off-CPU samples and page faults have areas of their own
- * behind those, because the perf event interrupts the former and causes the latter: see off_cpu.h, faults.h. */
+ * behind those, because the perf event interrupts the former and causes the latter: see off_cpu.h, event_area.h. */
 struct scratch {
 	struct sample_header header;
 	__u8 payload[MAX_FRAMES * 8 + REGISTER_COUNT * 8 + (MAX_STACK_PAGES + 1) * PAGE_BYTES];
@@ -138,10 +138,13 @@ struct settings {
 	__u32 excluded_pid;
 	__u32 stack_pages;
 	__u32 possible_cpus;
-	/* Which locks threads wait for is told. */
+	/* Each wait is a sample. */
+	__u32 all_waits;
+	/* Which locks threads wait for is told, and such waits are samples. */
 	__u32 locks;
-	/* Other waits are no samples. */
-	__u32 only_locks;
+	/* How long threads wait for a CPU is told, and such waits are samples. */
+	__u32 run_queues;
+	__u32 reserved;
 	/* What one stack copy costs; 0: none are allowed. */
 	__u64 copy_cost_ns;
 	__u64 copy_credit_limit_ns;
@@ -153,6 +156,12 @@ struct settings {
 	__u64 target_cgroup_id;
 	/* One page fault of so many gives a stack. */
 	__u64 fault_interval;
+	/* The wait for a kernel lock that one sample stands for at least. */
+	__u64 kernel_lock_mean_ns;
+	/* The growth that one sample stands for at least. */
+	__u64 growth_mean_bytes;
+	/* One block request of so many is sampled. */
+	__u64 request_interval;
 	/* When the programs were loaded, CLOCK_BOOTTIME. */
 	__u64 started_boottime_ns;
 };

@@ -16,6 +16,7 @@
 #include "user_stack.h"
 #include "threads.h"
 #include "locks.h"
+#include "run_queue.h"
 
 /* === maps === */
 
@@ -24,6 +25,8 @@ struct off_cpu_time {
 	__u64 since_ns;
 	/* How long it had run by then. */
 	__u64 ran_ns;
+	/* How long it had been runnable without running by then. */
+	__u64 queued_ns;
 	__u32 was_preempted;
 	/* The last random number of this thread, 0 before the first. */
 	__u32 random;
@@ -44,6 +47,7 @@ struct deferred_sample {
 	__u64 thread_start_ns;
 	/* What the sample is worth. Whoever exchanges it for 0 hands the sample over. */
 	__u64 owed_ns;
+	__u64 owed_run_queue_ns;
 	__u64 owed_switches;
 	__u64 lock_holder;
 	struct sample_header header;
@@ -81,8 +85,15 @@ extern void bpf_preempt_enable(void) __ksym __weak;
 
 /* === weighing === */
 
+/* A time off CPU, and how much of it the thread could have run. */
+struct wait {
+	__u64 away_ns;
+	__u64 run_queue_ns;
+};
+
 struct weight {
 	__u64 value_ns;
+	__u64 run_queue_ns;
 	__u32 switches;
 };
 
@@ -100,23 +111,37 @@ static __always_inline __u32 next_random(struct off_cpu_time *time)
 	return random;
 }
 
+/* How much of a wait is what samples are asked of. */
+static __always_inline __u64 wanted_length(const struct off_cpu_time *time, const struct wait *wait)
+{
+	if (settings.all_waits || time->lock.address != 0)
+		return wait->away_ns;
+	return wait->run_queue_ns;
+}
+
 /*
  * Whether a time off CPU is a sample, and what it is worth. The longer, the likelier: one as long as the
  * mean always is one, of its own length; a shorter one is one with the probability length / mean, worth
  * the mean. So both sums are right on average whatever the lengths are, and each sample is worth its cost.
  */
-static __always_inline bool weigh(struct off_cpu_time *time, __u64 length_ns, struct weight *weight)
+static __always_inline bool weigh(struct off_cpu_time *time, const struct wait *wait, struct weight *weight)
 {
 	__u64 mean_ns = settings.off_cpu_mean_ns;
+	__u64 length_ns = wanted_length(time, wait);
 
+	if (length_ns == 0)
+		return false;
 	if (length_ns >= mean_ns) {
 		weight->value_ns = length_ns;
+		weight->run_queue_ns = wait->run_queue_ns;
 		weight->switches = 1;
 		return true;
 	}
 	if (((__u64)next_random(time) * mean_ns) >> 32 >= length_ns)
 		return false;
 	weight->value_ns = mean_ns;
+	/* No overflow: both are below LONGEST_OFF_CPU_MEAN_NS, the square root of what fits. */
+	weight->run_queue_ns = wait->run_queue_ns * mean_ns / length_ns;
 	/* Not 0: the product above is not below 0. Rounded up as often as the fraction asks for. */
 	weight->switches = mean_ns / length_ns;
 	if (((__u64)next_random(time) * length_ns) >> 32 < mean_ns % length_ns)
@@ -141,11 +166,6 @@ static __always_inline void fill_off_cpu_header(struct sample_header *header, st
 	header->lock_address = time->lock.address;
 }
 
-static __always_inline bool wanted_wait(const struct off_cpu_time *time)
-{
-	return !settings.only_locks || time->lock.address != 0;
-}
-
 /* The kernel stack of a task that does not run; how many frames. */
 static __always_inline __u16 blocked_kernel_stack(struct task_struct *task, void *frames)
 {
@@ -161,7 +181,8 @@ static __always_inline __u16 blocked_kernel_stack(struct task_struct *task, void
 static __always_inline void finish_off_cpu_sample(struct scratch *scratch, __u32 payload_bytes,
 						  const struct weight *weight)
 {
-	scratch->header.value_ns = weight->value_ns;
+	scratch->header.value = weight->value_ns;
+	scratch->header.run_queue_ns = weight->run_queue_ns;
 	scratch->header.count = weight->switches;
 	count(COUNTER_OFF_CPU_SAMPLES);
 	finish_sample(scratch, payload_bytes);
@@ -189,6 +210,7 @@ static __always_inline bool take_deferred(struct deferred_sample *deferred, stru
 	__u32 bytes;
 
 	weight->value_ns = __sync_lock_test_and_set(&deferred->owed_ns, 0);
+	weight->run_queue_ns = __sync_lock_test_and_set(&deferred->owed_run_queue_ns, 0);
 	weight->switches = __sync_lock_test_and_set(&deferred->owed_switches, 0);
 	if (weight->value_ns == 0)
 		return false;
@@ -265,6 +287,7 @@ static __always_inline void sample_later(struct task_struct *task, const struct 
 	if (deferred) {
 		deferred->header.time_ns = now;
 		__sync_fetch_and_add(&deferred->owed_ns, weight->value_ns);
+		__sync_fetch_and_add(&deferred->owed_run_queue_ns, weight->run_queue_ns);
 		__sync_fetch_and_add(&deferred->owed_switches, weight->switches);
 		return;
 	}
@@ -279,6 +302,7 @@ static __always_inline void sample_later(struct task_struct *task, const struct 
 	tell_lock(deferred, time);
 	deferred->header.kernel_frames = blocked_kernel_stack(task, deferred->kernel_frames);
 	deferred->owed_ns = weight->value_ns;
+	deferred->owed_run_queue_ns = weight->run_queue_ns;
 	deferred->owed_switches = weight->switches;
 	if (bpf_task_work_schedule_resume_impl(task, &deferred->work, &deferred_samples, returns_to_user, 0)) {
 		give_up_deferred(deferred, scratch_of(off_cpu_area()));
@@ -301,15 +325,36 @@ static __always_inline __u64 time_away(const struct task_struct *task, const str
 	return ran < elapsed ? elapsed - ran : 0;
 }
 
+static __always_inline __u64 time_queued(const struct task_struct *task, const struct off_cpu_time *time, __u64 away)
+{
+	__u64 queued;
+
+	if (!settings.run_queues)
+		return 0;
+	queued = run_queue_time(task) - time->queued_ns;
+	/* Two clocks. */
+	return queued < away ? queued : away;
+}
+
+/* The thread leaves its CPU now. */
+static __always_inline void note_departure(struct task_struct *task, struct off_cpu_time *time, bool was_preempted)
+{
+	time->was_preempted = was_preempted;
+	time->ran_ns = task->se.sum_exec_runtime;
+	if (settings.run_queues)
+		time->queued_ns = task->sched_info.run_delay;
+}
+
 /* The thread leaves, but was not seen to come. What it waited in is not known any more, how long it is. */
 static __always_inline void sample_missed_arrival(struct task_struct *task, struct off_cpu_time *time, __u64 since,
 						  __u64 now)
 {
 	struct scratch *scratch = scratch_of(off_cpu_area());
-	__u64 away = time_away(task, time, since, now);
+	struct wait wait = { .away_ns = time_away(task, time, since, now) };
 	struct weight weight;
 
-	if (away == 0 || !wanted_wait(time) || !weigh(time, away, &weight))
+	wait.run_queue_ns = time_queued(task, time, wait.away_ns);
+	if (!weigh(time, &wait, &weight))
 		return;
 	count(COUNTER_ARRIVAL_MISSED);
 	if (!scratch) {
@@ -330,6 +375,7 @@ int off_cpu_switch(__u64 *arguments)
 	__u64 now = bpf_ktime_get_ns();
 	struct off_cpu_time *time;
 	struct weight weight;
+	struct wait wait;
 	__u64 since;
 
 	/* A thread that ends does not wait for anything. */
@@ -339,8 +385,7 @@ int off_cpu_switch(__u64 *arguments)
 			since = time->since_ns;
 			if (since != 0 && since < now)
 				sample_missed_arrival(previous, time, since, now);
-			time->was_preempted = is_preempted || previous_state == TASK_RUNNING;
-			time->ran_ns = previous->se.sum_exec_runtime;
+			note_departure(previous, time, is_preempted || previous_state == TASK_RUNNING);
 			time->lock.address = 0;
 			if (settings.locks && !time->was_preempted && !is_kernel_thread(previous))
 				note_lock(previous, &time->lock, 0);
@@ -367,7 +412,11 @@ int off_cpu_switch(__u64 *arguments)
 		return 0;
 	since = __sync_lock_test_and_set(&time->since_ns, 0);
 	/* The iterator's time may be later than the one that was read here before. */
-	if (since == 0 || since >= now || !wanted_wait(time) || !weigh(time, now - since, &weight))
+	if (since == 0 || since >= now)
+		return 0;
+	wait.away_ns = now - since;
+	wait.run_queue_ns = time_queued(next, time, wait.away_ns);
+	if (!weigh(time, &wait, &weight))
 		return 0;
 	if (is_kernel_thread(next) || next->flags & PF_EXITING)
 		sample_kernel_stack(next, time, now, &weight);
@@ -388,6 +437,7 @@ static __always_inline void visit_start(struct task_struct *task, __u64 start_ns
 
 	if (deferred) {
 		__sync_lock_test_and_set(&deferred->owed_ns, 0);
+		__sync_lock_test_and_set(&deferred->owed_run_queue_ns, 0);
 		__sync_lock_test_and_set(&deferred->owed_switches, 0);
 	}
 	time = bpf_task_storage_get(&off_cpu_times, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
@@ -397,11 +447,12 @@ static __always_inline void visit_start(struct task_struct *task, __u64 start_ns
 		return;
 	before = time->since_ns;
 	if (before == 0) {
-		time->was_preempted = task->__state == TASK_RUNNING;
-		time->ran_ns = task->se.sum_exec_runtime;
+		note_departure(task, time, task->__state == TASK_RUNNING);
 		if (settings.locks && !time->was_preempted && !is_kernel_thread(task))
 			note_lock(task, &time->lock, task);
 	}
+	if (settings.run_queues)
+		time->queued_ns = run_queue_time(task);
 	if (before >= start_ns || __sync_val_compare_and_swap(&time->since_ns, before, start_ns) != before)
 		return;
 	/* It may have been switched in between, when there was nothing to take. */
@@ -432,7 +483,8 @@ static __always_inline void visit_sample(struct task_struct *task, __u64 now, bo
 	struct scratch *scratch = scratch_of(iterator_area());
 	struct deferred_sample *deferred;
 	struct weight weight = {};
-	__u64 since, away;
+	struct wait wait;
+	__u64 since;
 
 	if (!time || !scratch)
 		return;
@@ -447,14 +499,16 @@ static __always_inline void visit_sample(struct task_struct *task, __u64 now, bo
 	}
 	if (since == 0 || since >= now || __sync_val_compare_and_swap(&time->since_ns, since, now) != since)
 		return;
-	away = time_away(task, time, since, now);
+	wait.away_ns = time_away(task, time, since, now);
+	wait.run_queue_ns = time_queued(task, time, wait.away_ns);
 	time->ran_ns = task->se.sum_exec_runtime;
-	if (away != 0 && wanted_wait(time))
-		weigh(time, away, &weight);
+	time->queued_ns += wait.run_queue_ns;
+	weigh(time, &wait, &weight);
 	if (deferred && deferred->header.lock_address != time->lock.address) {
 		give_up_deferred(deferred, scratch);
 	} else if (deferred) {
 		weight.value_ns += __sync_lock_test_and_set(&deferred->owed_ns, 0);
+		weight.run_queue_ns += __sync_lock_test_and_set(&deferred->owed_run_queue_ns, 0);
 		weight.switches += __sync_lock_test_and_set(&deferred->owed_switches, 0);
 	}
 	if (weight.value_ns == 0)
@@ -468,13 +522,11 @@ static __always_inline void visit_sample(struct task_struct *task, __u64 now, bo
 	finish_off_cpu_sample(scratch, payload_bytes, &weight);
 }
 
-/* Writes a byte for each thread that found the ring buffer too full: drain it and run this again. */
 SEC("iter.s/task")
 int off_cpu_visit(struct bpf_iter__task *context)
 {
 	struct task_struct *task = context->task;
 	struct visit *visit = next_visit();
-	__u8 postponed = 1;
 
 	if (!task || !visit || task->pid == 0 || task->exit_state != 0 || !wanted_task(task))
 		return 0;
@@ -482,11 +534,8 @@ int off_cpu_visit(struct bpf_iter__task *context)
 		visit_start(task, visit->time_ns);
 		return 0;
 	}
-	if (bpf_ringbuf_query(&samples, BPF_RB_AVAIL_DATA) > bpf_ringbuf_query(&samples, BPF_RB_RING_SIZE) / 2) {
-		bpf_seq_write(context->meta->seq, &postponed, sizeof(postponed));
-		return 0;
-	}
-	visit_sample(task, visit->time_ns, visit->mode == VISIT_END);
+	if (!is_postponed(context))
+		visit_sample(task, visit->time_ns, visit->mode == VISIT_END);
 	return 0;
 }
 

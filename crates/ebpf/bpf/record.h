@@ -22,6 +22,10 @@ enum record_kind {
 	RECORD_EXIT = 3,
 	RECORD_OFF_CPU = 4,
 	RECORD_FAULTS = 5,
+	RECORD_GROWTH = 6,
+	RECORD_KERNEL_LOCK = 7,
+	RECORD_BLOCK_IO = 8,
+	RECORD_BLOCK_IO_DONE = 9,
 };
 
 /* sample_header.flags */
@@ -50,8 +54,11 @@ struct sample_header {
 	__u16 kernel_frames;
 	__u16 user_frames;
 	__u32 stack_bytes;
-	__u32 count; /* how many times of being off a CPU, or page faults, it stands for */
-	__u64 value_ns;
+	__u32 count; /* how many times of being off a CPU, page faults or requests it stands for */
+	/* Nanoseconds; of growth bytes; of block I/O what names the request until it is done. */
+	__u64 value;
+	/* Of value, the time that the thread could have run; where only that is asked for, both are the same. */
+	__u64 run_queue_ns;
 	__u64 time_ns;
 	__u64 cgroup_id;
 	__u64 process_start_ns;
@@ -59,6 +66,14 @@ struct sample_header {
 	__u64 lock_address;
 	char lock_holder[16];
 	char comm[16];
+};
+
+/* The end of a request whose sample was RECORD_BLOCK_IO. */
+struct block_io_done {
+	__u32 kind;
+	__u32 reserved;
+	__u64 request;
+	__u64 time_ns;
 };
 
 struct life_record {

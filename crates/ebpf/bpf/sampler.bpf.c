@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause OR GPL-2.0 */
-/* The samplers: of what runs, by one perf event per CPU, of what waits (off_cpu.h), of page faults (faults.h). */
+/* The samplers: of what runs, by one perf event per CPU, of what waits (off_cpu.h), of page faults
+ * (faults.h), of memory growth (growth.h), of locks of the kernel (kernel_locks.h), of block devices (block_io.h). */
 #include "kernel.h"
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_core_read.h>
@@ -53,7 +54,8 @@ int sample_cpu(struct bpf_perf_event_data *event)
 	header->user_frames = 0;
 	header->stack_bytes = 0;
 	header->count = 1;
-	header->value_ns = settings.period_ns;
+	header->value = settings.period_ns;
+	header->run_queue_ns = 0;
 	header->lock_address = 0;
 	header->lock_holder[0] = 0;
 	header->time_ns = bpf_ktime_get_ns();
@@ -158,5 +160,8 @@ int process_exit(__u64 *arguments)
 
 #include "off_cpu.h"
 #include "faults.h"
+#include "growth.h"
+#include "kernel_locks.h"
+#include "block_io.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

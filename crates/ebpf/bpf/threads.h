@@ -38,6 +38,17 @@ static __always_inline __u32 iterator_area(void)
 	return 2 * settings.possible_cpus;
 }
 
+/* Writes a byte when the ring buffer is too full to go on: drain it and run the iterator again. */
+static __always_inline bool is_postponed(struct bpf_iter__task *context)
+{
+	__u8 postponed = 1;
+
+	if (bpf_ringbuf_query(&samples, BPF_RB_AVAIL_DATA) <= bpf_ringbuf_query(&samples, BPF_RB_RING_SIZE) / 2)
+		return false;
+	bpf_seq_write(context->meta->seq, &postponed, sizeof(postponed));
+	return true;
+}
+
 static __always_inline bool is_kernel_thread(const struct task_struct *task)
 {
 	return task->flags & (PF_KTHREAD | PF_IO_WORKER | PF_USER_WORKER);
@@ -88,6 +99,7 @@ static __always_inline void fill_header(struct sample_header *header, __u32 kind
 	header->kernel_frames = 0;
 	header->user_frames = 0;
 	header->stack_bytes = 0;
+	header->run_queue_ns = 0;
 	header->time_ns = now;
 	header->lock_address = 0;
 	header->lock_holder[0] = 0;

@@ -13,6 +13,14 @@ pub enum Event<'a> {
     OffCpu(Sample<'a>),
     /// A sample of page faults, with [`Options::fault_interval`](crate::Options::fault_interval).
     Faults(Sample<'a>),
+    /// A sample of memory growth, with [`Options::growth_mean_bytes`](crate::Options::growth_mean_bytes).
+    Growth(Sample<'a>),
+    /// A sample of a wait for a lock of the kernel, with
+    /// [`Options::kernel_lock_mean_ns`](crate::Options::kernel_lock_mean_ns).
+    KernelLock(Sample<'a>),
+    /// A sample of a request to a block device that is done, with
+    /// [`Options::request_interval`](crate::Options::request_interval). Its time is when the request began.
+    BlockIo(Sample<'a>),
     /// A process replaced its program. Its mappings were forgotten; `Mapped` events for the new ones follow.
     Exec {
         /// Process id.
@@ -61,7 +69,9 @@ pub struct Sample<'a> {
     /// The time that the sample stands for, nanoseconds: on CPU one sampling period; off CPU at least
     /// [`Options::off_cpu_mean_ns`](crate::Options::off_cpu_mean_ns), so that sums are right on average; of
     /// page faults 0.
-    pub value_ns: u64,
+    pub value: u64,
+    /// Of `value` off CPU, the time that it could have run, where that is asked for ([`Waits`](crate::Waits)).
+    pub run_queue_ns: u64,
     /// On CPU 1; off CPU how many times of being off a CPU it stands for; how many page faults.
     pub count: u32,
     /// Id of its cgroup in the v2 hierarchy: the inode number of the directory.

@@ -29,13 +29,14 @@ impl Faults {
         })
     }
 
-    /// Samples, with the time `time_ns`, of the faults that none stands for yet.
-    pub(crate) fn sample_rest(&self, time_ns: u64) -> Result<(), Error> {
+    /// Samples, with the time `time_ns`, of the faults that none stands for yet; how many threads found no room
+    /// for theirs.
+    pub(crate) fn sample_rest(&self, time_ns: u64) -> Result<usize, Error> {
         let visit = Visit {
             mode: 0,
             reserved: 0,
             time_ns,
         };
-        self.threads.visit_all(visit).map(|_| ())
+        self.threads.visit_all(visit)
     }
 }

@@ -2,11 +2,13 @@
 
 use crate::bpf_map::BpfMap;
 use crate::host;
-use crate::options::{LONGEST_OFF_CPU_MEAN_NS, Options, Target, Waits};
+use crate::options::{LONGEST_OFF_CPU_MEAN_NS, Options, Target};
 use crate::refusal::{HostFacts, explained};
 use crate::{Error, clock, options};
 use libbpf_rs::btf::types::Func;
-use libbpf_rs::{MapCore, MapType, Object, ObjectBuilder, OpenObject, PrintLevel, ProgramMut};
+use libbpf_rs::{
+    Link, MapCore, MapType, Object, ObjectBuilder, OpenObject, PrintLevel, ProgramMut,
+};
 use std::collections::VecDeque;
 use std::ffi::OsStr;
 use std::os::fd::AsFd;
@@ -32,7 +34,31 @@ struct Part {
     maps: &'static [&'static str],
 }
 
-const PARTS: [Part; 2] = [
+/// Programs of tracepoints, on their own from when they are attached.
+const PLAIN_PARTS: [Part; 3] = [
+    Part {
+        is_wanted: |options| options.growth_mean_bytes.is_some(),
+        programs: &["growth_begin", "growth_end"],
+        maps: &["growth_starts"],
+    },
+    Part {
+        is_wanted: |options| options.kernel_lock_mean_ns.is_some(),
+        programs: &["kernel_lock_begin", "kernel_lock_end"],
+        maps: &["contentions"],
+    },
+    Part {
+        is_wanted: |options| options.request_interval.is_some(),
+        programs: &["block_io_begin", "block_io_end"],
+        maps: &["block_requests"],
+    },
+];
+
+const PARTS: [Part; 3] = [
+    Part {
+        is_wanted: Options::has_events,
+        programs: &[],
+        maps: &["event_nesting"],
+    },
     Part {
         is_wanted: |options| options.off_cpu_mean_ns.is_some(),
         programs: &["off_cpu_switch", "off_cpu_visit"],
@@ -46,14 +72,14 @@ const PARTS: [Part; 2] = [
             "fault_exit",
             "fault_visit",
         ],
-        maps: &["fault_progresses", "fault_nesting"],
+        maps: &["fault_progresses"],
     },
 ];
 
 /// What defers a sample until its thread returns to user space.
 const DEFERRAL: &str = "bpf_task_work_schedule_resume_impl";
 
-/// `struct settings` of bpf/maps.h: eight u32 and seven u64.
+/// `struct settings` of bpf/maps.h: ten u32 and ten u64.
 fn settings(options: &Options, cpus: u32) -> Result<Vec<u8>, Error> {
     let (filter_pids, follow_forks) = match options.target {
         Target::Processes { follow_forks, .. } => (1, u32::from(follow_forks)),
@@ -78,17 +104,19 @@ fn settings(options: &Options, cpus: u32) -> Result<Vec<u8>, Error> {
         })?,
         Target::Host | Target::Processes { .. } => 0,
     };
-    let words: [u32; 8] = [
+    let words: [u32; 10] = [
         filter_pids,
         filter_cgroup,
         follow_forks,
         excluded_pid,
         options.stack_pages(),
         cpus,
-        u32::from(options.waits != Waits::All),
-        u32::from(options.waits == Waits::OnlyLocks),
+        u32::from(options.waits.all),
+        u32::from(options.waits.locks),
+        u32::from(options.waits.run_queues),
+        0,
     ];
-    let double_words: [u64; 7] = [
+    let double_words: [u64; 10] = [
         copy_cost_ns,
         copy_credit_limit_ns,
         options.period_ns()?,
@@ -98,6 +126,15 @@ fn settings(options: &Options, cpus: u32) -> Result<Vec<u8>, Error> {
             .min(LONGEST_OFF_CPU_MEAN_NS),
         target_cgroup_id,
         options.fault_interval.unwrap_or(1).max(1).into(),
+        options
+            .kernel_lock_mean_ns
+            .unwrap_or_default()
+            .min(LONGEST_OFF_CPU_MEAN_NS),
+        options
+            .growth_mean_bytes
+            .unwrap_or_default()
+            .min(u32::MAX.into()),
+        options.request_interval.unwrap_or(1).max(1).into(),
         clock::boottime_ns(),
     ];
     let words = words.iter().flat_map(|word| word.to_le_bytes());
@@ -131,7 +168,8 @@ pub(crate) fn load(options: &Options) -> Result<Loaded, Error> {
         .map_err(|source| refusal(source, &messages))?;
     let settings = settings(options, cpus)?;
     let is_unwanted = |part: &&Part| !(part.is_wanted)(options);
-    let unwanted: Vec<&Part> = PARTS.iter().filter(is_unwanted).collect();
+    let parts = PARTS.iter().chain(&PLAIN_PARTS);
+    let unwanted: Vec<&Part> = parts.filter(is_unwanted).collect();
     for mut program in open.progs_mut() {
         let name = program.name().to_string_lossy().into_owned();
         if unwanted
@@ -182,12 +220,12 @@ fn size_maps(
     for mut map in open.maps_mut() {
         let name = map.name().to_string_lossy().into_owned();
         match name.as_str() {
-            // Those of bpf/off_cpu.h and faults.h: more for each CPU, and that of the iterators.
+            // Those of bpf/off_cpu.h and event_area.h: more for each CPU, and that of the iterators.
             "scratch_areas" => {
-                let per_cpu = match (options.off_cpu_mean_ns, options.fault_interval) {
-                    (None, None) => 1,
-                    (Some(_), None) => 2,
-                    (_, Some(_)) => 3,
+                let per_cpu = match (options.off_cpu_mean_ns, options.has_events()) {
+                    (None, false) => 1,
+                    (Some(_), false) => 2,
+                    (_, true) => 3,
                 };
                 map.set_max_entries(cpus.saturating_mul(per_cpu).saturating_add(1))?;
             }
@@ -204,6 +242,25 @@ fn size_maps(
         );
     }
     Ok(())
+}
+
+/// Attaches the programs that need nothing else.
+///
+/// # Errors
+/// [`Error::Attach`].
+pub(crate) fn attach_plain(object: &Object, options: &Options) -> Result<Vec<Link>, Error> {
+    let parts = PLAIN_PARTS.iter();
+    let wanted = parts.filter(|part| (part.is_wanted)(options));
+    let programs = wanted.flat_map(|part| part.programs);
+    programs
+        .map(|&name| {
+            let link = program(object, name).attach_trace();
+            link.map_err(|source| Error::Attach {
+                program: name,
+                source,
+            })
+        })
+        .collect()
 }
 
 /// The map `name` of the object.

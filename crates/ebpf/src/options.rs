@@ -28,6 +28,13 @@ pub struct Options {
     pub waits: Waits,
     /// Count page faults, too: one in so many of a thread gives a stack on average, at least 1.
     pub fault_interval: Option<u32>,
+    /// Sample how much memory programs ask for, too: the bytes that one such sample stands for at least.
+    pub growth_mean_bytes: Option<u64>,
+    /// Sample waits for locks of the kernel, too: the time in nanoseconds that one such sample stands for at
+    /// least, at most [`LONGEST_OFF_CPU_MEAN_NS`].
+    pub kernel_lock_mean_ns: Option<u64>,
+    /// Sample requests to block devices, too: one of so many, at least 1.
+    pub request_interval: Option<u32>,
     /// Whose samples are wanted.
     pub target: Target,
     /// Leave the calling process out.
@@ -55,15 +62,15 @@ pub struct Options {
     pub measure_cost: bool,
 }
 
-/// Which waits are samples.
+/// Which waits are samples, and what they tell. Each of the latter two makes a wait cost a little more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Waits {
+pub struct Waits {
     /// All of them.
-    All,
-    /// All of them, and those for locks say so. Each wait costs a little more.
-    AllAndLocks,
-    /// Those for locks.
-    OnlyLocks,
+    pub all: bool,
+    /// Those for locks, and they say for which.
+    pub locks: bool,
+    /// Those of threads that could run, and they say how much of the time that was.
+    pub run_queues: bool,
 }
 
 /// Whose samples are wanted.
@@ -82,6 +89,17 @@ pub enum Target {
     Cgroup(PathBuf),
 }
 
+// === impl Waits ===
+
+impl Waits {
+    /// All waits, which tell nothing else.
+    pub const ALL: Waits = Waits {
+        all: true,
+        locks: false,
+        run_queues: false,
+    };
+}
+
 // === impl Options ===
 
 impl Default for Options {
@@ -90,8 +108,11 @@ impl Default for Options {
             rate_hz: 19,
             on_cpu: true,
             off_cpu_mean_ns: None,
-            waits: Waits::All,
+            waits: Waits::ALL,
             fault_interval: None,
+            growth_mean_bytes: None,
+            kernel_lock_mean_ns: None,
+            request_interval: None,
             target: Target::Host,
             exclude_self: false,
             stack_copy_bytes: MAX_STACK_COPY_BYTES,
@@ -119,6 +140,14 @@ impl Options {
             });
         }
         Ok(1_000_000_000 / u64::from(self.rate_hz))
+    }
+
+    /// Whether something is sampled that a thread does itself, at once: see bpf/event_area.h.
+    pub(crate) fn has_events(&self) -> bool {
+        self.fault_interval.is_some()
+            || self.growth_mean_bytes.is_some()
+            || self.kernel_lock_mean_ns.is_some()
+            || self.request_interval.is_some()
     }
 
     pub(crate) fn stack_pages(&self) -> u32 {

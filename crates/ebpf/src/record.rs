@@ -5,7 +5,7 @@ use candela_unwind::{Registers, StackCopy, WalkResult};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
-const SAMPLE_HEADER_BYTES: usize = 104;
+const SAMPLE_HEADER_BYTES: usize = 112;
 const REGISTER_COUNT: usize = 17;
 
 const RECORD_SAMPLE: u32 = 1;
@@ -13,6 +13,10 @@ const RECORD_FORK: u32 = 2;
 const RECORD_EXIT: u32 = 3;
 const RECORD_OFF_CPU: u32 = 4;
 const RECORD_FAULTS: u32 = 5;
+const RECORD_GROWTH: u32 = 6;
+const RECORD_KERNEL_LOCK: u32 = 7;
+const RECORD_BLOCK_IO: u32 = 8;
+const RECORD_BLOCK_IO_DONE: u32 = 9;
 
 const HAS_REGISTERS: u8 = 1 << 0;
 const IN_KERNEL: u8 = 1 << 1;
@@ -22,11 +26,32 @@ const PREEMPTED: u8 = 1 << 4;
 const NOT_WALKED: u8 = 1 << 5;
 
 /// A record of the `samples` ring buffer.
-#[derive(Debug)]
-pub(crate) enum SampleRecord<'a> {
-    OnCpu(Sample<'a>),
-    OffCpu(Sample<'a>),
-    Faults(Sample<'a>),
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SampleRecord {
+    /// [`decode_sample`] reads it.
+    Sample(SampleKind),
+    RequestDone(RequestDone),
+}
+
+/// What a sample is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SampleKind {
+    OnCpu,
+    OffCpu,
+    Faults,
+    Growth,
+    KernelLock,
+    /// A request that has begun; its value is the address of the request.
+    Request,
+}
+
+/// The end of a request whose sample was of [`SampleKind::Request`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct RequestDone {
+    /// The address of the request.
+    pub(crate) request: u64,
+    /// CLOCK_MONOTONIC, nanoseconds.
+    pub(crate) time_ns: u64,
 }
 
 /// A record of the `life` ring buffer.
@@ -76,15 +101,38 @@ pub(crate) fn text_before_nul(bytes: &[u8]) -> &OsStr {
     OsStr::from_bytes(&bytes[..end])
 }
 
-/// The sample in `record`, its frames copied to `frames`; `None` if it is no sample.
-pub(crate) fn decode_sample<'a>(
-    record: &'a [u8],
-    frames: &'a mut Vec<u64>,
-) -> Option<SampleRecord<'a>> {
+// === impl SampleRecord ===
+
+impl SampleRecord {
+    /// What `record` is; `None` if we do not know it.
+    pub(crate) fn of(record: &[u8]) -> Option<SampleRecord> {
+        let mut fields = Fields { rest: record };
+        let kind = match fields.u32()? {
+            RECORD_SAMPLE => SampleKind::OnCpu,
+            RECORD_OFF_CPU => SampleKind::OffCpu,
+            RECORD_FAULTS => SampleKind::Faults,
+            RECORD_GROWTH => SampleKind::Growth,
+            RECORD_KERNEL_LOCK => SampleKind::KernelLock,
+            RECORD_BLOCK_IO => SampleKind::Request,
+            RECORD_BLOCK_IO_DONE => {
+                fields.u32()?;
+                return Some(SampleRecord::RequestDone(RequestDone {
+                    request: fields.u64()?,
+                    time_ns: fields.u64()?,
+                }));
+            }
+            _ => return None,
+        };
+        Some(SampleRecord::Sample(kind))
+    }
+}
+
+/// The sample in `record`, its frames copied to `frames`; `None` if it is none.
+pub(crate) fn decode_sample<'a>(record: &'a [u8], frames: &'a mut Vec<u64>) -> Option<Sample<'a>> {
     let mut header = Fields {
         rest: record.get(..SAMPLE_HEADER_BYTES)?,
     };
-    let kind = header.u32()?;
+    header.u32()?;
     let result = WalkResult::from_code(header.u8()?)?;
     let flags = header.u8()?;
     header.u16()?;
@@ -93,7 +141,7 @@ pub(crate) fn decode_sample<'a>(
     let user_frames = usize::from(header.u16()?);
     let stack_bytes = header.u32()? as usize;
     let count = header.u32()?;
-    let value_ns = header.u64()?;
+    let (value, run_queue_ns) = (header.u64()?, header.u64()?);
     let (time_ns, cgroup_id, process_start_ns) = (header.u64()?, header.u64()?, header.u64()?);
     let lock_address = header.u64()?;
     let lock_holder = text_before_nul(header.bytes(16)?);
@@ -112,12 +160,13 @@ pub(crate) fn decode_sample<'a>(
         None
     };
     let (kernel_frames, user_frames) = frames.split_at(kernel_frames);
-    let sample = Sample {
+    Some(Sample {
         pid,
         tid,
         cpu,
         time_ns,
-        value_ns,
+        value,
+        run_queue_ns,
         count,
         cgroup_id,
         process_start_ns,
@@ -135,13 +184,7 @@ pub(crate) fn decode_sample<'a>(
         kernel_frames,
         user_frames,
         context,
-    };
-    match kind {
-        RECORD_SAMPLE => Some(SampleRecord::OnCpu(sample)),
-        RECORD_OFF_CPU => Some(SampleRecord::OffCpu(sample)),
-        RECORD_FAULTS => Some(SampleRecord::Faults(sample)),
-        _ => None,
-    }
+    })
 }
 
 fn decode_context<'a>(payload: &mut Fields<'a>, stack_bytes: usize) -> Option<UserContext<'a>> {
@@ -185,6 +228,8 @@ mod tests {
         let mut frames = Vec::new();
         assert!(decode_sample(&[1, 0, 0, 0], &mut frames).is_none());
         assert!(decode_sample(&[9; SAMPLE_HEADER_BYTES], &mut frames).is_none());
+        assert_eq!(SampleRecord::of(&[200, 0, 0, 0]), None);
+        assert_eq!(SampleRecord::of(&[9, 0, 0, 0]), None, "no end of a request");
         assert_eq!(decode_life(&[7; 24]), None);
     }
 
@@ -199,11 +244,10 @@ mod tests {
         let mut frames = Vec::new();
         record[28] = 3; // count
         record[32] = 200; // nanoseconds
-        let decoded = decode_sample(&record, &mut frames);
-        let Some(SampleRecord::OnCpu(sample)) = decoded else {
-            panic!("{decoded:?}");
-        };
-        assert_eq!((sample.count, sample.value_ns), (3, 200));
+        let on_cpu = SampleRecord::Sample(SampleKind::OnCpu);
+        assert_eq!(SampleRecord::of(&record), Some(on_cpu));
+        let sample = decode_sample(&record, &mut frames).expect("whole");
+        assert_eq!((sample.count, sample.value), (3, 200));
         assert_eq!(
             (sample.kernel_frames, sample.user_frames),
             (&[0xaa][..], &[0xbb][..])
@@ -211,14 +255,13 @@ mod tests {
         assert!(sample.context.is_none() && sample.lock.is_none());
         record[0] = 4;
         record[5] = PREEMPTED;
-        record[64] = 0x40; // the address of a lock
+        record[72] = 0x40; // the address of a lock
         let mut frames = Vec::new();
-        let decoded = decode_sample(&record, &mut frames);
-        assert!(
-            matches!(&decoded, Some(SampleRecord::OffCpu(sample)) if sample.was_preempted
-                && sample.lock.is_some_and(|lock| lock.address == 0x40)),
-            "{decoded:?}"
-        );
+        let off_cpu = SampleRecord::Sample(SampleKind::OffCpu);
+        assert_eq!(SampleRecord::of(&record), Some(off_cpu));
+        let sample = decode_sample(&record, &mut frames).expect("whole");
+        assert!(sample.was_preempted);
+        assert_eq!(sample.lock.map(|lock| lock.address), Some(0x40));
         record.truncate(SAMPLE_HEADER_BYTES + 15);
         assert!(decode_sample(&record, &mut Vec::new()).is_none());
     }

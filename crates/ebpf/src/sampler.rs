@@ -13,8 +13,9 @@ use crate::loader::{self, Loaded};
 use crate::mapping_store::MappingStore;
 use crate::off_cpu::OffCpu;
 use crate::options::{Options, Target};
-use crate::record::{SampleRecord, decode_life, decode_sample};
+use crate::record::decode_life;
 use crate::ring::Ring;
+use crate::sample_reader::SampleReader;
 use crate::sideband::Sideband;
 use crate::table_store::TableStore;
 use crate::{Error, Mapping, TableId, perf_event};
@@ -56,8 +57,9 @@ pub struct Sampler {
     /// With `Target::Processes`: whose side-band records are wanted.
     targets: Option<HashSet<u32>>,
     pending: Vec<LifeEvent>,
-    frames: Vec<u64>,
+    reader: SampleReader,
     sideband_lost: u64,
+    /// Records of process life of a layout that we do not know.
     undecodable: u64,
     possible_cpus: usize,
 }
@@ -161,7 +163,7 @@ impl Sampler {
             period_ns,
             targets,
             pending: Vec::new(),
-            frames: Vec::new(),
+            reader: SampleReader::default(),
             sideband_lost: 0,
             undecodable: 0,
             possible_cpus: libbpf_rs::num_possible_cpus().map_err(|error| Error::System {
@@ -174,6 +176,8 @@ impl Sampler {
         if options.off_cpu_mean_ns.is_some() {
             sampler.off_cpu = Some(OffCpu::attach(&sampler.object)?);
         }
+        let links = loader::attach_plain(&sampler.object, options)?;
+        sampler.links.extend(links);
         if options.fault_interval.is_some() {
             sampler.faults = Some(Faults::attach(&sampler.object)?);
         }
@@ -218,8 +222,7 @@ impl Sampler {
         let mut life = pending.drain(..).peekable();
         let Sampler {
             samples,
-            frames,
-            undecodable,
+            reader,
             sideband_lost,
             kernel_tables,
             targets,
@@ -233,14 +236,8 @@ impl Sampler {
             sideband_lost,
         };
         samples.drain(samples_end, |record| {
-            let (time_ns, event) = match decode_sample(record, frames) {
-                Some(SampleRecord::OnCpu(sample)) => (sample.time_ns, Event::Sample(sample)),
-                Some(SampleRecord::OffCpu(sample)) => (sample.time_ns, Event::OffCpu(sample)),
-                Some(SampleRecord::Faults(sample)) => (sample.time_ns, Event::Faults(sample)),
-                None => {
-                    *undecodable += 1;
-                    return;
-                }
+            let Some((time_ns, event)) = reader.read(record) else {
+                return;
             };
             while let Some(earlier) = life.next_if(|earlier| earlier.time_ns() <= time_ns) {
                 keeper.deliver(&earlier, handler);
@@ -293,15 +290,16 @@ impl Sampler {
     }
 
     /// Asks for samples of the page faults that no sample stands for yet: they come without a stack and with
-    /// the time `end_ns` (CLOCK_MONOTONIC), with the next [`Sampler::poll`]. Without
-    /// [`Options::fault_interval`](crate::Options::fault_interval) there are none.
+    /// the time `end_ns` (CLOCK_MONOTONIC), with the next [`Sampler::poll`]. Returns how many threads found no
+    /// room: poll and call it again. Without [`Options::fault_interval`](crate::Options::fault_interval) there
+    /// are none.
     ///
     /// # Errors
     /// [`Error::Map`], [`Error::System`].
-    pub fn sample_rest_of_faults(&self, end_ns: u64) -> Result<(), Error> {
+    pub fn sample_rest_of_faults(&self, end_ns: u64) -> Result<usize, Error> {
         match &self.faults {
             Some(faults) => faults.sample_rest(end_ns),
-            None => Ok(()),
+            None => Ok(0),
         }
     }
 
@@ -330,8 +328,8 @@ impl Sampler {
             unknown_process: sum(index::UNKNOWN_PROCESS)?,
             compat_tasks: sum(index::COMPAT_TASK)?,
             kernel_stack_errors: sum(index::KERNEL_STACK_ERROR)?,
-            undecodable: self.undecodable,
-            lost: sum(index::LOST)?,
+            undecodable: self.undecodable + self.reader.undecodable(),
+            lost: sum(index::LOST)? + self.reader.given_up(),
             targets_full: sum(index::TARGETS_FULL)?,
             off_cpu_samples: sum(index::OFF_CPU_SAMPLES)?,
             not_deferred: sum(index::NOT_DEFERRED)?,

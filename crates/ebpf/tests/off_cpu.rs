@@ -77,8 +77,8 @@ fn record(way: &str, mean_ns: u64) -> Option<(Truth, Sums)> {
                 Event::Exit { .. } => has_ended = true,
                 Event::Sample(sample) => panic!("nobody asked for {sample:?}"),
                 Event::OffCpu(sample) if sample.time_ns > begun_ns => {
-                    assert!(sample.value_ns >= mean_ns && sample.count > 0);
-                    sums.off_cpu_ns += sample.value_ns;
+                    assert!(sample.value >= mean_ns && sample.count > 0);
+                    sums.off_cpu_ns += sample.value;
                     sums.switches += u64::from(sample.count);
                     sums.samples += 1;
                     let is_complete = sample.result == WalkResult::Complete;
@@ -185,7 +185,7 @@ fn a_thread_that_does_not_come_back_is_sampled_with_its_stack() {
                 let context = sample.context.expect("registers and stack");
                 let (result, frames) = agent.walk(sample.pid, &context);
                 assert_eq!(result, WalkResult::Complete, "{frames:x?}");
-                seen.push((sample.value_ns, sample.count, sample.time_ns));
+                seen.push((sample.value, sample.count, sample.time_ns));
             }
         };
         sampler.poll(Duration::ZERO, &mut handler).expect("polls");

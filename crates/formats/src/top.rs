@@ -158,6 +158,9 @@ pub fn describe_total(profile_type: &ProfileType) -> &str {
         ("off_cpu", "nanoseconds") => "off-CPU time",
         ("wall", "nanoseconds") => "wall time",
         ("mutex" | "kernel_lock", "nanoseconds") => "lock wait time",
+        ("runq", "nanoseconds") => "run-queue time",
+        ("block_io", "nanoseconds") => "block I/O time",
+        ("memory_growth", "bytes") => "memory growth",
         _ => &profile_type.sample_type,
     }
 }

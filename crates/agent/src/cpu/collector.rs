@@ -15,14 +15,17 @@ use candela_ebpf::monotonic_ns;
 use crate::collector::Collector;
 use crate::cpu::state::CpuState;
 use crate::error::AgentError;
+use crate::kinds::Kind;
+use crate::kinds::Kinds;
 use crate::labels::Labeler;
 use crate::ledger::DropReason;
 use crate::ledger::Ledger;
-use crate::options::Kinds;
 use crate::status::SourceStatus;
 use crate::symbolize::Scale;
-use crate::windows::SampleKind;
 use crate::windows::Windows;
+
+/// What comes of being off a CPU.
+const WAITS: [Kind; 3] = [Kind::OffCpu, Kind::Lock, Kind::RunQueue];
 
 /// How many samples of a new process come with a copy of its stack, at low rates.
 const STACK_COPY_BURST: u32 = 100;
@@ -33,6 +36,18 @@ const STACK_COPY_SECONDS: u32 = 2;
 
 /// One page fault of so many gives a stack, which costs as much as dozens of faults.
 const FAULT_INTERVAL: u32 = 256;
+
+/// What the C library asks for at a time when its heap grows. Smaller requests are sampled.
+const GROWTH_MEAN_BYTES: u64 = 128 << 10;
+
+/// A page: in a recording each request is a sample.
+const RECORDED_GROWTH_MEAN_BYTES: u64 = 4096;
+
+/// One block request of so many is sampled in the continuous agent: a disk does ten thousands in a second.
+const REQUEST_INTERVAL: u32 = 16;
+
+/// Waits for locks of the kernel are short: a millisecond in all gives a sample.
+const LONGEST_KERNEL_LOCK_MEAN_NS: u64 = 1_000_000;
 
 /// While samples wait for the loader, its answers are looked for this often.
 const POLL_WITH_PENDING: Duration = Duration::from_millis(5);
@@ -94,18 +109,27 @@ impl CpuCollector {
             kinds,
             wait_mean_ns,
         } = options.plan;
+        let (growth_mean_bytes, request_interval) = match wait_mean_ns {
+            None => (RECORDED_GROWTH_MEAN_BYTES, 1),
+            Some(_) => (GROWTH_MEAN_BYTES, REQUEST_INTERVAL),
+        };
         let wait_mean_ns =
             wait_mean_ns.unwrap_or_else(|| 1_000_000_000 / u64::from(rate_hz.max(1)));
         let sampler = Sampler::start(&Options {
             rate_hz,
-            on_cpu: kinds.cpu,
-            off_cpu_mean_ns: (kinds.off_cpu || kinds.lock).then_some(wait_mean_ns),
-            waits: match (kinds.off_cpu, kinds.lock) {
-                (_, false) => Waits::All,
-                (true, true) => Waits::AllAndLocks,
-                (false, true) => Waits::OnlyLocks,
+            on_cpu: kinds.has(Kind::Cpu),
+            off_cpu_mean_ns: kinds.has_any(&WAITS).then_some(wait_mean_ns),
+            waits: Waits {
+                all: kinds.has(Kind::OffCpu),
+                locks: kinds.has(Kind::Lock),
+                run_queues: kinds.has(Kind::RunQueue),
             },
-            fault_interval: kinds.fault.then_some(FAULT_INTERVAL),
+            fault_interval: kinds.has(Kind::Fault).then_some(FAULT_INTERVAL),
+            growth_mean_bytes: kinds.has(Kind::Growth).then_some(growth_mean_bytes),
+            kernel_lock_mean_ns: kinds
+                .has(Kind::KernelLock)
+                .then_some(wait_mean_ns.min(LONGEST_KERNEL_LOCK_MEAN_NS)),
+            request_interval: kinds.has(Kind::BlockIo).then_some(request_interval),
             target: options.target,
             exclude_self: options.exclude_self,
             stack_copy_burst: STACK_COPY_BURST.max(rate_hz * STACK_COPY_SECONDS),
@@ -153,8 +177,7 @@ impl CpuCollector {
                 break;
             }
         }
-        self.sampler.sample_rest_of_faults(monotonic_ns())?;
-        self.collect(Duration::ZERO, &mut nobodys)?;
+        self.sample_rest_of_faults(monotonic_ns(), &mut nobodys)?;
         self.state.give_up_pending(&mut nobodys);
         // What the kernel lost is looked up again now.
         self.read_counters();
@@ -173,6 +196,18 @@ impl CpuCollector {
     fn sample_off_cpu(&mut self, end_ns: u64, windows: &mut Windows) -> Result<(), AgentError> {
         // Each round makes room for the next one.
         while self.sampler.sample_off_cpu(end_ns)? > 0 {
+            self.collect(Duration::ZERO, windows)?;
+        }
+        self.collect(Duration::ZERO, windows)
+    }
+
+    /// Takes samples of the page faults up to `end_ns` that none stands for yet.
+    fn sample_rest_of_faults(
+        &mut self,
+        end_ns: u64,
+        windows: &mut Windows,
+    ) -> Result<(), AgentError> {
+        while self.sampler.sample_rest_of_faults(end_ns)? > 0 {
             self.collect(Duration::ZERO, windows)?;
         }
         self.collect(Duration::ZERO, windows)
@@ -211,25 +246,17 @@ impl CpuCollector {
 }
 
 impl Collector for CpuCollector {
-    fn kinds(&self) -> Vec<SampleKind> {
-        let kinds = [
-            (self.kinds.cpu, SampleKind::OnCpu),
-            (self.kinds.off_cpu, SampleKind::OffCpu),
-            (self.kinds.lock, SampleKind::Lock),
-            (self.kinds.fault, SampleKind::Fault),
-        ];
-        let wanted = kinds.into_iter().filter(|(is_wanted, _)| *is_wanted);
-        wanted.map(|(_, kind)| kind).collect()
+    fn kinds(&self) -> Kinds {
+        self.kinds
     }
 
-    fn scale(&self, kind: SampleKind) -> Scale {
-        let period = |nanoseconds| i64::try_from(nanoseconds).unwrap_or(i64::MAX);
-        match kind {
-            SampleKind::OnCpu => Scale::on_cpu(period(self.sampler.period_ns())),
-            SampleKind::OffCpu => Scale::off_cpu(period(self.wait_mean_ns)),
-            SampleKind::Lock => Scale::lock(),
-            SampleKind::Fault => Scale::fault(),
-        }
+    fn scale(&self, kind: Kind) -> Scale {
+        let period = match kind {
+            Kind::Cpu => self.sampler.period_ns(),
+            Kind::OffCpu => self.wait_mean_ns,
+            _ => 1,
+        };
+        Scale::of(kind, i64::try_from(period).unwrap_or(i64::MAX))
     }
 
     fn starts_at(&mut self, start_ns: u64) -> Result<(), AgentError> {
@@ -255,7 +282,7 @@ impl Collector for CpuCollector {
     fn settle(&mut self, end_ns: u64, windows: &mut Windows) -> Result<(), AgentError> {
         self.state.ends_at(end_ns);
         let deadline_ns = monotonic_ns() + SETTLE_NS;
-        self.sampler.sample_rest_of_faults(end_ns)?;
+        self.sample_rest_of_faults(end_ns, windows)?;
         while self.sampler.end_off_cpu(end_ns)? > 0 {
             self.collect(Duration::ZERO, windows)?;
         }

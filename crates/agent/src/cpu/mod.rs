@@ -3,6 +3,7 @@
 mod collector;
 mod pending;
 mod state;
+mod worth;
 
 pub(crate) use self::collector::CpuCollector;
 pub(crate) use self::collector::CpuOptions;

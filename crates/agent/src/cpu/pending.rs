@@ -9,15 +9,16 @@ use candela_unwind::StackCopy;
 use candela_unwind::WalkResult;
 use candela_unwind::walk;
 
+use crate::cpu::state::OF_LOCKS;
+use crate::cpu::worth::Worth;
+use crate::kinds::Kinds;
 use crate::processes::Object;
 use crate::tables::ProcessSpace;
 use crate::tables::TableSlots;
-use crate::window::Amount;
 use crate::window::Moment;
 use crate::window::ProcessView;
 use crate::window::RawStack;
 use crate::window::WaitedLock;
-use crate::windows::SampleKind;
 use crate::windows::Windows;
 
 /// Frames per user stack, as in the kernel.
@@ -27,8 +28,8 @@ const MOST_USER_FRAMES: usize = 256;
 #[derive(Debug)]
 pub(crate) struct PendingSample {
     pub(crate) process: ProcessView,
-    kind: SampleKind,
-    amount: Amount,
+    kinds: Kinds,
+    worth: Worth,
     was_preempted: bool,
     lock: Option<WaitedLock>,
     time_ns: u64,
@@ -47,14 +48,6 @@ pub(crate) struct Walked {
     pub(crate) result: WalkResult,
     /// The object whose table would have led on.
     pub(crate) missing: Option<Arc<Object>>,
-}
-
-/// What a sample stands for.
-pub(crate) fn amount_of(sample: &Sample<'_>) -> Amount {
-    Amount {
-        value_ns: sample.value_ns,
-        count: sample.count.into(),
-    }
 }
 
 /// Walks a stack copy with the tables that are there; `frames` gets the frames.
@@ -80,15 +73,16 @@ pub(crate) fn walk_copy(
 impl PendingSample {
     pub(crate) fn new(
         process: ProcessView,
-        kind: SampleKind,
+        kinds: Kinds,
+        worth: Worth,
         sample: &Sample<'_>,
         lock: Option<WaitedLock>,
         context: &UserContext<'_>,
     ) -> Self {
         Self {
             process,
-            kind,
-            amount: amount_of(sample),
+            kinds,
+            worth,
             was_preempted: sample.was_preempted,
             lock,
             time_ns: sample.time_ns,
@@ -121,20 +115,23 @@ impl PendingSample {
     }
 
     pub(crate) fn add_to(&self, windows: &mut Windows, frames: &[u64], result: WalkResult) {
-        let stack = RawStack {
+        let mut stack = RawStack {
             kernel: &self.kernel,
             user: frames,
             result,
             is_in_kernel: self.is_in_kernel,
             was_preempted: self.was_preempted,
-            lock: self.lock.as_ref(),
+            lock: None,
         };
         let moment = Moment {
             time_ns: self.time_ns,
             tid: self.tid,
             thread_name: &self.thread_name,
         };
-        let window = windows.of(self.kind);
-        window.add(&self.process, &stack, moment, self.amount);
+        for kind in self.kinds.iter() {
+            stack.lock = self.lock.as_ref().filter(|_| OF_LOCKS.contains(&kind));
+            let window = windows.of(kind);
+            window.add(&self.process, &stack, moment, self.worth.amount(kind));
+        }
     }
 }

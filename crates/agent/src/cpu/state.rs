@@ -14,14 +14,15 @@ use candela_unwind::WalkResult;
 use hashbrown::HashSet;
 
 use crate::cpu::pending::PendingSample;
-use crate::cpu::pending::amount_of;
 use crate::cpu::pending::walk_copy;
+use crate::cpu::worth::Worth;
 use crate::error::AgentError;
+use crate::kinds::Kind;
+use crate::kinds::Kinds;
 use crate::labels::Labeler;
 use crate::labels::ProcessFacts;
 use crate::ledger::DropReason;
 use crate::ledger::Ledger;
-use crate::options::Kinds;
 use crate::processes::Code;
 use crate::processes::Mappings;
 use crate::processes::Object;
@@ -32,12 +33,12 @@ use crate::processes::find_context;
 use crate::tables::Loader;
 use crate::tables::LoaderReply;
 use crate::tables::TableSlots;
+use crate::window::Amount;
 use crate::window::Moment;
 use crate::window::ProcessView;
 use crate::window::RawStack;
 use crate::window::WaitedLock;
 use crate::window::Window;
-use crate::windows::SampleKind;
 use crate::windows::Windows;
 
 /// Stack copies that wait for tables, bytes together.
@@ -49,6 +50,9 @@ const LONGEST_WAIT_NS: u64 = 3_000_000_000;
 /// How many samples of a process without command line look for one. Few programs have none, but one
 /// whose labels are wrong has them for good.
 const LABEL_ATTEMPTS: u8 = 10;
+
+/// Kinds whose samples tell a lock.
+pub(crate) const OF_LOCKS: [Kind; 2] = [Kind::Lock, Kind::KernelLock];
 
 /// A process with more executable mappings is not told to the kernel, where all processes share
 /// 65 536 of them: its stacks come as copies, a few per second.
@@ -126,16 +130,12 @@ impl CpuState {
     /// Takes one event of the sampler.
     pub(crate) fn handle(&mut self, event: &Event<'_>, windows: &mut Windows) {
         match event {
-            Event::Sample(sample) => self.sample(sample, SampleKind::OnCpu, windows),
-            Event::OffCpu(sample) => {
-                if self.kinds.off_cpu {
-                    self.sample(sample, SampleKind::OffCpu, windows);
-                }
-                if self.kinds.lock && sample.lock.is_some() {
-                    self.sample(sample, SampleKind::Lock, windows);
-                }
-            }
-            Event::Faults(sample) => self.sample(sample, SampleKind::Fault, windows),
+            Event::Sample(sample) => self.sample_at_once(sample, Kind::Cpu, windows),
+            Event::OffCpu(sample) => self.sample_of_wait(sample, windows),
+            Event::Faults(sample) => self.sample_of_faults(sample, windows),
+            Event::Growth(sample) => self.sample_at_once(sample, Kind::Growth, windows),
+            Event::BlockIo(sample) => self.sample_at_once(sample, Kind::BlockIo, windows),
+            Event::KernelLock(sample) => self.sample_at_once(sample, Kind::KernelLock, windows),
             Event::Exec { pid, comm, .. } => self.processes.exec(*pid, &comm.to_string_lossy()),
             Event::Fork { pid, parent, .. } => {
                 if let Some(family) = &mut self.family
@@ -242,21 +242,52 @@ impl CpuState {
         self.times = *self.times.start()..=end_ns;
     }
 
-    fn sample(&mut self, sample: &Sample<'_>, kind: SampleKind, windows: &mut Windows) {
-        let window = windows.of(kind);
+    /// A sample that is in the recording or not, as a whole.
+    fn sample_at_once(&mut self, sample: &Sample<'_>, kind: Kind, windows: &mut Windows) {
+        if self.times.contains(&sample.time_ns) {
+            self.sample(sample, [kind].into(), Worth::of(sample), windows);
+        }
+    }
+
+    /// One that comes after the end stands for faults before it, which nothing else does.
+    fn sample_of_faults(&mut self, sample: &Sample<'_>, windows: &mut Windows) {
+        if sample.time_ns >= *self.times.start() {
+            self.sample(sample, [Kind::Fault].into(), Worth::of(sample), windows);
+        }
+    }
+
+    fn sample_of_wait(&mut self, sample: &Sample<'_>, windows: &mut Windows) {
+        let Some(worth) = Worth::of(sample).within(&self.times, sample.time_ns) else {
+            return;
+        };
+        let of = |kind, is_one: bool| is_one.then_some(kind);
+        let kinds = [
+            of(Kind::OffCpu, true),
+            of(Kind::Lock, sample.lock.is_some()),
+            of(Kind::RunQueue, worth.has_run_queue()),
+        ];
+        let kinds = self.kinds.and(kinds.into_iter().flatten().collect());
+        if !kinds.is_empty() {
+            self.sample(sample, kinds, worth, windows);
+        }
+    }
+
+    /// Adds a sample to the windows of its kinds. However many these are, it is one sample of the ledger.
+    fn sample(&mut self, sample: &Sample<'_>, kinds: Kinds, worth: Worth, windows: &mut Windows) {
         let is_wanted = self
             .family
             .as_ref()
             .is_none_or(|family| family.contains(&sample.pid));
-        if !is_wanted || !self.times.contains(&sample.time_ns) {
+        if !is_wanted {
             return;
         }
-        let lock = match kind {
-            SampleKind::Lock => waited_lock(sample),
-            SampleKind::OnCpu | SampleKind::OffCpu | SampleKind::Fault => None,
-        };
+        let lock = waited_lock(sample).filter(|_| kinds.has_any(&OF_LOCKS));
         let mut add = |view: &ProcessView, user: &[u64], result| {
-            add(window, view, sample, lock.as_ref(), user, result);
+            for kind in kinds.iter() {
+                let lock = lock.as_ref().filter(|_| OF_LOCKS.contains(&kind));
+                let stack = raw_stack(sample, lock, user, result);
+                add(windows.of(kind), view, sample, &stack, worth.amount(kind));
+            }
         };
         if sample.result == WalkResult::KernelOnly {
             let view = self.kernel_thread(sample.pid);
@@ -311,7 +342,7 @@ impl CpuState {
             None => add(&view, &frames, walked.result),
             Some(object) => {
                 self.tables.request(&object, &self.loader);
-                let pending = PendingSample::new(view, kind, sample, lock.clone(), context);
+                let pending = PendingSample::new(view, kinds, worth, sample, lock.clone(), context);
                 self.wait(pending, &frames, windows);
             }
         }
@@ -530,27 +561,34 @@ fn waited_lock(sample: &Sample<'_>) -> Option<WaitedLock> {
     })
 }
 
-fn add(
-    window: &mut Window,
-    process: &ProcessView,
-    sample: &Sample<'_>,
-    lock: Option<&WaitedLock>,
-    user: &[u64],
+fn raw_stack<'a>(
+    sample: &'a Sample<'_>,
+    lock: Option<&'a WaitedLock>,
+    user: &'a [u64],
     result: WalkResult,
-) {
-    let stack = RawStack {
+) -> RawStack<'a> {
+    RawStack {
         kernel: sample.kernel_frames,
         user,
         result,
         is_in_kernel: sample.in_kernel,
         was_preempted: sample.was_preempted,
         lock,
-    };
+    }
+}
+
+fn add(
+    window: &mut Window,
+    process: &ProcessView,
+    sample: &Sample<'_>,
+    stack: &RawStack<'_>,
+    amount: Amount,
+) {
     let thread_name = sample.comm.to_string_lossy();
     let moment = Moment {
         time_ns: sample.time_ns,
         tid: sample.tid,
         thread_name: &thread_name,
     };
-    window.add(process, &stack, moment, amount_of(sample));
+    window.add(process, stack, moment, amount);
 }

@@ -2,6 +2,7 @@
 
 use candela_model::ProfileType;
 
+use crate::kinds::Kind;
 use crate::window::Amount;
 
 /// The profile types of a kind of sample. Each sample has a value for all of them.
@@ -17,53 +18,47 @@ pub(crate) struct Scale {
 /// Which part of an amount is the value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Measure {
-    Nanoseconds,
+    /// Nanoseconds, bytes.
+    Value,
+    /// How many.
     Count,
 }
 
 // === impl Scale ===
 
 impl Scale {
-    pub(crate) fn on_cpu(period: i64) -> Self {
-        let cpu = ProfileType::new("process_cpu", "cpu", "nanoseconds", "cpu", "nanoseconds");
+    /// That of a kind; `period` is the least that a sample stands for, in the unit of its profile type.
+    pub(crate) fn of(kind: Kind, period: i64) -> Self {
+        let main = kind.profile_type();
+        let beside = |sample, unit| {
+            let (period_type, period_unit) = (main.period_type.as_str(), main.period_unit.as_str());
+            ProfileType::new(&main.name, sample, unit, period_type, period_unit)
+        };
+        let measures = match kind {
+            Kind::Cpu => vec![(main, Measure::Value)],
+            Kind::OffCpu => {
+                let switches = beside("switches", "count");
+                vec![(main, Measure::Value), (switches, Measure::Count)]
+            }
+            Kind::Lock | Kind::KernelLock => {
+                let contentions = beside("contentions", "count");
+                vec![(contentions, Measure::Count), (main, Measure::Value)]
+            }
+            Kind::RunQueue => {
+                let waits = beside("waits", "count");
+                vec![(main, Measure::Value), (waits, Measure::Count)]
+            }
+            Kind::BlockIo => {
+                let requests = beside("requests", "count");
+                vec![(requests, Measure::Count), (main, Measure::Value)]
+            }
+            Kind::Fault => vec![(main, Measure::Count)],
+            Kind::Growth => vec![(main, Measure::Value)],
+        };
         Self {
-            measures: vec![(cpu, Measure::Nanoseconds)],
+            measures,
             period,
-            has_reasons: false,
-        }
-    }
-
-    pub(crate) fn off_cpu(period: i64) -> Self {
-        let off_cpu =
-            |sample, unit| ProfileType::new("off_cpu", sample, unit, "off_cpu", "nanoseconds");
-        Self {
-            measures: vec![
-                (off_cpu("off_cpu", "nanoseconds"), Measure::Nanoseconds),
-                (off_cpu("switches", "count"), Measure::Count),
-            ],
-            period,
-            has_reasons: true,
-        }
-    }
-
-    pub(crate) fn lock() -> Self {
-        let mutex = |sample, unit| ProfileType::new("mutex", sample, unit, "contentions", "count");
-        Self {
-            measures: vec![
-                (mutex("contentions", "count"), Measure::Count),
-                (mutex("delay", "nanoseconds"), Measure::Nanoseconds),
-            ],
-            period: 1,
-            has_reasons: false,
-        }
-    }
-
-    pub(crate) fn fault() -> Self {
-        let faults = ProfileType::new("page_faults", "faults", "count", "faults", "count");
-        Self {
-            measures: vec![(faults, Measure::Count)],
-            period: 1,
-            has_reasons: false,
+            has_reasons: kind == Kind::OffCpu,
         }
     }
 }
@@ -73,7 +68,7 @@ impl Scale {
 impl Measure {
     pub(crate) fn of(self, amount: Amount) -> i64 {
         let value = match self {
-            Self::Nanoseconds => amount.value_ns,
+            Self::Value => amount.value,
             Self::Count => amount.count,
         };
         i64::try_from(value).unwrap_or(i64::MAX)

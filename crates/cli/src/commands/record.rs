@@ -84,7 +84,7 @@ pub(crate) fn run(global: &GlobalArgs, arguments: &RecordArgs) -> Result<ExitCod
     }
     if is_command {
         if !global.quiet {
-            output::note(match kinds == [Kind::Cpu] {
+            output::note(match kinds == [Kind::CPU] {
                 true => "no samples: the command used too little CPU time",
                 false => "no samples: the command ended too soon",
             });
@@ -305,7 +305,7 @@ mod tests {
     #[test]
     fn a_recording_without_samples_is_written_in_every_format() {
         for format in Format::all() {
-            let mut results = record_kinds::results(&Profile::default(), &[Kind::Cpu], format);
+            let mut results = record_kinds::results(&Profile::default(), &[Kind::CPU], format);
             let profile = results.remove(0).profile;
             // A page needs the window, which not every build has.
             let has_place = format != Format::Html || html_options().template.is_some();
@@ -318,7 +318,7 @@ mod tests {
 
     #[test]
     fn times_are_kept_in_pprof() {
-        let mut results = record_kinds::results(&Profile::default(), &[Kind::Cpu], Format::Pprof);
+        let mut results = record_kinds::results(&Profile::default(), &[Kind::CPU], Format::Pprof);
         let mut profile = results.remove(0).profile;
         let series = &mut profile.series[0];
         series.start_ns = 1_000_000_000;

@@ -14,12 +14,9 @@ use candela_model::ProfileType;
 /// A kind of profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    Cpu,
-    OffCpu,
-    /// All of a thread's time: no sampler's kind, but the two above as one.
+    Sampled(candela_agent::Kind),
+    /// All of a thread's time: no sampler's kind, but what it does on CPUs and off them as one.
     Wall,
-    Lock,
-    Fault,
 }
 
 /// What is written to one place.
@@ -33,35 +30,27 @@ pub(crate) struct KindResult {
 // === impl Kind ===
 
 impl Kind {
-    const ALL: [Self; 5] = [Self::Cpu, Self::OffCpu, Self::Wall, Self::Lock, Self::Fault];
+    pub(crate) const CPU: Self = Self::Sampled(candela_agent::Kind::Cpu);
+    const OFF_CPU: Self = Self::Sampled(candela_agent::Kind::OffCpu);
+
+    fn all() -> impl Iterator<Item = Self> {
+        let sampled = candela_agent::Kind::ALL.map(Self::Sampled);
+        sampled.into_iter().chain([Self::Wall])
+    }
 
     /// As `-e` has it.
     fn name(self) -> &'static str {
         match self {
-            Self::Cpu => "cpu",
-            Self::OffCpu => "off-cpu",
+            Self::Sampled(kind) => kind.name(),
             Self::Wall => "wall",
-            Self::Lock => "lock",
-            Self::Fault => "fault",
         }
     }
 
     /// What stands for the kind in formats of one type.
     fn profile_type(self) -> ProfileType {
         match self {
-            Self::Cpu => {
-                ProfileType::new("process_cpu", "cpu", "nanoseconds", "cpu", "nanoseconds")
-            }
-            Self::OffCpu => ProfileType::new(
-                "off_cpu",
-                "off_cpu",
-                "nanoseconds",
-                "off_cpu",
-                "nanoseconds",
-            ),
+            Self::Sampled(kind) => kind.profile_type(),
             Self::Wall => ProfileType::new("wall", "wall", "nanoseconds", "wall", "nanoseconds"),
-            Self::Lock => ProfileType::new("mutex", "delay", "nanoseconds", "contentions", "count"),
-            Self::Fault => ProfileType::new("page_faults", "faults", "count", "faults", "count"),
         }
     }
 
@@ -87,9 +76,10 @@ impl Kind {
 pub(crate) fn parse(names: &[String]) -> Result<Vec<Kind>, String> {
     let mut kinds = Vec::new();
     for name in names {
-        let found = Kind::ALL.into_iter().find(|kind| kind.name() == name);
+        let found = Kind::all().find(|kind| kind.name() == name);
         let Some(kind) = found else {
-            let known = Kind::ALL.map(Kind::name).join(", ");
+            let known: Vec<&str> = Kind::all().map(Kind::name).collect();
+            let known = known.join(", ");
             return Err(format!(
                 "{name:?} is no kind of profile that this version records: {known}"
             ));
@@ -102,13 +92,11 @@ pub(crate) fn parse(names: &[String]) -> Result<Vec<Kind>, String> {
 }
 
 pub(crate) fn to_agent(kinds: &[Kind]) -> Kinds {
-    let has_wall = kinds.contains(&Kind::Wall);
-    Kinds {
-        cpu: has_wall || kinds.contains(&Kind::Cpu),
-        off_cpu: has_wall || kinds.contains(&Kind::OffCpu),
-        lock: kinds.contains(&Kind::Lock),
-        fault: kinds.contains(&Kind::Fault),
-    }
+    let sampled = |kind: &Kind| match kind {
+        Kind::Sampled(kind) => vec![*kind],
+        Kind::Wall => vec![candela_agent::Kind::Cpu, candela_agent::Kind::OffCpu],
+    };
+    kinds.iter().flat_map(sampled).collect()
 }
 
 /// Adds wall time, which is the time on and off CPU together, and leaves out what was recorded only for it.
@@ -116,7 +104,7 @@ pub(crate) fn add_wall(profile: &mut Profile, kinds: &[Kind]) {
     if !kinds.contains(&Kind::Wall) {
         return;
     }
-    let parts = [Kind::Cpu, Kind::OffCpu].map(Kind::profile_type);
+    let parts = [Kind::CPU, Kind::OFF_CPU].map(Kind::profile_type);
     let mut walls: Vec<ProfileSeries> = Vec::new();
     for series in &profile.series {
         if !parts.contains(&series.profile_type) {
@@ -182,7 +170,7 @@ fn declare(profile: &mut Profile, kinds: &[Kind]) {
 mod tests {
     use super::*;
 
-    const BOTH: [Kind; 2] = [Kind::Cpu, Kind::OffCpu];
+    const BOTH: [Kind; 2] = [Kind::CPU, Kind::OFF_CPU];
 
     #[test]
     fn an_unknown_kind_is_told_with_the_known_ones() {
@@ -193,13 +181,13 @@ mod tests {
                 .collect::<Vec<_>>()
         };
         let kinds = parse(&names(&["off-cpu", "cpu", "cpu"])).expect("known");
-        assert_eq!(kinds, [Kind::OffCpu, Kind::Cpu]);
+        assert_eq!(kinds, [Kind::OFF_CPU, Kind::CPU]);
         let error = parse(&names(&["cpu", "heap"])).expect_err("unknown");
         assert!(error.to_string().contains("\"heap\""), "{error}");
         assert!(
             error
                 .to_string()
-                .contains("cpu, off-cpu, wall, lock, fault"),
+                .contains("cpu, off-cpu, lock, runq, fault, growth, io, kernel-lock, wall"),
             "{error}"
         );
     }
@@ -218,8 +206,8 @@ mod tests {
         let switches = ProfileType::new("off_cpu", "switches", "count", "off_cpu", "nanoseconds");
         let mut recorded = Profile::default();
         recorded.series = vec![
-            series(Kind::Cpu.profile_type(), 5, 20),
-            series(Kind::OffCpu.profile_type(), 7, 10),
+            series(Kind::CPU.profile_type(), 5, 20),
+            series(Kind::OFF_CPU.profile_type(), 7, 10),
             series(switches, 1, 10),
         ];
         let mut only = recorded.clone();
@@ -228,7 +216,7 @@ mod tests {
         let values: Vec<i64> = only.series[0].samples.iter().map(|it| it.value).collect();
         assert_eq!(values, [7, 5], "by time");
         let mut beside = recorded;
-        add_wall(&mut beside, &[Kind::OffCpu, Kind::Wall]);
+        add_wall(&mut beside, &[Kind::OFF_CPU, Kind::Wall]);
         let names: Vec<String> = beside
             .series
             .iter()
@@ -247,13 +235,13 @@ mod tests {
         let kinds: Vec<Option<Kind>> = folded.iter().map(|result| result.kind).collect();
         assert_eq!(kinds, BOTH.map(Some));
         assert!(folded.iter().all(|result| result.profile.series.len() == 1));
-        let only = results(&profile, &[Kind::OffCpu], Format::Folded);
+        let only = results(&profile, &[Kind::OFF_CPU], Format::Folded);
         assert!(only[0].kind.is_none(), "it keeps its name");
     }
 
     #[test]
     fn the_kind_stands_before_the_extension() {
-        let path = |path: &str, format| Kind::OffCpu.path(Path::new(path), format);
+        let path = |path: &str, format| Kind::OFF_CPU.path(Path::new(path), format);
         assert_eq!(path("a/b.svg", Format::Svg), Path::new("a/b.off-cpu.svg"));
         assert_eq!(
             path("b.speedscope.json", Format::Speedscope),

@@ -431,7 +431,7 @@ pub(crate) const KEYS: &[Key] = &[
         "agent.kinds",
         Kind::List,
         "cpu",
-        "what is sampled: cpu, off-cpu, lock, fault",
+        "what is sampled: cpu, off-cpu, lock, runq, fault, growth, io, kernel-lock",
     ),
     key(
         "agent.interval",

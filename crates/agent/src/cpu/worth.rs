@@ -1,0 +1,92 @@
+//! What a sample stands for, in each kind that it is a sample of.
+
+use std::ops::RangeInclusive;
+
+use candela_ebpf::Sample;
+
+use crate::kinds::Kind;
+use crate::window::Amount;
+
+/// What a sample stands for. One of a wait may be of several kinds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Worth {
+    value: u64,
+    /// Of `value`, the time that the thread could have run.
+    run_queue_ns: u64,
+    count: u64,
+}
+
+// === impl Worth ===
+
+impl Worth {
+    pub(crate) fn of(sample: &Sample<'_>) -> Self {
+        Self {
+            value: sample.value,
+            run_queue_ns: sample.run_queue_ns,
+            count: sample.count.into(),
+        }
+    }
+
+    /// As a sample of `kind`.
+    pub(crate) fn amount(self, kind: Kind) -> Amount {
+        let value = match kind {
+            Kind::RunQueue => self.run_queue_ns,
+            _ => self.value,
+        };
+        Amount {
+            value,
+            count: self.count,
+        }
+    }
+
+    pub(crate) fn has_run_queue(self) -> bool {
+        self.run_queue_ns > 0
+    }
+
+    /// The part of a wait, which ended at `time_ns`, that lies in a recording. A thread that came back just
+    /// after the end has waited before it. What lies before the start was cut off by the kernel side.
+    pub(crate) fn within(self, times: &RangeInclusive<u64>, time_ns: u64) -> Option<Self> {
+        if time_ns < *times.start() {
+            return None;
+        }
+        let late_ns = time_ns.saturating_sub(*times.end());
+        if late_ns == 0 {
+            return Some(self);
+        }
+        let value = self.value.checked_sub(late_ns)?;
+        // Being runnable is the end of a wait.
+        let run_queue_ns = self.run_queue_ns.saturating_sub(late_ns);
+        (value > 0).then_some(Self {
+            value,
+            run_queue_ns,
+            ..self
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WAIT: Worth = Worth {
+        value: 100,
+        run_queue_ns: 30,
+        count: 1,
+    };
+
+    #[test]
+    fn a_wait_across_the_end_counts_by_its_part_before_it() {
+        let times = 1_000..=2_000;
+        assert_eq!(WAIT.within(&times, 2_000), Some(WAIT));
+        let cut = WAIT.within(&times, 2_040).expect("most of it");
+        assert_eq!((cut.value, cut.run_queue_ns, cut.count), (60, 0, 1));
+        assert_eq!(WAIT.within(&times, 2_100), None, "all of it is later");
+        assert_eq!(WAIT.within(&times, 999), None, "nobody asked yet");
+    }
+
+    #[test]
+    fn only_the_run_queue_s_part_is_the_run_queue_s() {
+        assert_eq!(WAIT.amount(Kind::RunQueue).value, 30);
+        assert_eq!(WAIT.amount(Kind::OffCpu).value, 100);
+    }
+}

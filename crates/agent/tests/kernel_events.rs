@@ -1,0 +1,165 @@
+//! What threads make the kernel do, against what the programs or the kernel count themselves: memory that is asked
+//! for, waits for a CPU, requests to a block device, waits for locks of the kernel.
+
+mod support;
+
+use std::path::Path;
+use std::path::PathBuf;
+use std::process::Command;
+
+use candela_agent::Kind;
+use candela_agent::RecordOptions;
+use candela_agent::RecordTargets;
+use candela_agent::Recording;
+use candela_model::Profile;
+use candela_model::Sample;
+
+/// A recording of a test program, and the numbers that it wrote.
+struct Told {
+    recording: Recording,
+    truth: Vec<i64>,
+}
+
+fn build(directory: &Path, name: &str) -> PathBuf {
+    let program = directory.join(name);
+    let flags = ["-O2", "-g", "-fomit-frame-pointer", "-pthread", "-o"];
+    let files = [program.clone(), support::source(&format!("{name}.c"))];
+    support::run("gcc", flags.map(Into::into).into_iter().chain(files));
+    program
+}
+
+/// Runs `program ARGUMENTS… TRUTH`.
+fn record(kind: Kind, program: &str, arguments: &[&str]) -> Told {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let truth = directory.path().join("truth");
+    let mut command = Command::new(build(directory.path(), program));
+    command.args(arguments).arg(&truth);
+    command.current_dir(directory.path());
+    let options = RecordOptions {
+        kinds: [kind].into(),
+        rate_hz: 499,
+        ..RecordOptions::new(RecordTargets::Command(command))
+    };
+    let recording = candela_agent::record(options, || {}).unwrap_or_else(|error| panic!("{error}"));
+    assert!(recording.exit_status.is_some_and(|status| status.success()));
+    assert_eq!(recording.profile.validate(), Ok(()));
+    assert_eq!(recording.report.lost_samples(), 0, "{recording:?}");
+    let truth = std::fs::read_to_string(truth).expect("it wrote the truth");
+    let numbers = truth
+        .split_whitespace()
+        .map(|word| word.parse().expect("a number"));
+    Told {
+        truth: numbers.collect(),
+        recording,
+    }
+}
+
+/// The sum of the values of a type whose stack has all of these functions.
+fn sum(profile: &Profile, profile_type: &str, functions: &[&str]) -> i64 {
+    let of_type = profile
+        .series
+        .iter()
+        .filter(|series| series.profile_type.to_string() == profile_type);
+    let has = |sample: &&Sample, function: &str| {
+        let mut locations = profile.stacks.get(sample.stack).iter();
+        locations.any(|&location| {
+            let names = support::names_of(profile, location);
+            names.iter().any(|name| name == function)
+        })
+    };
+    of_type
+        .flat_map(|series| &series.samples)
+        .filter(|sample| functions.iter().all(|function| has(sample, function)))
+        .map(|sample| sample.value)
+        .sum()
+}
+
+#[test]
+fn growth_is_what_the_process_has_asked_for_by_what_asked() {
+    if support::cannot_sample() || support::lacks("gcc") {
+        return;
+    }
+    let told = record(Kind::Growth, "grow", &["64"]);
+    let grown = |function| {
+        let growth = "memory_growth:growth:bytes:growth:bytes";
+        sum(&told.recording.profile, growth, &[function])
+    };
+    assert_eq!(told.truth.len(), 3, "{:?}", told.truth);
+    assert_eq!(grown("map_some"), told.truth[0]);
+    assert_eq!(grown("extend_heap"), told.truth[1]);
+    // The mapping before them cannot be written to, so that it is no growth.
+    assert_eq!(grown("make_writable"), told.truth[2]);
+}
+
+#[test]
+fn waits_for_a_cpu_are_what_the_scheduler_counted() {
+    if support::cannot_sample_off_cpu() || support::lacks("gcc") {
+        return;
+    }
+    let _turn = support::turn();
+    let told = record(Kind::RunQueue, "queue", &["2000"]);
+    let delay = "runq:delay:nanoseconds:delay:nanoseconds";
+    let waited = sum(&told.recording.profile, delay, &["compete"]);
+    let ratio = waited as f64 / told.truth[0] as f64;
+    assert!(
+        (0.98..1.02).contains(&ratio),
+        "{waited} of {:?}",
+        told.truth
+    );
+    let waits = "runq:waits:count:delay:nanoseconds";
+    assert!(sum(&told.recording.profile, waits, &["compete"]) > 100);
+}
+
+#[test]
+fn requests_to_a_disk_are_counted_and_timed_by_who_made_them() {
+    if support::cannot_sample() || support::lacks("gcc") {
+        return;
+    }
+    let told = record(Kind::BlockIo, "requests", &["64", "blocks"]);
+    let Some(&elapsed_ns) = told.truth.first() else {
+        eprintln!("skipped: the temporary directory has no block device behind it");
+        return;
+    };
+    let profile = &told.recording.profile;
+    // The kernel's part of the stack tells those from the writes before, which come from the page cache.
+    let direct = ["write_blocks", "iomap_dio_rw"];
+    let direct = match sum(profile, "block_io:requests:count:requests:count", &direct) {
+        0 => ["write_blocks", "pwrite64"],
+        _ => direct,
+    };
+    let requests = sum(profile, "block_io:requests:count:requests:count", &direct);
+    assert_eq!(requests, 64, "{:?}", profile.series);
+    let delay_ns = sum(
+        profile,
+        "block_io:delay:nanoseconds:requests:count",
+        &direct,
+    );
+    assert!(
+        delay_ns > 0 && delay_ns < elapsed_ns,
+        "{delay_ns} of {elapsed_ns}"
+    );
+}
+
+#[test]
+fn waits_for_a_lock_of_the_kernel_are_told_by_what_waits() {
+    if support::cannot_sample() || support::lacks("gcc") {
+        return;
+    }
+    let _turn = support::turn();
+    let told = record(Kind::KernelLock, "contend", &["1000"]);
+    let profile = &told.recording.profile;
+    let delay = "kernel_lock:delay:nanoseconds:contentions:count";
+    let waited_ns = sum(
+        profile,
+        delay,
+        &["map_and_unmap", "rwsem_down_write_slowpath"],
+    );
+    // Four threads take turns: most of their time is waiting, and none is counted twice.
+    let spent_ns = told.truth[0];
+    assert!(
+        waited_ns > spent_ns / 4 && waited_ns < spent_ns,
+        "{waited_ns} of {spent_ns}"
+    );
+    let contentions = "kernel_lock:contentions:count:contentions:count";
+    assert!(sum(profile, contentions, &["map_and_unmap"]) > 100);
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause OR GPL-2.0 */
+/*
+ * Memory growth: by how much a process's private writable memory (VmData of /proc/PID/status) grows, by the stack
+ * that asked for it.
+ *
+ * Whatever changes it (brk, mmap, mremap, mprotect) holds the process's memory lock for writing meanwhile, and
+ * taking and releasing that lock is traced: two programs that run as often as memory is mapped, and none at other
+ * system calls.
+ */
+#ifndef CANDELA_GROWTH_H
+#define CANDELA_GROWTH_H
+
+#include "kernel.h"
+#include <bpf/bpf_helpers.h>
+#include "event_area.h"
+
+/* What a thread's process had when the thread took the lock. */
+struct growth_start {
+	const struct mm_struct *memory;
+	__u64 pages;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct growth_start);
+} growth_starts SEC(".maps");
+
+SEC("tp_btf/mmap_lock_acquire_returned")
+int growth_begin(__u64 *arguments)
+{
+	const struct mm_struct *memory = (const struct mm_struct *)arguments[0];
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct growth_start *start;
+
+	/* The memory of another process, or that of a program that is about to be executed. */
+	if (memory != task->mm || is_kernel_thread(task) || !wanted(task->tgid))
+		return 0;
+	start = bpf_task_storage_get(&growth_starts, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!start) {
+		count(COUNTER_LOST);
+		return 0;
+	}
+	start->memory = memory;
+	start->pages = memory->data_vm;
+	return 0;
+}
+
+static __always_inline void sample_growth(struct task_struct *task, __u64 bytes)
+{
+	struct scratch *scratch;
+	__u32 samples;
+
+	bytes = weigh_event(bytes, settings.growth_mean_bytes, &samples);
+	if (bytes == 0)
+		return;
+	scratch = enter_event_area();
+	if (!scratch) {
+		count(COUNTER_LOST);
+		return;
+	}
+	fill_header(&scratch->header, RECORD_GROWTH, task, bpf_ktime_get_ns());
+	scratch->header.value = bytes;
+	scratch->header.count = samples;
+	finish_sample(scratch, append_own_user_stack(scratch, task, 0));
+	leave_event_area();
+}
+
+SEC("tp_btf/mmap_lock_released")
+int growth_end(__u64 *arguments)
+{
+	const struct mm_struct *memory = (const struct mm_struct *)arguments[0];
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct growth_start *start;
+	__u64 before;
+
+	if (memory != task->mm)
+		return 0;
+	start = bpf_task_storage_get(&growth_starts, task, 0, 0);
+	if (!start || start->memory != memory)
+		return 0;
+	start->memory = 0;
+	before = start->pages;
+	if (memory->data_vm > before)
+		sample_growth(task, (memory->data_vm - before) * PAGE_BYTES);
+	return 0;
+}
+
+#endif
