@@ -132,6 +132,7 @@ impl Agent {
                 SamplingPlan {
                     rate_hz: options.rate_hz,
                     kinds: options.kinds,
+                    events: Vec::new(),
                     wait_mean_ns: Some(WAIT_MEAN_NS),
                 },
                 target,

@@ -3,20 +3,19 @@
 use std::time::Duration;
 
 use crate::error::AgentError;
-use crate::kinds::Kind;
-use crate::kinds::Kinds;
 use crate::status::SourceStatus;
 use crate::symbolize::Scale;
+use crate::windows::WindowId;
 use crate::windows::Windows;
 
 /// A source of samples: one struct per source. It is polled by one thread and never waits for
 /// anything but its source.
 pub(crate) trait Collector {
-    /// The kinds of samples that it takes.
-    fn kinds(&self) -> Kinds;
+    /// The windows that it fills.
+    fn windows(&self) -> Vec<WindowId>;
 
-    /// What the values of samples of a kind are.
-    fn scale(&self, kind: Kind) -> Scale;
+    /// What the values of samples of a window are.
+    fn scale(&self, window: WindowId) -> Scale;
 
     /// The first window begins (CLOCK_MONOTONIC, nanoseconds): what was before is left out.
     fn starts_at(&mut self, start_ns: u64) -> Result<(), AgentError>;

@@ -47,6 +47,8 @@ mod window;
 mod windows;
 
 pub use candela_ebpf::Check;
+pub use candela_ebpf::ExplicitEvent;
+pub use candela_ebpf::MOST_EXPLICIT_EVENTS;
 
 pub use crate::agent::Agent;
 pub use crate::agent::AgentHandle;
@@ -109,3 +111,4 @@ pub use crate::status::DeliveryStatus;
 pub use crate::status::Quality;
 pub use crate::status::SourceStatus;
 pub use crate::status::SymbolStatus;
+pub use crate::symbolize::event_type;

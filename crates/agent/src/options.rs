@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use candela_ebpf::ExplicitEvent;
 use candela_ebpf::Target;
 use candela_model::Labels;
 
@@ -78,6 +79,8 @@ pub struct RecordOptions {
     pub rate_hz: u32,
     /// What is sampled.
     pub kinds: Kinds,
+    /// What is sampled besides, at most [`MOST_EXPLICIT_EVENTS`](candela_ebpf::MOST_EXPLICIT_EVENTS).
+    pub events: Vec<ExplicitEvent>,
     /// How long; `None` is until `stop` or, for a command, its end.
     pub duration: Option<Duration>,
     /// Ends the recording when it becomes true.
@@ -191,6 +194,7 @@ impl RecordOptions {
             targets,
             rate_hz: 99,
             kinds: Kinds::default(),
+            events: Vec::new(),
             duration: None,
             stop: Arc::default(),
             agent: AgentOptions::default(),

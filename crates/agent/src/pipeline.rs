@@ -63,21 +63,21 @@ pub(crate) fn finish_windows(
     board: &StatusBoard,
 ) -> Vec<FinishedWindow> {
     let clock = Clock::now();
-    let finish = |kind| {
-        let window = windows.of(kind).take();
+    let finish = |id| {
+        let window = windows.of(id).take();
         board.add_results(&window.results);
         board.ledger.add(DropReason::WindowFull, window.dropped);
         FinishedWindow {
             window,
             header: ProfileHeader {
-                scale: source.scale(kind),
+                scale: source.scale(id),
                 start_ns: clock.unix_ns(start_ns),
                 duration_ns: i64::try_from(end_ns.saturating_sub(start_ns)).unwrap_or(i64::MAX),
                 clock,
             },
         }
     };
-    source.kinds().iter().map(finish).collect()
+    source.windows().into_iter().map(finish).collect()
 }
 
 pub(crate) fn start_symbols(options: &AgentOptions) -> Symbols {

@@ -86,11 +86,14 @@ impl RecordReport {
 /// started.
 pub fn record(options: RecordOptions, begins: impl FnOnce()) -> Result<Recording, AgentError> {
     options.agent.check()?;
-    options.kinds.check()?;
+    if options.events.is_empty() {
+        options.kinds.check()?;
+    }
     let RecordOptions {
         targets,
         rate_hz,
         kinds,
+        events,
         duration,
         stop,
         agent,
@@ -104,6 +107,7 @@ pub fn record(options: RecordOptions, begins: impl FnOnce()) -> Result<Recording
     let plan = SamplingPlan {
         rate_hz,
         kinds,
+        events,
         wait_mean_ns: None,
     };
     let mut source = start_cpu(&agent, plan, target, command.is_some(), &board)?;

@@ -1,21 +1,65 @@
 //! The windows of a source: one for each kind of sample that it takes.
 
 use crate::kinds::Kind;
+use crate::kinds::Kinds;
 use crate::window::Window;
 
-/// One window for each kind; those of kinds that are not taken stay empty.
+/// Which window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum WindowId {
+    Kind(Kind),
+    /// Of an event that somebody named, by its place among them.
+    Event(u16),
+}
+
+/// The windows that a sample is added to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Destination {
+    Kinds(Kinds),
+    Event(u16),
+}
+
+/// One window for each kind and named event; those of kinds that are not taken stay empty.
 #[derive(Debug)]
-pub(crate) struct Windows([Window; Kind::ALL.len()]);
+pub(crate) struct Windows {
+    keeps_times: bool,
+    kinds: [Window; Kind::ALL.len()],
+    events: Vec<Window>,
+}
+
+// === impl Destination ===
+
+impl Destination {
+    pub(crate) fn windows(self) -> impl Iterator<Item = WindowId> {
+        let (kinds, event) = match self {
+            Self::Kinds(kinds) => (kinds, None),
+            Self::Event(event) => (Kinds::from([]), Some(event)),
+        };
+        let kinds = kinds.iter().map(WindowId::Kind);
+        kinds.chain(event.map(WindowId::Event))
+    }
+}
 
 // === impl Windows ===
 
 impl Windows {
     /// Empty windows. With `keeps_times` each sample is kept with its time and thread.
     pub(crate) fn new(keeps_times: bool) -> Self {
-        Self(std::array::from_fn(|_| Window::new(keeps_times)))
+        Self {
+            keeps_times,
+            kinds: std::array::from_fn(|_| Window::new(keeps_times)),
+            events: Vec::new(),
+        }
     }
 
-    pub(crate) fn of(&mut self, kind: Kind) -> &mut Window {
-        &mut self.0[kind as usize]
+    pub(crate) fn of(&mut self, window: WindowId) -> &mut Window {
+        let event = match window {
+            WindowId::Kind(kind) => return &mut self.kinds[kind as usize],
+            WindowId::Event(event) => usize::from(event),
+        };
+        while self.events.len() <= event {
+            self.events.push(Window::new(self.keeps_times));
+        }
+        &mut self.events[event]
     }
 }

@@ -28,18 +28,27 @@ fn build(directory: &Path, name: &str) -> PathBuf {
     program
 }
 
-/// Runs `program ARGUMENTS… TRUTH`.
 fn record(kind: Kind, program: &str, arguments: &[&str]) -> Told {
     let directory = tempfile::tempdir().expect("a temporary directory");
-    let truth = directory.path().join("truth");
-    let mut command = Command::new(build(directory.path(), program));
-    command.args(arguments).arg(&truth);
-    command.current_dir(directory.path());
-    let options = RecordOptions {
-        kinds: [kind].into(),
-        rate_hz: 499,
-        ..RecordOptions::new(RecordTargets::Command(command))
-    };
+    let program = build(directory.path(), program);
+    run(directory.path(), &program, arguments, |options| {
+        options.kinds = [kind].into();
+    })
+}
+
+/// Runs `program ARGUMENTS… TRUTH` in the directory.
+fn run(
+    directory: &Path,
+    program: &Path,
+    arguments: &[&str],
+    choose: impl FnOnce(&mut RecordOptions),
+) -> Told {
+    let truth = directory.join("truth");
+    let mut command = Command::new(program);
+    command.args(arguments).arg(&truth).current_dir(directory);
+    let mut options = RecordOptions::new(RecordTargets::Command(command));
+    options.rate_hz = 499;
+    choose(&mut options);
     let recording = candela_agent::record(options, || {}).unwrap_or_else(|error| panic!("{error}"));
     assert!(recording.exit_status.is_some_and(|status| status.success()));
     assert_eq!(recording.profile.validate(), Ok(()));
@@ -138,6 +147,66 @@ fn requests_to_a_disk_are_counted_and_timed_by_who_made_them() {
         delay_ns > 0 && delay_ns < elapsed_ns,
         "{delay_ns} of {elapsed_ns}"
     );
+}
+
+#[test]
+fn named_events_come_as_often_as_they_happen() {
+    if support::cannot_sample() || support::lacks("gcc") {
+        return;
+    }
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let program = build(directory.path(), "requests");
+    let names = [
+        "tracepoint:syscalls:sys_enter_pwrite64".to_owned(),
+        "tracepoint:syscalls:sys_exit_pwrite64".to_owned(),
+        format!("uprobe:{}:write_blocks", program.display()),
+        "tracepoint:sched:sched_process_exec".to_owned(),
+        "page-faults".to_owned(),
+    ];
+    let told = run(directory.path(), &program, &["50", "blocks"], |options| {
+        options.kinds = [].into();
+        options.events = names.iter().map(|it| it.parse().expect(it)).collect();
+    });
+    let profile = &told.recording.profile;
+    let count = |name: &str, functions: &[&str]| {
+        sum(
+            profile,
+            &format!("event:{name}:count:{name}:count"),
+            functions,
+        )
+    };
+    let rounds = if told.truth.is_empty() { 1 } else { 2 };
+    assert_eq!(
+        count("sys_enter_pwrite64", &["write_blocks", "main"]),
+        50 * rounds
+    );
+    assert_eq!(
+        count("sys_exit_pwrite64", &["write_blocks", "main"]),
+        50 * rounds
+    );
+    assert_eq!(
+        count("requests/write_blocks", &["write_blocks", "main"]),
+        rounds
+    );
+    assert_eq!(count("sched_process_exec", &[]), 1);
+    assert!(count("page-faults", &[]) > 10);
+}
+
+#[test]
+fn an_event_that_is_not_there_is_told_by_its_name() {
+    if support::cannot_sample() {
+        return;
+    }
+    let refusal = |name: &str| {
+        let mut options = RecordOptions::new(RecordTargets::All);
+        options.events = vec![name.parse().expect(name)];
+        let error = candela_agent::record(options, || {}).expect_err("it is not there");
+        assert!(error.to_string().contains(name), "{error}");
+        error.to_string()
+    };
+    assert!(refusal("tracepoint:sched:no_such").contains("no such tracepoint"));
+    assert!(refusal("tracepoint:syscalls:sys_enter_nothing").contains("system call"));
+    refusal("uprobe:/proc/self/exe:no_such_function");
 }
 
 #[test]

@@ -12,6 +12,7 @@
 
 #include "kernel.h"
 #include <bpf/bpf_helpers.h>
+#include <bpf/bpf_core_read.h>
 #include "event_area.h"
 
 /* What a thread's process had when the thread took the lock. */
@@ -34,8 +35,11 @@ int growth_begin(__u64 *arguments)
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct growth_start *start;
 
-	/* The memory of another process, or that of a program that is about to be executed. */
+	/* The memory of another process. */
 	if (memory != task->mm || is_kernel_thread(task) || !wanted(task->tgid))
+		return 0;
+	/* The image of a new program, which has not asked for anything yet, and whose stack is the one before. */
+	if (BPF_CORE_READ_BITFIELD(task, in_execve))
 		return 0;
 	start = bpf_task_storage_get(&growth_starts, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!start) {

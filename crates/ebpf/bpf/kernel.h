@@ -135,6 +135,7 @@ struct task_struct {
 	unsigned int flags;
 	int on_cpu;
 	int exit_state;
+	unsigned in_execve : 1;
 	int pid;
 	int tgid;
 	char comm[16];

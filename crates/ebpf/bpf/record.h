@@ -26,6 +26,7 @@ enum record_kind {
 	RECORD_KERNEL_LOCK = 7,
 	RECORD_BLOCK_IO = 8,
 	RECORD_BLOCK_IO_DONE = 9,
+	RECORD_EXPLICIT = 10,
 };
 
 /* sample_header.flags */
@@ -47,7 +48,7 @@ struct sample_header {
 	__u32 kind;
 	__u8 result;
 	__u8 flags;
-	__u16 reserved;
+	__u16 event; /* which of those that somebody named */
 	__u32 pid;
 	__u32 tid;
 	__u32 cpu;
@@ -55,7 +56,7 @@ struct sample_header {
 	__u16 user_frames;
 	__u32 stack_bytes;
 	__u32 count; /* how many times of being off a CPU, page faults or requests it stands for */
-	/* Nanoseconds; of growth bytes; of block I/O what names the request until it is done. */
+	/* Nanoseconds; of growth bytes; of named events how many; of block I/O what names the request until it is done. */
 	__u64 value;
 	/* Of value, the time that the thread could have run; where only that is asked for, both are the same. */
 	__u64 run_queue_ns;

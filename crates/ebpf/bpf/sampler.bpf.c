@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause OR GPL-2.0 */
 /* The samplers: of what runs, by one perf event per CPU, of what waits (off_cpu.h), of page faults
- * (faults.h), of memory growth (growth.h), of locks of the kernel (kernel_locks.h), of block devices (block_io.h). */
+ * (faults.h), of memory growth (growth.h), of locks of the kernel (kernel_locks.h), of block devices (block_io.h),
+ * of events that somebody names (explicit.h). */
 #include "kernel.h"
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_core_read.h>
@@ -47,7 +48,7 @@ int sample_cpu(struct bpf_perf_event_data *event)
 
 	header->kind = RECORD_SAMPLE;
 	header->flags = in_kernel ? SAMPLE_IN_KERNEL : 0;
-	header->reserved = 0;
+	header->event = 0;
 	header->pid = pid;
 	header->tid = (__u32)pid_tgid;
 	header->cpu = cpu;
@@ -163,5 +164,6 @@ int process_exit(__u64 *arguments)
 #include "growth.h"
 #include "kernel_locks.h"
 #include "block_io.h"
+#include "explicit.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

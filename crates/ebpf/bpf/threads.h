@@ -92,7 +92,7 @@ static __always_inline void fill_header(struct sample_header *header, __u32 kind
 {
 	header->kind = kind;
 	header->flags = 0;
-	header->reserved = 0;
+	header->event = 0;
 	header->pid = task->tgid;
 	header->tid = task->pid;
 	header->cpu = bpf_get_smp_processor_id();

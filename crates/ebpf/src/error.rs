@@ -86,6 +86,14 @@ pub enum Error {
         /// libbpf's error.
         source: libbpf_rs::Error,
     },
+    /// An event that somebody named cannot be sampled.
+    #[error("cannot sample {event}: {reason}")]
+    Event {
+        /// Its name.
+        event: String,
+        /// Why.
+        reason: String,
+    },
     /// A perf event could not be opened.
     #[error("cannot open the perf event {event} on cpu {cpu}: {source}")]
     PerfEvent {

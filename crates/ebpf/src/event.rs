@@ -21,6 +21,8 @@ pub enum Event<'a> {
     /// A sample of a request to a block device that is done, with
     /// [`Options::request_interval`](crate::Options::request_interval). Its time is when the request began.
     BlockIo(Sample<'a>),
+    /// A sample of an event of [`Options::events`](crate::Options::events).
+    Explicit(Sample<'a>),
     /// A process replaced its program. Its mappings were forgotten; `Mapped` events for the new ones follow.
     Exec {
         /// Process id.
@@ -72,6 +74,8 @@ pub struct Sample<'a> {
     pub value: u64,
     /// Of `value` off CPU, the time that it could have run, where that is asked for ([`Waits`](crate::Waits)).
     pub run_queue_ns: u64,
+    /// Which of [`Options::events`](crate::Options::events) it is of, where it is of one.
+    pub event: u16,
     /// On CPU 1; off CPU how many times of being off a CPU it stands for; how many page faults.
     pub count: u32,
     /// Id of its cgroup in the v2 hierarchy: the inode number of the directory.

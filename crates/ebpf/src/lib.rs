@@ -42,6 +42,7 @@ mod cost;
 mod counters;
 mod error;
 mod event;
+mod explicit;
 mod faults;
 mod host;
 mod kernel_tables;
@@ -69,6 +70,7 @@ pub use cost::ProgramCost;
 pub use counters::Counters;
 pub use error::Error;
 pub use event::{Event, FileIdentity, LockWait, Mapped, Sample, UserContext};
+pub use explicit::{ExplicitEvent, ExplicitEventError, MOST_EXPLICIT_EVENTS};
 pub use kernel_tables::{KernelTables, MemoryUse, TableUse};
 pub use options::{
     LONGEST_OFF_CPU_MEAN_NS, MAX_STACK_COPY_BYTES, Options, RATE_RANGE_HZ, Target, Waits,

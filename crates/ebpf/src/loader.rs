@@ -53,7 +53,16 @@ const PLAIN_PARTS: [Part; 3] = [
     },
 ];
 
-const PARTS: [Part; 3] = [
+const PARTS: [Part; 4] = [
+    Part {
+        is_wanted: |options| !options.events.is_empty(),
+        programs: &[
+            "explicit_tracepoint",
+            "explicit_function",
+            "explicit_counter",
+        ],
+        maps: &[],
+    },
     Part {
         is_wanted: Options::has_events,
         programs: &[],
@@ -286,7 +295,7 @@ fn refusal(source: libbpf_rs::Error, messages: &MessageCapture) -> Error {
 }
 
 /// libbpf's messages while we load, for the error text. libbpf has one callback per process.
-struct MessageCapture {
+pub(crate) struct MessageCapture {
     previous: Option<(PrintLevel, libbpf_rs::PrintCallback)>,
 }
 
@@ -294,7 +303,7 @@ static MESSAGES: Mutex<VecDeque<String>> = Mutex::new(VecDeque::new());
 const KEPT_MESSAGES: usize = 12;
 
 impl MessageCapture {
-    fn start() -> MessageCapture {
+    pub(crate) fn start() -> MessageCapture {
         MESSAGES
             .lock()
             .unwrap_or_else(PoisonError::into_inner)

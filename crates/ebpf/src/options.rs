@@ -1,6 +1,9 @@
 //! What to sample and how much room to take.
 
 use crate::Error;
+use crate::explicit::ExplicitEvent;
+#[cfg(doc)]
+use crate::explicit::MOST_EXPLICIT_EVENTS;
 use std::path::PathBuf;
 
 /// Slowest and fastest sampling rate, in Hz.
@@ -35,6 +38,8 @@ pub struct Options {
     pub kernel_lock_mean_ns: Option<u64>,
     /// Sample requests to block devices, too: one of so many, at least 1.
     pub request_interval: Option<u32>,
+    /// Sample events that somebody names, too; the first [`MOST_EXPLICIT_EVENTS`] of them.
+    pub events: Vec<ExplicitEvent>,
     /// Whose samples are wanted.
     pub target: Target,
     /// Leave the calling process out.
@@ -113,6 +118,7 @@ impl Default for Options {
             growth_mean_bytes: None,
             kernel_lock_mean_ns: None,
             request_interval: None,
+            events: Vec::new(),
             target: Target::Host,
             exclude_self: false,
             stack_copy_bytes: MAX_STACK_COPY_BYTES,
@@ -148,6 +154,7 @@ impl Options {
             || self.growth_mean_bytes.is_some()
             || self.kernel_lock_mean_ns.is_some()
             || self.request_interval.is_some()
+            || !self.events.is_empty()
     }
 
     pub(crate) fn stack_pages(&self) -> u32 {

@@ -1,4 +1,4 @@
-//! perf_event_open(2), for the two events we use.
+//! perf_event_open(2), for the events we use.
 
 use crate::Error;
 use libbpf_rs::libbpf_sys;
@@ -21,6 +21,47 @@ pub(crate) fn open_cpu_clock(cpu: u32, period_ns: u64) -> Result<OwnedFd, Error>
     // Nothing runs in the idle task that a stack would explain.
     attributes.set_exclude_idle(1);
     open(&attributes, cpu, "cpu-clock")
+}
+
+/// Opens a counter of `cpu`, enabled by attaching a program: each of its events is a sample, or with `rate_hz`
+/// so many a second.
+///
+/// # Errors
+/// [`Error::Event`] where the CPU has no such counter, [`Error::MissingCapability`], [`Error::PerfEvent`].
+pub(crate) fn open_counter(
+    name: &'static str,
+    event_type: u32,
+    config: u64,
+    rate_hz: Option<u32>,
+    cpu: u32,
+) -> Result<OwnedFd, Error> {
+    let mut attributes = attributes(0);
+    attributes.type_ = event_type;
+    attributes.config = config;
+    attributes.set_disabled(1);
+    attributes.set_exclude_idle(1);
+    match rate_hz {
+        Some(rate_hz) => {
+            attributes.set_freq(1);
+            attributes.__bindgen_anon_1.sample_freq = rate_hz.into();
+        }
+        None => attributes.__bindgen_anon_1.sample_period = 1,
+    }
+    open(&attributes, cpu, name).map_err(|error| match error {
+        Error::PerfEvent { source, .. } if is_unsupported(&source) => Error::Event {
+            event: name.to_owned(),
+            reason: "this machine has no such counter; virtual machines often have none at all"
+                .to_owned(),
+        },
+        other => other,
+    })
+}
+
+fn is_unsupported(error: &io::Error) -> bool {
+    let codes = [libc::ENOENT, libc::EOPNOTSUPP, libc::ENODEV];
+    error
+        .raw_os_error()
+        .is_some_and(|code| codes.contains(&code))
 }
 
 /// Lets an event count that no program is attached to.

@@ -17,6 +17,7 @@ const RECORD_GROWTH: u32 = 6;
 const RECORD_KERNEL_LOCK: u32 = 7;
 const RECORD_BLOCK_IO: u32 = 8;
 const RECORD_BLOCK_IO_DONE: u32 = 9;
+const RECORD_EXPLICIT: u32 = 10;
 
 const HAS_REGISTERS: u8 = 1 << 0;
 const IN_KERNEL: u8 = 1 << 1;
@@ -41,6 +42,7 @@ pub(crate) enum SampleKind {
     Faults,
     Growth,
     KernelLock,
+    Explicit,
     /// A request that has begun; its value is the address of the request.
     Request,
 }
@@ -114,6 +116,7 @@ impl SampleRecord {
             RECORD_GROWTH => SampleKind::Growth,
             RECORD_KERNEL_LOCK => SampleKind::KernelLock,
             RECORD_BLOCK_IO => SampleKind::Request,
+            RECORD_EXPLICIT => SampleKind::Explicit,
             RECORD_BLOCK_IO_DONE => {
                 fields.u32()?;
                 return Some(SampleRecord::RequestDone(RequestDone {
@@ -135,7 +138,7 @@ pub(crate) fn decode_sample<'a>(record: &'a [u8], frames: &'a mut Vec<u64>) -> O
     header.u32()?;
     let result = WalkResult::from_code(header.u8()?)?;
     let flags = header.u8()?;
-    header.u16()?;
+    let event = header.u16()?;
     let (pid, tid, cpu) = (header.u32()?, header.u32()?, header.u32()?);
     let kernel_frames = usize::from(header.u16()?);
     let user_frames = usize::from(header.u16()?);
@@ -167,6 +170,7 @@ pub(crate) fn decode_sample<'a>(record: &'a [u8], frames: &'a mut Vec<u64>) -> O
         time_ns,
         value,
         run_queue_ns,
+        event,
         count,
         cgroup_id,
         process_start_ns,

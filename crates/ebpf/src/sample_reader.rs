@@ -63,5 +63,6 @@ fn event_of(kind: SampleKind, sample: Sample<'_>) -> Event<'_> {
         SampleKind::Growth => Event::Growth(sample),
         SampleKind::KernelLock => Event::KernelLock(sample),
         SampleKind::Request => Event::BlockIo(sample),
+        SampleKind::Explicit => Event::Explicit(sample),
     }
 }

@@ -5,6 +5,7 @@ use crate::clock::Clock;
 use crate::cost::{self, ProgramCost};
 use crate::counters::{Counters, RESULTS, index};
 use crate::event::Event;
+use crate::explicit::{ExplicitEvents, MOST_EXPLICIT_EVENTS};
 use crate::faults::Faults;
 use crate::host;
 use crate::kernel_tables::{KernelTables, MemoryUse};
@@ -40,6 +41,7 @@ pub struct Sampler {
     links: Vec<Link>,
     off_cpu: Option<OffCpu>,
     faults: Option<Faults>,
+    explicit: Option<ExplicitEvents>,
     on_cpu: bool,
     samples: Ring,
     life: Ring,
@@ -148,6 +150,7 @@ impl Sampler {
             links: Vec::new(),
             off_cpu: None,
             faults: None,
+            explicit: None,
             on_cpu: options.on_cpu,
             samples: Ring::new(map("samples")?, sample_ring_bytes)?,
             life: Ring::new(map("life")?, life_ring_bytes)?,
@@ -175,6 +178,12 @@ impl Sampler {
         sampler.attach()?;
         if options.off_cpu_mean_ns.is_some() {
             sampler.off_cpu = Some(OffCpu::attach(&sampler.object)?);
+        }
+        if !options.events.is_empty() {
+            let cpus: Vec<u32> = sampler.cpus.iter().map(|cpu| cpu.cpu).collect();
+            let named = &options.events[..options.events.len().min(MOST_EXPLICIT_EVENTS)];
+            let attached = ExplicitEvents::attach(&sampler.object, named, options.rate_hz, &cpus)?;
+            sampler.explicit = Some(attached);
         }
         let links = loader::attach_plain(&sampler.object, options)?;
         sampler.links.extend(links);

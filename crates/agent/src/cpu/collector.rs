@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use candela_ebpf::Counters;
+use candela_ebpf::ExplicitEvent;
 use candela_ebpf::Options;
 use candela_ebpf::Sampler;
 use candela_ebpf::Target;
@@ -22,6 +23,7 @@ use crate::ledger::DropReason;
 use crate::ledger::Ledger;
 use crate::status::SourceStatus;
 use crate::symbolize::Scale;
+use crate::windows::WindowId;
 use crate::windows::Windows;
 
 /// What comes of being off a CPU.
@@ -65,10 +67,12 @@ const LONGEST_WARM_UP_NS: u64 = 3_000_000_000;
 const WARM_UP_POLL: Duration = Duration::from_millis(20);
 
 /// What is sampled how often.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct SamplingPlan {
     pub(crate) rate_hz: u32,
     pub(crate) kinds: Kinds,
+    /// What is sampled besides.
+    pub(crate) events: Vec<ExplicitEvent>,
     /// The time that a sample of waiting stands for at least, nanoseconds; `None` is the sampling period, so
     /// that a thread that always waits gives as many samples as one that always runs.
     pub(crate) wait_mean_ns: Option<u64>,
@@ -89,6 +93,7 @@ pub(crate) struct CpuCollector {
     sampler: Sampler,
     state: CpuState,
     kinds: Kinds,
+    events: Vec<ExplicitEvent>,
     wait_mean_ns: u64,
     ledger: Arc<Ledger>,
     life_ring_full: u64,
@@ -107,6 +112,7 @@ impl CpuCollector {
         let SamplingPlan {
             rate_hz,
             kinds,
+            events,
             wait_mean_ns,
         } = options.plan;
         let (growth_mean_bytes, request_interval) = match wait_mean_ns {
@@ -130,6 +136,7 @@ impl CpuCollector {
                 .has(Kind::KernelLock)
                 .then_some(wait_mean_ns.min(LONGEST_KERNEL_LOCK_MEAN_NS)),
             request_interval: kinds.has(Kind::BlockIo).then_some(request_interval),
+            events: events.clone(),
             target: options.target,
             exclude_self: options.exclude_self,
             stack_copy_burst: STACK_COPY_BURST.max(rate_hz * STACK_COPY_SECONDS),
@@ -147,6 +154,7 @@ impl CpuCollector {
             sampler,
             state,
             kinds,
+            events,
             wait_mean_ns,
             ledger,
             life_ring_full: 0,
@@ -246,11 +254,19 @@ impl CpuCollector {
 }
 
 impl Collector for CpuCollector {
-    fn kinds(&self) -> Kinds {
-        self.kinds
+    fn windows(&self) -> Vec<WindowId> {
+        let kinds = self.kinds.iter().map(WindowId::Kind);
+        let events = (0..)
+            .zip(&self.events)
+            .map(|(event, _)| WindowId::Event(event));
+        kinds.chain(events).collect()
     }
 
-    fn scale(&self, kind: Kind) -> Scale {
+    fn scale(&self, window: WindowId) -> Scale {
+        let kind = match window {
+            WindowId::Kind(kind) => kind,
+            WindowId::Event(event) => return Scale::of_event(&self.events[usize::from(event)]),
+        };
         let period = match kind {
             Kind::Cpu => self.sampler.period_ns(),
             Kind::OffCpu => self.wait_mean_ns,

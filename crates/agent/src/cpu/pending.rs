@@ -9,9 +9,8 @@ use candela_unwind::StackCopy;
 use candela_unwind::WalkResult;
 use candela_unwind::walk;
 
-use crate::cpu::state::OF_LOCKS;
+use crate::cpu::state::tells_locks;
 use crate::cpu::worth::Worth;
-use crate::kinds::Kinds;
 use crate::processes::Object;
 use crate::tables::ProcessSpace;
 use crate::tables::TableSlots;
@@ -19,6 +18,7 @@ use crate::window::Moment;
 use crate::window::ProcessView;
 use crate::window::RawStack;
 use crate::window::WaitedLock;
+use crate::windows::Destination;
 use crate::windows::Windows;
 
 /// Frames per user stack, as in the kernel.
@@ -28,7 +28,7 @@ const MOST_USER_FRAMES: usize = 256;
 #[derive(Debug)]
 pub(crate) struct PendingSample {
     pub(crate) process: ProcessView,
-    kinds: Kinds,
+    destination: Destination,
     worth: Worth,
     was_preempted: bool,
     lock: Option<WaitedLock>,
@@ -73,7 +73,7 @@ pub(crate) fn walk_copy(
 impl PendingSample {
     pub(crate) fn new(
         process: ProcessView,
-        kinds: Kinds,
+        destination: Destination,
         worth: Worth,
         sample: &Sample<'_>,
         lock: Option<WaitedLock>,
@@ -81,7 +81,7 @@ impl PendingSample {
     ) -> Self {
         Self {
             process,
-            kinds,
+            destination,
             worth,
             was_preempted: sample.was_preempted,
             lock,
@@ -128,10 +128,10 @@ impl PendingSample {
             tid: self.tid,
             thread_name: &self.thread_name,
         };
-        for kind in self.kinds.iter() {
-            stack.lock = self.lock.as_ref().filter(|_| OF_LOCKS.contains(&kind));
-            let window = windows.of(kind);
-            window.add(&self.process, &stack, moment, self.worth.amount(kind));
+        for id in self.destination.windows() {
+            stack.lock = self.lock.as_ref().filter(|_| tells_locks(id));
+            let window = windows.of(id);
+            window.add(&self.process, &stack, moment, self.worth.amount(id));
         }
     }
 }

@@ -39,6 +39,8 @@ use crate::window::ProcessView;
 use crate::window::RawStack;
 use crate::window::WaitedLock;
 use crate::window::Window;
+use crate::windows::Destination;
+use crate::windows::WindowId;
 use crate::windows::Windows;
 
 /// Stack copies that wait for tables, bytes together.
@@ -50,9 +52,6 @@ const LONGEST_WAIT_NS: u64 = 3_000_000_000;
 /// How many samples of a process without command line look for one. Few programs have none, but one
 /// whose labels are wrong has them for good.
 const LABEL_ATTEMPTS: u8 = 10;
-
-/// Kinds whose samples tell a lock.
-pub(crate) const OF_LOCKS: [Kind; 2] = [Kind::Lock, Kind::KernelLock];
 
 /// A process with more executable mappings is not told to the kernel, where all processes share
 /// 65 536 of them: its stacks come as copies, a few per second.
@@ -136,6 +135,7 @@ impl CpuState {
             Event::Growth(sample) => self.sample_at_once(sample, Kind::Growth, windows),
             Event::BlockIo(sample) => self.sample_at_once(sample, Kind::BlockIo, windows),
             Event::KernelLock(sample) => self.sample_at_once(sample, Kind::KernelLock, windows),
+            Event::Explicit(sample) => self.sample_of_event(sample, windows),
             Event::Exec { pid, comm, .. } => self.processes.exec(*pid, &comm.to_string_lossy()),
             Event::Fork { pid, parent, .. } => {
                 if let Some(family) = &mut self.family
@@ -245,14 +245,23 @@ impl CpuState {
     /// A sample that is in the recording or not, as a whole.
     fn sample_at_once(&mut self, sample: &Sample<'_>, kind: Kind, windows: &mut Windows) {
         if self.times.contains(&sample.time_ns) {
-            self.sample(sample, [kind].into(), Worth::of(sample), windows);
+            let destination = Destination::Kinds([kind].into());
+            self.sample(sample, destination, Worth::of(sample), windows);
+        }
+    }
+
+    fn sample_of_event(&mut self, sample: &Sample<'_>, windows: &mut Windows) {
+        if self.times.contains(&sample.time_ns) {
+            let destination = Destination::Event(sample.event);
+            self.sample(sample, destination, Worth::of(sample), windows);
         }
     }
 
     /// One that comes after the end stands for faults before it, which nothing else does.
     fn sample_of_faults(&mut self, sample: &Sample<'_>, windows: &mut Windows) {
         if sample.time_ns >= *self.times.start() {
-            self.sample(sample, [Kind::Fault].into(), Worth::of(sample), windows);
+            let destination = Destination::Kinds([Kind::Fault].into());
+            self.sample(sample, destination, Worth::of(sample), windows);
         }
     }
 
@@ -268,12 +277,18 @@ impl CpuState {
         ];
         let kinds = self.kinds.and(kinds.into_iter().flatten().collect());
         if !kinds.is_empty() {
-            self.sample(sample, kinds, worth, windows);
+            self.sample(sample, Destination::Kinds(kinds), worth, windows);
         }
     }
 
-    /// Adds a sample to the windows of its kinds. However many these are, it is one sample of the ledger.
-    fn sample(&mut self, sample: &Sample<'_>, kinds: Kinds, worth: Worth, windows: &mut Windows) {
+    /// Adds a sample to its windows. However many these are, it is one sample of the ledger.
+    fn sample(
+        &mut self,
+        sample: &Sample<'_>,
+        destination: Destination,
+        worth: Worth,
+        windows: &mut Windows,
+    ) {
         let is_wanted = self
             .family
             .as_ref()
@@ -281,12 +296,12 @@ impl CpuState {
         if !is_wanted {
             return;
         }
-        let lock = waited_lock(sample).filter(|_| kinds.has_any(&OF_LOCKS));
+        let lock = waited_lock(sample).filter(|_| destination.windows().any(tells_locks));
         let mut add = |view: &ProcessView, user: &[u64], result| {
-            for kind in kinds.iter() {
-                let lock = lock.as_ref().filter(|_| OF_LOCKS.contains(&kind));
+            for id in destination.windows() {
+                let lock = lock.as_ref().filter(|_| tells_locks(id));
                 let stack = raw_stack(sample, lock, user, result);
-                add(windows.of(kind), view, sample, &stack, worth.amount(kind));
+                add(windows.of(id), view, sample, &stack, worth.amount(id));
             }
         };
         if sample.result == WalkResult::KernelOnly {
@@ -342,7 +357,8 @@ impl CpuState {
             None => add(&view, &frames, walked.result),
             Some(object) => {
                 self.tables.request(&object, &self.loader);
-                let pending = PendingSample::new(view, kinds, worth, sample, lock.clone(), context);
+                let pending =
+                    PendingSample::new(view, destination, worth, sample, lock.clone(), context);
                 self.wait(pending, &frames, windows);
             }
         }
@@ -550,6 +566,11 @@ fn view_of(process: &mut Process, sample: &Sample<'_>, labeler: &Labeler) -> Pro
         labels,
         mappings: process.mappings.clone(),
     }
+}
+
+/// Whether the samples of a window say for which lock they waited.
+pub(crate) fn tells_locks(window: WindowId) -> bool {
+    matches!(window, WindowId::Kind(Kind::Lock | Kind::KernelLock))
 }
 
 fn waited_lock(sample: &Sample<'_>) -> Option<WaitedLock> {

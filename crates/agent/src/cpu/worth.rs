@@ -6,6 +6,7 @@ use candela_ebpf::Sample;
 
 use crate::kinds::Kind;
 use crate::window::Amount;
+use crate::windows::WindowId;
 
 /// What a sample stands for. One of a wait may be of several kinds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -27,11 +28,11 @@ impl Worth {
         }
     }
 
-    /// As a sample of `kind`.
-    pub(crate) fn amount(self, kind: Kind) -> Amount {
-        let value = match kind {
-            Kind::RunQueue => self.run_queue_ns,
-            _ => self.value,
+    /// As a sample of a window.
+    pub(crate) fn amount(self, window: WindowId) -> Amount {
+        let value = match window {
+            WindowId::Kind(Kind::RunQueue) => self.run_queue_ns,
+            WindowId::Kind(_) | WindowId::Event(_) => self.value,
         };
         Amount {
             value,
@@ -86,7 +87,7 @@ mod tests {
 
     #[test]
     fn only_the_run_queue_s_part_is_the_run_queue_s() {
-        assert_eq!(WAIT.amount(Kind::RunQueue).value, 30);
-        assert_eq!(WAIT.amount(Kind::OffCpu).value, 100);
+        assert_eq!(WAIT.amount(WindowId::Kind(Kind::RunQueue)).value, 30);
+        assert_eq!(WAIT.amount(WindowId::Kind(Kind::OffCpu)).value, 100);
     }
 }

@@ -13,3 +13,4 @@ pub(crate) use self::names::Symbols;
 pub(crate) use self::profile::ProfileHeader;
 pub(crate) use self::profile::build_profile;
 pub(crate) use self::scale::Scale;
+pub use self::scale::event_type;

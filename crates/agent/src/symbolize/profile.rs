@@ -210,7 +210,25 @@ impl Builder<'_> {
         symbols.intern_location(&location, &self.lines)
     }
 
+    /// Whether a place is how the kernel came from a tracepoint to our program: no part of what it traced.
+    fn is_ours(&mut self, place: &Place) -> bool {
+        let Space::Kernel = self.window.spaces[place.space as usize] else {
+            return false;
+        };
+        let symbol = self.symbols.kernel.find(place.address);
+        symbol.is_some_and(|symbol| {
+            let name = symbol.name;
+            name.starts_with("__bpf_trace_") || name.starts_with("__traceiter_")
+        })
+    }
+
     fn stacks(&mut self, locations: &[LocationId]) -> Vec<StackId> {
+        let is_ours: Vec<bool> = self
+            .window
+            .places
+            .iter()
+            .map(|place| self.is_ours(place))
+            .collect();
         let mut scratch = Vec::new();
         self.window
             .stacks
@@ -218,6 +236,7 @@ impl Builder<'_> {
             .map(|stack| {
                 scratch.clear();
                 let places = self.window.places_of(stack).iter();
+                let places = places.skip_while(|&&place| is_ours[place as usize]);
                 scratch.extend(places.map(|&place| locations[place as usize]));
                 self.profile.stacks.intern(&scratch)
             })

@@ -1,5 +1,6 @@
 //! What the values of samples are.
 
+use candela_ebpf::ExplicitEvent;
 use candela_model::ProfileType;
 
 use crate::kinds::Kind;
@@ -18,7 +19,7 @@ pub(crate) struct Scale {
 /// Which part of an amount is the value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Measure {
-    /// Nanoseconds, bytes.
+    /// Nanoseconds, bytes, events.
     Value,
     /// How many.
     Count,
@@ -27,6 +28,15 @@ pub(crate) enum Measure {
 // === impl Scale ===
 
 impl Scale {
+    /// That of an event that somebody named.
+    pub(crate) fn of_event(event: &ExplicitEvent) -> Self {
+        Self {
+            measures: vec![(event_type(event), Measure::Value)],
+            period: 1,
+            has_reasons: false,
+        }
+    }
+
     /// That of a kind; `period` is the least that a sample stands for, in the unit of its profile type.
     pub(crate) fn of(kind: Kind, period: i64) -> Self {
         let main = kind.profile_type();
@@ -61,6 +71,12 @@ impl Scale {
             has_reasons: kind == Kind::OffCpu,
         }
     }
+}
+
+/// The profile type of an event: `event:NAME:count:NAME:count`.
+pub fn event_type(event: &ExplicitEvent) -> ProfileType {
+    let name = event.short_name();
+    ProfileType::new("event", &name, "count", &name, "count")
 }
 
 // === impl Measure ===

@@ -46,6 +46,8 @@ pub(crate) fn run(global: &GlobalArgs, arguments: &RecordArgs) -> Result<ExitCod
     let format = output_format(arguments.format.as_deref(), arguments.output.as_deref())?;
     let kinds = record_kinds::parse(&arguments.kinds)
         .map_err(|error| CliError::usage(format!("-e {error}")))?;
+    let events =
+        record_kinds::events(&kinds).map_err(|error| CliError::usage(format!("-e {error}")))?;
     let is_command = !arguments.command.is_empty();
     let settings = super::settings(global, Vec::new())?;
     let exporter = server_exporter(global)?;
@@ -58,6 +60,7 @@ pub(crate) fn run(global: &GlobalArgs, arguments: &RecordArgs) -> Result<ExitCod
     let options = RecordOptions {
         rate_hz: arguments.rate,
         kinds: record_kinds::to_agent(&kinds),
+        events,
         duration,
         stop: stop.flag(),
         agent: sampling::options(&settings)?,
@@ -79,7 +82,7 @@ pub(crate) fn run(global: &GlobalArgs, arguments: &RecordArgs) -> Result<ExitCod
         let format = format.unwrap_or(Format::Text);
         for result in record_kinds::results(&recording.profile, &kinds, format) {
             let (bytes, _) = render(format, &result.profile, global.limit)?;
-            output::write_file(&place_of(path, result.kind, format), &bytes)?;
+            output::write_file(&place_of(path, result.kind.as_ref(), format), &bytes)?;
         }
     }
     if is_command {
@@ -109,7 +112,7 @@ fn file_of(arguments: &RecordArgs) -> Option<&Path> {
 }
 
 /// The file of one kind.
-fn place_of(path: &Path, kind: Option<Kind>, format: Format) -> PathBuf {
+fn place_of(path: &Path, kind: Option<&Kind>, format: Format) -> PathBuf {
     kind.map_or_else(|| path.to_owned(), |kind| kind.path(path, format))
 }
 
@@ -179,7 +182,7 @@ fn deliver(
         }
         match file_of(arguments) {
             Some(path) => {
-                let path = place_of(path, result.kind, shown);
+                let path = place_of(path, result.kind.as_ref(), shown);
                 output::write_file(&path, &bytes)?;
                 files.push(path.display().to_string());
             }

@@ -3,7 +3,9 @@
 use std::path::Path;
 use std::path::PathBuf;
 
+use candela_agent::ExplicitEvent;
 use candela_agent::Kinds;
+use candela_agent::MOST_EXPLICIT_EVENTS;
 use candela_formats::Format;
 use candela_formats::Part;
 use candela_model::Labels;
@@ -12,11 +14,13 @@ use candela_model::ProfileSeries;
 use candela_model::ProfileType;
 
 /// A kind of profile.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Sampled(candela_agent::Kind),
     /// All of a thread's time: no sampler's kind, but what it does on CPUs and off them as one.
     Wall,
+    /// An event that somebody names.
+    Event(ExplicitEvent),
 }
 
 /// What is written to one place.
@@ -39,23 +43,26 @@ impl Kind {
     }
 
     /// As `-e` has it.
-    fn name(self) -> &'static str {
+    fn name(&self) -> String {
         match self {
-            Self::Sampled(kind) => kind.name(),
-            Self::Wall => "wall",
+            Self::Sampled(kind) => kind.name().to_owned(),
+            Self::Wall => "wall".to_owned(),
+            // In the name of a file.
+            Self::Event(event) => event.short_name().replace('/', "-"),
         }
     }
 
     /// What stands for the kind in formats of one type.
-    fn profile_type(self) -> ProfileType {
+    fn profile_type(&self) -> ProfileType {
         match self {
             Self::Sampled(kind) => kind.profile_type(),
             Self::Wall => ProfileType::new("wall", "wall", "nanoseconds", "wall", "nanoseconds"),
+            Self::Event(event) => candela_agent::event_type(event),
         }
     }
 
     /// `NAME.EXT` with the kind before the extension.
-    pub(crate) fn path(self, path: &Path, format: Format) -> PathBuf {
+    pub(crate) fn path(&self, path: &Path, format: Format) -> PathBuf {
         let text = path.to_string_lossy();
         let extensions = format.extensions().iter();
         let known = extensions
@@ -76,13 +83,17 @@ impl Kind {
 pub(crate) fn parse(names: &[String]) -> Result<Vec<Kind>, String> {
     let mut kinds = Vec::new();
     for name in names {
-        let found = Kind::all().find(|kind| kind.name() == name);
-        let Some(kind) = found else {
-            let known: Vec<&str> = Kind::all().map(Kind::name).collect();
-            let known = known.join(", ");
-            return Err(format!(
-                "{name:?} is no kind of profile that this version records: {known}"
-            ));
+        let found = Kind::all().find(|kind| kind.name() == *name);
+        let kind = match (found, name.parse()) {
+            (Some(kind), _) => kind,
+            (None, Ok(event)) => Kind::Event(event),
+            (None, Err(error)) => {
+                let known: Vec<String> = Kind::all().map(|kind| kind.name()).collect();
+                let known = known.join(", ");
+                return Err(format!(
+                    "{name:?} is no kind of profile that this version records: {known}; {error}"
+                ));
+            }
         };
         if !kinds.contains(&kind) {
             kinds.push(kind);
@@ -95,8 +106,28 @@ pub(crate) fn to_agent(kinds: &[Kind]) -> Kinds {
     let sampled = |kind: &Kind| match kind {
         Kind::Sampled(kind) => vec![*kind],
         Kind::Wall => vec![candela_agent::Kind::Cpu, candela_agent::Kind::OffCpu],
+        Kind::Event(_) => Vec::new(),
     };
     kinds.iter().flat_map(sampled).collect()
+}
+
+/// The events among the kinds.
+///
+/// # Errors
+/// There are too many.
+pub(crate) fn events(kinds: &[Kind]) -> Result<Vec<ExplicitEvent>, String> {
+    let event = |kind: &Kind| match kind {
+        Kind::Event(event) => Some(event.clone()),
+        Kind::Sampled(_) | Kind::Wall => None,
+    };
+    let events: Vec<ExplicitEvent> = kinds.iter().filter_map(event).collect();
+    if events.len() > MOST_EXPLICIT_EVENTS {
+        let count = events.len();
+        return Err(format!(
+            "{count} events are too many at a time: name {MOST_EXPLICIT_EVENTS} at most"
+        ));
+    }
+    Ok(events)
 }
 
 /// Adds wall time, which is the time on and off CPU together, and leaves out what was recorded only for it.
@@ -104,7 +135,7 @@ pub(crate) fn add_wall(profile: &mut Profile, kinds: &[Kind]) {
     if !kinds.contains(&Kind::Wall) {
         return;
     }
-    let parts = [Kind::CPU, Kind::OFF_CPU].map(Kind::profile_type);
+    let parts = [Kind::CPU, Kind::OFF_CPU].map(|kind| kind.profile_type());
     let mut walls: Vec<ProfileSeries> = Vec::new();
     for series in &profile.series {
         if !parts.contains(&series.profile_type) {
@@ -140,15 +171,15 @@ pub(crate) fn results(profile: &Profile, kinds: &[Kind], format: Format) -> Vec<
             profile,
         }];
     }
-    let of_kind = |&kind: &Kind| {
+    let of_kind = |kind: &Kind| {
         let profile_type = kind.profile_type();
         let mut profile = profile.clone();
         profile
             .series
             .retain(|series| series.profile_type == profile_type);
-        declare(&mut profile, &[kind]);
+        declare(&mut profile, std::slice::from_ref(kind));
         KindResult {
-            kind: (kinds.len() > 1).then_some(kind),
+            kind: (kinds.len() > 1).then(|| kind.clone()),
             profile,
         }
     };
@@ -232,7 +263,7 @@ mod tests {
         declare(&mut profile, &BOTH);
         assert_eq!(results(&profile, &BOTH, Format::Pprof).len(), 1);
         let folded = results(&profile, &BOTH, Format::Folded);
-        let kinds: Vec<Option<Kind>> = folded.iter().map(|result| result.kind).collect();
+        let kinds: Vec<Option<Kind>> = folded.iter().map(|result| result.kind.clone()).collect();
         assert_eq!(kinds, BOTH.map(Some));
         assert!(folded.iter().all(|result| result.profile.series.len() == 1));
         let only = results(&profile, &[Kind::OFF_CPU], Format::Folded);

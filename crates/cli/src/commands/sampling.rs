@@ -58,6 +58,10 @@ fn kinds(settings: &Settings) -> Result<Kinds, CliError> {
         let error = "\"wall\" is what cpu and off-cpu are together: name these two";
         return Err(refused(error.to_owned()));
     }
+    if !record_kinds::events(&kinds).map_err(refused)?.is_empty() {
+        let error = "events that are named are for recordings: candela record -e";
+        return Err(refused(error.to_owned()));
+    }
     Ok(record_kinds::to_agent(&kinds))
 }
 

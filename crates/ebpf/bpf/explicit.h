@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause OR GPL-2.0 */
+/* Events that somebody names: tracepoints, functions of programs, counters. Each hit is a sample. */
+#ifndef CANDELA_EXPLICIT_H
+#define CANDELA_EXPLICIT_H
+
+#include "kernel.h"
+#include <bpf/bpf_helpers.h>
+#include "event_area.h"
+
+/* What a link's cookie tells; src/explicit.rs makes it. */
+enum {
+	COOKIE_EVENT = 0xff, /* which event it is */
+	COOKIE_IS_EXIT = 1 << 8, /* of a system call: its end, not its beginning */
+	COOKIE_CALL_SHIFT = 16, /* the number of the system call and one; 0: not of one */
+};
+
+static __always_inline int sample_event(void *context, __u64 cookie, __u64 value, bool in_kernel)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct scratch *scratch;
+	__u32 payload_bytes;
+
+	if (task->pid == 0 || !wanted(task->tgid))
+		return 0;
+	scratch = enter_event_area();
+	if (!scratch) {
+		count(COUNTER_LOST);
+		return 0;
+	}
+	fill_header(&scratch->header, RECORD_EXPLICIT, task, bpf_ktime_get_ns());
+	scratch->header.event = cookie & COOKIE_EVENT;
+	scratch->header.value = value;
+	scratch->header.count = 1;
+	if (in_kernel)
+		scratch->header.kernel_frames = own_kernel_stack(context, scratch);
+	payload_bytes = scratch->header.kernel_frames * 8;
+	finish_sample(scratch, append_own_user_stack(scratch, task, payload_bytes));
+	leave_event_area();
+	return 0;
+}
+
+/* Arguments of sys_enter: registers, number; of sys_exit: registers, result. */
+static __always_inline bool is_of_call(const __u64 *arguments, __u64 cookie)
+{
+	const struct pt_regs *registers = (const struct pt_regs *)arguments[0];
+	__u64 wanted_call = cookie >> COOKIE_CALL_SHIFT, call = arguments[1];
+
+	if (wanted_call == 0)
+		return true;
+	if (cookie & COOKIE_IS_EXIT && bpf_probe_read_kernel(&call, sizeof(call), &registers->orig_ax))
+		return false;
+	return call == wanted_call - 1;
+}
+
+SEC("raw_tp")
+int explicit_tracepoint(__u64 *arguments)
+{
+	__u64 cookie = bpf_get_attach_cookie(arguments);
+
+	if (!is_of_call(arguments, cookie))
+		return 0;
+	return sample_event(arguments, cookie, 1, true);
+}
+
+SEC("uprobe")
+int explicit_function(struct pt_regs *registers)
+{
+	return sample_event(registers, bpf_get_attach_cookie(registers), 1, false);
+}
+
+SEC("perf_event")
+int explicit_counter(struct bpf_perf_event_data *event)
+{
+	bool in_kernel = (event->regs.cs & 3) == 0;
+
+	return sample_event(event, bpf_get_attach_cookie(event), event->sample_period, in_kernel);
+}
+
+#endif
