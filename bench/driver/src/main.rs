@@ -131,6 +131,12 @@ const ROWS: &[Row] = &[
         measure: rows::truth::shares,
     },
     Row {
+        id: "A8",
+        what: "off-CPU time of a program with a known duty cycle",
+        target: "within 2 %",
+        measure: rows::truth::duty_cycle,
+    },
+    Row {
         id: "F1",
         what: "pprof of 1.2 MB to a profile",
         target: "≥ 3 times Go's pprof package",

@@ -9,6 +9,7 @@ use std::process::Command;
 use candela_formats::ReadOptions;
 use candela_model::FlameTree;
 use candela_model::FlameTreeBuilder;
+use candela_model::LabelValue;
 use candela_model::Profile;
 
 use crate::Figure;
@@ -188,6 +189,62 @@ pub(crate) fn shares(bench: &Bench) -> Result<Figure, String> {
     })
 }
 
+/// A8: how far the time off CPU is from what the program measured around its sleeps.
+pub(crate) fn duty_cycle(bench: &Bench) -> Result<Figure, String> {
+    let folder = bench.folder("a8")?;
+    let program = folder.join("waits");
+    let mut compiler = Command::new("gcc");
+    compiler.args(["-O2", "-g", "-fomit-frame-pointer", "-pthread", "-o"]);
+    let source = bench.root().join("crates/agent/tests/programs/waits.c");
+    output(compiler.arg(&program).arg(source))?;
+    let (file, truth) = (folder.join("duty.pb.gz"), folder.join("truth"));
+    let candela = bench.binary("candela")?;
+    let mut recorder = Command::new(candela);
+    recorder.args(["record", "-e", "off-cpu", "-F", "499", "-q", "-o"]);
+    recorder.arg(&file).arg("--").arg(&program);
+    output(recorder.args(["duty", "20000"]).arg(&truth))?;
+    let truth = std::fs::read_to_string(truth).map_err(|error| error.to_string())?;
+    let asleep_ns: f64 = truth
+        .split_whitespace()
+        .nth(1)
+        .and_then(|word| word.parse().ok())
+        .ok_or_else(|| format!("the program told {truth:?}"))?;
+    // What preempts it between its sleeps is off-CPU time, too, but none that it knows of.
+    let recorded = read_profile(&file)?;
+    let recorded_ns = off_cpu_ns(&recorded, |reason| reason != "preempted");
+    let distance = recorded_ns / asleep_ns - 1.0;
+    Ok(Figure {
+        text: format!(
+            "{:+.2} % of {:.1} s asleep",
+            distance * 100.0,
+            asleep_ns / 1e9
+        ),
+        is_met: Some(distance.abs() <= 0.02),
+    })
+}
+
+/// The nanoseconds off CPU of the reasons that count.
+fn off_cpu_ns(profile: &Profile, counts: impl Fn(&str) -> bool) -> f64 {
+    let strings = &profile.symbols.strings;
+    let of_type = profile
+        .series
+        .iter()
+        .filter(|series| series.profile_type.sample_type == "off_cpu");
+    let is_counted = |sample: &&Sample| {
+        let mut labels = profile.label_sets.get(sample.label_set).iter();
+        labels.any(|label| match label.value {
+            LabelValue::Text(text) => {
+                strings.get(label.key) == "off_cpu_reason" && counts(strings.get(text))
+            }
+            LabelValue::Number { .. } => false,
+        })
+    };
+    let counted = of_type
+        .flat_map(|series| &series.samples)
+        .filter(is_counted);
+    counted.map(|sample| sample.value as f64).sum()
+}
+
 fn record(bench: &Bench, arguments: &[&str], file: &Path) -> Result<(), String> {
     let candela = bench.binary("candela")?;
     output(
@@ -201,10 +258,15 @@ fn record(bench: &Bench, arguments: &[&str], file: &Path) -> Result<(), String> 
     .map(drop)
 }
 
-fn tree_of(file: &Path) -> Result<FlameTree, String> {
+fn read_profile(file: &Path) -> Result<Profile, String> {
     let reader = BufReader::new(File::open(file).map_err(|error| error.to_string())?);
-    let (profile, _): (Profile, _) = candela_formats::read_pprof(reader, &ReadOptions::default())
-        .map_err(|error| error.to_string())?;
+    let read = candela_formats::read_pprof(reader, &ReadOptions::default());
+    read.map(|(profile, _)| profile)
+        .map_err(|error| error.to_string())
+}
+
+fn tree_of(file: &Path) -> Result<FlameTree, String> {
+    let profile = read_profile(file)?;
     let mut builder = FlameTreeBuilder::new();
     for position in 0..profile.series.len() {
         if profile.series[position].profile_type.sample_unit == "nanoseconds" {
