@@ -46,7 +46,6 @@ mod options;
 mod origin;
 mod parameters;
 mod parca;
-mod port_holder;
 mod profefe;
 mod pyroscope;
 mod reply;

@@ -4,9 +4,10 @@ use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::net::TcpListener;
 
+use candela_listen::holder_of_port;
+
 use crate::error::ServerError;
 use crate::options::OtlpListen;
-use crate::port_holder::holder_of_port;
 
 /// Listens, or says who has the port.
 pub(crate) fn listen(

@@ -19,6 +19,7 @@ use axum::middleware::from_fn_with_state;
 use axum::middleware::map_response;
 use axum::response::IntoResponse;
 use axum::response::Response;
+use candela_listen::HostPolicy;
 use futures::FutureExt;
 use tower::ServiceExt;
 
@@ -26,7 +27,6 @@ use crate::api_error::ApiError;
 use crate::app::SharedApp;
 use crate::auth::authorize;
 use crate::metrics::count_requests;
-use crate::origin::HostPolicy;
 use crate::origin::check_host_and_origin;
 use crate::parameters::check_parameters;
 use crate::pyroscope::ANY_PREFIX;

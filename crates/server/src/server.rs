@@ -10,6 +10,7 @@ use std::thread::Builder;
 use std::thread::JoinHandle;
 
 use axum::Router;
+use candela_listen::HostPolicy;
 use candela_query::Engine;
 use candela_store::Store;
 use tokio::sync::watch;
@@ -24,7 +25,6 @@ use crate::listen::listen_for_otlp;
 use crate::local_ingest::LocalIngest;
 use crate::options::Limits;
 use crate::options::ServerOptions;
-use crate::origin::HostPolicy;
 use crate::router::main_router;
 use crate::router::otlp_router;
 use crate::router::paths;

@@ -6,6 +6,7 @@ use axum::http::StatusCode;
 use axum::http::header::AUTHORIZATION;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use candela_listen::SecretDigest;
 
 use super::account::Account;
 use super::account::AuthError;
@@ -14,7 +15,6 @@ use super::caller::Caller;
 use super::caller::several_tenants;
 use super::rights::Right;
 use super::rights::Rights;
-use super::secret::SecretDigest;
 use super::tenant::TenantName;
 use crate::api_error::ApiError;
 

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use candela_listen::SecretDigest;
+
 use super::rights::Rights;
-use super::secret::SecretDigest;
 use super::tenant::TenantName;
 
 /// Who may do what. Without any account everybody may do everything, which is why a server without

@@ -9,7 +9,6 @@ mod account;
 mod caller;
 mod layer;
 mod rights;
-mod secret;
 mod tenant;
 
 pub use self::account::Account;

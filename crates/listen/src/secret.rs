@@ -10,15 +10,18 @@ use subtle::ConstantTimeEq;
 /// the time of a comparison tells nothing of the secret, not even how long it is, and a dump of the
 /// memory has no token in it.
 #[derive(Clone)]
-pub(crate) struct SecretDigest([u8; 32]);
+pub struct SecretDigest([u8; 32]);
 
 impl SecretDigest {
-    pub(crate) fn of(secret: &[u8]) -> Self {
+    /// The digest of a secret.
+    #[must_use]
+    pub fn of(secret: &[u8]) -> Self {
         Self(Sha256::digest(secret).into())
     }
 
     /// Whether both are of the same secret, in a time that does not depend on where they differ.
-    pub(crate) fn is_of_same(&self, other: &Self) -> bool {
+    #[must_use]
+    pub fn is_of_same(&self, other: &Self) -> bool {
         self.0.ct_eq(&other.0).into()
     }
 }

@@ -8,7 +8,8 @@ const LISTEN_STATE: &str = "0A";
 
 /// `name (pid N)` of a program that listens on this TCP port, or `another program` where the
 /// kernel does not let us see it (another user's process, another pid namespace).
-pub(crate) fn holder_of_port(port: u16) -> String {
+#[must_use]
+pub fn holder_of_port(port: u16) -> String {
     let tables = ["/proc/net/tcp", "/proc/net/tcp6"];
     let found = tables
         .iter()
