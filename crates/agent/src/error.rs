@@ -13,6 +13,9 @@ pub enum AgentError {
     /// A recording was stopped while unwind tables were built for it.
     #[error("stopped before the recording began")]
     StoppedEarly,
+    /// A recording was stopped because nobody wants it any more.
+    #[error("stopped and thrown away")]
+    Discarded,
     /// All processes of a recording ended while unwind tables were built for it.
     #[error(
         "what was to be recorded ended before the recording began; record its start with `-- CMD`"

@@ -85,6 +85,8 @@ pub struct RecordOptions {
     pub duration: Option<Duration>,
     /// Ends the recording when it becomes true.
     pub stop: Arc<AtomicBool>,
+    /// Whether nobody wants the recording any more, once it has stopped.
+    pub discard: Arc<AtomicBool>,
     /// Labels, names and bounds, as in the continuous agent; its rate, kinds, targets, windows
     /// and spool are not used.
     pub agent: AgentOptions,
@@ -197,6 +199,7 @@ impl RecordOptions {
             events: Vec::new(),
             duration: None,
             stop: Arc::default(),
+            discard: Arc::default(),
             agent: AgentOptions::default(),
         }
     }

@@ -96,6 +96,7 @@ pub fn record(options: RecordOptions, begins: impl FnOnce()) -> Result<Recording
         events,
         duration,
         stop,
+        discard,
         agent,
     } = options;
     let board = StatusBoard::default();
@@ -156,6 +157,10 @@ pub fn record(options: RecordOptions, begins: impl FnOnce()) -> Result<Recording
     let finished = finish_windows(&source, &mut windows, start_ns, end_ns, &board);
     let source_status = source.status();
     drop(source);
+    // Names take longer than anything else.
+    if discard.load(Ordering::Relaxed) {
+        return Err(AgentError::Discarded);
+    }
 
     let mut symbols = start_symbols(&agent);
     if !agent.debuginfod_urls.is_empty() {

@@ -6,6 +6,7 @@ use candela_agent::Agent;
 use candela_agent::AgentOptions;
 use candela_agent::Exporter;
 
+use super::on_demand;
 use super::sampling;
 use crate::args::GlobalArgs;
 use crate::args::serve::AgentArgs;
@@ -29,10 +30,14 @@ pub(crate) fn run(global: &GlobalArgs, arguments: &AgentArgs) -> Result<ExitCode
     };
     let doing = sampling::describe(&options);
     let mut stop = super::signals::stop_signal()?;
+    // The port before the agent: when somebody has it, nothing was sampled in vain.
+    let on_demand = on_demand::bind(&settings, false)?;
     let agent =
         Agent::start(options, Box::new(exporter)).map_err(|error| sampling::failure(&error))?;
     output::note(&format!("{doing}, sending to {server}"));
+    let on_demand = on_demand::start(on_demand)?;
     stop.wait();
+    drop(on_demand);
     let status = agent.stop().or_exit(ExitStatus::Failed, "agent")?;
     if status.delivery.spooled_profiles > 0 {
         output::note(&format!(

@@ -1,6 +1,5 @@
 //! Where the configuration wants blocks.
 
-use std::fs;
 use std::path::Path;
 
 use candela_store::Backend;
@@ -8,6 +7,7 @@ use candela_store::GcsOptions;
 use candela_store::S3Options;
 use candela_store::Secret;
 
+use super::secrets::itself_or_file;
 use crate::config::Settings;
 use crate::errors::CliError;
 
@@ -73,32 +73,6 @@ fn prefix(settings: &Settings, path: &str) -> String {
 fn secret(settings: &Settings, path: &str) -> Result<Option<Secret>, CliError> {
     let text = itself_or_file(settings, path)?;
     Ok(text.as_deref().map(Secret::new))
-}
-
-/// The value of a key, or the content of the file that the key with `_file` names.
-fn itself_or_file(settings: &Settings, path: &str) -> Result<Option<String>, CliError> {
-    let itself = settings.secret(path).or_else(|| settings.text(path));
-    let file_key = format!("{path}_file");
-    let Some(file) = settings.text(&file_key) else {
-        return Ok(itself.map(str::to_owned));
-    };
-    if itself.is_some() {
-        let origin = |key: &str| settings.get(key).origin.to_string();
-        return Err(CliError::usage(format!(
-            "{path} ({}) and {file_key} ({}) are both set; drop one",
-            origin(path),
-            origin(&file_key)
-        )));
-    }
-    let content = fs::read_to_string(file)
-        .map_err(|error| CliError::usage(format!("{file_key} {file}: {error}")))?;
-    let content = content.trim();
-    if content.is_empty() {
-        return Err(CliError::usage(format!(
-            "{file_key} {file}: the file is empty"
-        )));
-    }
-    Ok(Some(content.to_owned()))
 }
 
 #[cfg(test)]

@@ -42,7 +42,12 @@ fn check(settings: &Settings) -> Result<(), CliError> {
 fn check_agent(settings: &Settings) -> Vec<String> {
     let options = super::sampling::options(settings).map(drop);
     let server = super::sampling::check_server(settings);
-    [options, server]
+    // It reads the agent's options, too: one problem is told once.
+    let on_demand = match &options {
+        Ok(()) => super::on_demand::check(settings),
+        Err(_) => Ok(()),
+    };
+    [options, server, on_demand]
         .into_iter()
         .filter_map(Result::err)
         .map(|error| error.to_string())

@@ -14,6 +14,8 @@ pub(crate) mod config;
 pub(crate) mod credentials;
 pub(crate) mod doctor;
 pub(crate) mod files;
+#[cfg(feature = "agent")]
+mod on_demand;
 pub(crate) mod profiles;
 pub(crate) mod query;
 #[cfg(feature = "agent")]
@@ -28,6 +30,7 @@ pub(crate) mod sampling;
 mod scrape_fields;
 #[cfg(feature = "agent")]
 mod scrape_jobs;
+mod secrets;
 #[cfg(feature = "server")]
 pub(crate) mod self_profile;
 #[cfg(feature = "server")]

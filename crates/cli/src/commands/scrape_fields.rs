@@ -6,8 +6,8 @@ use serde_json::Map;
 use serde_json::Value as Node;
 
 use crate::config::Value;
+use crate::config::key_search::nearest_of;
 use crate::config::keys::Kind;
-use crate::config::keys::nearest_of;
 use crate::errors::CliError;
 
 /// Names and values at a place of `agent.scrape`. An empty value is none, as elsewhere.

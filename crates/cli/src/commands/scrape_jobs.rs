@@ -16,7 +16,7 @@ use serde_json::Value as Node;
 use super::scrape_fields::Fields;
 use super::scrape_fields::problem;
 use crate::config::Settings;
-use crate::config::keys::nearest_of;
+use crate::config::key_search::nearest_of;
 use crate::errors::CliError;
 
 const KEY: &str = "agent.scrape";

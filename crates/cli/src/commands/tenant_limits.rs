@@ -7,7 +7,7 @@ use candela_server::TenantLimits;
 
 use crate::config::Settings;
 use crate::config::Value;
-use crate::config::keys;
+use crate::config::key_search;
 use crate::errors::CliError;
 
 /// What every tenant may send.
@@ -43,7 +43,7 @@ pub(crate) fn tenant_overrides(
                 "must be a limit below the name of a tenant".to_owned(),
             ));
         };
-        let Some(key) = keys::find(&path_of(name)) else {
+        let Some(key) = key_search::find(&path_of(name)) else {
             let names = all.entries().map(|(name, _)| name);
             let reason = format!("{name} is no limit; there are {}", names.join(", "));
             return Err(wrong(reason));

@@ -9,6 +9,7 @@ use candela_agent::AgentHandle;
 use candela_agent::AgentObserver;
 use candela_agent::ExportError;
 use candela_agent::InProcess;
+use candela_agent::OnDemandHandle;
 use candela_server::LocalIngest;
 use candela_server::Server;
 use candela_server::StatusSource;
@@ -18,6 +19,7 @@ use tokio::runtime::Handle;
 
 use super::backend;
 use super::browser::open_browser;
+use super::on_demand;
 use super::sampling;
 use super::server;
 use super::server::Companions;
@@ -45,6 +47,10 @@ pub(crate) fn run(global: &GlobalArgs, arguments: &UpArgs) -> Result<ExitCode, C
         };
         // The port before the agent: when another candela has it, nothing was sampled in vain.
         let bound = server::bind(&settings, &store, companions).await?;
+        let on_demand = match arguments.no_agent {
+            true => None,
+            false => on_demand::bind(&settings, settings.boolean("agent.sampling"))?,
+        };
         let agent = if arguments.no_agent {
             None
         } else {
@@ -62,13 +68,15 @@ pub(crate) fn run(global: &GlobalArgs, arguments: &UpArgs) -> Result<ExitCode, C
                 "{doing}; the first profiles are there in 3 s; Ctrl-C ends it"
             ));
         }
+        // Who may not sample for himself may not for others.
+        let on_demand = on_demand::start(on_demand.filter(|_| agent.is_some()))?;
         if arguments.open {
             open_browser(&url);
         }
         let served = bound.run(stopped).await;
         // Each of these loses data when it is left out, so no failure of another skips it.
         let served = served.or_exit(ExitStatus::Failed, "server");
-        let agent_stopped = stop_agent(agent).await;
+        let agent_stopped = stop_agent(agent, on_demand).await;
         let closed = server::close(store).await;
         errors::all_of([served, agent_stopped, closed])
     })?;
@@ -129,11 +137,18 @@ fn store_exporter(ingest: LocalIngest, runtime: Handle) -> InProcess {
 
 /// The last window still goes into the store, so the agent stops before the store does. It blocks,
 /// and the store needs this runtime meanwhile.
-async fn stop_agent(agent: Option<AgentHandle>) -> Result<(), CliError> {
+async fn stop_agent(
+    agent: Option<AgentHandle>,
+    on_demand: Option<OnDemandHandle>,
+) -> Result<(), CliError> {
     let Some(agent) = agent else {
         return Ok(());
     };
-    let stopped = tokio::task::spawn_blocking(move || agent.stop()).await;
+    let stopped = tokio::task::spawn_blocking(move || {
+        drop(on_demand);
+        agent.stop()
+    });
+    let stopped = stopped.await;
     let stopped = stopped.or_exit(ExitStatus::Failed, "agent")?;
     stopped.map(drop).or_exit(ExitStatus::Failed, "agent")
 }

@@ -9,6 +9,7 @@ use super::Origin;
 use super::Setting;
 use super::Settings;
 use super::Value;
+use super::key_search;
 use super::keys;
 use super::keys::KEYS;
 use super::keys::Key;
@@ -68,7 +69,7 @@ fn apply_flags(
     flags: &[Flag],
 ) -> Result<(), CliError> {
     for (path, flag, text) in flags {
-        let key = keys::find(path).expect("flags name keys of the table");
+        let key = key_search::find(path).expect("flags name keys of the table");
         let value = Value::parse(key.kind, text)
             .map_err(|error| CliError::usage(format!("{flag}: {error}")))?;
         set(settings, key, value, Origin::Flag(flag));
@@ -161,7 +162,7 @@ fn apply_file(
     flatten("", &document, &mut leaves).map_err(in_file)?;
     let mut problems = Vec::new();
     for (key_path, node) in leaves {
-        let Some(key) = keys::find(&key_path) else {
+        let Some(key) = key_search::find(&key_path) else {
             problems.push(unknown_key(&key_path));
             continue;
         };
@@ -187,14 +188,14 @@ fn flatten<'a>(
         if prefix.is_empty() {
             return Err("must hold sections such as server: and agent:".to_owned());
         }
-        let is_empty_section = node.is_null() && keys::is_section(prefix);
+        let is_empty_section = node.is_null() && key_search::is_section(prefix);
         if !is_empty_section {
             leaves.push((prefix.to_owned(), node));
         }
         return Ok(());
     };
     let is_unknown_and_empty =
-        entries.is_empty() && !prefix.is_empty() && !keys::is_section(prefix);
+        entries.is_empty() && !prefix.is_empty() && !key_search::is_section(prefix);
     if is_unknown_and_empty {
         leaves.push((prefix.to_owned(), node));
     }
@@ -204,7 +205,7 @@ fn flatten<'a>(
         } else {
             format!("{prefix}.{name}")
         };
-        if keys::find(&path).is_some() {
+        if key_search::find(&path).is_some() {
             leaves.push((path, child));
         } else {
             flatten(&path, child, leaves)?;
@@ -238,7 +239,7 @@ fn apply_environment(
             continue;
         }
         let path = name["CANDELA_".len()..].replace("__", ".").to_lowercase();
-        let Some(key) = keys::find(&path) else {
+        let Some(key) = key_search::find(&path) else {
             problems.push(format!("{name}: {}", unknown_key(&path)));
             continue;
         };
@@ -261,7 +262,7 @@ fn unknown_key(path: &str) -> String {
     if keys::RESERVED_SECTIONS.contains(&section) {
         return format!("{path}: section {section} has no keys in this version");
     }
-    match keys::nearest(path) {
+    match key_search::nearest(path) {
         Some(nearest) => format!("{path}: no such key, did you mean {nearest}?"),
         None => format!("{path}: no such key; `candela config show` lists all"),
     }

@@ -1,5 +1,6 @@
 //! Configuration: flag over environment over file over default, and the origin of each value.
 
+pub(crate) mod key_search;
 pub(crate) mod keys;
 mod load;
 mod structure;
@@ -50,7 +51,6 @@ impl Settings {
     }
 
     /// Whether somebody chose the value.
-    #[cfg(feature = "server")]
     pub(crate) fn is_explicit(&self, path: &str) -> bool {
         self.get(path).origin != Origin::Default
     }
@@ -64,7 +64,6 @@ impl Settings {
     }
 
     /// The text of a secret.
-    #[cfg(feature = "server")]
     pub(crate) fn secret(&self, path: &str) -> Option<&str> {
         match &self.get(path).value {
             Value::Secret(hidden) => Some(hidden.expose()),

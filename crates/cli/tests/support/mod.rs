@@ -33,7 +33,12 @@ pub(crate) struct Program(Child);
 
 /// The program under test.
 pub(crate) fn candela() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_candela"));
+    in_clean_environment(env!("CARGO_BIN_EXE_candela"))
+}
+
+/// A program that starts it, or asks it.
+pub(crate) fn in_clean_environment(program: &str) -> Command {
+    let mut command = Command::new(program);
     // Neither the environment nor a file of the person who runs the tests may decide them.
     command.env_clear();
     for name in ["PATH", "HOME", "TMPDIR"] {
@@ -195,13 +200,38 @@ impl Running {
         arguments: &[&str],
         environment: &[(&str, &str)],
     ) -> Result<Self, String> {
-        let mut child = candela()
+        let mut command = candela();
+        command
             .args(arguments)
             // Tests push as fast as they can, which no tenant may by default.
             .env("CANDELA_SERVER__LIMITS__INGEST_RATE", "0")
             .env("CANDELA_SERVER__OTLP_GRPC_LISTEN", "127.0.0.1:0")
             .env("CANDELA_SERVER__OTLP_HTTP_LISTEN", "127.0.0.1:0")
-            .envs(environment.iter().copied())
+            .env("CANDELA_AGENT__ON_DEMAND__LISTEN", "127.0.0.1:0")
+            .envs(environment.iter().copied());
+        Self::launch(&mut command)
+    }
+
+    /// Starts `candela` at its default ports in a network of its own, where they are free.
+    pub(crate) fn start_in_own_network(arguments: &[&str]) -> Self {
+        let mut unshare = in_clean_environment("unshare");
+        unshare
+            .args([
+                "--net",
+                "sh",
+                "-c",
+                "ip link set lo up && exec \"$@\"",
+                "sh",
+            ])
+            .arg(env!("CARGO_BIN_EXE_candela"))
+            .args(arguments);
+        Self::launch(&mut unshare)
+            .unwrap_or_else(|messages| panic!("candela {arguments:?} ended: {messages}"))
+    }
+
+    /// Starts a command that is or becomes `candela`, and waits until it says where it is.
+    pub(crate) fn launch(command: &mut Command) -> Result<Self, String> {
+        let mut child = command
             .stderr(Stdio::piped())
             .spawn()
             .expect("candela starts");
