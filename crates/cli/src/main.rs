@@ -61,7 +61,7 @@ fn run(command_line: &CommandLine) -> Result<ExitCode, CliError> {
         #[cfg(feature = "server")]
         Command::Store(command) => commands::store::run(global, command),
         Command::Doctor { json } => commands::doctor::run(global, *json),
-        Command::Config(command) => commands::config::run(global, *command),
+        Command::Config(command) => commands::config::run(global, command),
         Command::Formats { json } => commands::about::formats(*json),
         Command::Completions { shell } => commands::about::completions(*shell),
         Command::Man { folder } => commands::about::manual(folder),

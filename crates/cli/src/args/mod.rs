@@ -120,7 +120,7 @@ pub(crate) enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// Show or check the configuration
+    /// Show, check or import the configuration
     #[command(subcommand)]
     Config(ConfigCommand),
     /// List the profile formats that can be read and written
@@ -144,7 +144,7 @@ pub(crate) enum Command {
     },
 }
 
-#[derive(Clone, Copy, Debug, Subcommand)]
+#[derive(Clone, Debug, Subcommand)]
 pub(crate) enum ConfigCommand {
     /// Print every key with its value and where the value comes from
     Show {
@@ -154,4 +154,17 @@ pub(crate) enum ConfigCommand {
     },
     /// Read the configuration and report all problems
     Check,
+    /// Turn a configuration of Telegen into one of candela
+    Import(ConfigImportArgs),
+}
+
+/// `candela config import`
+#[derive(Args, Clone, Debug)]
+pub(crate) struct ConfigImportArgs {
+    /// YAML, or variables as NAME=value; - is standard input
+    #[arg(value_name = "FILE")]
+    pub(crate) input: PathBuf,
+    /// Where to write the result [default: standard output]
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
 }

@@ -12,15 +12,17 @@ use crate::config::keys::KEYS;
 use crate::errors::CliError;
 use crate::output;
 
-pub(crate) fn run(global: &GlobalArgs, command: ConfigCommand) -> Result<ExitCode, CliError> {
-    let settings = super::settings(global, Vec::new())?;
+pub(crate) fn run(global: &GlobalArgs, command: &ConfigCommand) -> Result<ExitCode, CliError> {
+    // What is wrong with our own configuration is no reason not to convert another.
+    let settings = || super::settings(global, Vec::new());
     match command {
-        ConfigCommand::Show { json: true } => output::print_json(&as_json(&settings))?,
-        ConfigCommand::Show { json: false } => output::print_text(&as_text(&settings))?,
+        ConfigCommand::Show { json: true } => output::print_json(&as_json(&settings()?))?,
+        ConfigCommand::Show { json: false } => output::print_text(&as_text(&settings()?))?,
         ConfigCommand::Check => {
-            check(&settings)?;
+            check(&settings()?)?;
             output::note("the configuration is valid");
         }
+        ConfigCommand::Import(arguments) => return super::config_import::run(global, arguments),
     }
     Ok(ExitCode::SUCCESS)
 }

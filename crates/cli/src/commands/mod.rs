@@ -11,6 +11,7 @@ pub(crate) mod backend;
 pub(crate) mod browser;
 pub(crate) mod client;
 pub(crate) mod config;
+mod config_import;
 pub(crate) mod credentials;
 pub(crate) mod doctor;
 pub(crate) mod files;

@@ -1,0 +1,279 @@
+//! What Telegen's keys are to us.
+
+/// What variables of Telegen's begin with.
+pub(super) const PREFIX_OF_VARIABLES: &str = "TELEGEN_";
+
+/// What a key becomes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Meaning {
+    /// The value of a key of ours.
+    Key(&'static str),
+    /// The address that profiles are sent to.
+    Server,
+    /// Kinds that are sampled, where the value is true.
+    Kinds(&'static [&'static str]),
+    /// Nothing where the value is this one, which is what we do, else a line.
+    Always(&'static str, &'static str),
+    /// A line.
+    Nothing(&'static str),
+}
+
+use Meaning::Always;
+use Meaning::Key;
+use Meaning::Kinds;
+use Meaning::Nothing;
+use Meaning::Server;
+
+/// The keys of the documentation, below `agent.profiling`.
+const DOCUMENTED: &[(&str, Meaning)] = &[
+    ("enabled", Key("agent.sampling")),
+    ("sample_rate", Key("agent.rate")),
+    ("duration", Key("agent.interval")),
+    ("upload_interval", Nothing(UPLOAD)),
+    ("cpu", Kinds(&["cpu"])),
+    ("off_cpu", Kinds(&["off-cpu"])),
+    ("mutex", Kinds(&["lock"])),
+    ("memory", Always("false", MEMORY)),
+    ("memory_mode", Nothing(MEMORY)),
+    ("block", Always("false", BLOCK)),
+    ("goroutine", Always("false", GOROUTINE)),
+    ("symbols.demangle_rust", Always("true", DEMANGLING)),
+    ("symbols.demangle_cpp", Always("true", DEMANGLING)),
+    ("symbols.include_kernel", Always("true", KERNEL)),
+    ("filters.min_samples", Always("1", FEW)),
+    ("filters.exclude_patterns", Nothing(EXCLUDED)),
+    ("java", Nothing(JAVA)),
+    ("java_ebpf", Nothing(JAVA)),
+    ("python", Nothing(PYTHON)),
+];
+
+/// The keys that Telegen's code reads, below `profiling`.
+const READ: &[(&str, Meaning)] = &[
+    ("enabled", Key("agent.sampling")),
+    ("collection_interval", Key("agent.interval")),
+    ("upload_interval", Nothing(UPLOAD)),
+    ("cpu.enabled", Kinds(&["cpu"])),
+    ("cpu.sample_rate", Key("agent.rate")),
+    (
+        "cpu.max_stack_depth",
+        Nothing("stacks have up to 256 frames"),
+    ),
+    ("off_cpu.enabled", Kinds(&["off-cpu"])),
+    ("off_cpu.min_block_time_ns", Nothing(SHORT_WAITS)),
+    ("mutex.enabled", Kinds(&["lock"])),
+    ("mutex.contention_threshold_ns", Nothing(SHORT_WAITS)),
+    ("wall.enabled", Kinds(&["cpu", "off-cpu"])),
+    (
+        "wall.sample_rate",
+        Nothing("time on and off CPU has one rate, agent.rate"),
+    ),
+    ("memory.enabled", Always("false", MEMORY)),
+    ("memory", Nothing(MEMORY)),
+    ("block.enabled", Always("false", BLOCK)),
+    ("block", Nothing(BLOCK)),
+    ("goroutine.enabled", Always("false", GOROUTINE)),
+    ("goroutine", Nothing(GOROUTINE)),
+    ("java", Nothing(JAVA)),
+    ("python", Nothing(PYTHON)),
+    ("target_pid", Nothing(TARGET)),
+    ("target_pids", Nothing(TARGET)),
+    ("target_container_ids", Nothing(TARGET)),
+    ("target_process_names", Nothing(TARGET)),
+    ("target_executables", Nothing(TARGET)),
+    ("target_namespaces", Nothing(TARGET)),
+    ("target_deployments", Nothing(TARGET)),
+    ("target_daemonsets", Nothing(TARGET)),
+    ("target_statefulsets", Nothing(TARGET)),
+    ("target_labels", Nothing(TARGET)),
+    ("exclude_namespaces", Nothing(TARGET)),
+    ("exclude_kernel", Always("false", KERNEL)),
+    (
+        "exclude_user",
+        Always(
+            "false",
+            "user frames are always kept; a question leaves them out",
+        ),
+    ),
+    (
+        "symbols.cache_size",
+        Nothing("agent.symbol_cache is a size in bytes, not a count of entries"),
+    ),
+    (
+        "symbols.debug_info_enabled",
+        Always("true", "DWARF is always read where it is"),
+    ),
+    ("symbols.demangling_enabled", Always("true", DEMANGLING)),
+    (
+        "symbols.go_symbols",
+        Always("true", "Go's own tables are always read"),
+    ),
+    (
+        "symbols.kernel_symbols",
+        Always("true", "the kernel's frames always have names"),
+    ),
+    ("symbols.perf_map_paths", Nothing(PERF_MAPS)),
+    ("symbols.perf_map_recursive", Always("false", PERF_MAPS)),
+    (
+        "output_format",
+        Always(
+            "pprof",
+            "the agent sends OTLP; `candela convert` and `record -o` write any format",
+        ),
+    ),
+    (
+        "aggregate_stacks",
+        Always(
+            "true",
+            "equal stacks are always added up; agent.timestamps keeps the time of each",
+        ),
+    ),
+    ("metrics_export.enabled", Always("false", METRICS)),
+    ("metrics_export", Nothing(METRICS)),
+];
+
+/// What else belongs to profiling, at the root.
+const ELSEWHERE: &[(&str, Meaning)] = &[
+    (
+        "otlp.profiles.enabled",
+        Always(
+            "true",
+            "`candela agent` sends what it samples; do not start it, or set agent.sampling to false",
+        ),
+    ),
+    ("otlp.profiles.endpoint", Server),
+    ("java_ebpf", Nothing(JAVA)),
+    (
+        "log_export",
+        Nothing("profiles are sent as OTLP profiles, not as log records"),
+    ),
+    ("profiles.jfr", Nothing(JFR)),
+    ("pipelines.jfr", Nothing(JFR)),
+];
+
+const UPLOAD: &str = "each profile is sent when it is complete, every agent.interval";
+const MEMORY: &str = "allocations are not sampled by this version; programs that offer them are scraped, agent.scrape";
+const BLOCK: &str = "only the program itself knows: scrape its /debug/pprof/block, agent.scrape; waits of all programs are kind off-cpu";
+const GOROUTINE: &str =
+    "only the program itself knows: scrape its /debug/pprof/goroutine, agent.scrape";
+const DEMANGLING: &str = "names are always demangled";
+const KERNEL: &str =
+    "kernel frames are always kept; `--hide kind:kernel` leaves them out of an answer";
+const FEW: &str = "rare stacks are kept, so that sums are exact";
+const EXCLUDED: &str =
+    "no stack is left out when it is stored; `--ignore REGEX` leaves it out of an answer";
+const SHORT_WAITS: &str =
+    "there is no threshold: short waits are sampled as often as they are a part of the time";
+const TARGET: &str =
+    "the whole host is sampled; a selector such as {namespace=\"x\"} chooses when asking";
+const PERF_MAPS: &str =
+    "maps are found where compilers write them, /tmp/perf-PID.map of the process";
+const METRICS: &str =
+    "there are no metrics made of profiles; `candela query series` has their course";
+const JAVA: &str = "Java has no runtime support in this version: its threads are sampled, and named where /tmp/perf-PID.map is written";
+const JFR: &str = "recordings are not watched for; `candela push FILE` sends them";
+const PYTHON: &str = "Python's own frames come with a later version; its interpreter is sampled";
+
+/// The sections of Telegen's files, and their keys.
+const FORMS: [(&str, &[(&str, Meaning)]); 3] = [
+    ("agent.profiling.", DOCUMENTED),
+    ("profiling.", READ),
+    ("", ELSEWHERE),
+];
+
+/// What a key is to us; none when it is no key of profiling that is known. A key stands for those below it
+/// that are not named.
+pub(super) fn meaning(path: &str) -> Option<Meaning> {
+    FORMS.iter().find_map(|(prefix, keys)| {
+        let path = path.strip_prefix(prefix)?;
+        let exact = keys.iter().find(|(key, _)| *key == path);
+        let above = || {
+            keys.iter().find(|(key, _)| {
+                let below = path.strip_prefix(key);
+                below.is_some_and(|below| below.starts_with('.'))
+            })
+        };
+        exact.or_else(above).map(|(_, meaning)| *meaning)
+    })
+}
+
+/// Whether a path that is not known is one of profiling: everything else of a Telegen's file is not ours.
+pub(super) fn is_of_profiling(path: &str) -> bool {
+    FORMS
+        .iter()
+        .any(|(prefix, _)| !prefix.is_empty() && path.starts_with(prefix))
+}
+
+/// The key that a variable sets: `TELEGEN_AGENT_PROFILING_OFF_CPU` is `agent.profiling.off_cpu`.
+pub(super) fn path_of_variable(name: &str) -> Option<String> {
+    let paths = FORMS.iter().flat_map(|(prefix, keys)| {
+        let keys = keys.iter();
+        keys.map(move |(key, _)| format!("{prefix}{key}"))
+    });
+    let variable = |path: &String| {
+        let path = path.replace('.', "_").to_uppercase();
+        format!("{PREFIX_OF_VARIABLES}{path}")
+    };
+    paths.into_iter().find(|path| variable(path) == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_stand_for_those_below_them() {
+        assert_eq!(
+            meaning("profiling.memory.enabled"),
+            Some(Always("false", MEMORY))
+        );
+        assert_eq!(
+            meaning("profiling.memory.min_alloc_size"),
+            Some(Nothing(MEMORY))
+        );
+        assert_eq!(
+            meaning("agent.profiling.java.jfr_enabled"),
+            Some(Nothing(JAVA))
+        );
+        assert_eq!(meaning("profiling.memory_x"), None);
+        assert_eq!(meaning("network.enabled"), None);
+        assert!(is_of_profiling("profiling.colour") && !is_of_profiling("network.enabled"));
+    }
+
+    #[test]
+    fn each_variable_of_telegen_has_its_key() {
+        let names = [
+            "ENABLED",
+            "SAMPLE_RATE",
+            "CPU",
+            "OFF_CPU",
+            "MEMORY",
+            "DURATION",
+            "UPLOAD_INTERVAL",
+        ];
+        for name in names {
+            let path = path_of_variable(&format!("TELEGEN_AGENT_PROFILING_{name}"));
+            let expected = format!("agent.profiling.{}", name.to_lowercase());
+            assert_eq!(path, Some(expected), "{name}");
+        }
+        for name in ["ENABLED", "ENDPOINT"] {
+            let path = path_of_variable(&format!("TELEGEN_OTLP_PROFILES_{name}"));
+            let expected = format!("otlp.profiles.{}", name.to_lowercase());
+            assert_eq!(path, Some(expected), "{name}");
+        }
+        assert_eq!(path_of_variable("TELEGEN_LOG_LEVEL"), None);
+    }
+
+    #[test]
+    fn what_keys_become_are_keys() {
+        for (_, keys) in FORMS {
+            for (name, meaning) in keys {
+                if let Key(path) = meaning {
+                    assert!(
+                        crate::config::key_search::find(path).is_some(),
+                        "{name}: {path}"
+                    );
+                }
+            }
+        }
+    }
+}
