@@ -70,14 +70,63 @@ fn without_process_names(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::sync::Arc;
+
+    use axum::http::HeaderMap;
+    use axum::http::HeaderValue;
+    use axum::http::header::CONTENT_TYPE;
+
     use super::*;
+    use crate::on_demand::session::Sessions;
+
+    fn request(body: &str) -> ProfileRequest {
+        let json = HeaderValue::from_static("application/json");
+        let headers = HeaderMap::from_iter([(CONTENT_TYPE, json)]);
+        ProfileRequest::parse(&headers, body.as_bytes()).expect("valid")
+    }
+
+    /// bcc itself needs the headers of the kernel, which few hosts have: a script that writes what it
+    /// writes, and fails with other arguments than bcc takes.
+    #[test]
+    fn folded_stacks_become_cpu_time() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("profile-bpfcc");
+        let script = "#!/bin/sh\ntest \"$*\" = '-f -F 100 -p 7,8 1' || exit 9\n\
+            echo 'postgres;main;PostgresMain 3'\necho 'postgres;main;rest 1'\n";
+        let text = folder.path().join("script");
+        fs::write(&text, script).expect("written");
+        // By another process: a child that another test starts meanwhile would hold a file that we
+        // write, and what is written cannot be run.
+        let mut install = Command::new("install");
+        let installed = install.args(["-m", "755"]).arg(&text).arg(&path).status();
+        assert!(installed.expect("install starts").success());
+        let request = request(r#"{"profiler":{"BccProfile":null},"timeout_seconds":1}"#);
+        let session = Arc::new(Sessions::default()).begin().expect("idle");
+        let profile = |pids: &[u32]| {
+            let target = Resolved::Pids(pids.to_vec());
+            bcc_profile(&path, &request, &target, &session)
+        };
+        let taken = profile(&[7, 8]).expect("it ran");
+        let series = &taken.series[0];
+        assert_eq!(series.profile_type.sample_type, "cpu");
+        assert_eq!((series.period, series.total()), (10_000_000, 40_000_000));
+        let names: Vec<&str> = taken
+            .symbols
+            .functions()
+            .iter()
+            .map(|function| taken.symbols.strings.get(function.name))
+            .collect();
+        assert!(!names.contains(&"postgres"), "{names:?}");
+        assert!(names.contains(&"PostgresMain"), "{names:?}");
+        let error = profile(&[7]).expect_err("other arguments");
+        assert!(error.contains("exit status: 9"), "{error}");
+    }
 
     #[test]
     fn process_names_are_no_frames() {
         let text = "postgres;main;PostgresMain 3\n\npostgres 1\n";
-        assert_eq!(
-            without_process_names(text),
-            "main;PostgresMain 3\npostgres 1\n"
-        );
+        let stacks = without_process_names(text);
+        assert_eq!(stacks, "main;PostgresMain 3\npostgres 1\n");
     }
 }
