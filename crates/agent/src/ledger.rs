@@ -71,6 +71,13 @@ reasons! {
     MappingsRefused => "mappings_refused",
     /// Samples: the window had as many different stacks as allowed.
     WindowFull => "window_full",
+    /// Samples that do not tell what their thread worked on: it could not be read.
+    ContextUnread => "context_unread",
+    /// Samples that do not tell all labels of their thread, or not all of one.
+    LabelsCut => "labels_cut",
+    /// Samples that do not tell what their thread worked on: the window had as many different spans and labels
+    /// as allowed.
+    ContextsFull => "contexts_full",
     /// Samples: symbolization was behind and the window was given up.
     SymbolizerBehind => "symbolizer_behind",
     /// Samples: symbolization of their window failed, which is a defect of ours.

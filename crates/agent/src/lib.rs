@@ -39,6 +39,7 @@ mod options;
 mod pipeline;
 mod processes;
 mod record;
+mod sample_context;
 mod schedule;
 mod scrape;
 mod status;

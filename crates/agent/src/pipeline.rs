@@ -67,6 +67,8 @@ pub(crate) fn finish_windows(
         let window = windows.of(id).take();
         board.add_results(&window.results);
         board.ledger.add(DropReason::WindowFull, window.dropped);
+        let contexts_dropped = window.contexts.dropped;
+        board.ledger.add(DropReason::ContextsFull, contexts_dropped);
         FinishedWindow {
             window,
             header: ProfileHeader {

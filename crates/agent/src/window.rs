@@ -12,6 +12,8 @@ use crate::processes::Code;
 use crate::processes::Mappings;
 use crate::processes::Object;
 use crate::processes::ProcessIdentity;
+use crate::sample_context::Contexts;
+use crate::sample_context::SampleContext;
 
 /// How many different stacks a window holds at most: about 200 bytes each.
 const MOST_STACKS: usize = 1_000_000;
@@ -40,6 +42,8 @@ pub(crate) struct RawStack<'a> {
     pub(crate) was_preempted: bool,
     /// What it waited for, where the window is of locks.
     pub(crate) lock: Option<&'a WaitedLock>,
+    /// What its thread worked on, where that is told.
+    pub(crate) context: Option<&'a SampleContext>,
 }
 
 /// A lock that a thread waited for.
@@ -103,6 +107,8 @@ pub(crate) struct WindowStack {
     pub(crate) was_preempted: bool,
     /// Index into `locks`.
     pub(crate) lock: Option<u32>,
+    /// Its number in `contexts`.
+    pub(crate) context: Option<u32>,
     /// Samples in this window.
     pub(crate) samples: u64,
     /// What they stand for together.
@@ -137,6 +143,7 @@ pub(crate) struct Window {
     process_index: HashMap<(u32, u32), u32>,
     pub(crate) locks: Vec<WaitedLock>,
     lock_index: HashMap<WaitedLock, u32>,
+    pub(crate) contexts: Contexts,
     pub(crate) timed: Vec<TimedSample>,
     pub(crate) thread_names: Vec<String>,
     thread_name_index: HashMap<String, u32>,
@@ -171,6 +178,7 @@ impl Window {
             process_index: HashMap::new(),
             locks: Vec::new(),
             lock_index: HashMap::new(),
+            contexts: Contexts::new(keeps_times),
             timed: Vec::new(),
             thread_names: Vec::new(),
             thread_name_index: HashMap::new(),
@@ -234,7 +242,9 @@ impl Window {
             Some(lock) => Some(self.lock(lock)?),
             None => None,
         };
-        self.fill_key(process.identity, stack, lock);
+        let context = stack.context;
+        let context = context.and_then(|context| self.contexts.number(context));
+        self.fill_key(process.identity, stack, lock, context);
         let key = XxHash3_128::oneshot(&self.key);
         if let Some(&position) = self.stack_index.get(&key) {
             return Some(position);
@@ -242,25 +252,39 @@ impl Window {
         if self.stacks.len() >= MOST_STACKS {
             return None;
         }
-        let position = self.add_stack(process, stack, lock);
+        let position = self.add_stack(process, stack, lock, context);
         self.stack_index.insert(key, position);
         Some(position)
     }
 
-    fn fill_key(&mut self, identity: ProcessIdentity, stack: &RawStack<'_>, lock: Option<u32>) {
+    fn fill_key(
+        &mut self,
+        identity: ProcessIdentity,
+        stack: &RawStack<'_>,
+        lock: Option<u32>,
+        context: Option<u32>,
+    ) {
         self.key.clear();
         for number in [identity.pid, identity.serial, identity.generation] {
             self.key.extend(number.to_le_bytes());
         }
         self.key.push(u8::from(stack.was_preempted));
-        self.key.extend(lock.unwrap_or(u32::MAX).to_le_bytes());
+        for index in [lock, context] {
+            self.key.extend(index.unwrap_or(u32::MAX).to_le_bytes());
+        }
         self.key.extend((stack.kernel.len() as u32).to_le_bytes());
         for address in stack.kernel.iter().chain(stack.user) {
             self.key.extend(address.to_le_bytes());
         }
     }
 
-    fn add_stack(&mut self, process: &ProcessView, stack: &RawStack<'_>, lock: Option<u32>) -> u32 {
+    fn add_stack(
+        &mut self,
+        process: &ProcessView,
+        stack: &RawStack<'_>,
+        lock: Option<u32>,
+        context: Option<u32>,
+    ) -> u32 {
         let first_place = self.stack_places.len() as u32;
         for (depth, &address) in stack.kernel.iter().enumerate() {
             // Return addresses name what follows the call; the call is before them.
@@ -288,6 +312,7 @@ impl Window {
             place_count: self.stack_places.len() as u32 - first_place,
             was_preempted: stack.was_preempted,
             lock,
+            context,
             samples: 0,
             amount: Amount::default(),
         });
@@ -416,6 +441,7 @@ mod tests {
             is_in_kernel: !kernel.is_empty(),
             was_preempted: false,
             lock: None,
+            context: None,
         }
     }
 
@@ -484,6 +510,28 @@ mod tests {
         assert_eq!(window.processes.len(), 1);
         let labels = &window.processes[0].labels;
         assert_eq!(labels.get("service_name"), Some("python:job.py"));
+    }
+
+    #[test]
+    fn a_stack_is_counted_by_context() {
+        let mut window = Window::new(false);
+        let process = process(1, 0, 0x10_000);
+        for number in [1, 2, 1] {
+            let mut context = SampleContext::default();
+            context.span.span_id = [number; 8];
+            let stack = RawStack {
+                context: Some(&context),
+                ..stack(&[], &[0x10_010])
+            };
+            window.add(&process, &stack, MOMENT, AMOUNT);
+        }
+        add(&mut window, &process, &[], &[0x10_010]);
+        let counts = window
+            .stacks
+            .iter()
+            .map(|stack| (stack.context, stack.samples));
+        let expected = [(Some(0), 2), (Some(1), 1), (None, 1)];
+        assert_eq!(counts.collect::<Vec<_>>(), expected);
     }
 
     #[test]

@@ -130,6 +130,11 @@ struct mm_struct {
 	unsigned long data_vm;
 } RELOCATED;
 
+struct thread_struct {
+	/* Where the fs segment begins: the thread pointer. */
+	unsigned long fsbase;
+} RELOCATED;
+
 struct task_struct {
 	unsigned int __state;
 	unsigned int flags;
@@ -149,6 +154,7 @@ struct task_struct {
 	/* Page faults so far. */
 	unsigned long min_flt;
 	unsigned long maj_flt;
+	struct thread_struct thread;
 } RELOCATED;
 
 /* Never looked into, but a kernel function's type must be complete to be found. */

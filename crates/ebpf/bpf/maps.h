@@ -16,6 +16,8 @@ struct scratch {
 	struct walk walk;
 	__u64 entry_registers[REGISTER_COUNT];
 	struct pt_regs task_registers;
+	/* Until they are appended: what a goroutine is labelled with. */
+	struct sample_label labels[MAX_LABELS];
 };
 
 struct {
@@ -25,10 +27,42 @@ struct {
 	__type(value, struct scratch);
 } scratch_areas SEC(".maps");
 
+enum thread_variable_kind {
+	THREAD_VARIABLE_NONE = 0,
+	/* At a fixed distance from the thread pointer. */
+	THREAD_VARIABLE_FIXED = 1,
+	/* In the block that a thread has for a module, found by the vector of blocks. */
+	THREAD_VARIABLE_IN_GLIBC_MODULE = 2,
+	THREAD_VARIABLE_IN_MUSL_MODULE = 3,
+};
+
+enum context_format {
+	/* The variable points to a record of OTEP 4947. */
+	CONTEXT_OPENTELEMETRY = 0,
+	/* Elastic's Universal Profiling integration, version 1. */
+	CONTEXT_ELASTIC = 1,
+	/* It points to a goroutine (struct g of Go's runtime), whose pprof labels tell. */
+	CONTEXT_GOROUTINE = 2,
+};
+
+/* How to get to a variable that each thread of a process has, and what it points to. */
+struct thread_variable {
+	/* From the thread pointer or from the start of the module's block. */
+	__s64 offset;
+	__u32 module;
+	__u16 kind;
+	__u16 format;
+	/* With CONTEXT_GOROUTINE: of m.curg and g.labels. */
+	__u32 current_offset;
+	__u32 labels_offset;
+};
+
 /* A process we can walk: its run of regions. Written by user space, deleted at exit. */
 struct process {
 	__u32 first_region;
 	__u32 region_count;
+	/* The pointer to the thread context. Here, because each sample looks up the rest anyway. */
+	struct thread_variable context;
 };
 
 struct {

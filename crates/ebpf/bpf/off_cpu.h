@@ -464,6 +464,7 @@ static __always_inline void visit_start(struct task_struct *task, __u64 start_ns
 static __always_inline __u32 append_blocked_user_stack(struct scratch *scratch, struct task_struct *task, __u32 end)
 {
 	struct sample_header *header = &scratch->header;
+	struct process *process;
 	__u32 pid = header->pid;
 
 	if (task->flags & PF_EXITING || read_task_registers(scratch, task) || is_compat(scratch))
@@ -471,8 +472,12 @@ static __always_inline __u32 append_blocked_user_stack(struct scratch *scratch, 
 	keep_registers(scratch, &scratch->task_registers);
 	header->result = WALK_NO_TABLE;
 	header->flags |= SAMPLE_NOT_WALKED;
-	if (bpf_map_lookup_elem(&processes, &pid))
+	process = bpf_map_lookup_elem(&processes, &pid);
+	if (process) {
 		header->flags |= SAMPLE_PROCESS_KNOWN;
+		if (process->context.kind != THREAD_VARIABLE_NONE)
+			read_trace_context(scratch, &process->context, task, task);
+	}
 	return append_context(scratch, end, task);
 }
 

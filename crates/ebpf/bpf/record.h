@@ -12,6 +12,7 @@ enum {
 	MAX_FRAMES = MAX_KERNEL_FRAMES + MAX_USER_FRAMES + 1,
 	PAGE_BYTES = 4096,
 	MAX_STACK_PAGES = 16,
+	MAX_LABELS = 10,
 	/* rax rdx rcx rbx rsi rdi rbp rsp r8..r15 (DWARF order), rip */
 	REGISTER_COUNT = 17,
 };
@@ -39,16 +40,25 @@ enum {
 	SAMPLE_NOT_WALKED = 1 << 5, /* the kernel left the user stack to user space */
 };
 
+/* What a thread's program labels its work with; cut to what fits. No key: it could not be read. */
+struct sample_label {
+	__u8 key_bytes;
+	__u8 value_bytes;
+	char key[30];
+	char value[64];
+};
+
 /*
  * Followed by kernel frames and user frames (leaf first, 8 bytes each), then,
  * with SAMPLE_HAS_REGISTERS, REGISTER_COUNT words and stack_bytes of stack
- * from rsp upwards.
+ * from rsp upwards, then by label_count labels.
  */
 struct sample_header {
 	__u32 kind;
 	__u8 result;
 	__u8 flags;
-	__u16 event; /* which of those that somebody named */
+	__u8 event; /* which of those that somebody named */
+	__u8 label_count;
 	__u32 pid;
 	__u32 tid;
 	__u32 cpu;
@@ -67,6 +77,9 @@ struct sample_header {
 	__u64 lock_address;
 	char lock_holder[16];
 	char comm[16];
+	/* What the thread worked on, where its program tells; zeros where it does not. */
+	__u8 trace_id[16];
+	__u8 span_id[8];
 };
 
 /* The end of a request whose sample was RECORD_BLOCK_IO. */
@@ -103,7 +116,9 @@ enum counter {
 	COUNTER_OFF_CPU_SAMPLES = 20, /* also counted as samples */
 	COUNTER_NOT_DEFERRED = 21, /* off-CPU samples that got no user stack for want of room */
 	COUNTER_ARRIVAL_MISSED = 22, /* off-CPU samples without a stack: the switch to their thread was not seen */
-	COUNTER_COUNT = 23,
+	COUNTER_TRACE_CONTEXT_UNREAD = 23, /* samples without the span that their thread tells of: it cannot be read */
+	COUNTER_LABELS_CUT = 24, /* samples with more or longer labels than they tell */
+	COUNTER_COUNT = 25,
 };
 
 #endif

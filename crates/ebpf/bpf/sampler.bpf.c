@@ -49,6 +49,7 @@ int sample_cpu(struct bpf_perf_event_data *event)
 	header->kind = RECORD_SAMPLE;
 	header->flags = in_kernel ? SAMPLE_IN_KERNEL : 0;
 	header->event = 0;
+	header->label_count = 0;
 	header->pid = pid;
 	header->tid = (__u32)pid_tgid;
 	header->cpu = cpu;
@@ -59,6 +60,7 @@ int sample_cpu(struct bpf_perf_event_data *event)
 	header->run_queue_ns = 0;
 	header->lock_address = 0;
 	header->lock_holder[0] = 0;
+	forget_trace_context(header);
 	header->time_ns = bpf_ktime_get_ns();
 	header->cgroup_id = bpf_get_current_cgroup_id();
 	header->process_start_ns = task->group_leader->start_boottime;

@@ -6,6 +6,7 @@
 #include "kernel.h"
 #include <bpf/bpf_helpers.h>
 #include "maps.h"
+#include "trace_context.h"
 
 extern struct cgroup *bpf_cgroup_from_id(__u64 id) __ksym __weak;
 extern void bpf_cgroup_release(struct cgroup *cgroup) __ksym __weak;
@@ -93,6 +94,7 @@ static __always_inline void fill_header(struct sample_header *header, __u32 kind
 	header->kind = kind;
 	header->flags = 0;
 	header->event = 0;
+	header->label_count = 0;
 	header->pid = task->tgid;
 	header->tid = task->pid;
 	header->cpu = bpf_get_smp_processor_id();
@@ -103,6 +105,7 @@ static __always_inline void fill_header(struct sample_header *header, __u32 kind
 	header->time_ns = now;
 	header->lock_address = 0;
 	header->lock_holder[0] = 0;
+	forget_trace_context(header);
 	header->cgroup_id = task->cgroups->dfl_cgrp->kn->id;
 	header->process_start_ns = task->group_leader->start_boottime;
 	bpf_probe_read_kernel(header->comm, sizeof(header->comm), task->comm);

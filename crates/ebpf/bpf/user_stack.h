@@ -6,6 +6,8 @@
 #include "kernel.h"
 #include <bpf/bpf_helpers.h>
 #include "maps.h"
+#include "trace_context.h"
+#include "user_memory.h"
 
 /* === the walk's primitives === */
 
@@ -149,6 +151,8 @@ static __always_inline void walk_user_stack(struct scratch *scratch, __u32 area,
 		return;
 	}
 	scratch->header.flags |= SAMPLE_PROCESS_KNOWN;
+	if (process->context.kind != THREAD_VARIABLE_NONE)
+		read_own_trace_context(scratch, &process->context);
 	walk->first_region = process->first_region;
 	walk->region_count = process->region_count;
 	walk->window_words = 0;
@@ -192,17 +196,6 @@ static __always_inline bool copy_allowed(__u32 pid, __u64 now)
 		return false;
 	budget->credit_ns -= settings.copy_cost_ns;
 	return true;
-}
-
-/*
- * Reads user memory of the current task, or of another where one is given: only a sleepable program may.
- * Which of both is known where this is inlined, so that no program holds a call that it may not make.
- */
-static __always_inline long read_user(void *to, __u32 bytes, __u64 address, struct task_struct *other)
-{
-	if (other)
-		return bpf_copy_from_user_task(to, bytes, (void *)address, other, 0);
-	return bpf_probe_read_user(to, bytes, (void *)address);
 }
 
 /* Appends registers and the readable part of the stack at payload[end]; the new end. */
@@ -293,12 +286,29 @@ static __always_inline __u64 wakeup_flag(bool urgent)
 	return urgent || waiting > size / 4 ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
 }
 
+/* Appends the labels, which are read before the stack; the new end of the payload. */
+static __always_inline __u32 append_labels(struct scratch *scratch, __u32 end)
+{
+	__u64 bytes = scratch->header.label_count * sizeof(scratch->labels[0]);
+
+	if (bytes == 0)
+		return end;
+	barrier_var(bytes);
+	barrier_var(end);
+	if (bytes > sizeof(scratch->labels) || end > sizeof(scratch->payload) - sizeof(scratch->labels)) {
+		scratch->header.label_count = 0;
+		return end;
+	}
+	bpf_probe_read_kernel(scratch->payload + end, bytes, scratch->labels);
+	return end + bytes;
+}
+
 /* Counts the sample and hands it over. */
 static __always_inline void finish_sample(struct scratch *scratch, __u32 payload_bytes)
 {
 	const struct sample_header *header = &scratch->header;
 	bool urgent = header->flags & SAMPLE_HAS_REGISTERS;
-	__u64 bytes = sizeof(scratch->header) + payload_bytes;
+	__u64 bytes = sizeof(scratch->header) + append_labels(scratch, payload_bytes);
 
 	count(COUNTER_SAMPLES);
 	count_many(COUNTER_USER_FRAMES, header->user_frames);

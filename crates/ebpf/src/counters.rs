@@ -19,6 +19,8 @@ pub(crate) mod index {
     pub(crate) const OFF_CPU_SAMPLES: u32 = 20;
     pub(crate) const NOT_DEFERRED: u32 = 21;
     pub(crate) const ARRIVAL_MISSED: u32 = 22;
+    pub(crate) const TRACE_CONTEXT_UNREAD: u32 = 23;
+    pub(crate) const LABELS_CUT: u32 = 24;
 }
 
 /// How many result codes there are.
@@ -61,6 +63,10 @@ pub struct Counters {
     pub not_deferred: u64,
     /// Of these, those without any stack because the switch to their thread was not seen.
     pub arrival_missed: u64,
+    /// Samples that do not tell their trace although their process says where: it could not be read.
+    pub trace_context_unread: u64,
+    /// Samples that do not tell all labels of their thread: there are too many, or too long ones.
+    pub labels_cut: u64,
 }
 
 // === impl Counters ===
@@ -97,6 +103,8 @@ impl Counters {
             off_cpu_samples: self.off_cpu_samples - earlier.off_cpu_samples,
             not_deferred: self.not_deferred - earlier.not_deferred,
             arrival_missed: self.arrival_missed - earlier.arrival_missed,
+            trace_context_unread: self.trace_context_unread - earlier.trace_context_unread,
+            labels_cut: self.labels_cut - earlier.labels_cut,
         }
     }
 

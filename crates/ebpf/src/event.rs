@@ -1,5 +1,6 @@
 //! What the kernel tells us, typed.
 
+use crate::thread_labels::ThreadLabels;
 use candela_unwind::{Registers, StackCopy, WalkResult};
 use std::ffi::OsStr;
 
@@ -96,6 +97,11 @@ pub struct Sample<'a> {
     pub was_preempted: bool,
     /// The lock that it waited for, unless that is not asked for ([`Waits`](crate::Waits)).
     pub lock: Option<LockWait<'a>>,
+    /// The span that it worked on, where its process says so
+    /// ([`KernelTables::set_trace_source`](crate::KernelTables::set_trace_source)).
+    pub trace: Option<TraceContext>,
+    /// What its program labels the work with, where that is told so.
+    pub labels: ThreadLabels<'a>,
     /// Whether the kernel tried to walk the user stack. Of a thread that does not come back there is only
     /// `context`.
     pub is_walked: bool,
@@ -107,6 +113,16 @@ pub struct Sample<'a> {
     /// Registers and stack, where the walk ended with `NoMapping` or `NoTable`: walk these with
     /// [`candela_unwind::walk`] instead of using `user_frames`.
     pub context: Option<UserContext<'a>>,
+}
+
+/// A span of a distributed trace, as the W3C's Trace Context has it: bytes in the order of their hexadecimal
+/// digits. Either id may be zeros, which is none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct TraceContext {
+    /// The trace.
+    pub trace_id: [u8; 16],
+    /// The span in it.
+    pub span_id: [u8; 8],
 }
 
 /// A wait in futex(2).

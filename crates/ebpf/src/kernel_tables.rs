@@ -3,7 +3,7 @@
 use crate::bpf_map::BpfMap;
 use crate::mapping_store::MappingStore;
 use crate::table_store::TableStore;
-use crate::{Error, Mapping, TableId};
+use crate::{Error, Mapping, TableId, TraceSource};
 use candela_unwind::{RuleSet, Table};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -100,6 +100,15 @@ impl KernelTables {
     /// [`Error::Map`].
     pub fn remove_process(&self, pid: u32) -> Result<(), Error> {
         self.mappings().remove(pid)
+    }
+
+    /// Says where the threads of `pid` tell of their spans, so that samples do; `None`: nowhere. False where
+    /// the process has no mappings. Forks inherit it.
+    ///
+    /// # Errors
+    /// [`Error::Map`].
+    pub fn set_trace_source(&self, pid: u32, source: Option<TraceSource>) -> Result<bool, Error> {
+        self.mappings().set_context(pid, source)
     }
 
     /// The processes that have mappings, to find those whose end was missed.

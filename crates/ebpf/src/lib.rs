@@ -62,6 +62,8 @@ mod sample_reader;
 mod sampler;
 mod sideband;
 mod table_store;
+mod thread_labels;
+mod thread_variable;
 mod thread_visit;
 
 pub use capabilities::{Check, capabilities};
@@ -69,7 +71,7 @@ pub use clock::{Clock, monotonic_ns};
 pub use cost::ProgramCost;
 pub use counters::Counters;
 pub use error::Error;
-pub use event::{Event, FileIdentity, LockWait, Mapped, Sample, UserContext};
+pub use event::{Event, FileIdentity, LockWait, Mapped, Sample, TraceContext, UserContext};
 pub use explicit::{ExplicitEvent, ExplicitEventError, MOST_EXPLICIT_EVENTS};
 pub use kernel_tables::{KernelTables, MemoryUse, TableUse};
 pub use options::{
@@ -77,3 +79,5 @@ pub use options::{
 };
 pub use region::{Mapping, MappingKind, TableId};
 pub use sampler::Sampler;
+pub use thread_labels::ThreadLabels;
+pub use thread_variable::{BlockVector, ContextFormat, ThreadVariable, TraceSource};

@@ -9,6 +9,7 @@ use crate::arena::{Arena, Run};
 use crate::bpf_map::BpfMap;
 use crate::memory_map::MappedArray;
 use crate::region::{Mapping, Region, overlay};
+use crate::thread_variable::{ThreadVariableEntry, TraceSource};
 use crate::{Error, Options};
 use std::collections::HashMap;
 
@@ -22,6 +23,8 @@ pub(crate) struct MappingStore {
     run_of: HashMap<u32, Run>,
     /// How many processes share a run, where it is more than one.
     shared: HashMap<Run, u32>,
+    /// Where processes tell of their threads' spans.
+    context_of: HashMap<u32, TraceSource>,
 }
 
 /// The value type of the `processes` map.
@@ -30,6 +33,7 @@ pub(crate) struct MappingStore {
 struct ProcessEntry {
     first_region: u32,
     region_count: u32,
+    context: ThreadVariableEntry,
 }
 
 // === impl MappingStore ===
@@ -52,6 +56,7 @@ impl MappingStore {
             regions,
             run_of: HashMap::new(),
             shared: HashMap::new(),
+            context_of: HashMap::new(),
         })
     }
 
@@ -80,6 +85,10 @@ impl MappingStore {
             return Ok(true);
         }
         self.remove(child)?;
+        // Its only thread has its parent's memory, and so the variable where that had it.
+        if let Some(&context) = self.context_of.get(&parent) {
+            self.context_of.insert(child, context);
+        }
         self.set_entry(child, run)?;
         *self.shared.entry(run).or_insert(1) += 1;
         self.run_of.insert(child, run);
@@ -88,12 +97,32 @@ impl MappingStore {
 
     /// Forgets `pid`; samples of it come with stack copies again.
     pub(crate) fn remove(&mut self, pid: u32) -> Result<(), Error> {
+        self.context_of.remove(&pid);
         let Some(run) = self.run_of.remove(&pid) else {
             return Ok(());
         };
         let result = self.processes.delete(pid);
         self.release(run);
         result
+    }
+
+    /// Says where the threads of `pid` tell of their spans; false where it has no mappings.
+    pub(crate) fn set_context(
+        &mut self,
+        pid: u32,
+        context: Option<TraceSource>,
+    ) -> Result<bool, Error> {
+        let Some(&run) = self.run_of.get(&pid) else {
+            return Ok(false);
+        };
+        if self.context_of.get(&pid).copied() == context {
+            return Ok(true);
+        }
+        match context {
+            Some(context) => self.context_of.insert(pid, context),
+            None => self.context_of.remove(&pid),
+        };
+        self.set_entry(pid, run).map(|()| true)
     }
 
     /// How many processes have mappings, and how many regions they use.
@@ -129,11 +158,13 @@ impl MappingStore {
     }
 
     fn set_entry(&self, pid: u32, run: Run) -> Result<(), Error> {
+        let context = self.context_of.get(&pid).copied();
         self.processes.update(
             pid,
             ProcessEntry {
                 first_region: run.first,
                 region_count: run.count,
+                context: context.map(Into::into).unwrap_or_default(),
             },
         )
     }

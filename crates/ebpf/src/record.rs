@@ -1,11 +1,12 @@
 //! Decoding of what bpf/record.h lays out.
 
-use crate::event::{LockWait, Sample, UserContext};
+use crate::event::{LockWait, Sample, TraceContext, UserContext};
+use crate::thread_labels::{LABEL_BYTES, ThreadLabels};
 use candela_unwind::{Registers, StackCopy, WalkResult};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
-const SAMPLE_HEADER_BYTES: usize = 112;
+const SAMPLE_HEADER_BYTES: usize = 136;
 const REGISTER_COUNT: usize = 17;
 
 const RECORD_SAMPLE: u32 = 1;
@@ -77,6 +78,10 @@ impl<'a> Fields<'a> {
         Some(taken)
     }
 
+    pub(crate) fn array<const BYTES: usize>(&mut self) -> Option<[u8; BYTES]> {
+        self.bytes(BYTES)?.try_into().ok()
+    }
+
     pub(crate) fn u8(&mut self) -> Option<u8> {
         self.bytes(1).map(|bytes| bytes[0])
     }
@@ -138,7 +143,7 @@ pub(crate) fn decode_sample<'a>(record: &'a [u8], frames: &'a mut Vec<u64>) -> O
     header.u32()?;
     let result = WalkResult::from_code(header.u8()?)?;
     let flags = header.u8()?;
-    let event = header.u16()?;
+    let (event, label_count) = (header.u8()?, usize::from(header.u8()?));
     let (pid, tid, cpu) = (header.u32()?, header.u32()?, header.u32()?);
     let kernel_frames = usize::from(header.u16()?);
     let user_frames = usize::from(header.u16()?);
@@ -149,6 +154,10 @@ pub(crate) fn decode_sample<'a>(record: &'a [u8], frames: &'a mut Vec<u64>) -> O
     let lock_address = header.u64()?;
     let lock_holder = text_before_nul(header.bytes(16)?);
     let comm = text_before_nul(header.bytes(16)?);
+    let trace = TraceContext {
+        trace_id: header.array()?,
+        span_id: header.array()?,
+    };
 
     let mut payload = Fields {
         rest: &record[SAMPLE_HEADER_BYTES..],
@@ -162,6 +171,7 @@ pub(crate) fn decode_sample<'a>(record: &'a [u8], frames: &'a mut Vec<u64>) -> O
     } else {
         None
     };
+    let labels = ThreadLabels::new(payload.bytes(label_count * LABEL_BYTES)?);
     let (kernel_frames, user_frames) = frames.split_at(kernel_frames);
     Some(Sample {
         pid,
@@ -170,7 +180,7 @@ pub(crate) fn decode_sample<'a>(record: &'a [u8], frames: &'a mut Vec<u64>) -> O
         time_ns,
         value,
         run_queue_ns,
-        event,
+        event: event.into(),
         count,
         cgroup_id,
         process_start_ns,
@@ -184,6 +194,8 @@ pub(crate) fn decode_sample<'a>(record: &'a [u8], frames: &'a mut Vec<u64>) -> O
             address: lock_address,
             holder: (!lock_holder.is_empty()).then_some(lock_holder),
         }),
+        trace: (trace != TraceContext::default()).then_some(trace),
+        labels,
         is_walked: flags & NOT_WALKED == 0,
         kernel_frames,
         user_frames,
@@ -256,8 +268,10 @@ mod tests {
             (sample.kernel_frames, sample.user_frames),
             (&[0xaa][..], &[0xbb][..])
         );
-        assert!(sample.context.is_none() && sample.lock.is_none());
+        assert!(sample.context.is_none() && sample.lock.is_none() && sample.trace.is_none());
         record[0] = 4;
+        record[112] = 0x4b; // the first byte of the trace
+        record[135] = 0x02; // the last byte of the span
         record[5] = PREEMPTED;
         record[72] = 0x40; // the address of a lock
         let mut frames = Vec::new();
@@ -266,6 +280,14 @@ mod tests {
         let sample = decode_sample(&record, &mut frames).expect("whole");
         assert!(sample.was_preempted);
         assert_eq!(sample.lock.map(|lock| lock.address), Some(0x40));
+        let trace = sample.trace.expect("it has one");
+        assert_eq!((trace.trace_id[0], trace.trace_id[1]), (0x4b, 0));
+        assert_eq!((trace.span_id[6], trace.span_id[7]), (0, 2));
+        record[6] = 1; // labels
+        assert!(decode_sample(&record, &mut Vec::new()).is_none());
+        record.resize(SAMPLE_HEADER_BYTES + 16 + LABEL_BYTES, 0);
+        assert!(decode_sample(&record, &mut Vec::new()).is_some());
+        record[6] = 0;
         record.truncate(SAMPLE_HEADER_BYTES + 15);
         assert!(decode_sample(&record, &mut Vec::new()).is_none());
     }

@@ -343,6 +343,8 @@ impl Sampler {
             off_cpu_samples: sum(index::OFF_CPU_SAMPLES)?,
             not_deferred: sum(index::NOT_DEFERRED)?,
             arrival_missed: sum(index::ARRIVAL_MISSED)?,
+            trace_context_unread: sum(index::TRACE_CONTEXT_UNREAD)?,
+            labels_cut: sum(index::LABELS_CUT)?,
             ring_full_by_cpu: {
                 self.counters
                     .lookup_per_cpu(index::RING_FULL, &mut per_cpu)?;

@@ -44,6 +44,7 @@ mod error;
 mod frame;
 mod generations;
 mod gopclntab;
+mod goroutine;
 pub mod kallsyms;
 mod mapped_file;
 mod mini_debug_info;
@@ -54,6 +55,7 @@ mod rooted;
 mod segments;
 mod symbol_table;
 mod symbolizer;
+mod thread_local;
 pub mod vdso;
 
 pub use archive::{
@@ -65,9 +67,11 @@ pub use debug_files::DebugFileSearch;
 pub use debuginfod::{Debuginfod, DebuginfodOptions, DebuginfodStats};
 pub use error::Error;
 pub use frame::{FrameLanguage, Resolution, SourceFrame, SymbolSource};
+pub use goroutine::Goroutines;
 pub use kallsyms::{KernelSymbol, KernelSymbols};
 pub use object_file::{Contents, FileKey, ObjectFile};
 pub use perf_map::{JitSymbol, PerfMap, PerfMapReader};
 pub use rooted::open_in_root;
 pub use segments::{LoadSegment, MappedRange};
 pub use symbolizer::{Symbolizer, SymbolizerOptions};
+pub use thread_local::ThreadLocalAccess;

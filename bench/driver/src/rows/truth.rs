@@ -11,6 +11,7 @@ use candela_model::FlameTree;
 use candela_model::FlameTreeBuilder;
 use candela_model::LabelValue;
 use candela_model::Profile;
+use candela_model::Sample;
 
 use crate::Figure;
 use crate::host::Bench;

@@ -239,6 +239,8 @@ impl CpuCollector {
             (DropReason::TargetsFull, counters.targets_full),
             (DropReason::UserStackMissed, counters.not_deferred),
             (DropReason::ArrivalMissed, counters.arrival_missed),
+            (DropReason::ContextUnread, counters.trace_context_unread),
+            (DropReason::LabelsCut, counters.labels_cut),
             (DropReason::LifeRingFull, counters.life_ring_full),
             (DropReason::SidebandLost, counters.sideband_lost),
         ];

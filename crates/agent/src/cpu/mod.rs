@@ -2,7 +2,9 @@
 
 mod collector;
 mod pending;
+mod raw_stack;
 mod state;
+mod thread_context;
 mod worth;
 
 pub(crate) use self::collector::CpuCollector;

@@ -9,9 +9,10 @@ use candela_unwind::StackCopy;
 use candela_unwind::WalkResult;
 use candela_unwind::walk;
 
-use crate::cpu::state::tells_locks;
+use crate::cpu::raw_stack::tells_locks;
 use crate::cpu::worth::Worth;
 use crate::processes::Object;
+use crate::sample_context::SampleContext;
 use crate::tables::ProcessSpace;
 use crate::tables::TableSlots;
 use crate::window::Moment;
@@ -32,6 +33,7 @@ pub(crate) struct PendingSample {
     worth: Worth,
     was_preempted: bool,
     lock: Option<WaitedLock>,
+    work: Option<SampleContext>,
     time_ns: u64,
     tid: u32,
     thread_name: String,
@@ -85,6 +87,7 @@ impl PendingSample {
             worth,
             was_preempted: sample.was_preempted,
             lock,
+            work: SampleContext::of(sample),
             time_ns: sample.time_ns,
             tid: sample.tid,
             thread_name: sample.comm.to_string_lossy().into_owned(),
@@ -122,6 +125,7 @@ impl PendingSample {
             is_in_kernel: self.is_in_kernel,
             was_preempted: self.was_preempted,
             lock: None,
+            context: self.work.as_ref(),
         };
         let moment = Moment {
             time_ns: self.time_ns,

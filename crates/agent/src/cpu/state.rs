@@ -15,6 +15,11 @@ use hashbrown::HashSet;
 
 use crate::cpu::pending::PendingSample;
 use crate::cpu::pending::walk_copy;
+use crate::cpu::raw_stack::add;
+use crate::cpu::raw_stack::raw_stack;
+use crate::cpu::raw_stack::tells_locks;
+use crate::cpu::raw_stack::waited_lock;
+use crate::cpu::thread_context::tell_thread_context;
 use crate::cpu::worth::Worth;
 use crate::error::AgentError;
 use crate::kinds::Kind;
@@ -30,17 +35,12 @@ use crate::processes::Process;
 use crate::processes::ProcessIdentity;
 use crate::processes::ProcessTable;
 use crate::processes::find_context;
+use crate::sample_context::SampleContext;
 use crate::tables::Loader;
 use crate::tables::LoaderReply;
 use crate::tables::TableSlots;
-use crate::window::Amount;
-use crate::window::Moment;
 use crate::window::ProcessView;
-use crate::window::RawStack;
-use crate::window::WaitedLock;
-use crate::window::Window;
 use crate::windows::Destination;
-use crate::windows::WindowId;
 use crate::windows::Windows;
 
 /// Stack copies that wait for tables, bytes together.
@@ -297,10 +297,11 @@ impl CpuState {
             return;
         }
         let lock = waited_lock(sample).filter(|_| destination.windows().any(tells_locks));
+        let context = SampleContext::of(sample);
         let mut add = |view: &ProcessView, user: &[u64], result| {
             for id in destination.windows() {
                 let lock = lock.as_ref().filter(|_| tells_locks(id));
-                let stack = raw_stack(sample, lock, user, result);
+                let stack = raw_stack(sample, lock, context.as_ref(), user, result);
                 add(windows.of(id), view, sample, &stack, worth.amount(id));
             }
         };
@@ -322,6 +323,11 @@ impl CpuState {
             process.context_address = Some(address);
             process.labels = None;
             process.label_attempts = 0;
+        }
+        if let Some(wait) = &mut process.thread_context_wait
+            && wait.try_now(sample.time_ns)
+        {
+            tell_thread_context(&self.kernel, process);
         }
         let view = view_of(process, sample, &self.labeler);
         if sample.copy_limited {
@@ -477,7 +483,10 @@ impl CpuState {
             });
         }
         match self.kernel.replace_process_mappings(pid, &mappings) {
-            Ok(()) => process.is_registered = true,
+            Ok(()) => {
+                process.is_registered = true;
+                tell_thread_context(&self.kernel, process);
+            }
             Err(error) => {
                 process.is_registered = false;
                 self.ledger.add(DropReason::MappingsRefused, 1);
@@ -566,50 +575,4 @@ fn view_of(process: &mut Process, sample: &Sample<'_>, labeler: &Labeler) -> Pro
         labels,
         mappings: process.mappings.clone(),
     }
-}
-
-/// Whether the samples of a window say for which lock they waited.
-pub(crate) fn tells_locks(window: WindowId) -> bool {
-    matches!(window, WindowId::Kind(Kind::Lock | Kind::KernelLock))
-}
-
-fn waited_lock(sample: &Sample<'_>) -> Option<WaitedLock> {
-    let wait = sample.lock?;
-    let holder = wait.holder.map(|name| name.to_string_lossy().into_owned());
-    Some(WaitedLock {
-        address: wait.address,
-        holder,
-    })
-}
-
-fn raw_stack<'a>(
-    sample: &'a Sample<'_>,
-    lock: Option<&'a WaitedLock>,
-    user: &'a [u64],
-    result: WalkResult,
-) -> RawStack<'a> {
-    RawStack {
-        kernel: sample.kernel_frames,
-        user,
-        result,
-        is_in_kernel: sample.in_kernel,
-        was_preempted: sample.was_preempted,
-        lock,
-    }
-}
-
-fn add(
-    window: &mut Window,
-    process: &ProcessView,
-    sample: &Sample<'_>,
-    stack: &RawStack<'_>,
-    amount: Amount,
-) {
-    let thread_name = sample.comm.to_string_lossy();
-    let moment = Moment {
-        time_ns: sample.time_ns,
-        tid: sample.tid,
-        thread_name: &thread_name,
-    };
-    window.add(process, stack, moment, amount);
 }

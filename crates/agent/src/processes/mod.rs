@@ -6,6 +6,7 @@ mod object;
 mod objects;
 mod process;
 mod table;
+mod thread_context;
 
 pub(crate) use self::mappings::Code;
 pub(crate) use self::mappings::Mappings;
@@ -17,3 +18,5 @@ pub(crate) use self::process::Process;
 pub(crate) use self::process::ProcessIdentity;
 pub(crate) use self::table::ProcessTable;
 pub(crate) use self::table::find_context;
+pub(crate) use self::thread_context::ThreadContext;
+pub(crate) use self::thread_context::find_thread_context;

@@ -13,6 +13,8 @@ use candela_symbols::LoadSegment;
 use candela_symbols::ObjectFile;
 use candela_symbols::open_in_root;
 
+use crate::processes::thread_context::ContextAccess;
+
 /// Which file a mapping is of, as the kernel reports it. On stacked file systems (overlay, btrfs)
 /// these numbers differ from those of `stat`, so they are compared with each other only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -52,6 +54,8 @@ pub(crate) enum ObjectSource {
 pub(crate) struct Description {
     pub(crate) build_id: BuildId,
     segments: Box<[LoadSegment]>,
+    /// Where threads that run it tell of their spans.
+    pub(crate) thread_context: Option<ContextAccess>,
 }
 
 // === impl Object ===
@@ -118,6 +122,7 @@ impl Description {
         Self {
             build_id: object.build_id().clone(),
             segments: object.segments().into(),
+            thread_context: ContextAccess::of(object),
         }
     }
 

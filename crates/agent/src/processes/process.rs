@@ -8,6 +8,7 @@ use candela_model::Labels;
 use crate::processes::mappings::Code;
 use crate::processes::mappings::Mappings;
 use crate::processes::object::Object;
+use crate::processes::thread_context::ContextWait;
 
 /// Shortest and longest time between two readings of a process's maps because an address was in
 /// none of them. Code that a just-in-time compiler maps anew all the time must not make the agent
@@ -30,6 +31,8 @@ pub(crate) struct Process {
     pub(crate) is_registered: bool,
     /// Where its OpenTelemetry process context lies.
     pub(crate) context_address: Option<u64>,
+    /// Set while something exports a thread context and it is not known where it lies.
+    pub(crate) thread_context_wait: Option<ContextWait>,
     pub(crate) labels: Option<Arc<Labels>>,
     /// How often the labels were made without a command line.
     pub(crate) label_attempts: u8,
@@ -93,6 +96,7 @@ impl Process {
             is_complete: false,
             is_registered: false,
             context_address: None,
+            thread_context_wait: None,
             labels: None,
             label_attempts: 0,
             rescan: RescanDelay::default(),

@@ -7,6 +7,8 @@ use candela_model::FunctionId;
 use candela_model::LabelSetId;
 use candela_model::LabelValue;
 use candela_model::Labels;
+use candela_model::Link;
+use candela_model::LinkId;
 use candela_model::Location;
 use candela_model::LocationId;
 use candela_model::Mapping;
@@ -269,10 +271,12 @@ impl Builder<'_> {
             &mut self.symbols.kernel,
             &mut self.profile,
         );
+        let links = self.links();
         let rows = Rows {
             header,
             stacks,
             labels: &labels,
+            links: &links,
             series: &series_of_process,
         };
         if self.window.timed.is_empty() {
@@ -282,27 +286,41 @@ impl Builder<'_> {
         }
     }
 
+    /// By number of the context.
+    fn links(&mut self) -> Vec<LinkId> {
+        let contexts = self.window.contexts.list().iter();
+        let links = contexts.map(|context| {
+            self.profile.intern_link(Link {
+                trace_id: context.span.trace_id,
+                span_id: context.span.span_id,
+            })
+        });
+        links.collect()
+    }
+
     fn add_counted(&mut self, rows: &Rows<'_>) {
         // Processes of one series share most of their stacks.
-        let mut totals: HashMap<(usize, StackId, LabelSetId), i64> = HashMap::new();
+        let mut totals: HashMap<(usize, StackId, LabelSetId, LinkId), i64> = HashMap::new();
         for (position, stack) in self.window.stacks.iter().enumerate() {
             let label_set = rows.labels[position];
+            let link = rows.link_of(stack);
             for (series, measure) in rows.series_of(stack) {
                 let total = totals
-                    .entry((series, rows.stacks[position], label_set))
+                    .entry((series, rows.stacks[position], label_set, link))
                     .or_default();
                 *total = total.saturating_add(measure.of(stack.amount));
             }
         }
-        for ((series, stack, label_set), value) in totals {
+        for ((series, stack, label_set, link), value) in totals {
             self.profile.series[series].samples.push(Sample {
                 label_set,
+                link,
                 ..Sample::new(stack, value)
             });
         }
         for series in &mut self.profile.series {
             let samples = &mut series.samples;
-            samples.sort_unstable_by_key(|sample| (sample.stack, sample.label_set));
+            samples.sort_unstable_by_key(|sample| (sample.stack, sample.label_set, sample.link));
         }
     }
 
@@ -338,6 +356,7 @@ impl Builder<'_> {
             for (series, measure) in rows.series_of(stack) {
                 profile.series[series].samples.push(Sample {
                     label_set,
+                    link: rows.link_of(stack),
                     time_ns: rows.header.clock.unix_ns(timed.time_ns),
                     ..Sample::new(rows.stacks[position], measure.of(timed.amount))
                 });
@@ -353,11 +372,19 @@ struct Rows<'a> {
     stacks: &'a [StackId],
     /// By stack of the window.
     labels: &'a [LabelSetId],
+    /// By number of the context.
+    links: &'a [LinkId],
     /// By process of the window, the first of its series: those of the other types follow it.
     series: &'a [usize],
 }
 
 impl Rows<'_> {
+    fn link_of(&self, stack: &WindowStack) -> LinkId {
+        stack
+            .context
+            .map_or(LinkId::default(), |context| self.links[context as usize])
+    }
+
     /// The series that a sample of `stack` is in, and which part of its amount is its value there.
     fn series_of(&self, stack: &WindowStack) -> impl Iterator<Item = (usize, Measure)> {
         let first = self.series[stack.process as usize];

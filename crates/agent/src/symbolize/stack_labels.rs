@@ -1,4 +1,4 @@
-//! Sample labels that belong to a stack of the window: what its threads waited for.
+//! Sample labels that belong to a stack of the window: what its threads waited for and worked on.
 
 use candela_model::LabelSetId;
 use candela_model::Profile;
@@ -18,13 +18,38 @@ pub(crate) fn stack_labels(
     kernel: &mut KernelNames,
     profile: &mut Profile,
 ) -> Vec<LabelSetId> {
-    if has_reasons {
-        return reason_labels(window, kernel, profile);
+    let mut sets = if has_reasons {
+        reason_labels(window, kernel, profile)
+    } else if window.locks.is_empty() {
+        vec![LabelSetId::default(); window.stacks.len()]
+    } else {
+        lock_labels(window, profile)
+    };
+    add_work_labels(window, profile, &mut sets);
+    sets
+}
+
+/// What programs label their work with, beside what is there.
+fn add_work_labels(window: &Window, profile: &mut Profile, sets: &mut [LabelSetId]) {
+    let strings = &mut profile.symbols.strings;
+    let contexts = window.contexts.list().iter().map(|context| {
+        let labels = context.labels.iter();
+        let labels = labels
+            .map(|(key, value)| SampleLabel::text(strings.intern(key), strings.intern(value)));
+        labels.collect()
+    });
+    let contexts: Vec<Vec<SampleLabel>> = contexts.collect();
+    let mut merged: HashMap<(LabelSetId, u32), LabelSetId> = HashMap::new();
+    for (stack, set) in window.stacks.iter().zip(sets) {
+        let Some(context) = stack.context else {
+            continue;
+        };
+        *set = *merged.entry((*set, context)).or_insert_with(|| {
+            let mut labels = contexts[context as usize].clone();
+            labels.extend(profile.label_sets.get(*set));
+            profile.label_sets.intern(labels)
+        });
     }
-    if window.locks.is_empty() {
-        return vec![LabelSetId::default(); window.stacks.len()];
-    }
-    lock_labels(window, profile)
 }
 
 fn reason_labels(

@@ -1,0 +1,62 @@
+//! What a window needs of a sample.
+
+use candela_ebpf::Sample;
+use candela_unwind::WalkResult;
+
+use crate::kinds::Kind;
+use crate::sample_context::SampleContext;
+use crate::window::Amount;
+use crate::window::Moment;
+use crate::window::ProcessView;
+use crate::window::RawStack;
+use crate::window::WaitedLock;
+use crate::window::Window;
+use crate::windows::WindowId;
+
+/// Whether the samples of a window say for which lock they waited.
+pub(crate) fn tells_locks(window: WindowId) -> bool {
+    matches!(window, WindowId::Kind(Kind::Lock | Kind::KernelLock))
+}
+
+pub(crate) fn waited_lock(sample: &Sample<'_>) -> Option<WaitedLock> {
+    let wait = sample.lock?;
+    let holder = wait.holder.map(|name| name.to_string_lossy().into_owned());
+    Some(WaitedLock {
+        address: wait.address,
+        holder,
+    })
+}
+
+pub(crate) fn raw_stack<'a>(
+    sample: &'a Sample<'_>,
+    lock: Option<&'a WaitedLock>,
+    context: Option<&'a SampleContext>,
+    user: &'a [u64],
+    result: WalkResult,
+) -> RawStack<'a> {
+    RawStack {
+        kernel: sample.kernel_frames,
+        user,
+        result,
+        is_in_kernel: sample.in_kernel,
+        was_preempted: sample.was_preempted,
+        lock,
+        context,
+    }
+}
+
+pub(crate) fn add(
+    window: &mut Window,
+    process: &ProcessView,
+    sample: &Sample<'_>,
+    stack: &RawStack<'_>,
+    amount: Amount,
+) {
+    let thread_name = sample.comm.to_string_lossy();
+    let moment = Moment {
+        time_ns: sample.time_ns,
+        tid: sample.tid,
+        thread_name: &thread_name,
+    };
+    window.add(process, stack, moment, amount);
+}
