@@ -3,7 +3,10 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use candela_model::LabelMatcher;
 use candela_model::Link;
+use candela_model::MatchOperator;
+use candela_model::Selector;
 use candela_store::Block;
 use candela_store::SampleColumns;
 use hashbrown::HashSet;
@@ -43,11 +46,50 @@ struct LinkTest<'a> {
 }
 
 impl LinkSelection {
+    /// Takes `trace_id="…"` and `span_id="…"` out of a selector: the ids of samples are links, not labels, and
+    /// yet asked for like these. What has not the form of an id stays a condition on a label.
+    #[must_use]
+    pub fn taken_from(selector: &Selector) -> (Selector, Self) {
+        let mut links = Self::default();
+        let mut takes = |matcher: &LabelMatcher| {
+            if matcher.operator() != MatchOperator::Equal {
+                return false;
+            }
+            match matcher.name() {
+                "trace_id" => push_id(&mut links.trace_ids, matcher.value()),
+                "span_id" => push_id(&mut links.span_ids, matcher.value()),
+                _ => false,
+            }
+        };
+        let matchers = selector.matchers().iter();
+        let others = matchers
+            .filter(|matcher| !takes(matcher))
+            .cloned()
+            .collect();
+        (Selector::new(others), links)
+    }
+
     /// Whether samples count whatever they belong to.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.trace_ids.is_empty() && self.span_ids.is_empty()
     }
+}
+
+/// Whether `text` is an id and the list takes it. A sample has one id: two of them are no sample's, which is
+/// what a label of the second says.
+fn push_id<const BYTES: usize>(ids: &mut Vec<[u8; BYTES]>, text: &str) -> bool {
+    let is_id = text.len() == 2 * BYTES && text.bytes().all(|digit| digit.is_ascii_hexdigit());
+    if !is_id || !ids.is_empty() {
+        return false;
+    }
+    let mut id = [0; BYTES];
+    for (position, byte) in id.iter_mut().enumerate() {
+        let digits = &text[2 * position..2 * position + 2];
+        *byte = u8::from_str_radix(digits, 16).expect("two hexadecimal digits");
+    }
+    ids.push(id);
+    true
 }
 
 impl Engine {
@@ -189,5 +231,43 @@ fn push(ranges: &mut Vec<Range<u32>>, sample: u32) {
     match ranges.last_mut() {
         Some(last) if last.end == sample => last.end += 1,
         _ => ranges.push(sample..sample + 1),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn taken(text: &str) -> (String, LinkSelection) {
+        let selector = text.parse().expect("a selector");
+        let (others, links) = LinkSelection::taken_from(&selector);
+        (others.to_string(), links)
+    }
+
+    #[test]
+    fn ids_are_taken_out_of_a_selector() {
+        let text = r#"{service_name="shop", span_id="00f067aa0ba902B7", trace_id="4bf92f3577b34da6a3ce929d0e0e4736"}"#;
+        let (others, links) = taken(text);
+        assert_eq!(others, r#"{service_name="shop"}"#);
+        assert_eq!(
+            links.span_ids,
+            [[0, 0xf0, 0x67, 0xaa, 0x0b, 0xa9, 0x02, 0xb7]]
+        );
+        assert_eq!(links.trace_ids.len(), 1);
+    }
+
+    #[test]
+    fn what_is_no_id_stays_a_label() {
+        for text in [
+            r#"{span_id="7"}"#,
+            r#"{span_id!="00f067aa0ba902b7"}"#,
+            r#"{trace_id=~"4b.*"}"#,
+            r#"{span_id="00f067aa0ba902bé"}"#,
+        ] {
+            assert_eq!(taken(text), (text.to_owned(), LinkSelection::default()));
+        }
+        let (others, links) = taken(r#"{span_id="0000000000000001", span_id="0000000000000002"}"#);
+        assert_eq!(others, r#"{span_id="0000000000000002"}"#);
+        assert_eq!(links.span_ids, [[0, 0, 0, 0, 0, 0, 0, 1]]);
     }
 }

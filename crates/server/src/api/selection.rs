@@ -5,6 +5,7 @@ use candela_model::FilterKind;
 use candela_model::Filters;
 use candela_model::Selector;
 use candela_query::Aggregation;
+use candela_query::LinkSelection;
 use candela_query::Query;
 use candela_store::TimeRange;
 
@@ -52,8 +53,10 @@ pub(crate) fn query_of(
     caller: &Caller,
     parameters: &Parameters,
 ) -> Result<Query, ApiError> {
+    let (selector, links) = LinkSelection::taken_from(&selector_of(parameters)?);
     Ok(Query {
-        selector: selector_of(parameters)?,
+        selector,
+        links,
         profile_type: parameters.one("type").unwrap_or(DEFAULT_TYPE).to_owned(),
         range: range_of(parameters, app.clock.now_ns(), Names::default())?,
         filters: filters_of(parameters)?,
@@ -73,9 +76,9 @@ pub(crate) fn base_query_of(
     selection: &Query,
 ) -> Result<Query, ApiError> {
     let is_given = |name| parameters.one(name).is_some();
-    let selector = match parameters.one("base_query") {
-        Some(text) => parse_selector("base_query", text)?,
-        None => selection.selector.clone(),
+    let (selector, links) = match parameters.one("base_query") {
+        Some(text) => LinkSelection::taken_from(&parse_selector("base_query", text)?),
+        None => (selection.selector.clone(), selection.links.clone()),
     };
     let range = if is_given(BASE.from) || is_given(BASE.to) {
         range_of(parameters, app.clock.now_ns(), BASE)?
@@ -91,6 +94,7 @@ pub(crate) fn base_query_of(
     };
     Ok(Query {
         selector,
+        links,
         range,
         ..selection.clone()
     })
