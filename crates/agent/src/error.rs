@@ -21,6 +21,24 @@ pub enum AgentError {
         "what was to be recorded ended before the recording began; record its start with `-- CMD`"
     )]
     EndedEarly,
+    /// A thread of the kernel has no program whose stack could be taken.
+    #[error(
+        "process {pid} ({name}) is a thread of the kernel and runs no program; its stack is in /proc/{pid}/stack"
+    )]
+    KernelThread {
+        /// Its id.
+        pid: u32,
+        /// Its name.
+        name: String,
+    },
+    /// The id is that of a thread.
+    #[error("{tid} is a thread of process {process}; give -p {process}")]
+    NotAProcess {
+        /// The id as given.
+        tid: u32,
+        /// Its process.
+        process: u32,
+    },
     /// A configured service rule has no name.
     #[error("a service rule has an empty service name; give it one")]
     EmptyServiceName,

@@ -6,6 +6,7 @@ mod object;
 mod objects;
 mod process;
 mod table;
+mod tasks;
 mod thread_context;
 
 pub(crate) use self::mappings::Code;
@@ -18,5 +19,8 @@ pub(crate) use self::process::Process;
 pub(crate) use self::process::ProcessIdentity;
 pub(crate) use self::table::ProcessTable;
 pub(crate) use self::table::find_context;
+pub(crate) use self::tasks::TaskState;
+pub(crate) use self::tasks::check_is_process;
+pub(crate) use self::tasks::tasks_of;
 pub(crate) use self::thread_context::ThreadContext;
 pub(crate) use self::thread_context::find_thread_context;
