@@ -50,6 +50,10 @@ fn run(command_line: &CommandLine) -> Result<ExitCode, CliError> {
         Command::Agent(arguments) => commands::agent::run(global, arguments),
         #[cfg(feature = "agent")]
         Command::Record(arguments) => commands::record::run(global, arguments),
+        #[cfg(feature = "agent")]
+        Command::Top(arguments) => commands::top::run(global, arguments),
+        #[cfg(feature = "agent")]
+        Command::Dump(arguments) => commands::dump::run(global, arguments),
         Command::Convert(arguments) => commands::files::convert::run(global, arguments),
         Command::Push(arguments) => commands::files::push::run(global, arguments),
         #[cfg(feature = "server")]

@@ -1,5 +1,7 @@
 //! The command line: names and help texts only. Commands get plain values.
 
+#[cfg(feature = "agent")]
+pub(crate) mod dump;
 pub(crate) mod files;
 pub(crate) mod filters;
 pub(crate) mod query;
@@ -10,6 +12,8 @@ pub(crate) mod serve;
 pub(crate) mod store;
 #[cfg(feature = "server")]
 pub(crate) mod symbols;
+#[cfg(feature = "agent")]
+pub(crate) mod top;
 
 use std::path::PathBuf;
 
@@ -94,6 +98,12 @@ pub(crate) enum Command {
     /// Profile now: the host, processes, a cgroup or a command
     #[cfg(feature = "agent")]
     Record(record::RecordArgs),
+    /// Watch what runs and what waits: processes, functions, flame graph
+    #[cfg(feature = "agent")]
+    Top(top::TopArgs),
+    /// Print what each thread of a process does now: its state and its stack
+    #[cfg(feature = "agent")]
+    Dump(dump::DumpArgs),
     /// Turn profiles of any format into any other
     Convert(files::ConvertArgs),
     /// Send profile files to a server

@@ -44,7 +44,8 @@ pub(crate) struct RecordArgs {
     pub(crate) command: Vec<OsString>,
 }
 
-fn parse_duration(text: &str) -> Result<Duration, String> {
+/// A length of time as people write it.
+pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
     let duration = humantime::parse_duration(text)
         .map_err(|_| format!("{text:?} is no duration such as 500ms, 10s or 5m"))?;
     if duration.is_zero() {

@@ -14,6 +14,8 @@ pub(crate) mod config;
 mod config_import;
 pub(crate) mod credentials;
 pub(crate) mod doctor;
+#[cfg(feature = "agent")]
+pub(crate) mod dump;
 pub(crate) mod files;
 #[cfg(feature = "agent")]
 mod on_demand;
@@ -43,6 +45,8 @@ pub(crate) mod store;
 pub(crate) mod symbols;
 #[cfg(feature = "server")]
 mod tenant_limits;
+#[cfg(feature = "agent")]
+pub(crate) mod top;
 #[cfg(all(feature = "agent", feature = "server"))]
 pub(crate) mod up;
 
