@@ -21,9 +21,10 @@ use candela_model::StackId;
 use crate::collector::Collector;
 use crate::cpu::SamplingPlan;
 use crate::error::AgentError;
+use crate::kinds::Kind;
+use crate::kinds::Kinds;
 use crate::limits::allow_many_files;
 use crate::options::AgentOptions;
-use crate::options::Kinds;
 use crate::pipeline::finish_windows;
 use crate::pipeline::start_cpu;
 use crate::pipeline::start_symbols;
@@ -129,12 +130,8 @@ pub fn dump(options: DumpOptions) -> Result<Dump, AgentError> {
     let board = StatusBoard::default();
     let plan = SamplingPlan {
         rate_hz: RATE_HZ,
-        kinds: Kinds {
-            cpu: true,
-            off_cpu: true,
-            lock: false,
-            fault: false,
-        },
+        kinds: Kinds::from([Kind::Cpu, Kind::OffCpu]),
+        events: Vec::new(),
         // However short the last wait was, its thread has a stack.
         wait_mean_ns: Some(1),
     };

@@ -36,14 +36,6 @@ const POLL: Duration = Duration::from_millis(50);
 /// Profiles that wait for the view to take them: it does so many times in each window.
 const QUEUE: usize = 64;
 
-/// What `top` and its report sample.
-pub(super) const ALL_KINDS: Kinds = Kinds {
-    cpu: true,
-    off_cpu: true,
-    lock: false,
-    fault: false,
-};
-
 /// An agent and the profiles of its last seconds.
 #[derive(Debug)]
 pub(crate) struct LocalSource {
@@ -142,7 +134,8 @@ impl Source for LocalSource {
 pub(super) fn with_what_works<T>(
     mut attempt: impl FnMut(Kinds) -> Result<T, AgentError>,
 ) -> Result<(T, Option<String>), CliError> {
-    let error = match attempt(ALL_KINDS) {
+    let all = Kinds::from([candela_agent::Kind::Cpu, candela_agent::Kind::OffCpu]);
+    let error = match attempt(all) {
         Ok(done) => return Ok((done, None)),
         Err(error) => error,
     };
