@@ -133,6 +133,7 @@ impl Agent {
                     rate_hz: options.rate_hz,
                     kinds: options.kinds,
                     events: Vec::new(),
+                    allocation_probes: Vec::new(),
                     wait_mean_ns: Some(WAIT_MEAN_NS),
                 },
                 target,

@@ -132,6 +132,7 @@ pub fn dump(options: DumpOptions) -> Result<Dump, AgentError> {
         rate_hz: RATE_HZ,
         kinds: Kinds::from([Kind::Cpu, Kind::OffCpu]),
         events: Vec::new(),
+        allocation_probes: Vec::new(),
         // However short the last wait was, its thread has a stack.
         wait_mean_ns: Some(1),
     };

@@ -87,6 +87,23 @@ pub enum AgentError {
         /// The system's reason.
         source: io::Error,
     },
+    /// The library that samples allocations could not be written to a file.
+    #[error(
+        "cannot put the library that samples allocations into {}: {source}; name another directory with TMPDIR", directory.display()
+    )]
+    Preload {
+        /// Where it was to go.
+        directory: PathBuf,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// Allocations of what runs already, without the library.
+    #[error(
+        "allocations are sampled in the program itself, which must be started for it: `candela record -e alloc -- CMD`, \
+             or start it with LD_PRELOAD={name} (`candela preload {name}` writes it) and name it with -p",
+        name = candela_preload::FILE_NAME
+    )]
+    NotPreloaded,
     /// The program to record could not be started.
     #[error("cannot start {program}: {source}")]
     Command {

@@ -26,6 +26,8 @@ pub enum Kind {
     BlockIo,
     /// Where threads wait for locks of the kernel.
     KernelLock,
+    /// What programs allocate, and what of it is in use at the end; recordings only.
+    Alloc,
 }
 
 /// A set of kinds; the default is [`Kind::Cpu`] alone.
@@ -36,7 +38,7 @@ pub struct Kinds(u16);
 
 impl Kind {
     /// Every kind.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Cpu,
         Self::OffCpu,
         Self::Lock,
@@ -45,6 +47,7 @@ impl Kind {
         Self::Growth,
         Self::BlockIo,
         Self::KernelLock,
+        Self::Alloc,
     ];
 
     /// The name in `record -e` and in the configuration.
@@ -59,6 +62,7 @@ impl Kind {
             Self::Growth => "growth",
             Self::BlockIo => "io",
             Self::KernelLock => "kernel-lock",
+            Self::Alloc => "alloc",
         }
     }
 
@@ -92,6 +96,7 @@ impl Kind {
                 "contentions",
                 "count",
             ),
+            Self::Alloc => ProfileType::new("memory", "alloc_space", "bytes", "space", "bytes"),
         }
     }
 
@@ -163,7 +168,7 @@ impl Kinds {
         Err(AgentError::Option {
             name: "kinds",
             value: "of nothing".to_owned(),
-            range: "one or more of cpu, off-cpu, lock, runq, fault, growth, io, kernel-lock",
+            range: "one or more of cpu, off-cpu, lock, runq, fault, growth, io, kernel-lock, alloc",
         })
     }
 }

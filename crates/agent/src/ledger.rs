@@ -45,6 +45,11 @@ reasons! {
     UserStackMissed => "off_cpu_user_stack_missed",
     /// Samples of time off CPU without a stack: the kernel did not tell of the switch that ended it.
     ArrivalMissed => "off_cpu_arrival_missed",
+    /// Ends of sampled allocations that were not told: what was in use may be less than what the profile says.
+    FreesLost => "alloc_frees_lost",
+    /// Sampled allocations that were not followed to their end, because too many live at a time: they are not
+    /// among those in use.
+    AllocationNotFollowed => "alloc_not_followed",
     /// Process events: their ring buffer was full; `/proc` was read again.
     LifeRingFull => "life_ring_full",
     /// Mapping events: the kernel had no room; `/proc` was read again.

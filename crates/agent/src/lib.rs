@@ -25,6 +25,7 @@
 #![forbid(unsafe_code)]
 
 mod agent;
+mod allocations;
 mod collector;
 mod cpu;
 mod doctor;
@@ -52,10 +53,12 @@ mod windows;
 pub use candela_ebpf::Check;
 pub use candela_ebpf::ExplicitEvent;
 pub use candela_ebpf::MOST_EXPLICIT_EVENTS;
+pub use candela_preload::LIBRARY as ALLOCATION_LIBRARY;
 
 pub use crate::agent::Agent;
 pub use crate::agent::AgentHandle;
 pub use crate::agent::AgentObserver;
+pub use crate::allocations::UnseenAllocations;
 pub use crate::doctor::capabilities;
 pub use crate::dump::Dump;
 pub use crate::dump::DumpOptions;

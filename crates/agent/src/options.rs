@@ -12,6 +12,7 @@ use candela_model::Labels;
 
 use crate::error::AgentError;
 use crate::export::SpoolOptions;
+use crate::kinds::Kind;
 use crate::kinds::Kinds;
 use crate::labels::ServiceRule;
 use crate::scrape::ScrapeJob;
@@ -162,6 +163,13 @@ impl AgentOptions {
             "10ms to 1s",
         )?;
         self.kinds.check()?;
+        if self.kinds.has(Kind::Alloc) {
+            return Err(AgentError::Option {
+                name: "kinds",
+                value: "with alloc".to_owned(),
+                range: "it for recordings only",
+            });
+        }
         Ok(check_jobs(&self.scrape)?)
     }
 

@@ -19,6 +19,7 @@ use crate::ledger::DropReason;
 use crate::options::AgentOptions;
 use crate::status::StatusBoard;
 use crate::symbolize::ProfileHeader;
+use crate::symbolize::Scale;
 use crate::symbolize::SymbolOptions;
 use crate::symbolize::Symbols;
 use crate::symbolize::build_profile;
@@ -63,8 +64,7 @@ pub(crate) fn finish_windows(
     board: &StatusBoard,
 ) -> Vec<FinishedWindow> {
     let clock = Clock::now();
-    let finish = |id| {
-        let window = windows.of(id).take();
+    let finish = |window: Window, scale| {
         board.add_results(&window.results);
         board.ledger.add(DropReason::WindowFull, window.dropped);
         let contexts_dropped = window.contexts.dropped;
@@ -72,14 +72,21 @@ pub(crate) fn finish_windows(
         FinishedWindow {
             window,
             header: ProfileHeader {
-                scale: source.scale(id),
+                scale,
                 start_ns: clock.unix_ns(start_ns),
                 duration_ns: i64::try_from(end_ns.saturating_sub(start_ns)).unwrap_or(i64::MAX),
                 clock,
             },
         }
     };
-    source.windows().into_iter().map(finish).collect()
+    let of_windows = source
+        .windows()
+        .into_iter()
+        .map(|id| finish(windows.of(id).take(), source.scale(id)));
+    let mut finished: Vec<FinishedWindow> = of_windows.collect();
+    let in_use = windows.take_in_use();
+    finished.extend(in_use.map(|window| finish(window, Scale::in_use())));
+    finished
 }
 
 pub(crate) fn start_symbols(options: &AgentOptions) -> Symbols {

@@ -6,13 +6,17 @@ use std::process::ExitStatus;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use candela_ebpf::AllocationProbes;
 use candela_ebpf::Target;
 use candela_ebpf::monotonic_ns;
 use candela_model::Profile;
 
+use crate::allocations::PreloadedLibrary;
+use crate::allocations::libraries_of;
 use crate::collector::Collector;
 use crate::cpu::SamplingPlan;
 use crate::error::AgentError;
+use crate::kinds::Kind;
 use crate::ledger::DropReason;
 use crate::limits::allow_many_files;
 use crate::options::RecordOptions;
@@ -83,7 +87,7 @@ impl RecordReport {
 ///
 /// # Errors
 /// As [`Agent::start`](crate::Agent::start); [`AgentError::Command`] when the command cannot be
-/// started.
+/// started; with allocations [`AgentError::Preload`] and [`AgentError::NotPreloaded`].
 pub fn record(options: RecordOptions, begins: impl FnOnce()) -> Result<Recording, AgentError> {
     options.agent.check()?;
     if options.events.is_empty() {
@@ -105,15 +109,21 @@ pub fn record(options: RecordOptions, begins: impl FnOnce()) -> Result<Recording
         _ => Vec::new(),
     };
     let (target, mut command) = kernel_target(targets);
+    let (library, allocation_probes) = match kinds.has(Kind::Alloc) {
+        true => watch_allocations(command.as_mut(), &watched)?,
+        false => (None, Vec::new()),
+    };
     let plan = SamplingPlan {
         rate_hz,
         kinds,
         events,
+        allocation_probes,
         wait_mean_ns: None,
     };
     let mut source = start_cpu(&agent, plan, target, command.is_some(), &board)?;
     if command.is_none() {
         allow_many_files();
+        source.prepare(&watched);
         source.warm_up(&stop)?;
         if stop.load(Ordering::Relaxed) {
             return Err(AgentError::StoppedEarly);
@@ -156,6 +166,11 @@ pub fn record(options: RecordOptions, begins: impl FnOnce()) -> Result<Recording
     source.settle(end_ns, &mut windows)?;
     let finished = finish_windows(&source, &mut windows, start_ns, end_ns, &board);
     let source_status = source.status();
+    if let Some(library) = library
+        && source.has_family_left()
+    {
+        library.keep();
+    }
     drop(source);
     // Names take longer than anything else.
     if discard.load(Ordering::Relaxed) {
@@ -207,6 +222,25 @@ fn kernel_target(targets: RecordTargets) -> (Target, Option<Command>) {
             };
             (target, Some(command))
         }
+    }
+}
+
+/// Where allocations will be told: by a command that is made to load the library, which lives as long as what is
+/// returned, or by processes that have it.
+fn watch_allocations(
+    command: Option<&mut Command>,
+    pids: &[u32],
+) -> Result<(Option<PreloadedLibrary>, Vec<AllocationProbes>), AgentError> {
+    if let Some(command) = command {
+        let library = PreloadedLibrary::write()?;
+        library.preload_in(command);
+        let probes = vec![library.probes()];
+        return Ok((Some(library), probes));
+    }
+    let probes = libraries_of(pids);
+    match probes.is_empty() {
+        true => Err(AgentError::NotPreloaded),
+        false => Ok((None, probes)),
     }
 }
 

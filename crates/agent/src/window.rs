@@ -8,6 +8,7 @@ use candela_unwind::WalkResult;
 use hashbrown::HashMap;
 use twox_hash::XxHash3_128;
 
+use crate::allocations::AllocationNumber;
 use crate::processes::Code;
 use crate::processes::Mappings;
 use crate::processes::Object;
@@ -70,6 +71,8 @@ pub(crate) struct Moment<'a> {
     pub(crate) time_ns: u64,
     pub(crate) tid: u32,
     pub(crate) thread_name: &'a str,
+    /// Which allocation it was, if any.
+    pub(crate) allocation: AllocationNumber,
 }
 
 /// What a place is in.
@@ -124,6 +127,7 @@ pub(crate) struct TimedSample {
     pub(crate) tid: u32,
     /// Index into `thread_names`.
     pub(crate) thread_name: u32,
+    pub(crate) allocation: AllocationNumber,
     pub(crate) amount: Amount,
 }
 
@@ -222,13 +226,37 @@ impl Window {
                 stack: position,
                 tid: moment.tid,
                 thread_name,
+                allocation: moment.allocation,
                 amount,
             });
         }
-        let total = &mut self.stacks[position as usize];
-        total.samples += 1;
-        total.amount.value = total.amount.value.saturating_add(amount.value);
-        total.amount.count = total.amount.count.saturating_add(amount.count);
+        self.stacks[position as usize].add(amount);
+    }
+
+    /// The samples whose allocations `is_in_use`, with their times; they were counted by how their walks
+    /// ended before.
+    pub(crate) fn in_use(&self, is_in_use: impl Fn(AllocationNumber) -> bool) -> Self {
+        let kept = self
+            .timed
+            .iter()
+            .filter(|timed| is_in_use(timed.allocation));
+        let mut window = Self {
+            stacks: self.stacks.clone(),
+            stack_places: self.stack_places.clone(),
+            places: self.places.clone(),
+            spaces: self.spaces.clone(),
+            processes: self.processes.clone(),
+            timed: kept.copied().collect(),
+            thread_names: self.thread_names.clone(),
+            ..Self::new(true)
+        };
+        for stack in &mut window.stacks {
+            (stack.samples, stack.amount) = (0, Amount::default());
+        }
+        for timed in &window.timed {
+            window.stacks[timed.stack as usize].add(timed.amount);
+        }
+        window
     }
 
     /// The places of a stack, innermost first, as indices into `places`.
@@ -408,6 +436,16 @@ impl Window {
     }
 }
 
+// === impl WindowStack ===
+
+impl WindowStack {
+    fn add(&mut self, amount: Amount) {
+        self.samples += 1;
+        self.amount.value = self.amount.value.saturating_add(amount.value);
+        self.amount.count = self.amount.count.saturating_add(amount.count);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -458,6 +496,7 @@ mod tests {
         time_ns: 5,
         tid: 7,
         thread_name: "main",
+        allocation: AllocationNumber::NONE,
     };
 
     #[test]

@@ -25,6 +25,8 @@ pub(crate) struct Windows {
     keeps_times: bool,
     kinds: [Window; Kind::ALL.len()],
     events: Vec<Window>,
+    /// What of the allocations is in use.
+    in_use: Option<Window>,
 }
 
 // === impl Destination ===
@@ -49,6 +51,7 @@ impl Windows {
             keeps_times,
             kinds: std::array::from_fn(|_| Window::new(keeps_times)),
             events: Vec::new(),
+            in_use: None,
         }
     }
 
@@ -61,5 +64,13 @@ impl Windows {
             self.events.push(Window::new(self.keeps_times));
         }
         &mut self.events[event]
+    }
+
+    pub(crate) fn set_in_use(&mut self, window: Window) {
+        self.in_use = Some(window);
+    }
+
+    pub(crate) fn take_in_use(&mut self) -> Option<Window> {
+        self.in_use.take()
     }
 }

@@ -54,6 +54,8 @@ fn run(command_line: &CommandLine) -> Result<ExitCode, CliError> {
         Command::Top(arguments) => commands::top::run(global, arguments),
         #[cfg(feature = "agent")]
         Command::Dump(arguments) => commands::dump::run(global, arguments),
+        #[cfg(feature = "agent")]
+        Command::Preload { file } => commands::preload::run(global, file),
         Command::Convert(arguments) => commands::files::convert::run(global, arguments),
         Command::Push(arguments) => commands::files::push::run(global, arguments),
         #[cfg(feature = "server")]

@@ -2,6 +2,7 @@
 
 mod support;
 
+use std::path::Path;
 use std::process::Command;
 
 use support::Program;
@@ -163,4 +164,87 @@ fn a_process_that_is_gone_is_a_clear_error() {
         "{}",
         support::stderr(&output)
     );
+}
+
+#[test]
+fn allocations_of_a_command_are_read_back_as_four_types() {
+    let test = "allocations_of_a_command_are_read_back_as_four_types";
+    if !support::is_root(test) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let programs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../agent/tests/programs");
+    let build = |source: &str, flags: &[&str]| {
+        let output = folder.path().join(source).with_extension("");
+        let mut gcc = Command::new("gcc");
+        gcc.args(["-O2", "-g", "-fomit-frame-pointer", "-pthread", "-o"]);
+        gcc.arg(&output).arg(programs.join(source)).args(flags);
+        assert!(gcc.status().unwrap().success(), "gcc compiles {source}");
+        output.to_str().unwrap().to_owned()
+    };
+    let program = build("allocate.c", &["-ldl"]);
+    let plugin = build("allocating_plugin.c", &["-shared", "-fPIC"]);
+    let file = folder.path().join("heap.pb.gz");
+    let file = file.to_str().unwrap();
+    let library_folder = folder.path().join("library");
+    std::fs::create_dir(&library_folder).unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_candela"))
+        .args(["record", "-e", "cpu,alloc", "-o", file, "--"])
+        .args([&program, "few", &plugin])
+        .env("CANDELA_ALLOC_INTERVAL", "0")
+        .env("TMPDIR", &library_folder)
+        .output()
+        .unwrap();
+    support::expect_code(&output, 0);
+    let left = std::fs::read_dir(&library_folder).unwrap().count();
+    assert_eq!(left, 0, "the library goes with the recording");
+    for (sample_type, expected) in [
+        ("alloc_objects", 20.0),
+        ("alloc_space", 960.0),
+        ("inuse_objects", 19.0),
+        ("inuse_space", 912.0),
+    ] {
+        let profile_type = format!("memory:{sample_type}");
+        let output = support::run(&[
+            "query",
+            "top",
+            file,
+            "--type",
+            &profile_type,
+            "--format",
+            "json",
+            "--limit",
+            "0",
+        ]);
+        let top: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        let rows = top["functions"].as_array().unwrap();
+        let small = rows.iter().find(|row| row["name"] == "small");
+        let small = small.unwrap_or_else(|| panic!("small in {top:#}"));
+        assert_eq!(small["self"].as_f64(), Some(expected), "{sample_type}");
+    }
+}
+
+#[test]
+fn allocations_that_cannot_be_seen_are_explained() {
+    let test = "allocations_that_cannot_be_seen_are_explained";
+    if !support::is_root(test) {
+        return;
+    }
+    let output = support::run(&["record", "-e", "alloc", "-a", "-d", "1s"]);
+    support::expect_code(&output, 2);
+    let message = support::stderr(&output);
+    assert!(message.contains("record -e alloc -- CMD"), "{message}");
+
+    let folder = tempfile::tempdir().unwrap();
+    let source = folder.path().join("static.c");
+    std::fs::write(&source, "int main(void) { return 3; }").unwrap();
+    let program = folder.path().join("static");
+    let mut gcc = Command::new("gcc");
+    gcc.arg("-static").arg("-o").arg(&program).arg(&source);
+    assert!(gcc.status().unwrap().success());
+    let program = program.to_str().unwrap();
+    let output = support::run(&["record", "-e", "alloc", "--", program]);
+    support::expect_code(&output, 3);
+    let message = support::stderr(&output);
+    assert!(message.contains("linked statically"), "{message}");
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause OR GPL-2.0 */
 /*
  * The work area of what a thread does itself and is sampled at once, on its own CPU: page faults, growth,
- * contention in the kernel, requests. One of them at a time: reading a stack may fault, and an interrupt may find
+ * allocations, contention in the kernel, requests. One of them at a time: reading a stack may fault, and an interrupt may find
  * a lock taken.
  */
 #ifndef CANDELA_EVENT_AREA_H

@@ -28,6 +28,8 @@ enum record_kind {
 	RECORD_BLOCK_IO = 8,
 	RECORD_BLOCK_IO_DONE = 9,
 	RECORD_EXPLICIT = 10,
+	RECORD_ALLOC = 12,
+	RECORD_FREE = 13,
 };
 
 /* sample_header.flags */
@@ -90,6 +92,29 @@ struct block_io_done {
 	__u64 time_ns;
 };
 
+/* In front of the user frames of a RECORD_ALLOC, which has no kernel frames; what candela-preload tells. */
+struct allocation {
+	__u64 address;
+	__u64 size;
+	/* Tells it from others that had the address before; bit 32: its end will be told. */
+	__u64 sequence;
+	/* The mean distance between sampled bytes. */
+	__u64 interval;
+};
+
+enum {
+	ALLOCATION_WORDS = sizeof(struct allocation) / 8,
+};
+
+/* The end of a sampled allocation, among the samples. */
+struct free_record {
+	__u32 kind;
+	__u32 pid;
+	__u64 time_ns;
+	__u64 address;
+	__u64 sequence;
+};
+
 struct life_record {
 	__u32 kind;
 	__u32 pid;
@@ -118,7 +143,8 @@ enum counter {
 	COUNTER_ARRIVAL_MISSED = 22, /* off-CPU samples without a stack: the switch to their thread was not seen */
 	COUNTER_TRACE_CONTEXT_UNREAD = 23, /* samples without the span that their thread tells of: it cannot be read */
 	COUNTER_LABELS_CUT = 24, /* samples with more or longer labels than they tell */
-	COUNTER_COUNT = 25,
+	COUNTER_FREES_LOST = 25, /* ends of allocations that found no room */
+	COUNTER_COUNT = 26,
 };
 
 #endif

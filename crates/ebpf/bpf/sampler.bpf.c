@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause OR GPL-2.0 */
 /* The samplers: of what runs, by one perf event per CPU, of what waits (off_cpu.h), of page faults
  * (faults.h), of memory growth (growth.h), of locks of the kernel (kernel_locks.h), of block devices (block_io.h),
- * of events that somebody names (explicit.h). */
+ * of allocations (allocs.h), of events that somebody names (explicit.h). */
 #include "kernel.h"
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_core_read.h>
@@ -166,6 +166,7 @@ int process_exit(__u64 *arguments)
 #include "growth.h"
 #include "kernel_locks.h"
 #include "block_io.h"
+#include "allocs.h"
 #include "explicit.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

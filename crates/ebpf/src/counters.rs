@@ -21,6 +21,7 @@ pub(crate) mod index {
     pub(crate) const ARRIVAL_MISSED: u32 = 22;
     pub(crate) const TRACE_CONTEXT_UNREAD: u32 = 23;
     pub(crate) const LABELS_CUT: u32 = 24;
+    pub(crate) const FREES_LOST: u32 = 25;
 }
 
 /// How many result codes there are.
@@ -67,6 +68,8 @@ pub struct Counters {
     pub trace_context_unread: u64,
     /// Samples that do not tell all labels of their thread: there are too many, or too long ones.
     pub labels_cut: u64,
+    /// Ends of sampled allocations dropped because the ring buffer was full.
+    pub frees_lost: u64,
 }
 
 // === impl Counters ===
@@ -105,6 +108,7 @@ impl Counters {
             arrival_missed: self.arrival_missed - earlier.arrival_missed,
             trace_context_unread: self.trace_context_unread - earlier.trace_context_unread,
             labels_cut: self.labels_cut - earlier.labels_cut,
+            frees_lost: self.frees_lost - earlier.frees_lost,
         }
     }
 

@@ -94,6 +94,16 @@ pub enum Error {
         /// Why.
         reason: String,
     },
+    /// A place in a file could not be watched.
+    #[error("cannot watch {symbol} in {}: {source}", file.display())]
+    Probe {
+        /// The function.
+        symbol: &'static str,
+        /// The file.
+        file: PathBuf,
+        /// libbpf's error.
+        source: libbpf_rs::Error,
+    },
     /// A perf event could not be opened.
     #[error("cannot open the perf event {event} on cpu {cpu}: {source}")]
     PerfEvent {

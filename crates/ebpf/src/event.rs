@@ -24,6 +24,19 @@ pub enum Event<'a> {
     BlockIo(Sample<'a>),
     /// A sample of an event of [`Options::events`](crate::Options::events).
     Explicit(Sample<'a>),
+    /// A sampled allocation, with [`Options::allocation_probes`](crate::Options::allocation_probes).
+    Allocated(Sample<'a>, Allocation),
+    /// The end of a sampled allocation.
+    Freed {
+        /// Process id.
+        pid: u32,
+        /// When.
+        time_ns: u64,
+        /// What [`Allocation::address`] was.
+        address: u64,
+        /// What [`Allocation::sequence`] was.
+        sequence: u32,
+    },
     /// A process replaced its program. Its mappings were forgotten; `Mapped` events for the new ones follow.
     Exec {
         /// Process id.
@@ -123,6 +136,23 @@ pub struct TraceContext {
     pub trace_id: [u8; 16],
     /// The span in it.
     pub span_id: [u8; 8],
+}
+
+/// What a sampled allocation is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Allocation {
+    /// Where it is, in its process.
+    pub address: u64,
+    /// Bytes asked for.
+    pub size: u64,
+    /// Tells it from others of the process that had the address before, and from those of other processes that
+    /// were forked from one another.
+    pub sequence: u32,
+    /// Whether its end will be told.
+    pub is_followed: bool,
+    /// The mean distance between sampled bytes: the sample was one with the probability
+    /// `1 - exp(-size / interval)`. 0: all allocations are samples.
+    pub interval: u64,
 }
 
 /// A wait in futex(2).

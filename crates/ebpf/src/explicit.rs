@@ -158,7 +158,7 @@ impl ExplicitEvent {
     }
 
     fn function_refused(&self, path: &Path, source: &libbpf_rs::Error) -> Error {
-        if !path.exists() {
+        if !crate::host::is_there(path) {
             return self.refused(format_args!("there is no file {}", path.display()));
         }
         match source.kind() {

@@ -13,8 +13,8 @@ const CAP_BPF: u32 = 39;
 const INITIAL_PID_NAMESPACE: &str = "pid:[4026531836]";
 
 /// Whether the file of the kernel at `path` is there; one that may not be looked at may be there.
-pub(crate) fn is_there(path: &str) -> bool {
-    Path::new(path).try_exists().unwrap_or(true)
+pub(crate) fn is_there(path: impl AsRef<Path>) -> bool {
+    path.as_ref().try_exists().unwrap_or(true)
 }
 
 /// The running kernel's release, such as `6.18.44`.

@@ -34,6 +34,7 @@
 //! # Ok::<(), candela_ebpf::Error>(())
 //! ```
 
+mod allocations;
 mod arena;
 mod bpf_map;
 mod capabilities;
@@ -71,11 +72,14 @@ pub use clock::{Clock, monotonic_ns};
 pub use cost::ProgramCost;
 pub use counters::Counters;
 pub use error::Error;
-pub use event::{Event, FileIdentity, LockWait, Mapped, Sample, TraceContext, UserContext};
+pub use event::{
+    Allocation, Event, FileIdentity, LockWait, Mapped, Sample, TraceContext, UserContext,
+};
 pub use explicit::{ExplicitEvent, ExplicitEventError, MOST_EXPLICIT_EVENTS};
 pub use kernel_tables::{KernelTables, MemoryUse, TableUse};
 pub use options::{
-    LONGEST_OFF_CPU_MEAN_NS, MAX_STACK_COPY_BYTES, Options, RATE_RANGE_HZ, Target, Waits,
+    AllocationProbes, LONGEST_OFF_CPU_MEAN_NS, MAX_STACK_COPY_BYTES, Options, RATE_RANGE_HZ,
+    Target, Waits,
 };
 pub use region::{Mapping, MappingKind, TableId};
 pub use sampler::Sampler;

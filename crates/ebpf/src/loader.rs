@@ -53,7 +53,7 @@ const PLAIN_PARTS: [Part; 3] = [
     },
 ];
 
-const PARTS: [Part; 4] = [
+const PARTS: [Part; 5] = [
     Part {
         is_wanted: |options| !options.events.is_empty(),
         programs: &[
@@ -67,6 +67,11 @@ const PARTS: [Part; 4] = [
         is_wanted: Options::has_events,
         programs: &[],
         maps: &["event_nesting"],
+    },
+    Part {
+        is_wanted: |options| !options.allocation_probes.is_empty(),
+        programs: &["alloc_sampled", "alloc_freed"],
+        maps: &[],
     },
     Part {
         is_wanted: |options| options.off_cpu_mean_ns.is_some(),

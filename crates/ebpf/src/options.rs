@@ -40,6 +40,8 @@ pub struct Options {
     pub request_interval: Option<u32>,
     /// Sample events that somebody names, too; the first [`MOST_EXPLICIT_EVENTS`] of them.
     pub events: Vec<ExplicitEvent>,
+    /// Sample allocations, too: where they are told, once for each file.
+    pub allocation_probes: Vec<AllocationProbes>,
     /// Whose samples are wanted.
     pub target: Target,
     /// Leave the calling process out.
@@ -76,6 +78,18 @@ pub struct Waits {
     pub locks: bool,
     /// Those of threads that could run, and they say how much of the time that was.
     pub run_queues: bool,
+}
+
+/// A file with two functions that programs call when an allocation was sampled and when one ends. They get
+/// what `candela-preload` says: (address, size, sequence, interval) and (address, sequence).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AllocationProbes {
+    /// The shared library, as this process finds it.
+    pub file: PathBuf,
+    /// The symbol of the one function.
+    pub sampled: &'static str,
+    /// The symbol of the other.
+    pub freed: &'static str,
 }
 
 /// Whose samples are wanted.
@@ -115,6 +129,7 @@ impl Default for Options {
             off_cpu_mean_ns: None,
             waits: Waits::ALL,
             fault_interval: None,
+            allocation_probes: Vec::new(),
             growth_mean_bytes: None,
             kernel_lock_mean_ns: None,
             request_interval: None,
@@ -151,6 +166,7 @@ impl Options {
     /// Whether something is sampled that a thread does itself, at once: see bpf/event_area.h.
     pub(crate) fn has_events(&self) -> bool {
         self.fault_interval.is_some()
+            || !self.allocation_probes.is_empty()
             || self.growth_mean_bytes.is_some()
             || self.kernel_lock_mean_ns.is_some()
             || self.request_interval.is_some()

@@ -1,6 +1,6 @@
 //! Decoding of what bpf/record.h lays out.
 
-use crate::event::{LockWait, Sample, TraceContext, UserContext};
+use crate::event::{Allocation, LockWait, Sample, TraceContext, UserContext};
 use crate::thread_labels::{LABEL_BYTES, ThreadLabels};
 use candela_unwind::{Registers, StackCopy, WalkResult};
 use std::ffi::OsStr;
@@ -19,6 +19,11 @@ const RECORD_KERNEL_LOCK: u32 = 7;
 const RECORD_BLOCK_IO: u32 = 8;
 const RECORD_BLOCK_IO_DONE: u32 = 9;
 const RECORD_EXPLICIT: u32 = 10;
+const RECORD_ALLOC: u32 = 12;
+const RECORD_FREE: u32 = 13;
+
+/// In the sequence of `struct allocation`: its end will be told.
+const IS_FOLLOWED: u64 = 1 << 32;
 
 const HAS_REGISTERS: u8 = 1 << 0;
 const IN_KERNEL: u8 = 1 << 1;
@@ -33,6 +38,7 @@ pub(crate) enum SampleRecord {
     /// [`decode_sample`] reads it.
     Sample(SampleKind),
     RequestDone(RequestDone),
+    Freed(FreeRecord),
 }
 
 /// What a sample is of.
@@ -46,6 +52,8 @@ pub(crate) enum SampleKind {
     Explicit,
     /// A request that has begun; its value is the address of the request.
     Request,
+    /// Its kernel frames are what [`allocation_of`] reads.
+    Allocation,
 }
 
 /// The end of a request whose sample was of [`SampleKind::Request`].
@@ -55,6 +63,15 @@ pub(crate) struct RequestDone {
     pub(crate) request: u64,
     /// CLOCK_MONOTONIC, nanoseconds.
     pub(crate) time_ns: u64,
+}
+
+/// The end of a sampled allocation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FreeRecord {
+    pub(crate) pid: u32,
+    pub(crate) time_ns: u64,
+    pub(crate) address: u64,
+    pub(crate) sequence: u32,
 }
 
 /// A record of the `life` ring buffer.
@@ -122,6 +139,8 @@ impl SampleRecord {
             RECORD_KERNEL_LOCK => SampleKind::KernelLock,
             RECORD_BLOCK_IO => SampleKind::Request,
             RECORD_EXPLICIT => SampleKind::Explicit,
+            RECORD_ALLOC => SampleKind::Allocation,
+            RECORD_FREE => return decode_free(fields).map(SampleRecord::Freed),
             RECORD_BLOCK_IO_DONE => {
                 fields.u32()?;
                 return Some(SampleRecord::RequestDone(RequestDone {
@@ -203,6 +222,29 @@ pub(crate) fn decode_sample<'a>(record: &'a [u8], frames: &'a mut Vec<u64>) -> O
     })
 }
 
+/// The allocation in the words that stand in front of its user frames.
+pub(crate) fn allocation_of(words: &[u64]) -> Option<Allocation> {
+    let &[address, size, sequence, interval] = words else {
+        return None;
+    };
+    Some(Allocation {
+        address,
+        size,
+        sequence: sequence as u32,
+        is_followed: sequence & IS_FOLLOWED != 0,
+        interval,
+    })
+}
+
+fn decode_free(mut fields: Fields<'_>) -> Option<FreeRecord> {
+    Some(FreeRecord {
+        pid: fields.u32()?,
+        time_ns: fields.u64()?,
+        address: fields.u64()?,
+        sequence: fields.u64()? as u32,
+    })
+}
+
 fn decode_context<'a>(payload: &mut Fields<'a>, stack_bytes: usize) -> Option<UserContext<'a>> {
     let mut words = [0; REGISTER_COUNT];
     for word in &mut words {
@@ -247,6 +289,36 @@ mod tests {
         assert_eq!(SampleRecord::of(&[200, 0, 0, 0]), None);
         assert_eq!(SampleRecord::of(&[9, 0, 0, 0]), None, "no end of a request");
         assert_eq!(decode_life(&[7; 24]), None);
+    }
+
+    #[test]
+    fn allocations_and_their_ends_are_told() {
+        let words = [0x5000, 24, IS_FOLLOWED | 7, 1000];
+        let expected = Allocation {
+            address: 0x5000,
+            size: 24,
+            sequence: 7,
+            is_followed: true,
+            interval: 1000,
+        };
+        assert_eq!(allocation_of(&words), Some(expected));
+        assert_eq!(allocation_of(&words[..3]), None);
+
+        let mut record = vec![RECORD_FREE as u8, 0, 0, 0, 9, 0, 0, 0];
+        let words = [3_u64, 0x5000, 7];
+        record.extend(words.iter().flat_map(|word| word.to_le_bytes()));
+        let expected = FreeRecord {
+            pid: 9,
+            time_ns: 3,
+            address: 0x5000,
+            sequence: 7,
+        };
+        assert_eq!(
+            SampleRecord::of(&record),
+            Some(SampleRecord::Freed(expected))
+        );
+        record.pop();
+        assert_eq!(SampleRecord::of(&record), None);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Records of the ring buffer of samples become events.
 
 use crate::event::{Event, Sample};
-use crate::record::{SampleKind, SampleRecord, decode_sample};
+use crate::record::{SampleKind, SampleRecord, allocation_of, decode_sample};
 use crate::requests::OpenRequests;
 
 /// Reads one record after another.
@@ -22,14 +22,23 @@ impl SampleReader {
     pub(crate) fn read<'a>(&'a mut self, record: &'a [u8]) -> Option<(u64, Event<'a>)> {
         let done = match SampleRecord::of(record) {
             Some(SampleRecord::RequestDone(done)) => done,
+            Some(SampleRecord::Freed(freed)) => return Some((freed.time_ns, freed.into())),
             Some(SampleRecord::Sample(kind)) => {
-                let Some(sample) = decode_sample(record, &mut self.frames) else {
+                let Some(mut sample) = decode_sample(record, &mut self.frames) else {
                     self.undecodable += 1;
                     return None;
                 };
                 if kind == SampleKind::Request {
                     self.requests.begin(sample.value, record);
                     return None;
+                }
+                if kind == SampleKind::Allocation {
+                    let Some(allocation) = allocation_of(sample.kernel_frames) else {
+                        self.undecodable += 1;
+                        return None;
+                    };
+                    sample.kernel_frames = &[];
+                    return Some((sample.time_ns, Event::Allocated(sample, allocation)));
                 }
                 return Some((sample.time_ns, event_of(kind, sample)));
             }
@@ -62,7 +71,7 @@ fn event_of(kind: SampleKind, sample: Sample<'_>) -> Event<'_> {
         SampleKind::Faults => Event::Faults(sample),
         SampleKind::Growth => Event::Growth(sample),
         SampleKind::KernelLock => Event::KernelLock(sample),
-        SampleKind::Request => Event::BlockIo(sample),
+        SampleKind::Request | SampleKind::Allocation => Event::BlockIo(sample),
         SampleKind::Explicit => Event::Explicit(sample),
     }
 }

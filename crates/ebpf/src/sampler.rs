@@ -1,5 +1,6 @@
 //! The running sampler.
 
+use crate::allocations;
 use crate::bpf_map::BpfMap;
 use crate::clock::Clock;
 use crate::cost::{self, ProgramCost};
@@ -176,6 +177,8 @@ impl Sampler {
             object,
         };
         sampler.attach()?;
+        let probes = allocations::attach(&sampler.object, &options.allocation_probes)?;
+        sampler.links.extend(probes);
         if options.off_cpu_mean_ns.is_some() {
             sampler.off_cpu = Some(OffCpu::attach(&sampler.object)?);
         }
@@ -345,6 +348,7 @@ impl Sampler {
             arrival_missed: sum(index::ARRIVAL_MISSED)?,
             trace_context_unread: sum(index::TRACE_CONTEXT_UNREAD)?,
             labels_cut: sum(index::LABELS_CUT)?,
+            frees_lost: sum(index::FREES_LOST)?,
             ring_full_by_cpu: {
                 self.counters
                     .lookup_per_cpu(index::RING_FULL, &mut per_cpu)?;

@@ -5,6 +5,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use candela_ebpf::AllocationProbes;
 use candela_ebpf::Counters;
 use candela_ebpf::ExplicitEvent;
 use candela_ebpf::Options;
@@ -35,6 +36,13 @@ const STACK_COPY_BURST: u32 = 100;
 /// At high rates: as many seconds as the unwind table of the largest binaries takes on a busy host.
 /// (Node's takes a fifth of a second here, and the C library's waits for it.)
 const STACK_COPY_SECONDS: u32 = 2;
+
+/// With allocations: a program that starts makes as many samples as it allocates half megabytes, and has a gigabyte
+/// before the tables of its libraries are there.
+const STACK_COPY_BURST_OF_ALLOCATIONS: u32 = 2000;
+
+/// Room for those copies, some kilobytes each, between two looks at them.
+const RING_BYTES_OF_ALLOCATIONS: u32 = 16 << 20;
 
 /// One page fault of so many gives a stack, which costs as much as dozens of faults.
 const FAULT_INTERVAL: u32 = 256;
@@ -73,6 +81,8 @@ pub(crate) struct SamplingPlan {
     pub(crate) kinds: Kinds,
     /// What is sampled besides.
     pub(crate) events: Vec<ExplicitEvent>,
+    /// Where allocations are told, with that kind.
+    pub(crate) allocation_probes: Vec<AllocationProbes>,
     /// The time that a sample of waiting stands for at least, nanoseconds; `None` is the sampling period, so
     /// that a thread that always waits gives as many samples as one that always runs.
     pub(crate) wait_mean_ns: Option<u64>,
@@ -113,6 +123,7 @@ impl CpuCollector {
             rate_hz,
             kinds,
             events,
+            allocation_probes,
             wait_mean_ns,
         } = options.plan;
         let (growth_mean_bytes, request_interval) = match wait_mean_ns {
@@ -137,9 +148,14 @@ impl CpuCollector {
                 .then_some(wait_mean_ns.min(LONGEST_KERNEL_LOCK_MEAN_NS)),
             request_interval: kinds.has(Kind::BlockIo).then_some(request_interval),
             events: events.clone(),
+            allocation_probes,
             target: options.target,
             exclude_self: options.exclude_self,
-            stack_copy_burst: STACK_COPY_BURST.max(rate_hz * STACK_COPY_SECONDS),
+            stack_copy_burst: match kinds.has(Kind::Alloc) {
+                true => STACK_COPY_BURST_OF_ALLOCATIONS,
+                false => STACK_COPY_BURST.max(rate_hz * STACK_COPY_SECONDS),
+            },
+            sample_ring_bytes: kinds.has(Kind::Alloc).then_some(RING_BYTES_OF_ALLOCATIONS),
             ..Options::default()
         })?;
         let kernel = sampler.kernel_tables();
@@ -167,6 +183,18 @@ impl CpuCollector {
     /// this process, which may have children that nobody asked for.
     pub(crate) fn only_family_of(&mut self, pid: u32) {
         self.state.only_family_of(pid);
+    }
+
+    /// Asks for the tables of processes whose allocations are to be sampled: nothing else may sample them before.
+    pub(crate) fn prepare(&mut self, pids: &[u32]) {
+        if self.kinds.has(Kind::Alloc) {
+            self.state.prepare(pids);
+        }
+    }
+
+    /// Whether a process of the family may still run.
+    pub(crate) fn has_family_left(&self) -> bool {
+        self.state.has_family_left()
     }
 
     /// Samples for nobody until what is seen to run has its unwind tables, so that a recording of a
@@ -241,6 +269,7 @@ impl CpuCollector {
             (DropReason::ArrivalMissed, counters.arrival_missed),
             (DropReason::ContextUnread, counters.trace_context_unread),
             (DropReason::LabelsCut, counters.labels_cut),
+            (DropReason::FreesLost, counters.frees_lost),
             (DropReason::LifeRingFull, counters.life_ring_full),
             (DropReason::SidebandLost, counters.sideband_lost),
         ];
@@ -309,6 +338,9 @@ impl Collector for CpuCollector {
             self.collect(POLL_WITH_PENDING, windows)?;
         }
         self.state.give_up_pending(windows);
+        if self.kinds.has(Kind::Alloc) {
+            self.state.take_in_use(windows);
+        }
         Ok(())
     }
 

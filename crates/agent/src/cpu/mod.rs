@@ -1,9 +1,11 @@
-//! The kernel source: what runs on CPUs, what is off them, and page faults.
+//! The kernel source: what runs on CPUs, what is off them, page faults, and allocations.
 
+mod allocated;
 mod collector;
 mod pending;
 mod raw_stack;
 mod state;
+mod strangers;
 mod thread_context;
 mod worth;
 

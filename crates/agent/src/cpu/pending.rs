@@ -9,8 +9,10 @@ use candela_unwind::StackCopy;
 use candela_unwind::WalkResult;
 use candela_unwind::walk;
 
+use crate::allocations::callers_of_library;
 use crate::cpu::raw_stack::tells_locks;
 use crate::cpu::worth::Worth;
+use crate::kinds::Kind;
 use crate::processes::Object;
 use crate::sample_context::SampleContext;
 use crate::tables::ProcessSpace;
@@ -20,6 +22,7 @@ use crate::window::ProcessView;
 use crate::window::RawStack;
 use crate::window::WaitedLock;
 use crate::windows::Destination;
+use crate::windows::WindowId;
 use crate::windows::Windows;
 
 /// Frames per user stack, as in the kernel.
@@ -72,6 +75,19 @@ pub(crate) fn walk_copy(
     Walked { result, missing }
 }
 
+/// The user frames that stacks of these windows have.
+pub(crate) fn shown_frames<'a>(
+    destination: Destination,
+    process: &ProcessView,
+    user: &'a [u64],
+) -> &'a [u64] {
+    let mut windows = destination.windows();
+    match windows.any(|id| id == WindowId::Kind(Kind::Alloc)) {
+        true => callers_of_library(process, user),
+        false => user,
+    }
+}
+
 impl PendingSample {
     pub(crate) fn new(
         process: ProcessView,
@@ -120,7 +136,7 @@ impl PendingSample {
     pub(crate) fn add_to(&self, windows: &mut Windows, frames: &[u64], result: WalkResult) {
         let mut stack = RawStack {
             kernel: &self.kernel,
-            user: frames,
+            user: shown_frames(self.destination, &self.process, frames),
             result,
             is_in_kernel: self.is_in_kernel,
             was_preempted: self.was_preempted,
@@ -131,6 +147,7 @@ impl PendingSample {
             time_ns: self.time_ns,
             tid: self.tid,
             thread_name: &self.thread_name,
+            allocation: self.worth.allocation,
         };
         for id in self.destination.windows() {
             stack.lock = self.lock.as_ref().filter(|_| tells_locks(id));

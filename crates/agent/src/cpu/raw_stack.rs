@@ -3,9 +3,9 @@
 use candela_ebpf::Sample;
 use candela_unwind::WalkResult;
 
+use crate::cpu::worth::Worth;
 use crate::kinds::Kind;
 use crate::sample_context::SampleContext;
-use crate::window::Amount;
 use crate::window::Moment;
 use crate::window::ProcessView;
 use crate::window::RawStack;
@@ -50,13 +50,14 @@ pub(crate) fn add(
     process: &ProcessView,
     sample: &Sample<'_>,
     stack: &RawStack<'_>,
-    amount: Amount,
+    (worth, id): (Worth, WindowId),
 ) {
     let thread_name = sample.comm.to_string_lossy();
     let moment = Moment {
         time_ns: sample.time_ns,
         tid: sample.tid,
         thread_name: &thread_name,
+        allocation: worth.allocation,
     };
-    window.add(process, stack, moment, amount);
+    window.add(process, stack, moment, worth.amount(id));
 }

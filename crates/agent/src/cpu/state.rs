@@ -13,7 +13,9 @@ use candela_model::Labels;
 use candela_unwind::WalkResult;
 use hashbrown::HashSet;
 
+use crate::allocations::LiveHeaps;
 use crate::cpu::pending::PendingSample;
+use crate::cpu::pending::shown_frames;
 use crate::cpu::pending::walk_copy;
 use crate::cpu::raw_stack::add;
 use crate::cpu::raw_stack::raw_stack;
@@ -29,10 +31,8 @@ use crate::labels::ProcessFacts;
 use crate::ledger::DropReason;
 use crate::ledger::Ledger;
 use crate::processes::Code;
-use crate::processes::Mappings;
 use crate::processes::Object;
 use crate::processes::Process;
-use crate::processes::ProcessIdentity;
 use crate::processes::ProcessTable;
 use crate::processes::find_context;
 use crate::sample_context::SampleContext;
@@ -45,6 +45,9 @@ use crate::windows::Windows;
 
 /// Stack copies that wait for tables, bytes together.
 const MOST_PENDING_BYTES: usize = 8 << 20;
+
+/// The same with allocations, of which a program that starts makes many at once.
+const MOST_PENDING_BYTES_OF_ALLOCATIONS: usize = 64 << 20;
 
 /// How long a sample waits for its tables. The largest take some hundred milliseconds to build.
 const LONGEST_WAIT_NS: u64 = 3_000_000_000;
@@ -63,9 +66,9 @@ pub(crate) struct CpuState {
     pub(crate) kernel: Arc<KernelTables>,
     pub(crate) processes: ProcessTable,
     pub(crate) tables: TableSlots,
-    loader: Loader,
-    labeler: Labeler,
-    kernel_labels: Arc<Labels>,
+    pub(super) loader: Loader,
+    pub(super) labeler: Labeler,
+    pub(super) kernel_labels: Arc<Labels>,
     pending: Vec<PendingSample>,
     pending_bytes: usize,
     /// Processes whose mappings the kernel should get as soon as their objects are described.
@@ -74,12 +77,13 @@ pub(crate) struct CpuState {
     /// its libraries at once rather than of each.
     changed: HashSet<u32>,
     /// Whose samples are wanted of those that come; `None` is all.
-    family: Option<HashSet<u32>>,
-    kinds: Kinds,
+    pub(super) family: Option<HashSet<u32>>,
+    pub(super) kinds: Kinds,
+    pub(super) heaps: LiveHeaps,
     /// When the samples that count were taken, CLOCK_MONOTONIC in nanoseconds.
-    times: RangeInclusive<u64>,
+    pub(super) times: RangeInclusive<u64>,
     frames: Vec<u64>,
-    ledger: Arc<Ledger>,
+    pub(super) ledger: Arc<Ledger>,
 }
 
 impl CpuState {
@@ -105,6 +109,7 @@ impl CpuState {
             changed: HashSet::new(),
             family: None,
             kinds,
+            heaps: LiveHeaps::default(),
             times: 0..=u64::MAX,
             frames: Vec::new(),
             ledger,
@@ -136,7 +141,12 @@ impl CpuState {
             Event::BlockIo(sample) => self.sample_at_once(sample, Kind::BlockIo, windows),
             Event::KernelLock(sample) => self.sample_at_once(sample, Kind::KernelLock, windows),
             Event::Explicit(sample) => self.sample_of_event(sample, windows),
-            Event::Exec { pid, comm, .. } => self.processes.exec(*pid, &comm.to_string_lossy()),
+            Event::Allocated(sample, allocation) => self.allocated(sample, allocation, windows),
+            Event::Freed { .. } => self.freed(event),
+            Event::Exec { pid, comm, time_ns } => {
+                self.replaced(*pid, *time_ns);
+                self.processes.exec(*pid, &comm.to_string_lossy());
+            }
             Event::Fork { pid, parent, .. } => {
                 if let Some(family) = &mut self.family
                     && family.contains(parent)
@@ -148,6 +158,7 @@ impl CpuState {
             Event::Exit { pid, time_ns } => {
                 self.changed.remove(pid);
                 self.unregistered.remove(pid);
+                self.heaps.ended(*pid);
                 self.processes.exit(*pid, *time_ns);
             }
             Event::Mapped(mapped) if self.processes.mapped(mapped) => {
@@ -282,18 +293,14 @@ impl CpuState {
     }
 
     /// Adds a sample to its windows. However many these are, it is one sample of the ledger.
-    fn sample(
+    pub(super) fn sample(
         &mut self,
         sample: &Sample<'_>,
         destination: Destination,
         worth: Worth,
         windows: &mut Windows,
     ) {
-        let is_wanted = self
-            .family
-            .as_ref()
-            .is_none_or(|family| family.contains(&sample.pid));
-        if !is_wanted {
+        if !self.is_of_family(sample.pid) {
             return;
         }
         let lock = waited_lock(sample).filter(|_| destination.windows().any(tells_locks));
@@ -301,8 +308,9 @@ impl CpuState {
         let mut add = |view: &ProcessView, user: &[u64], result| {
             for id in destination.windows() {
                 let lock = lock.as_ref().filter(|_| tells_locks(id));
-                let stack = raw_stack(sample, lock, context.as_ref(), user, result);
-                add(windows.of(id), view, sample, &stack, worth.amount(id));
+                let shown = shown_frames(destination, view, user);
+                let stack = raw_stack(sample, lock, context.as_ref(), shown, result);
+                add(windows.of(id), view, sample, &stack, (worth, id));
             }
         };
         if sample.result == WalkResult::KernelOnly {
@@ -408,7 +416,11 @@ impl CpuState {
 
     fn wait(&mut self, sample: PendingSample, frames: &[u64], windows: &mut Windows) {
         let bytes = sample.bytes();
-        if self.pending_bytes + bytes > MOST_PENDING_BYTES {
+        let most_bytes = match self.kinds.has(Kind::Alloc) {
+            true => MOST_PENDING_BYTES_OF_ALLOCATIONS,
+            false => MOST_PENDING_BYTES,
+        };
+        if self.pending_bytes + bytes > most_bytes {
             self.ledger.add(DropReason::PendingFull, 1);
             sample.add_to(windows, frames, WalkResult::NoTable);
             return;
@@ -445,7 +457,7 @@ impl CpuState {
     }
 
     /// Gives the kernel the mappings of a process, or notes it until they are all described.
-    fn register(&mut self, pid: u32) {
+    pub(super) fn register(&mut self, pid: u32) {
         // Nobody would take the mappings of an ended process out again.
         let Some(process) = self.processes.live_mut(pid) else {
             return;
@@ -486,6 +498,7 @@ impl CpuState {
             Ok(()) => {
                 process.is_registered = true;
                 tell_thread_context(&self.kernel, process);
+                self.request_tables_of(pid);
             }
             Err(error) => {
                 process.is_registered = false;
@@ -513,36 +526,6 @@ impl CpuState {
             .collect();
         for pid in concerned {
             self.register(pid);
-        }
-    }
-
-    fn kernel_thread(&self, pid: u32) -> ProcessView {
-        ProcessView {
-            identity: ProcessIdentity {
-                pid,
-                serial: 0,
-                generation: 0,
-            },
-            labels: Arc::clone(&self.kernel_labels),
-            mappings: Mappings::default(),
-        }
-    }
-
-    /// A process of which nothing but its sample is left.
-    fn unknown_process(&self, sample: &Sample<'_>) -> ProcessView {
-        let facts = ProcessFacts {
-            pid: sample.pid,
-            command: sample.comm.to_string_lossy().into_owned(),
-            ..ProcessFacts::default()
-        };
-        ProcessView {
-            identity: ProcessIdentity {
-                pid: sample.pid,
-                serial: 0,
-                generation: 0,
-            },
-            labels: Arc::new(self.labeler.labels(&facts)),
-            mappings: Mappings::default(),
         }
     }
 }

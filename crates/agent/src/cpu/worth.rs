@@ -4,6 +4,7 @@ use std::ops::RangeInclusive;
 
 use candela_ebpf::Sample;
 
+use crate::allocations::AllocationNumber;
 use crate::kinds::Kind;
 use crate::window::Amount;
 use crate::windows::WindowId;
@@ -15,6 +16,8 @@ pub(crate) struct Worth {
     /// Of `value`, the time that the thread could have run.
     run_queue_ns: u64,
     count: u64,
+    /// Which allocation it is of, if any.
+    pub(crate) allocation: AllocationNumber,
 }
 
 // === impl Worth ===
@@ -25,6 +28,16 @@ impl Worth {
             value: sample.value,
             run_queue_ns: sample.run_queue_ns,
             count: sample.count.into(),
+            allocation: AllocationNumber::NONE,
+        }
+    }
+
+    pub(crate) fn of_allocation(amount: Amount, allocation: AllocationNumber) -> Self {
+        Self {
+            value: amount.value,
+            run_queue_ns: 0,
+            count: amount.count,
+            allocation,
         }
     }
 
@@ -73,6 +86,7 @@ mod tests {
         value: 100,
         run_queue_ns: 30,
         count: 1,
+        allocation: AllocationNumber::NONE,
     };
 
     #[test]

@@ -13,6 +13,7 @@ pub(crate) use self::mappings::Code;
 pub(crate) use self::mappings::Mappings;
 #[cfg(test)]
 pub(crate) use self::mappings::ProcessMapping;
+pub(crate) use self::maps_file::parse_maps;
 pub(crate) use self::object::Object;
 pub(crate) use self::object::ObjectSource;
 pub(crate) use self::process::Process;

@@ -302,6 +302,10 @@ impl Builder<'_> {
         // Processes of one series share most of their stacks.
         let mut totals: HashMap<(usize, StackId, LabelSetId, LinkId), i64> = HashMap::new();
         for (position, stack) in self.window.stacks.iter().enumerate() {
+            // Of a window with times, all of whose samples were left out.
+            if stack.samples == 0 {
+                continue;
+            }
             let label_set = rows.labels[position];
             let link = rows.link_of(stack);
             for (series, measure) in rows.series_of(stack) {

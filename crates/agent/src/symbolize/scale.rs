@@ -64,11 +64,28 @@ impl Scale {
             }
             Kind::Fault => vec![(main, Measure::Count)],
             Kind::Growth => vec![(main, Measure::Value)],
+            Kind::Alloc => {
+                let objects = beside("alloc_objects", "count");
+                vec![(objects, Measure::Count), (main, Measure::Value)]
+            }
         };
         Self {
             measures,
             period,
             has_reasons: kind == Kind::OffCpu,
+        }
+    }
+
+    /// That of what is in use of allocations.
+    pub(crate) fn in_use() -> Self {
+        let memory = |sample, unit| ProfileType::new("memory", sample, unit, "space", "bytes");
+        Self {
+            measures: vec![
+                (memory("inuse_objects", "count"), Measure::Count),
+                (memory("inuse_space", "bytes"), Measure::Value),
+            ],
+            period: i64::try_from(candela_preload::DEFAULT_INTERVAL).unwrap_or(i64::MAX),
+            has_reasons: false,
         }
     }
 }

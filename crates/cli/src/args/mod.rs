@@ -104,6 +104,12 @@ pub(crate) enum Command {
     /// Print what each thread of a process does now: its state and its stack
     #[cfg(feature = "agent")]
     Dump(dump::DumpArgs),
+    /// Write the library that samples the allocations of services
+    #[cfg(feature = "agent")]
+    Preload {
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+    },
     /// Turn profiles of any format into any other
     Convert(files::ConvertArgs),
     /// Send profile files to a server

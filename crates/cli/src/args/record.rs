@@ -24,7 +24,7 @@ pub(crate) struct RecordArgs {
     /// How long; a command is recorded until it ends [default: 10s]
     #[arg(short, long, value_name = "DURATION", value_parser = parse_duration)]
     pub(crate) duration: Option<Duration>,
-    /// Kinds of profile, of cpu (what runs), off-cpu (what waits), wall (both as one), lock (waits for locks), runq (waits for a processor), fault (page faults), growth (memory asked for), io (requests to block devices), kernel-lock (waits for locks of the kernel), tracepoint:SUBSYSTEM:NAME, uprobe:PATH:FUNCTION and counters of perf list such as cycles
+    /// Kinds of profile, of cpu (what runs), off-cpu (what waits), wall (both as one), lock (waits for locks), runq (waits for a processor), fault (page faults), growth (memory asked for), io (requests to block devices), kernel-lock (waits for locks of the kernel), alloc (allocations of a command), tracepoint:SUBSYSTEM:NAME, uprobe:PATH:FUNCTION and counters of perf list such as cycles
     #[arg(
         short = 'e',
         long = "event",

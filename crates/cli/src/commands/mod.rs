@@ -19,6 +19,8 @@ pub(crate) mod dump;
 pub(crate) mod files;
 #[cfg(feature = "agent")]
 mod on_demand;
+#[cfg(feature = "agent")]
+pub(crate) mod preload;
 pub(crate) mod profiles;
 pub(crate) mod query;
 #[cfg(feature = "agent")]

@@ -24,6 +24,7 @@ use candela_model::Profile;
 use indicatif::ProgressBar;
 use indicatif::ProgressStyle;
 
+use super::preload;
 use super::profiles::TypeChoice;
 use super::profiles::html_options;
 use super::profiles::output_format;
@@ -57,6 +58,9 @@ pub(crate) fn run(global: &GlobalArgs, arguments: &RecordArgs) -> Result<ExitCod
         (None, true) => None,
         (None, false) => Some(DEFAULT_DURATION),
     };
+    if kinds.contains(&Kind::ALLOC) && !global.quiet {
+        preload::note_unseen(arguments.command.first());
+    }
     let options = RecordOptions {
         rate_hz: arguments.rate,
         kinds: record_kinds::to_agent(&kinds),

@@ -34,6 +34,7 @@ pub(crate) struct KindResult {
 // === impl Kind ===
 
 impl Kind {
+    pub(crate) const ALLOC: Self = Self::Sampled(candela_agent::Kind::Alloc);
     pub(crate) const CPU: Self = Self::Sampled(candela_agent::Kind::Cpu);
     const OFF_CPU: Self = Self::Sampled(candela_agent::Kind::OffCpu);
 
@@ -218,7 +219,7 @@ mod tests {
         assert!(
             error
                 .to_string()
-                .contains("cpu, off-cpu, lock, runq, fault, growth, io, kernel-lock, wall"),
+                .contains("cpu, off-cpu, lock, runq, fault, growth, io, kernel-lock, alloc, wall"),
             "{error}"
         );
     }

@@ -62,6 +62,11 @@ fn kinds(settings: &Settings) -> Result<Kinds, CliError> {
         let error = "events that are named are for recordings: candela record -e";
         return Err(refused(error.to_owned()));
     }
+    if kinds.contains(&record_kinds::Kind::ALLOC) {
+        let error =
+            "\"alloc\" is of programs that are started for it: `candela record -e alloc -- CMD`";
+        return Err(refused(error.to_owned()));
+    }
     Ok(record_kinds::to_agent(&kinds))
 }
 
@@ -112,6 +117,7 @@ pub(crate) fn exporter(global: &GlobalArgs, server: &str) -> Result<OtlpGrpc, Cl
 pub(crate) fn failure(error: &AgentError) -> CliError {
     let status = match error {
         AgentError::StoppedEarly => ExitStatus::Interrupted,
+        AgentError::NotPreloaded => ExitStatus::Usage,
         error if error.is_permission_or_kernel() => ExitStatus::Permission,
         _ => ExitStatus::Failed,
     };

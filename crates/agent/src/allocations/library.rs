@@ -1,0 +1,167 @@
+//! The library in a file, and the environment that loads it.
+
+use std::ffi::OsStr;
+use std::ffi::OsString;
+use std::fs;
+use std::fs::Permissions;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::path::PathBuf;
+use std::process::Command;
+
+use candela_ebpf::AllocationProbes;
+use candela_preload::probes;
+use rustix::fs::StatVfsMountFlags;
+use tempfile::TempDir;
+
+use crate::allocations::frames::is_library;
+use crate::error::AgentError;
+use crate::processes::parse_maps;
+
+const VARIABLE: &str = "LD_PRELOAD";
+
+/// What the dynamic loader takes for the end of a name in [`VARIABLE`].
+const SEPARATORS: [u8; 2] = *b": ";
+
+/// The library in a directory of its own, which goes with it.
+///
+/// Everybody can read it, because a command may start programs of other users, and nobody else can have made
+/// or change it: the directory's name cannot be foretold.
+#[derive(Debug)]
+pub(crate) struct PreloadedLibrary {
+    directory: TempDir,
+    file: PathBuf,
+}
+
+// === impl PreloadedLibrary ===
+
+impl PreloadedLibrary {
+    /// Writes the library.
+    ///
+    /// # Errors
+    /// [`AgentError::Preload`] when there is no place for it.
+    pub(crate) fn write() -> Result<Self, AgentError> {
+        let parent = place().ok_or_else(|| AgentError::Preload {
+            directory: std::env::temp_dir(),
+            source: io::Error::other("programs may not be loaded from there"),
+        })?;
+        let write = || {
+            let directory = tempfile::Builder::new()
+                .prefix("candela-")
+                .tempdir_in(&parent)?;
+            fs::set_permissions(directory.path(), Permissions::from_mode(0o755))?;
+            let file = directory.path().join(candela_preload::FILE_NAME);
+            fs::write(&file, candela_preload::LIBRARY)?;
+            fs::set_permissions(&file, Permissions::from_mode(0o644))?;
+            Ok(Self { directory, file })
+        };
+        write().map_err(|source| AgentError::Preload {
+            directory: parent.clone(),
+            source,
+        })
+    }
+
+    /// Has a command load it, and the programs that it starts. It comes before what is loaded
+    /// already, which may be an allocator: the one behind it is the one that it calls.
+    pub(crate) fn preload_in(&self, command: &mut Command) {
+        let of_command = command
+            .get_envs()
+            .find(|(name, _)| *name == OsStr::new(VARIABLE));
+        let already = match of_command {
+            Some((_, value)) => value.map(OsStr::to_owned),
+            None => std::env::var_os(VARIABLE),
+        };
+        let mut value = OsString::from(&self.file);
+        if let Some(already) = already.filter(|already| !already.is_empty()) {
+            value.push(":");
+            value.push(already);
+        }
+        command.env(VARIABLE, value);
+    }
+
+    pub(crate) fn probes(&self) -> AllocationProbes {
+        probes_in(self.file.clone())
+    }
+
+    /// Leaves the file where it is: programs that are still to be started will look for it.
+    pub(crate) fn keep(self) {
+        let path = self.directory.keep();
+        tracing::info!(path = %path.display(), "left for programs that still run");
+    }
+}
+
+/// Where the library is loaded in any of these processes, each file once.
+pub(crate) fn libraries_of(pids: &[u32]) -> Vec<AllocationProbes> {
+    let mut seen = Vec::new();
+    let mut found = Vec::new();
+    for pid in pids {
+        let maps = fs::read(format!("/proc/{pid}/maps")).unwrap_or_default();
+        let paths = parse_maps(&maps).map(|line| String::from_utf8_lossy(line.path));
+        for path in paths.filter(|path| is_library(path)) {
+            let file = PathBuf::from(format!("/proc/{pid}/root{path}"));
+            let Ok(metadata) = fs::metadata(&file) else {
+                continue;
+            };
+            let identity = (metadata.dev(), metadata.ino());
+            if !seen.contains(&identity) {
+                seen.push(identity);
+                found.push(probes_in(file));
+            }
+        }
+    }
+    found
+}
+
+fn probes_in(file: PathBuf) -> AllocationProbes {
+    AllocationProbes {
+        file,
+        sampled: probes::SAMPLED,
+        freed: probes::FREED,
+    }
+}
+
+/// A directory for temporary files from which programs may be loaded.
+fn place() -> Option<PathBuf> {
+    let usual = ["/tmp", "/var/tmp", "/dev/shm"].map(PathBuf::from);
+    let mut candidates = [std::env::temp_dir()].into_iter().chain(usual);
+    candidates.find(|directory| is_loadable(directory))
+}
+
+fn is_loadable(directory: &Path) -> bool {
+    let bytes = directory.as_os_str().as_bytes();
+    let is_nameable = !bytes.iter().any(|byte| SEPARATORS.contains(byte));
+    let mount = rustix::fs::statvfs(directory);
+    is_nameable && mount.is_ok_and(|mount| !mount.f_flag.contains(StatVfsMountFlags::NOEXEC))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_comes_before_what_is_loaded_already_and_goes_with_its_directory() {
+        let library = PreloadedLibrary::write().expect("a temporary directory");
+        let mut command = Command::new("true");
+        command.env(VARIABLE, "/lib/other.so");
+        library.preload_in(&mut command);
+        let expected = format!("{}:/lib/other.so", library.file.display());
+        let set = command.get_envs().next().expect("one is set");
+        assert_eq!(set, (OsStr::new(VARIABLE), Some(OsStr::new(&expected))));
+
+        let file = library.file.clone();
+        let mode = |path: &Path| fs::metadata(path).expect("it is there").mode() & 0o777;
+        assert_eq!(mode(&file), 0o644);
+        assert_eq!(mode(file.parent().expect("a directory")), 0o755);
+        drop(library);
+        assert!(!file.try_exists().expect("a directory that can be read"));
+    }
+
+    #[test]
+    fn a_place_must_be_nameable() {
+        assert!(!is_loadable(Path::new("/tmp/a b")) && !is_loadable(Path::new("/tmp/a:b")));
+        assert!(!is_loadable(Path::new("/proc/nowhere")));
+    }
+}

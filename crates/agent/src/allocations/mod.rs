@@ -1,0 +1,16 @@
+//! Allocations of programs that have `candela-preload` in them: what they stand for, which still live, and how
+//! the library gets there.
+
+mod frames;
+mod heaps;
+mod library;
+mod unseen;
+mod weight;
+
+pub(crate) use self::frames::callers_of_library;
+pub(crate) use self::heaps::AllocationNumber;
+pub(crate) use self::heaps::LiveHeaps;
+pub(crate) use self::library::PreloadedLibrary;
+pub(crate) use self::library::libraries_of;
+pub use self::unseen::UnseenAllocations;
+pub(crate) use self::weight::amount_of_allocation;
