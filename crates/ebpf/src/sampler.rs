@@ -555,7 +555,7 @@ fn check_targets(target: &Target) -> Result<Option<HashSet<u32>>, Error> {
     };
     let missing = pids
         .iter()
-        .find(|pid| !host::is_there(&format!("/proc/{pid}")));
+        .find(|pid| !host::is_there(format!("/proc/{pid}")));
     match missing {
         Some(&pid) => Err(Error::NoSuchProcess { pid }),
         None => Ok(Some(pids.iter().copied().collect())),
