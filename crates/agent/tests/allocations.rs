@@ -158,6 +158,15 @@ fn sums_of_a_service_are_right_within_the_sampling_error() {
         .stdout(Stdio::piped())
         .spawn()
         .expect("it was just built");
+    // A program that has just been started may not be itself yet.
+    let maps = format!("/proc/{}/maps", child.id());
+    let has_library =
+        || std::fs::read_to_string(&maps).is_ok_and(|it| it.contains("candela-preload"));
+    while !has_library() {
+        let status = child.try_wait().expect("it is our child");
+        assert!(status.is_none(), "it ended: {status:?}");
+        std::thread::yield_now();
+    }
     let mut stdin = child.stdin.take().expect("piped");
     let mut stdout = BufReader::new(child.stdout.take().expect("piped"));
     let options = options(RecordTargets::Pids(vec![child.id()]));
