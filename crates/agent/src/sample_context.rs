@@ -108,6 +108,16 @@ impl Contexts {
         Some(number)
     }
 
+    /// The same contexts for another window, whose losses are those of this one and told by it.
+    pub(crate) fn counted_before(&self) -> Self {
+        Self {
+            list: self.list.clone(),
+            index: self.index.clone(),
+            most: self.most,
+            dropped: 0,
+        }
+    }
+
     /// All of them, in the order of their numbers.
     pub(crate) fn list(&self) -> &[SampleContext] {
         &self.list

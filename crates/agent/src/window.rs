@@ -246,6 +246,8 @@ impl Window {
             places: self.places.clone(),
             spaces: self.spaces.clone(),
             processes: self.processes.clone(),
+            locks: self.locks.clone(),
+            contexts: self.contexts.counted_before(),
             timed: kept.copied().collect(),
             thread_names: self.thread_names.clone(),
             ..Self::new(true)

@@ -33,7 +33,7 @@ static __always_inline void sample_request(void *context, struct scratch *scratc
 	fill_header(&scratch->header, RECORD_BLOCK_IO, task, bpf_ktime_get_ns());
 	scratch->header.value = request;
 	scratch->header.count = settings.request_interval;
-	scratch->header.kernel_frames = own_kernel_stack(context, scratch);
+	scratch->header.kernel_frames = own_kernel_stack(context, scratch, TRACEPOINT_FRAMES);
 	payload_bytes = scratch->header.kernel_frames * 8;
 	finish_sample(scratch, append_own_user_stack(scratch, task, payload_bytes));
 }
@@ -43,8 +43,11 @@ SEC("tp_btf/block_io_start")
 int block_io_begin(__u64 *arguments)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
+	__u64 request = arguments[0];
 	struct scratch *scratch;
 
+	/* An address that is used again: one that was merged into another request has no end. */
+	bpf_map_delete_elem(&block_requests, &request);
 	if (!wanted(task->tgid) || bpf_get_prandom_u32() % settings.request_interval != 0)
 		return 0;
 	scratch = enter_event_area();
@@ -52,7 +55,7 @@ int block_io_begin(__u64 *arguments)
 		count(COUNTER_LOST);
 		return 0;
 	}
-	sample_request(arguments, scratch, task, arguments[0]);
+	sample_request(arguments, scratch, task, request);
 	leave_event_area();
 	return 0;
 }

@@ -47,15 +47,18 @@ static __always_inline void leave_event_area(void)
 		*nesting = 0;
 }
 
-/* The frames of a program of a tracepoint: its own, and that of what runs it. */
+/* Innermost frames that are no part of what is sampled. */
 enum {
-	OWN_FRAMES = 2,
+	/* Of a tracepoint: the program itself, and what runs it. */
+	TRACEPOINT_FRAMES = 2,
+	/* Of a perf event: it is where the kernel was interrupted. */
+	INTERRUPT_FRAMES = 0,
 };
 
-/* The kernel stack that a program of a tracepoint runs on, from who is traced; how many frames. */
-static __always_inline __u16 own_kernel_stack(void *context, struct scratch *scratch)
+/* The kernel stack that a program runs on, without so many of its frames; how many there are. */
+static __always_inline __u16 own_kernel_stack(void *context, struct scratch *scratch, __u64 skipped)
 {
-	long bytes = bpf_get_stack(context, scratch->payload, MAX_KERNEL_FRAMES * 8, OWN_FRAMES);
+	long bytes = bpf_get_stack(context, scratch->payload, MAX_KERNEL_FRAMES * 8, skipped);
 
 	if (bytes <= 0 || bytes > MAX_KERNEL_FRAMES * 8) {
 		count(COUNTER_KERNEL_STACK_ERROR);

@@ -14,7 +14,13 @@ enum {
 	COOKIE_CALL_SHIFT = 16, /* the number of the system call and one; 0: not of one */
 };
 
-static __always_inline int sample_event(void *context, __u64 cookie, __u64 value, bool in_kernel)
+enum event_place {
+	IN_PROGRAM,
+	IN_KERNEL_TRACED,
+	IN_KERNEL_INTERRUPTED,
+};
+
+static __always_inline int sample_event(void *context, __u64 cookie, __u64 value, enum event_place place)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct scratch *scratch;
@@ -31,8 +37,12 @@ static __always_inline int sample_event(void *context, __u64 cookie, __u64 value
 	scratch->header.event = cookie & COOKIE_EVENT;
 	scratch->header.value = value;
 	scratch->header.count = 1;
-	if (in_kernel)
-		scratch->header.kernel_frames = own_kernel_stack(context, scratch);
+	if (place == IN_KERNEL_TRACED)
+		scratch->header.kernel_frames = own_kernel_stack(context, scratch, TRACEPOINT_FRAMES);
+	if (place == IN_KERNEL_INTERRUPTED) {
+		scratch->header.flags |= SAMPLE_IN_KERNEL;
+		scratch->header.kernel_frames = own_kernel_stack(context, scratch, INTERRUPT_FRAMES);
+	}
 	payload_bytes = scratch->header.kernel_frames * 8;
 	finish_sample(scratch, append_own_user_stack(scratch, task, payload_bytes));
 	leave_event_area();
@@ -43,10 +53,14 @@ static __always_inline int sample_event(void *context, __u64 cookie, __u64 value
 static __always_inline bool is_of_call(const __u64 *arguments, __u64 cookie)
 {
 	const struct pt_regs *registers = (const struct pt_regs *)arguments[0];
-	__u64 wanted_call = cookie >> COOKIE_CALL_SHIFT, call = arguments[1];
+	__u64 wanted_call = cookie >> COOKIE_CALL_SHIFT, call = arguments[1], segment;
 
 	if (wanted_call == 0)
 		return true;
+	/* The numbers of 32-bit programs are others. */
+	if (bpf_probe_read_kernel(&segment, sizeof(segment), &registers->cs) ||
+	    (segment & 0xffff) == COMPAT_CODE_SEGMENT)
+		return false;
 	if (cookie & COOKIE_IS_EXIT && bpf_probe_read_kernel(&call, sizeof(call), &registers->orig_ax))
 		return false;
 	return call == wanted_call - 1;
@@ -59,13 +73,23 @@ int explicit_tracepoint(__u64 *arguments)
 
 	if (!is_of_call(arguments, cookie))
 		return 0;
-	return sample_event(arguments, cookie, 1, true);
+	return sample_event(arguments, cookie, 1, IN_KERNEL_TRACED);
 }
 
 SEC("uprobe")
 int explicit_function(struct pt_regs *registers)
 {
-	return sample_event(registers, bpf_get_attach_cookie(registers), 1, false);
+	__u64 cookie = bpf_get_attach_cookie(registers);
+
+	/* The area is the CPU's, and nothing else keeps another thread from it: see alloc_sampled(). */
+	if (bpf_preempt_disable) {
+		bpf_preempt_disable();
+		sample_event(registers, cookie, 1, IN_PROGRAM);
+		bpf_preempt_enable();
+	} else {
+		sample_event(registers, cookie, 1, IN_PROGRAM);
+	}
+	return 0;
 }
 
 SEC("perf_event")
@@ -73,7 +97,8 @@ int explicit_counter(struct bpf_perf_event_data *event)
 {
 	bool in_kernel = (event->regs.cs & 3) == 0;
 
-	return sample_event(event, bpf_get_attach_cookie(event), event->sample_period, in_kernel);
+	return sample_event(event, bpf_get_attach_cookie(event), event->sample_period,
+			    in_kernel ? IN_KERNEL_INTERRUPTED : IN_PROGRAM);
 }
 
 #endif

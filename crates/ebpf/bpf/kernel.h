@@ -68,6 +68,11 @@ enum {
 	PF_KTHREAD = 0x200000,
 };
 
+enum {
+	/* __USER32_CS: what cs holds in a 32-bit program. */
+	COMPAT_CODE_SEGMENT = 0x23,
+};
+
 /* x86-64: an ABI, therefore not relocated. */
 struct pt_regs {
 	unsigned long r15, r14, r13, r12, bp, bx;

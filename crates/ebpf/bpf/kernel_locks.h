@@ -59,7 +59,7 @@ static __always_inline void sample_contention(void *context, struct task_struct 
 	scratch->header.value = waited_ns;
 	scratch->header.count = samples;
 	scratch->header.lock_address = lock;
-	scratch->header.kernel_frames = own_kernel_stack(context, scratch);
+	scratch->header.kernel_frames = own_kernel_stack(context, scratch, TRACEPOINT_FRAMES);
 	payload_bytes = scratch->header.kernel_frames * 8;
 	finish_sample(scratch, append_own_user_stack(scratch, task, payload_bytes));
 	leave_event_area();
@@ -75,10 +75,11 @@ int kernel_lock_end(__u64 *arguments)
 	if (!contention || contention->lock != lock)
 		return 0;
 	since = contention->since_ns;
-	contention->lock = 0;
 	now = bpf_ktime_get_ns();
 	if (now > since)
 		sample_contention(arguments, task, now - since, now, lock);
+	/* Last: what the sample itself waits for, such as room in the ring buffer, is no wait of its own. */
+	contention->lock = 0;
 	return 0;
 }
 

@@ -242,7 +242,7 @@ static __always_inline long read_task_registers(struct scratch *scratch, struct 
 /* A 32-bit task: its frames are not laid out as the tables say. */
 static __always_inline bool is_compat(struct scratch *scratch)
 {
-	if ((scratch->task_registers.cs & 0xffff) != 0x23)
+	if ((scratch->task_registers.cs & 0xffff) != COMPAT_CODE_SEGMENT)
 		return false;
 	count(COUNTER_COMPAT_TASK);
 	scratch->header.result = WALK_NO_RULE;

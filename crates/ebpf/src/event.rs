@@ -20,7 +20,7 @@ pub enum Event<'a> {
     /// [`Options::kernel_lock_mean_ns`](crate::Options::kernel_lock_mean_ns).
     KernelLock(Sample<'a>),
     /// A sample of a request to a block device that is done, with
-    /// [`Options::request_interval`](crate::Options::request_interval). Its time is when the request began.
+    /// [`Options::request_interval`](crate::Options::request_interval). Its time is when it was done.
     BlockIo(Sample<'a>),
     /// A sample of an event of [`Options::events`](crate::Options::events).
     Explicit(Sample<'a>),

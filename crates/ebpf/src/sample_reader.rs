@@ -50,6 +50,7 @@ impl SampleReader {
         self.begun = self.requests.end(done.request)?;
         let mut sample = decode_sample(&self.begun, &mut self.frames)?;
         sample.value = done.time_ns.saturating_sub(sample.time_ns);
+        sample.time_ns = done.time_ns;
         Some((done.time_ns, Event::BlockIo(sample)))
     }
 

@@ -2,7 +2,7 @@
 
 use crate::allocations;
 use crate::bpf_map::BpfMap;
-use crate::clock::Clock;
+use crate::clock::{Clock, monotonic_ns};
 use crate::cost::{self, ProgramCost};
 use crate::counters::{Counters, RESULTS, index};
 use crate::event::Event;
@@ -226,11 +226,15 @@ impl Sampler {
         handler: &mut dyn FnMut(Event<'_>),
     ) -> Result<(), Error> {
         self.wait(timeout)?;
+        // What happens to processes later than this has samples before it that are not taken yet.
+        let until_ns = monotonic_ns();
         // Samples up to here are handled after what happened to their processes before them.
         let samples_end = self.samples.produced();
         self.collect_life();
 
         let mut pending = std::mem::take(&mut self.pending);
+        let later = pending.partition_point(|event| event.time_ns() <= until_ns);
+        let later = pending.split_off(later);
         let mut life = pending.drain(..).peekable();
         let Sampler {
             samples,
@@ -259,6 +263,7 @@ impl Sampler {
         for event in life {
             keeper.deliver(&event, handler);
         }
+        pending.extend(later);
         self.pending = pending;
         Ok(())
     }

@@ -70,7 +70,7 @@ impl HostPolicy {
     /// Whether a Host (with or without port) may be used. Off loopback every name may: who opens
     /// a port to a network names the host as he likes.
     fn accepts(&self, host: &str) -> bool {
-        if !self.listen.is_loopback() {
+        if !self.listen.to_canonical().is_loopback() {
             return true;
         }
         let name = host_name(host).to_lowercase();
@@ -78,7 +78,10 @@ impl HostPolicy {
             return true;
         }
         let address: Result<IpAddr, _> = name.parse();
-        address.is_ok_and(|address| address.is_loopback() || address == self.listen)
+        address.is_ok_and(|address| {
+            let address = address.to_canonical();
+            address.is_loopback() || address == self.listen.to_canonical()
+        })
     }
 }
 
@@ -139,6 +142,14 @@ mod tests {
         for host in bad {
             assert!(!policy.accepts(host), "{host}");
         }
+    }
+
+    #[test]
+    fn loopback_is_loopback_in_every_notation() {
+        let listen = "[::ffff:127.0.0.1]:3080".parse().expect("an address");
+        let policy = HostPolicy::new(listen, &[]);
+        assert!(!policy.accepts("evil.example"));
+        assert!(policy.accepts("[::ffff:127.0.0.1]:3080") && policy.accepts("127.0.0.1"));
     }
 
     #[test]

@@ -13,6 +13,7 @@ use crate::next;
 use crate::sampling::allocated;
 use crate::sampling::freed;
 use crate::sampling::tell_freed;
+use crate::thread::nesting;
 
 const ENOMEM: c_int = 12;
 const EINVAL: c_int = 22;
@@ -26,7 +27,7 @@ const PAGE_BYTES: usize = 4096;
 pub unsafe extern "C" fn malloc(size: usize) -> *mut u8 {
     // SAFETY: The C function of this name.
     let Some(next) = (unsafe { next::MALLOC.get::<next::Malloc>() }) else {
-        return arena::allocate(size, 1);
+        return without_next(1, size);
     };
     // SAFETY: The caller's argument.
     counted(unsafe { next(size) }, size)
@@ -41,12 +42,13 @@ pub unsafe extern "C" fn calloc(count: usize, size: usize) -> *mut u8 {
     // SAFETY: The C function of this name.
     let Some(next) = (unsafe { next::CALLOC.get::<next::Calloc>() }) else {
         return match count.checked_mul(size) {
-            Some(bytes) => arena::allocate(bytes, 1),
-            None => ptr::null_mut(),
+            Some(bytes) => without_next(1, bytes),
+            None => without_next(1, usize::MAX),
         };
     };
     // SAFETY: The caller's arguments. It succeeds only where the product is no overflow.
-    counted(unsafe { next(count, size) }, count.wrapping_mul(size))
+    let address = nesting(|| unsafe { next(count, size) });
+    counted(address, count.wrapping_mul(size))
 }
 
 /// `free(3)`.
@@ -88,7 +90,7 @@ pub unsafe extern "C" fn realloc(address: *mut u8, size: usize) -> *mut u8 {
     // Forgotten before another thread can get the same address, told when it is known to have ended.
     let sequence = LIVE.remove(address as usize);
     // SAFETY: The caller's arguments.
-    let moved = unsafe { next(address, size) };
+    let moved = nesting(|| unsafe { next(address, size) });
     if let Some(sequence) = sequence {
         let has_failed = moved.is_null() && size != 0;
         // Then the old one lives on, if there is still room to remember it.
@@ -115,7 +117,8 @@ pub unsafe extern "C" fn posix_memalign(
         if !alignment.is_power_of_two() || !alignment.is_multiple_of(size_of::<usize>()) {
             return EINVAL;
         }
-        let address = arena::allocate(size, alignment);
+        // SAFETY: Both are what they must be there.
+        let address = unsafe { aligned(&next::MEMALIGN, alignment, size) };
         if address.is_null() {
             return ENOMEM;
         }
@@ -124,7 +127,7 @@ pub unsafe extern "C" fn posix_memalign(
         return 0;
     };
     // SAFETY: The caller's arguments.
-    let error = unsafe { next(result, alignment, size) };
+    let error = nesting(|| unsafe { next(result, alignment, size) });
     if error == 0 {
         // SAFETY: It has just been written.
         counted(unsafe { *result }, size);
@@ -163,7 +166,7 @@ pub unsafe extern "C" fn valloc(size: usize) -> *mut u8 {
         return without_next(PAGE_BYTES, size);
     };
     // SAFETY: The caller's argument.
-    counted(unsafe { next(size) }, size)
+    counted(nesting(|| unsafe { next(size) }), size)
 }
 
 /// `pvalloc(3)`.
@@ -177,7 +180,7 @@ pub unsafe extern "C" fn pvalloc(size: usize) -> *mut u8 {
         return without_next(PAGE_BYTES, size);
     };
     // SAFETY: The caller's argument.
-    let address = unsafe { next(size) };
+    let address = nesting(|| unsafe { next(size) });
     // It succeeds only where this is no overflow.
     counted(
         address,
@@ -213,7 +216,7 @@ unsafe fn aligned(next: &next::Next, alignment: usize, size: usize) -> *mut u8 {
         return without_next(alignment, size);
     };
     // SAFETY: The caller's arguments.
-    counted(unsafe { next(alignment, size) }, size)
+    counted(nesting(|| unsafe { next(alignment, size) }), size)
 }
 
 /// Memory where the C library has no such function, or is just being asked for it.

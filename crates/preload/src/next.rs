@@ -53,8 +53,19 @@ static ALL: [&Next; 9] = [
 
 static IS_BEGUN: AtomicBool = AtomicBool::new(false);
 
-// What is not there is null: a C library before 2.34 has `dlsym` in a library of its own.
-global_asm!(".weak dlsym", ".weak __errno_location");
+// What is not there is null: the GNU C library before 2.34 has `dlsym` in a library of its own, and others do not
+// have the names that it gives its allocator besides.
+global_asm!(
+    ".weak dlsym",
+    ".weak __errno_location",
+    ".weak __libc_malloc",
+    ".weak __libc_calloc",
+    ".weak __libc_realloc",
+    ".weak __libc_free",
+    ".weak __libc_memalign",
+    ".weak __libc_valloc",
+    ".weak __libc_pvalloc",
+);
 
 /// The address of a symbol, null where nobody has it.
 macro_rules! weak {
@@ -83,6 +94,7 @@ fn begin() {
     sampling::configure();
     let dlsym = weak!("dlsym");
     if dlsym.is_null() {
+        use_c_library();
         return;
     }
     // SAFETY: The function of that name, POSIX.
@@ -91,6 +103,26 @@ fn begin() {
     for next in ALL {
         // SAFETY: A string with its end. The caller is this library, behind which the search begins.
         let function = unsafe { dlsym(rtld_next, next.name.as_ptr()) };
+        next.function.store(function, Ordering::Release);
+    }
+}
+
+/// Where nobody can be asked: the allocator of the GNU C library itself. `posix_memalign` has no other name there,
+/// see [`MEMALIGN`].
+#[cold]
+fn use_c_library() {
+    let functions = [
+        (&MALLOC, weak!("__libc_malloc")),
+        (&CALLOC, weak!("__libc_calloc")),
+        (&REALLOC, weak!("__libc_realloc")),
+        (&FREE, weak!("__libc_free")),
+        (&MEMALIGN, weak!("__libc_memalign")),
+        // The same function with another promise.
+        (&ALIGNED_ALLOC, weak!("__libc_memalign")),
+        (&VALLOC, weak!("__libc_valloc")),
+        (&PVALLOC, weak!("__libc_pvalloc")),
+    ];
+    for (next, function) in functions {
         next.function.store(function, Ordering::Release);
     }
 }

@@ -53,7 +53,12 @@ pub(crate) fn allocated(address: *mut u8, size: usize) {
     let size = size.max(1);
     let state = thread::current();
     // SAFETY: The state of this thread, to which there is no other reference.
-    let countdown = unsafe { &mut (*state).countdown };
+    let ThreadState {
+        countdown, depth, ..
+    } = unsafe { &mut *state };
+    if *depth != 0 {
+        return;
+    }
     // No object has more than isize::MAX bytes.
     *countdown = countdown.wrapping_sub(size as i64);
     if *countdown < 0 {

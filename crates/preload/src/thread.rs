@@ -16,7 +16,8 @@ pub(crate) struct ThreadState {
     pub(crate) random: u64,
     /// The process for which `random` was seeded; 0 before.
     pub(crate) process: u32,
-    reserved: u32,
+    /// How many functions of the C library that may call another one of those are at work.
+    pub(crate) depth: u32,
 }
 
 global_asm!(
@@ -47,6 +48,19 @@ pub(crate) fn current() -> *mut ThreadState {
         );
     }
     state
+}
+
+/// Calls a function of the C library that may call another one that stands here, too, as musl's `calloc` calls
+/// `malloc`: what that allocates is not counted twice.
+#[inline(always)]
+pub(crate) fn nesting<T>(call: impl FnOnce() -> T) -> T {
+    let state = current();
+    // SAFETY: The state of this thread, to which there is no reference.
+    unsafe { (*state).depth += 1 };
+    let result = call();
+    // SAFETY: The same.
+    unsafe { (*state).depth -= 1 };
+    result
 }
 
 #[cfg(test)]

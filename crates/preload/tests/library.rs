@@ -8,7 +8,17 @@ use object::ObjectSymbol as _;
 const NEEDED: [&str; 2] = ["memmove", "memset"];
 
 /// What may be missing.
-const WEAK: [&str; 2] = ["dlsym", "__errno_location"];
+const WEAK: [&str; 9] = [
+    "dlsym",
+    "__errno_location",
+    "__libc_malloc",
+    "__libc_calloc",
+    "__libc_realloc",
+    "__libc_free",
+    "__libc_memalign",
+    "__libc_valloc",
+    "__libc_pvalloc",
+];
 
 /// What stands before the functions of the C library, and what tells of allocations.
 const DEFINED: [&str; 11] = [

@@ -23,6 +23,15 @@ use crate::processes::parse_maps;
 
 const VARIABLE: &str = "LD_PRELOAD";
 
+/// Write permission of the group and of others.
+const WRITABLE_BY_OTHERS: u32 = 0o022;
+
+/// Only a file's owner may replace it.
+const STICKY: u32 = 0o1000;
+
+/// Everybody may open what is in it.
+const SEARCHABLE_BY_ALL: u32 = 0o001;
+
 /// What the dynamic loader takes for the end of a name in [`VARIABLE`].
 const SEPARATORS: [u8; 2] = *b": ";
 
@@ -130,7 +139,18 @@ fn place() -> Option<PathBuf> {
     candidates.find(|directory| is_loadable(directory))
 }
 
+/// Whether programs of all users find a file there, and nobody but us may put another in its place.
 fn is_loadable(directory: &Path) -> bool {
+    let Ok(metadata) = fs::metadata(directory) else {
+        return false;
+    };
+    let (mode, owner) = (metadata.mode(), metadata.uid());
+    let is_of_root_or_us = owner == 0 || owner == rustix::process::geteuid().as_raw();
+    let is_guarded = mode & WRITABLE_BY_OTHERS == 0 || mode & STICKY != 0;
+    let is_open = mode & SEARCHABLE_BY_ALL != 0;
+    if !directory.is_absolute() || !is_of_root_or_us || !is_guarded || !is_open {
+        return false;
+    }
     let bytes = directory.as_os_str().as_bytes();
     let is_nameable = !bytes.iter().any(|byte| SEPARATORS.contains(byte));
     let mount = rustix::fs::statvfs(directory);
@@ -157,6 +177,21 @@ mod tests {
         assert_eq!(mode(file.parent().expect("a directory")), 0o755);
         drop(library);
         assert!(!file.try_exists().expect("a directory that can be read"));
+    }
+
+    #[test]
+    fn a_place_is_for_all_and_can_be_changed_by_nobody_else() {
+        let folder = tempfile::tempdir().expect("a folder");
+        for (mode, is_good) in [
+            (0o755, true),
+            (0o1777, true),
+            (0o777, false),
+            (0o700, false),
+        ] {
+            fs::set_permissions(folder.path(), Permissions::from_mode(mode)).expect("ours");
+            assert_eq!(is_loadable(folder.path()), is_good, "{mode:o}");
+        }
+        assert!(!is_loadable(Path::new(".")), "each program has its own");
     }
 
     #[test]

@@ -7,6 +7,7 @@ use candela_ebpf::Event;
 use candela_ebpf::Sample;
 
 use crate::allocations::AllocationNumber;
+use crate::allocations::LiveHeaps;
 use crate::allocations::amount_of_allocation;
 use crate::cpu::state::CpuState;
 use crate::cpu::worth::Worth;
@@ -48,6 +49,11 @@ impl CpuState {
         for object in objects {
             self.tables.request(&object, &self.loader);
         }
+    }
+
+    /// What was allocated so far is nobody's.
+    pub(crate) fn forget_heaps(&mut self) {
+        self.heaps = LiveHeaps::default();
     }
 
     pub(super) fn is_of_family(&self, pid: u32) -> bool {

@@ -159,13 +159,14 @@ impl CpuCollector {
             ..Options::default()
         })?;
         let kernel = sampler.kernel_tables();
-        let state = CpuState::new(
+        let mut state = CpuState::new(
             kernel,
             labeler,
             options.table_budget_bytes,
             kinds,
             Arc::clone(&ledger),
         )?;
+        state.wait_mean_ns = wait_mean_ns;
         Ok(Self {
             sampler,
             state,
@@ -224,7 +225,9 @@ impl CpuCollector {
             DropReason::ProcessGone,
             DropReason::CopyLimited,
             DropReason::PendingFull,
+            DropReason::AllocationNotFollowed,
         ]);
+        self.state.forget_heaps();
         Ok(())
     }
 

@@ -80,6 +80,8 @@ pub(crate) struct CpuState {
     pub(super) family: Option<HashSet<u32>>,
     pub(super) kinds: Kinds,
     pub(super) heaps: LiveHeaps,
+    /// What a sample of a wait stands for at least, nanoseconds.
+    pub(crate) wait_mean_ns: u64,
     /// When the samples that count were taken, CLOCK_MONOTONIC in nanoseconds.
     pub(super) times: RangeInclusive<u64>,
     frames: Vec<u64>,
@@ -110,6 +112,7 @@ impl CpuState {
             family: None,
             kinds,
             heaps: LiveHeaps::default(),
+            wait_mean_ns: 0,
             times: 0..=u64::MAX,
             frames: Vec::new(),
             ledger,
@@ -277,7 +280,8 @@ impl CpuState {
     }
 
     fn sample_of_wait(&mut self, sample: &Sample<'_>, windows: &mut Windows) {
-        let Some(worth) = Worth::of(sample).within(&self.times, sample.time_ns) else {
+        let Some(worth) = Worth::of(sample).within(&self.times, sample.time_ns, self.wait_mean_ns)
+        else {
             return;
         };
         let of = |kind, is_one: bool| is_one.then_some(kind);

@@ -57,19 +57,24 @@ impl Worth {
         self.run_queue_ns > 0
     }
 
-    /// The part of a wait, which ended at `time_ns`, that lies in a recording. A thread that came back just
-    /// after the end has waited before it. What lies before the start was cut off by the kernel side.
-    pub(crate) fn within(self, times: &RangeInclusive<u64>, time_ns: u64) -> Option<Self> {
-        if time_ns < *times.start() {
-            return None;
+    /// The part of a wait, which ended at `time_ns`, that lies in a recording: a thread that came back just after
+    /// the end has waited before it, and one that came back just after the start, before that. A sample worth
+    /// `mean_ns` or less says nothing of its length, which is below that: it counts where it ended.
+    pub(crate) fn within(
+        self,
+        times: &RangeInclusive<u64>,
+        time_ns: u64,
+        mean_ns: u64,
+    ) -> Option<Self> {
+        if self.value <= mean_ns {
+            return times.contains(&time_ns).then_some(self);
         }
+        let began_ns = time_ns.saturating_sub(self.value);
+        let early_ns = times.start().saturating_sub(began_ns);
         let late_ns = time_ns.saturating_sub(*times.end());
-        if late_ns == 0 {
-            return Some(self);
-        }
-        let value = self.value.checked_sub(late_ns)?;
+        let value = self.value.checked_sub(early_ns)?.checked_sub(late_ns)?;
         // Being runnable is the end of a wait.
-        let run_queue_ns = self.run_queue_ns.saturating_sub(late_ns);
+        let run_queue_ns = self.run_queue_ns.saturating_sub(late_ns).min(value);
         (value > 0).then_some(Self {
             value,
             run_queue_ns,
@@ -92,11 +97,15 @@ mod tests {
     #[test]
     fn a_wait_across_the_end_counts_by_its_part_before_it() {
         let times = 1_000..=2_000;
-        assert_eq!(WAIT.within(&times, 2_000), Some(WAIT));
-        let cut = WAIT.within(&times, 2_040).expect("most of it");
+        assert_eq!(WAIT.within(&times, 2_000, 50), Some(WAIT));
+        let cut = WAIT.within(&times, 2_040, 50).expect("most of it");
         assert_eq!((cut.value, cut.run_queue_ns, cut.count), (60, 0, 1));
-        assert_eq!(WAIT.within(&times, 2_100), None, "all of it is later");
-        assert_eq!(WAIT.within(&times, 999), None, "nobody asked yet");
+        assert_eq!(WAIT.within(&times, 2_100, 50), None, "all of it is later");
+        assert_eq!(WAIT.within(&times, 999, 50), None, "nobody asked yet");
+        let cut = WAIT.within(&times, 1_020, 50).expect("its end");
+        assert_eq!((cut.value, cut.run_queue_ns), (20, 20));
+        assert_eq!(WAIT.within(&times, 1_020, 100), Some(WAIT), "a short one");
+        assert_eq!(WAIT.within(&times, 2_001, 100), None, "a short one");
     }
 
     #[test]

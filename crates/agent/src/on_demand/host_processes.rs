@@ -33,7 +33,9 @@ impl HostProcess {
 
     /// None when it has ended, also when nobody has waited for it.
     fn read(pid: u32) -> Option<Self> {
-        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        // The kernel cuts names in the middle of a letter, too.
+        let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
+        let stat = String::from_utf8_lossy(&stat);
         let (command, parent) = parse_stat(&stat)?;
         let facts = ProcessFacts::read(pid, command, "", None);
         Some(Self {

@@ -41,6 +41,10 @@ pub(crate) fn profile(
         }
         encode(profile, request.archive).map_err(|error| error.to_string())
     });
+    // Once more: writing it takes a while, too.
+    if session.signals.is_discarded() {
+        return Outcome::Discarded;
+    }
     match bytes {
         Ok(bytes) => Outcome::Profile(bytes),
         Err(reason) => Outcome::Failed(reason),

@@ -32,7 +32,11 @@ pub(crate) fn sample(
         duration: Some(request.duration()),
         stop: Arc::clone(&session.signals.stop),
         discard: Arc::clone(&session.signals.discard),
-        agent: agent.clone(),
+        // Whoever asked waits: debug files that are not here would come too late.
+        agent: AgentOptions {
+            debuginfod_urls: Vec::new(),
+            ..agent.clone()
+        },
         ..RecordOptions::new(targets)
     };
     let recording = record(options, || session.has_begun())?;

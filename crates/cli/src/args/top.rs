@@ -9,7 +9,7 @@ use crate::args::record::parse_duration;
 /// What to watch.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct TopArgs {
-    /// Only these processes and what they start
+    /// Only these processes and, while it goes on, what they start
     #[arg(short = 'p', long = "pid", value_name = "PID", value_delimiter = ',')]
     pub(crate) pids: Vec<u32>,
     /// Samples a second and processor, 1 to 1000

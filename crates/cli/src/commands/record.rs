@@ -104,9 +104,10 @@ pub(crate) fn run(global: &GlobalArgs, arguments: &RecordArgs) -> Result<ExitCod
             "interrupted before there was a sample",
         ));
     }
-    Err(CliError::no_data(
-        "no samples: nothing of this ran on a CPU while recording",
-    ))
+    Err(CliError::no_data(match kinds == [Kind::CPU] {
+        true => "no samples: nothing of this ran on a CPU while recording",
+        false => "no samples: nothing of this happened while recording",
+    }))
 }
 
 /// The file that the result goes to; none when it goes to standard output.

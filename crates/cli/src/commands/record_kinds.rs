@@ -115,7 +115,7 @@ pub(crate) fn to_agent(kinds: &[Kind]) -> Kinds {
 /// The events among the kinds.
 ///
 /// # Errors
-/// There are too many.
+/// There are too many, or two that results could not tell apart.
 pub(crate) fn events(kinds: &[Kind]) -> Result<Vec<ExplicitEvent>, String> {
     let event = |kind: &Kind| match kind {
         Kind::Event(event) => Some(event.clone()),
@@ -127,6 +127,15 @@ pub(crate) fn events(kinds: &[Kind]) -> Result<Vec<ExplicitEvent>, String> {
         return Err(format!(
             "{count} events are too many at a time: name {MOST_EXPLICIT_EVENTS} at most"
         ));
+    }
+    for (position, event) in events.iter().enumerate() {
+        let name = event.short_name();
+        let is_same = |other: &&ExplicitEvent| other.short_name() == name;
+        if let Some(other) = events[..position].iter().find(is_same) {
+            return Err(format!(
+                "{other} and {event} would both be {name:?} in the result: record them apart"
+            ));
+        }
     }
     Ok(events)
 }
@@ -220,6 +229,23 @@ mod tests {
             error
                 .to_string()
                 .contains("cpu, off-cpu, lock, runq, fault, growth, io, kernel-lock, alloc, wall"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn events_must_be_told_apart() {
+        let parsed = |names: [&str; 2]| {
+            let kinds = parse(&names.map(ToOwned::to_owned)).expect("events");
+            events(&kinds)
+        };
+        assert_eq!(
+            parsed(["cycles", "tracepoint:sched:sched_switch"]).map(|events| events.len()),
+            Ok(2)
+        );
+        let error = parsed(["uprobe:/a/lib.so:f", "uprobe:/b/lib.so:f"]).expect_err("the same");
+        assert!(
+            error.contains("/a/lib.so") && error.contains("/b/lib.so"),
             "{error}"
         );
     }

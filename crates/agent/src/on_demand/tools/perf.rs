@@ -2,6 +2,8 @@
 
 use std::path::Path;
 use std::process::Command;
+use std::sync::Arc;
+use std::time::Duration;
 
 use candela_formats::ReadOptions;
 use candela_formats::read_perf_script;
@@ -17,6 +19,9 @@ use crate::on_demand::tools::trust::trusted;
 
 /// Without the period: a sample is one, whatever perf takes for a clock on this machine.
 const FIELDS: &str = "comm,pid,tid,time,event,ip,sym,dso";
+
+/// How long perf may take to name what it has recorded.
+const LONGEST_SCRIPT: Duration = Duration::from_secs(300);
 
 /// A profile by `perf record` and `perf script`.
 ///
@@ -60,8 +65,15 @@ pub(crate) fn perf(
         let pids: Vec<String> = pids.iter().map(u32::to_string).collect();
         script.arg(format!("--pid={}", pids.join(",")));
     }
-    // What was recorded is wanted, also when the recording was ended early.
-    let text = run(script, None, &Signals::default(), || {})?;
+    // What was recorded is wanted, also when the recording was ended early, unless it is to be thrown away.
+    let signals = Signals {
+        stop: Arc::clone(&session.signals.discard),
+        ..Signals::default()
+    };
+    let text = run(script, Some(LONGEST_SCRIPT), &signals, || {})?;
+    if session.signals.is_discarded() {
+        return Err("stopped".to_owned());
+    }
     if text.iter().all(u8::is_ascii_whitespace) {
         return Ok(Profile::default());
     }

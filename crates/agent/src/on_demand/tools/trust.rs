@@ -2,12 +2,15 @@
 //!
 //! On loopback every user of the host may, and we are root: a path must not make him root, too. So only
 //! files that have the name of the tool, that belong to root or to us, and that nobody else may change
-//! or replace are run, with arguments that the request does not choose.
+//! or replace are run, with arguments that the request does not choose. Not from file systems mounted
+//! with nosuid: users may have mounted these.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::path::PathBuf;
+
+use rustix::fs::StatVfsMountFlags;
 
 /// Write permission of the group and of others.
 const WRITABLE_BY_OTHERS: u32 = 0o022;
@@ -37,6 +40,15 @@ pub(crate) fn trusted(path: &Path, is_name: impl Fn(&str) -> bool) -> Result<Pat
     let file = metadata(&program)?;
     if !file.is_file() || file.mode() & EXECUTABLE == 0 {
         return Err(format!("{shown} is no program"));
+    }
+    // Who may mount a file system of his own chooses whose its files seem to be; the kernel lets him do so with
+    // this flag only.
+    let mount =
+        rustix::fs::statvfs(&program).map_err(|error| format!("cannot run {shown}: {error}"))?;
+    if mount.f_flag.contains(StatVfsMountFlags::NOSUID) {
+        return Err(format!(
+            "{shown} is not run: its file system is mounted with nosuid"
+        ));
     }
     for place in program.ancestors() {
         let found = metadata(place)?;

@@ -95,7 +95,7 @@ impl Converted {
                 url = base.to_owned();
             }
         }
-        if url.ends_with(":4318") {
+        if url.trim_end_matches('/').ends_with(":4318") {
             self.note(
                 entry,
                 "set as agent.server; candela sends over gRPC, which collectors take on port 4317",

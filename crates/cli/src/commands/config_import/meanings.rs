@@ -151,7 +151,7 @@ const ELSEWHERE: &[(&str, Meaning)] = &[
 ];
 
 const UPLOAD: &str = "each profile is sent when it is complete, every agent.interval";
-const MEMORY: &str = "allocations are not sampled by this version; programs that offer them are scraped, agent.scrape";
+const MEMORY: &str = "the agent samples no allocations: `candela record -e alloc -- CMD` does; programs that offer them are scraped, agent.scrape";
 const BLOCK: &str = "only the program itself knows: scrape its /debug/pprof/block, agent.scrape; waits of all programs are kind off-cpu";
 const GOROUTINE: &str =
     "only the program itself knows: scrape its /debug/pprof/goroutine, agent.scrape";

@@ -2,14 +2,17 @@
 
 use candela_model::FlameTree;
 use candela_model::FrameId;
+use candela_model::FrameKind;
 use candela_model::FrameTable;
 
-/// A function by its texts.
+/// A function by what tells it from others of its name.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct FrameKey {
     pub(crate) name: String,
     pub(crate) file: String,
     pub(crate) mapping: String,
+    pub(crate) kind: FrameKind,
+    pub(crate) start_line: u32,
 }
 
 // === impl FrameKey ===
@@ -22,6 +25,8 @@ impl FrameKey {
             name: text(frame.name),
             file: text(frame.file),
             mapping: text(frame.mapping),
+            kind: frame.kind,
+            start_line: frame.start_line,
         }
     }
 
@@ -31,6 +36,7 @@ impl FrameKey {
         is_equal(frame.name, &self.name)
             && is_equal(frame.file, &self.file)
             && is_equal(frame.mapping, &self.mapping)
+            && (frame.kind, frame.start_line) == (self.kind, self.start_line)
     }
 }
 

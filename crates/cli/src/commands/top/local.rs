@@ -42,6 +42,9 @@ pub(crate) struct LocalSource {
     agent: AgentHandle,
     profiles: Receiver<Profile>,
     history: History,
+    /// How much of it is shown, nanoseconds.
+    length_ns: i64,
+    is_paused: bool,
     pids: Vec<u32>,
     /// Why there is no off-CPU time, where there is none.
     note: Option<String>,
@@ -78,10 +81,13 @@ impl LocalSource {
             Ok((Agent::start(options, Box::new(exporter))?, profiles))
         })?;
         let now_ns = now_ns();
+        let length_ns = i64::try_from(window.as_nanos()).unwrap_or(i64::MAX);
         Ok(Self {
             agent,
             profiles,
-            history: History::new(i64::try_from(window.as_nanos()).unwrap_or(i64::MAX), now_ns),
+            history: History::new(length_ns, now_ns),
+            length_ns,
+            is_paused: false,
             pids: arguments.pids.clone(),
             note,
             asked: Question::default(),
@@ -100,6 +106,11 @@ impl LocalSource {
 
 impl Source for LocalSource {
     fn refresh(&mut self, question: &Question) -> Result<Option<Snapshot>, CliError> {
+        if self.is_paused && !question.is_paused {
+            // What was missed meanwhile would look like a time in which nothing ran.
+            self.history = History::new(self.length_ns, now_ns());
+        }
+        self.is_paused = question.is_paused;
         while let Ok(profile) = self.profiles.try_recv() {
             if !question.is_paused {
                 self.history.add(profile);

@@ -58,7 +58,8 @@ impl Asker {
             client: Client::new(global)?,
             selector: arguments.query.clone(),
             pids: arguments.pids.clone(),
-            window,
+            // As the server is asked for it.
+            window: Duration::from_secs(window.as_secs().max(1)),
         })
     }
 
@@ -138,9 +139,9 @@ impl Asker {
         format!("now-{}s", self.window.as_secs().max(1))
     }
 
-    /// Behind a key one of several expressions is enough.
+    /// Behind a key one of several expressions is enough; each is one of a whole number.
     fn pid_filter(&self) -> Option<String> {
-        let pids: Vec<String> = self.pids.iter().map(ToString::to_string).collect();
+        let pids: Vec<String> = self.pids.iter().map(|pid| format!("^{pid}$")).collect();
         (!pids.is_empty()).then(|| format!("pid={}", pids.join(",")))
     }
 }

@@ -1,6 +1,7 @@
 //! The one report where standard output is no terminal.
 
 use std::process::ExitCode;
+use std::sync::atomic::Ordering;
 
 use candela_agent::RecordOptions;
 use candela_agent::RecordTargets;
@@ -47,6 +48,13 @@ pub(super) fn of_host(global: &GlobalArgs, arguments: &TopArgs) -> Result<ExitCo
     let mut history = History::new(duration_ns, start_ns);
     history.add(recording.profile);
     let snapshot = history.snapshot(start_ns.saturating_add(duration_ns), None);
+    let is_empty = Kind::ALL.iter().all(|&kind| snapshot.tree(kind).is_empty());
+    if is_empty && stop.flag().load(Ordering::SeqCst) {
+        return Err(CliError::new(
+            ExitStatus::Interrupted,
+            "interrupted before there was a sample",
+        ));
+    }
     print(global, "pid", &snapshot)
 }
 
