@@ -355,11 +355,11 @@ mod tests {
         let trace = sample.trace.expect("it has one");
         assert_eq!((trace.trace_id[0], trace.trace_id[1]), (0x4b, 0));
         assert_eq!((trace.span_id[6], trace.span_id[7]), (0, 2));
-        record[6] = 1; // labels
+        record[7] = 1; // labels
         assert!(decode_sample(&record, &mut Vec::new()).is_none());
         record.resize(SAMPLE_HEADER_BYTES + 16 + LABEL_BYTES, 0);
         assert!(decode_sample(&record, &mut Vec::new()).is_some());
-        record[6] = 0;
+        record[7] = 0;
         record.truncate(SAMPLE_HEADER_BYTES + 15);
         assert!(decode_sample(&record, &mut Vec::new()).is_none());
     }

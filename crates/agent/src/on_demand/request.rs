@@ -194,7 +194,6 @@ mod tests {
                 StatusCode::BAD_REQUEST,
             ),
             ("{}", StatusCode::UNPROCESSABLE_ENTITY),
-            ("[1]", StatusCode::UNPROCESSABLE_ENTITY),
             (r#"{"profiler":"Perf"}"#, StatusCode::UNPROCESSABLE_ENTITY),
             (
                 r#"{"profiler":{"Vtune":null}}"#,

@@ -24,6 +24,9 @@ use crate::on_demand::session::Signals;
 const POLL: Duration = Duration::from_millis(20);
 /// How long a tool may take to write what it has, once it was asked to end.
 const GRACE: Duration = Duration::from_secs(20);
+/// How long it may be deaf to SIGINT: who starts us in the background often has it ignored, and what we start
+/// inherits that.
+const DEAF: Duration = Duration::from_secs(2);
 /// The most that is kept of what a tool writes.
 const LARGEST_OUTPUT: u64 = 1 << 30;
 /// The most that is shown of what a tool complains about.
@@ -33,7 +36,8 @@ const LONGEST_COMPLAINT: usize = 300;
 struct Tool(Child);
 
 /// Runs a tool until it ends, the time is over or the session is stopped; the last two by SIGINT, upon
-/// which profilers write what they have. What it wrote to standard output.
+/// which profilers write what they have, and by SIGTERM where that is ignored. What it wrote to standard
+/// output.
 ///
 /// # Errors
 /// When it cannot be started, does not end, or fails, with its last words.
@@ -60,7 +64,11 @@ pub(crate) fn run(
             "{name} did not end within {GRACE:?} and was killed"
         ));
     };
-    let is_interrupted = was_told && status.signal() == Some(Signal::INT.as_raw());
+    let asked = [Signal::INT, Signal::TERM].map(Signal::as_raw);
+    let is_interrupted = was_told
+        && status
+            .signal()
+            .is_some_and(|signal| asked.contains(&signal));
     if !status.success() && !is_interrupted {
         let words = String::from_utf8_lossy(&content(&mut complaints).map_err(failed)?)
             .trim()
@@ -89,12 +97,17 @@ impl Tool {
     ) -> std::io::Result<(Option<ExitStatus>, bool)> {
         let start = Instant::now();
         let mut told: Option<Instant> = None;
+        let mut is_told_again = false;
         loop {
             if let Some(status) = self.0.try_wait()? {
                 return Ok((Some(status), told.is_some()));
             }
             match told {
                 Some(told) if told.elapsed() > GRACE => return Ok((None, true)),
+                Some(told) if told.elapsed() > DEAF && !is_told_again => {
+                    self.signal(Signal::TERM);
+                    is_told_again = true;
+                }
                 Some(_) => {}
                 None => {
                     let is_over = time.is_some_and(|time| start.elapsed() >= time);
