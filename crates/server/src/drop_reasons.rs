@@ -40,6 +40,9 @@ const REASONS: &[(&str, &str, bool)] = &[
     ("context_unread", "samples", false),
     ("labels_cut", "samples", false),
     ("contexts_full", "samples", false),
+    // What they allocated is counted; that it is in use may be told for too long, or not.
+    ("alloc_frees_lost", "allocations", false),
+    ("alloc_not_followed", "allocations", false),
     ("window_full", "samples", true),
     ("symbolizer_behind", "samples", true),
     ("symbolizer_failed", "samples", true),
