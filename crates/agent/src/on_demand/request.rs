@@ -8,7 +8,7 @@ use axum::http::HeaderMap;
 use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use serde::Deserialize;
-use serde_json::error::Category;
+use serde_json::Value;
 
 use crate::on_demand::reply::Refusal;
 use crate::on_demand::target::Target;
@@ -65,14 +65,15 @@ impl ProfileRequest {
                 "Expected request with `Content-Type: application/json`",
             ));
         }
+        // In two steps: what is JSON and of another type is never malformed, which one step tells of some types.
+        let body: Value = serde_json::from_slice(body).map_err(|error| {
+            Refusal::new(
+                StatusCode::BAD_REQUEST,
+                format!("Failed to parse the request body as JSON: {error}"),
+            )
+        })?;
         let request: Self =
-            serde_json::from_slice(body).map_err(|error| match error.classify() {
-                Category::Data => unprocessable(&error.to_string()),
-                _ => Refusal::new(
-                    StatusCode::BAD_REQUEST,
-                    format!("Failed to parse the request body as JSON: {error}"),
-                ),
-            })?;
+            serde_json::from_value(body).map_err(|error| unprocessable(&error.to_string()))?;
         request.check().map_err(|problem| unprocessable(&problem))?;
         Ok(request)
     }
@@ -194,6 +195,8 @@ mod tests {
                 StatusCode::BAD_REQUEST,
             ),
             ("{}", StatusCode::UNPROCESSABLE_ENTITY),
+            ("[1]", StatusCode::UNPROCESSABLE_ENTITY),
+            (r#"{"profiler":7}"#, StatusCode::UNPROCESSABLE_ENTITY),
             (r#"{"profiler":"Perf"}"#, StatusCode::UNPROCESSABLE_ENTITY),
             (
                 r#"{"profiler":{"Vtune":null}}"#,
