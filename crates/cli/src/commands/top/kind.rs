@@ -48,18 +48,11 @@ impl Kind {
     }
 
     pub(crate) fn profile_type(self) -> ProfileType {
-        match self {
-            Self::Cpu => {
-                ProfileType::new("process_cpu", "cpu", "nanoseconds", "cpu", "nanoseconds")
-            }
-            Self::OffCpu => ProfileType::new(
-                "off_cpu",
-                "off_cpu",
-                "nanoseconds",
-                "off_cpu",
-                "nanoseconds",
-            ),
-        }
+        let sampled = match self {
+            Self::Cpu => candela_agent::Kind::Cpu,
+            Self::OffCpu => candela_agent::Kind::OffCpu,
+        };
+        sampled.profile_type()
     }
 
     /// The kind whose nanoseconds a series has; none for its counts and for other types.
