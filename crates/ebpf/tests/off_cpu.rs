@@ -2,7 +2,7 @@
 
 mod support;
 
-use candela_ebpf::{Event, Options, Sampler, Target, monotonic_ns};
+use candela_ebpf::{Event, Options, Pace, Sampler, Target, monotonic_ns};
 use candela_unwind::WalkResult;
 use std::io::{BufRead, BufReader, Write};
 use std::time::Duration;
@@ -59,10 +59,20 @@ fn start_off_cpu(pid: u32, mean_ns: u64) -> Option<Sampler> {
 
 /// Records a program from its begin to its end.
 fn record(way: &str, mean_ns: u64) -> Option<(Truth, Sums)> {
+    record_from(way, mean_ns, mean_ns)
+}
+
+/// The same with another mean when the sampler starts.
+fn record_from(way: &str, first_mean_ns: u64, mean_ns: u64) -> Option<(Truth, Sums)> {
     let directory = tempfile::tempdir().expect("a directory");
     let program = compile("wait", &[], directory.path())?;
     let mut running = spawn_held(&program, &[way, "3000"]);
-    let mut sampler = start_off_cpu(running.pid(), mean_ns)?;
+    let mut sampler = start_off_cpu(running.pid(), first_mean_ns)?;
+    let pace = Pace {
+        off_cpu_mean_ns: mean_ns,
+        ..sampler.pace()
+    };
+    sampler.set_pace(pace).expect("it is told");
     let mut agent = Agent::new(&sampler);
     let mut stdin = running.0.stdin.take().expect("piped");
     stdin.write_all(b"\n").expect("sh reads");
@@ -156,6 +166,16 @@ fn many_short_waits_sum_up_to_what_they_were() {
         (-chance..chance + 0.05).contains(&switches_off_by),
         "off by {switches_off_by:.4}: {sums:?}"
     );
+}
+
+#[test]
+fn a_mean_that_is_changed_makes_samples_fewer_and_worth_more() {
+    let Some((truth, sums)) = record_from("short", 1_000, 4_000_000) else {
+        return;
+    };
+    let of_all = sums.samples as f64 / truth.naps as f64;
+    assert!(of_all < 0.2, "at the first mean nearly all were: {of_all}");
+    truth.assert_told(&sums, 5.0 / (sums.samples as f64).sqrt());
 }
 
 #[test]

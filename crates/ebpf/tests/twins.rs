@@ -7,15 +7,13 @@ use candela_unwind::{
     AddressSpace, CfaKind, FpKind, Region, Registers, Rule, RuleSet, StackCopy, Table,
     TableBuilder, WalkResult,
 };
-use std::io::{Read, Write};
 use std::ops::Range;
-use std::process::{Command, Stdio};
+use support::twin::{self, TwinCase, TwinRegion};
 
 const CASES: u64 = 2000;
 const STACK_BASE: u64 = 0x7ffc_0000_0000;
 const STACK_WORDS: u64 = 600;
 const TABLES: u64 = 4;
-const ELEMENT_WORDS: usize = 16;
 /// Tables cover this much from address 0x1000 of their object; regions map it one after another.
 const CODE_BYTES: u64 = 0x3_0000;
 const FIRST_REGION: u64 = 0x5555_0000_0000;
@@ -181,90 +179,35 @@ fn random_case(random: &mut Random) -> Case {
     }
 }
 
-fn encode(case: &Case, out: &mut Vec<u8>) {
-    let count = |length: usize| (length as u32).to_le_bytes();
-    out.extend(case.present.to_le_bytes());
-    out.extend(count(case.rules.len()));
-    case.rules
-        .rules()
-        .iter()
-        .for_each(|rule| out.extend(rule.to_bits().to_le_bytes()));
-    for table in &case.tables {
-        let elements = table.words().len().div_ceil(ELEMENT_WORDS);
-        out.extend(count(elements));
-        let padding = elements * ELEMENT_WORDS - table.words().len();
-        let words = table.words().iter().chain(std::iter::repeat_n(&0, padding));
-        words.for_each(|word| out.extend(word.to_le_bytes()));
+fn twin_of(case: &Case) -> TwinCase<'_> {
+    let tables = case.tables.iter().enumerate();
+    let regions = case.regions.iter().map(|region| TwinRegion {
+        range: region.range.clone(),
+        bias: region.bias,
+        table: region.table,
+    });
+    TwinCase {
+        rules: case.rules.rules(),
+        tables: tables
+            .map(|(number, table)| (table, case.present & (1 << number) != 0))
+            .collect(),
+        regions: regions.collect(),
+        registers: case.registers,
+        memory: vec![(STACK_BASE, case.stack.clone())],
     }
-    out.extend(count(case.regions.len()));
-    for region in &case.regions {
-        out.extend(
-            [region.range.start, region.range.end, region.bias]
-                .iter()
-                .flat_map(|word| word.to_le_bytes()),
-        );
-        out.extend((region.table.unwrap_or(0) as u32).to_le_bytes());
-        out.extend(u32::from(region.table.is_none()).to_le_bytes());
-    }
-    case.registers
-        .general
-        .iter()
-        .for_each(|register| out.extend(register.to_le_bytes()));
-    out.extend(case.registers.rip.to_le_bytes());
-    out.extend(STACK_BASE.to_le_bytes());
-    out.extend(count(case.stack.len()));
-    out.extend(&case.stack);
-}
-
-fn decode(out: &mut &[u8]) -> (WalkResult, Vec<u64>) {
-    let mut word = |bytes: usize| {
-        let (taken, rest) = out.split_at(bytes);
-        *out = rest;
-        let mut whole = [0; 8];
-        whole[..bytes].copy_from_slice(taken);
-        u64::from_le_bytes(whole)
-    };
-    let result = WalkResult::from_code(word(4) as u8).expect("a result code");
-    let frames = (0..word(4)).map(|_| word(8)).collect();
-    (result, frames)
 }
 
 #[test]
 fn both_walks_agree() {
-    let directory = tempfile::tempdir().expect("a directory");
-    let headers = format!("-I{}/bpf", env!("CARGO_MANIFEST_DIR"));
-    let Some(program) = support::compile(
-        "walk_twin",
-        &[&headers, "-Wall", "-Werror"],
-        directory.path(),
-    ) else {
-        return;
-    };
     let mut random = Random(0x5eed_1234_abcd_0001);
     let cases: Vec<Case> = (0..CASES).map(|_| random_case(&mut random)).collect();
-    let mut input = Vec::new();
-    cases.iter().for_each(|case| encode(case, &mut input));
-
-    let mut twin = Command::new(&program)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("a program that was just compiled starts");
-    let mut stdin = twin.stdin.take().expect("piped");
-    let writer = std::thread::spawn(move || stdin.write_all(&input));
-    let mut output = Vec::new();
-    twin.stdout
-        .take()
-        .expect("piped")
-        .read_to_end(&mut output)
-        .expect("readable");
-    writer.join().expect("no panic").expect("all was read");
-    assert!(twin.wait().expect("ends").success());
-
-    let mut output = output.as_slice();
+    let Some(walked_in_c) = twin::walk_in_c(cases.iter().map(twin_of)) else {
+        return;
+    };
+    assert_eq!(walked_in_c.len(), cases.len());
     let mut seen = std::collections::HashMap::new();
     let mut frames_walked = 0;
-    for (number, case) in cases.iter().enumerate() {
+    for (number, (case, in_c)) in cases.iter().zip(walked_in_c).enumerate() {
         let stack = StackCopy {
             base: STACK_BASE,
             bytes: &case.stack,
@@ -278,14 +221,13 @@ fn both_walks_agree() {
             result
         };
         assert_eq!(
-            decode(&mut output),
+            in_c,
             (result, frames.clone()),
             "case {number}: C, then Rust"
         );
         *seen.entry(result.name()).or_insert(0) += 1;
         frames_walked += frames.len();
     }
-    assert!(output.is_empty());
     // The cases must be worth something: every way to end, and walks of some length.
     assert!(seen.len() >= 6, "{seen:?}");
     assert!(frames_walked as u64 > 3 * CASES, "{frames_walked} frames");

@@ -1,6 +1,6 @@
 /*
  * The BPF walk compiled for user space. Reads cases from standard input, walks
- * each, writes the result and the frames. The layout is that of tests/twins.rs.
+ * each, writes the result and the frames. The layout is that of tests/support/twin.rs.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -17,7 +17,8 @@ typedef long long __s64;
 
 #include "tables.h"
 
-#define MAX_TABLES 4
+#define MAX_TABLES 64
+#define MAX_PIECES 4096
 
 static struct {
 	struct unwind_rule *rules;
@@ -26,9 +27,12 @@ static struct {
 	__u32 element_counts[MAX_TABLES];
 	struct region *regions;
 	__u32 region_count;
-	__u64 stack_base;
-	__u8 *stack;
-	__u32 stack_bytes;
+	struct {
+		__u64 base;
+		__u8 *data;
+		__u32 bytes;
+	} pieces[MAX_PIECES];
+	__u32 piece_count;
 } input;
 
 /* A table's number and one, so that the first is not "no table". */
@@ -62,13 +66,16 @@ static bool region_at(__u32 index, struct region *out)
 
 static bool read_word(struct walk *walk, __u64 address, __u64 *out)
 {
-	__u64 offset = address - input.stack_base;
-
 	(void)walk;
-	if (address < input.stack_base || offset > input.stack_bytes || input.stack_bytes - offset < sizeof(*out))
-		return false;
-	memcpy(out, input.stack + offset, sizeof(*out));
-	return true;
+	for (__u32 i = 0; i < input.piece_count; i++) {
+		__u64 offset = address - input.pieces[i].base;
+		__u32 bytes = input.pieces[i].bytes;
+		if (address < input.pieces[i].base || offset > bytes || bytes - offset < sizeof(*out))
+			continue;
+		memcpy(out, input.pieces[i].data + offset, sizeof(*out));
+		return true;
+	}
+	return false;
 }
 
 #include "walk.h"
@@ -90,24 +97,44 @@ static void *read_array(__u32 *count, size_t size)
 	return array;
 }
 
+static __u32 read_count(__u32 most)
+{
+	__u32 count;
+
+	if (!try_read(&count, sizeof(count)) || count > most)
+		exit(2);
+	return count;
+}
+
 int main(void)
 {
-	__u32 present;
+	__u32 rule_count;
 
-	while (try_read(&present, sizeof(present))) {
+	while (try_read(&rule_count, sizeof(rule_count))) {
 		__u64 registers[DWARF_REGISTERS + 1], frames[256];
 		struct walk walk = { .result = WALK_TRUNCATED_DEPTH, .is_leaf = 1, .exact_pc = 1 };
 
-		input.rules = read_array(&input.rule_count, sizeof(struct unwind_rule));
-		for (int table = 0; table < MAX_TABLES; table++) {
-			input.tables[table] = read_array(&input.element_counts[table], sizeof(struct table_element));
-			if (!(present & (1u << table)))
-				input.tables[table] = 0;
+		input.rule_count = rule_count;
+		input.rules = calloc(rule_count + 1, sizeof(struct unwind_rule));
+		if (fread(input.rules, sizeof(struct unwind_rule), rule_count, stdin) != rule_count)
+			return 2;
+		memset(input.tables, 0, sizeof(input.tables));
+		__u32 table_count = read_count(MAX_TABLES);
+		for (__u32 table = 0; table < table_count; table++) {
+			__u32 is_loaded = read_count(1);
+			void *elements = read_array(&input.element_counts[table], sizeof(struct table_element));
+			if (is_loaded)
+				input.tables[table] = elements;
 		}
 		input.regions = read_array(&input.region_count, sizeof(struct region));
-		if (!try_read(registers, sizeof(registers)) || !try_read(&input.stack_base, sizeof(input.stack_base)))
+		if (!try_read(registers, sizeof(registers)))
 			return 2;
-		input.stack = read_array(&input.stack_bytes, 1);
+		input.piece_count = read_count(MAX_PIECES);
+		for (__u32 piece = 0; piece < input.piece_count; piece++) {
+			if (!try_read(&input.pieces[piece].base, sizeof(__u64)))
+				return 2;
+			input.pieces[piece].data = read_array(&input.pieces[piece].bytes, 1);
+		}
 
 		memcpy(walk.registers, registers, sizeof(walk.registers));
 		walk.rbp = registers[DWARF_RBP];

@@ -5,6 +5,8 @@
     reason = "an expectation would be unfulfilled in some of the binaries"
 )]
 
+pub(crate) mod twin;
+
 use candela_ebpf::{KernelTables, Mapping, MappingKind, Sampler, TableId, UserContext};
 use candela_ebpf::{Options, capabilities};
 use candela_unwind::{AddressSpace, Region, RuleSet, Table, WalkResult};

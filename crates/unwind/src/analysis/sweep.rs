@@ -109,7 +109,9 @@ impl<'a> Sweep<'a> {
         while decoder.can_decode() {
             decoder.decode_out(&mut instruction);
             let address = instruction.ip();
-            if address != start && self.is_function_start(address, &position, landings) {
+            let is_start = self.is_stub(&instruction, &position)
+                || self.is_function_start(address, &position, landings);
+            if address != start && is_start {
                 keep_landings(&position.function, landings);
                 finish(&position.function)?;
                 let is_referenced = self.references.functions.contains(&address);
@@ -129,6 +131,17 @@ impl<'a> Sweep<'a> {
         finish(&position.function)
     }
 
+    /// Whether `instruction` is a stub of a linker's table, which nothing but calls lead to: `jmp *x(%rip)` at an
+    /// aligned address behind code that never continues. Linkers fill its 16 bytes up with a push and a jump.
+    fn is_stub(&self, instruction: &Instruction, position: &Position) -> bool {
+        let address = instruction.ip();
+        instruction.flow_control() == FlowControl::IndirectBranch
+            && instruction.is_ip_rel_memory_operand()
+            && position.state.is_none()
+            && address.is_multiple_of(FUNCTION_ALIGNMENT)
+            && !self.references.jump_targets.contains(&address)
+    }
+
     fn is_function_start(&self, address: u64, position: &Position, landings: &Landings) -> bool {
         if self.references.functions.contains(&address) {
             return true;
@@ -137,8 +150,10 @@ impl<'a> Sweep<'a> {
             return false;
         }
         if self.references.jump_targets.contains(&address) {
-            // A loop, or a function that is only ever tail-called.
-            return landings.get(&address) == Some(&StackState::ENTRY);
+            // A loop, or a function that is only ever tail-called. What runs into it at the height of an entry
+            // belongs to it: a loop at the begin of a function, which alone would have no `ret` to confirm it.
+            let is_run_into = position.state == Some(StackState::ENTRY);
+            return landings.get(&address) == Some(&StackState::ENTRY) && !is_run_into;
         }
         !(position.function.has_switch && self.is_case(address, &position.function))
     }

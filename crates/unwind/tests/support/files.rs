@@ -1,16 +1,20 @@
 //! The tables and symbols of mapped files, and walks over them.
 
+use super::recorded::{Recorded, RecordedRegion};
 use super::report::{Map, Report};
-use candela_unwind::{AddressSpace, Region, RuleSet, StackCopy, Table, WalkResult, walk};
+use candela_unwind::{AddressSpace, Region, Rule, RuleSet, StackCopy, Table, WalkResult, walk};
 use object::read::elf::{ElfFile64, ProgramHeader as _};
 use object::{LittleEndian, Object as _, ObjectSymbol as _, SymbolKind};
-use std::collections::HashMap;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashMap};
 use std::os::unix::fs::FileExt as _;
 
 /// A walked stack.
 #[derive(Debug)]
 pub(crate) struct Walked {
     pub(crate) result: WalkResult,
+    /// The addresses to symbolize, innermost first.
+    pub(crate) frames: Vec<u64>,
     /// A function, or file+address where there is no symbol, or an address.
     pub(crate) names: Vec<String>,
 }
@@ -20,6 +24,9 @@ pub(crate) struct Walked {
 pub(crate) struct Files {
     rules: RuleSet,
     files: HashMap<String, File>,
+    /// Files whose frames are left by the frame pointer, as the agent does where unwind information is out of
+    /// proportion to the code (`crates/agent/src/tables/worth.rs`).
+    without_table: Vec<String>,
 }
 
 struct File {
@@ -31,6 +38,14 @@ struct File {
 }
 
 impl Files {
+    /// Leaves frames in `paths` by the frame pointer.
+    pub(crate) fn without_tables_of(paths: &[&str]) -> Files {
+        Files {
+            without_table: paths.iter().map(|&path| path.to_owned()).collect(),
+            ..Files::default()
+        }
+    }
+
     /// Walks the reported stack.
     pub(crate) fn walk(&mut self, report: &Report) -> Walked {
         for map in &report.maps {
@@ -45,11 +60,71 @@ impl Files {
         let mut frames = Vec::new();
         let result = walk(&report.registers, &stack, &space, 512, &mut frames);
         let names = frames.iter().map(|frame| space.name(*frame)).collect();
-        Walked { result, names }
+        Walked {
+            result,
+            frames,
+            names,
+        }
+    }
+
+    /// Walks the reported stack and keeps all that the walk asks for.
+    pub(crate) fn record(&mut self, title: &str, report: &Report) -> Recorded {
+        let walked = self.walk(report);
+        let space = Space {
+            files: self,
+            report,
+        };
+        let asked = Asked {
+            space: &space,
+            words: RefCell::default(),
+        };
+        let stack = StackCopy {
+            base: report.registers.rsp(),
+            bytes: &[],
+        };
+        let mut frames = Vec::new();
+        let result = walk(&report.registers, &stack, &asked, 512, &mut frames);
+        let mut tables: Vec<&str> = Vec::new();
+        let mut rows: Vec<BTreeMap<u64, Rule>> = Vec::new();
+        let mut regions: BTreeMap<u64, RecordedRegion> = BTreeMap::new();
+        for &frame in &frames {
+            let Some(map) = space.map(frame) else {
+                continue;
+            };
+            let found = space.find(frame);
+            let table = found.map(|(file, elf_address)| {
+                let known = tables.iter().position(|path| *path == map.path);
+                let table = known.unwrap_or_else(|| {
+                    tables.push(&map.path);
+                    rows.push(BTreeMap::new());
+                    tables.len() - 1
+                });
+                rows[table].extend(file.rows_around(elf_address, &self.rules));
+                table
+            });
+            regions.insert(
+                map.start,
+                RecordedRegion {
+                    start: map.start,
+                    end: map.end,
+                    bias: found.map_or(0, |(_, elf_address)| frame.wrapping_sub(elf_address)),
+                    table,
+                },
+            );
+        }
+        Recorded {
+            title: title.to_owned(),
+            registers: report.registers,
+            regions: regions.into_values().collect(),
+            rows,
+            words: asked.words.into_inner(),
+            result: result.name().to_owned(),
+            frames: frames.into_iter().zip(walked.names).collect(),
+        }
     }
 
     fn load(&mut self, map: &Map) {
-        if self.files.contains_key(&map.path) {
+        if self.files.contains_key(&map.path) || self.without_table.contains(&map.path) {
             return;
         }
         let bytes = match map.path.as_str() {
@@ -82,6 +157,45 @@ impl Files {
                 segments,
             },
         );
+    }
+}
+
+/// Rows before and behind the one that holds.
+const NEIGHBOURS: usize = 3;
+
+impl File {
+    /// The row that holds at `address`, and its neighbours.
+    fn rows_around(&self, address: u64, rules: &RuleSet) -> Vec<(u64, Rule)> {
+        let rows: Vec<(u64, u16)> = self.table.rows().collect();
+        let behind = rows.partition_point(|(start, _)| *start <= address);
+        let first = behind.saturating_sub(1 + NEIGHBOURS);
+        let end = rows.len().min(behind + NEIGHBOURS);
+        let around = rows[first..end].iter();
+        around
+            .map(|(start, index)| (*start, rules.get(*index)))
+            .collect()
+    }
+}
+
+/// Notes which words are read.
+struct Asked<'a> {
+    space: &'a Space<'a>,
+    words: RefCell<BTreeMap<u64, u64>>,
+}
+
+impl AddressSpace for Asked<'_> {
+    fn region(&self, address: u64) -> Region<'_> {
+        self.space.region(address)
+    }
+
+    fn rules(&self) -> &RuleSet {
+        self.space.rules()
+    }
+
+    fn read_word(&self, address: u64) -> Option<u64> {
+        let word = self.space.read_word(address)?;
+        self.words.borrow_mut().insert(address, word);
+        Some(word)
     }
 }
 
@@ -139,6 +253,9 @@ impl AddressSpace for Space<'_> {
                 bias: address.wrapping_sub(elf_address),
             },
             (None, Some(map)) if map.path.is_empty() => Region::FramePointer,
+            (None, Some(map)) if self.files.without_table.contains(&map.path) => {
+                Region::FramePointer
+            }
             (None, Some(_)) => Region::NoTable,
             (None, None) => Region::Unmapped,
         }

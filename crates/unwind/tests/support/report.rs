@@ -16,6 +16,10 @@ pub(crate) struct Report {
     pub(crate) maps: Vec<Map>,
     /// Address and bytes; the stack comes first.
     pub(crate) memory: Vec<(u64, Vec<u8>)>,
+    /// The return addresses of the calls that it is in, innermost first, where an observer has followed them.
+    pub(crate) callers: Vec<u64>,
+    /// The process that an observer has started.
+    process: u32,
     /// The memory of the process, while it is stopped.
     live: Option<File>,
 }
@@ -40,17 +44,27 @@ impl Report {
 
     /// The next report of an observer of process `pid`, which is stopped meanwhile.
     pub(crate) fn of_stopped(pid: u32, input: &mut impl BufRead) -> Option<Report> {
-        let mut report = Report::read(input)?;
+        Some(Report::read(input)?.with_memory_of(pid))
+    }
+
+    /// The next report of an observer of a process that it has started, and that is stopped meanwhile.
+    pub(crate) fn of_stepped(input: &mut impl BufRead) -> Option<Report> {
+        let report = Report::read(input)?;
+        let process = report.process;
+        Some(report.with_memory_of(process))
+    }
+
+    fn with_memory_of(mut self, pid: u32) -> Report {
         let memory = File::open(format!("/proc/{pid}/mem")).expect("observed, so readable");
         let mut stack = vec![0; STACK_COPY];
-        let rsp = report.registers.rsp();
+        let rsp = self.registers.rsp();
         let length = memory
             .read_at(&mut stack, rsp)
             .expect("the stack is readable");
         stack.truncate(length);
-        report.memory.push((rsp, stack));
-        report.live = Some(memory);
-        Some(report)
+        self.memory.push((rsp, stack));
+        self.live = Some(memory);
+        self
     }
 
     /// The word at `address`, from the report or from the stopped process.
@@ -79,6 +93,8 @@ impl Report {
         let mut is_complete = false;
         let mut maps = Vec::new();
         let mut memory = Vec::new();
+        let mut callers = Vec::new();
+        let mut process = 0;
         loop {
             let mut line = String::new();
             input.read_line(&mut line).expect("readable");
@@ -101,6 +117,8 @@ impl Report {
                 }
                 "MAPS" => maps = parse_maps(&String::from_utf8(take()).expect("text")),
                 "MEMORY" => memory.push((first, take())),
+                "CALLER" => callers.push(first),
+                "PROCESS" => process = first as u32,
                 _ => break,
             }
         }
@@ -112,6 +130,8 @@ impl Report {
             registers,
             maps,
             memory,
+            callers,
+            process,
             live: None,
         })
     }
