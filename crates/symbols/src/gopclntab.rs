@@ -5,6 +5,7 @@
 //! 1.26, whose headers bear four magic numbers (1.2, 1.16, 1.18 and 1.20). Tables of Go 1.2 to 1.15
 //! are left to the symbol table.
 
+mod by_name;
 mod bytes;
 mod layout;
 mod module_data;

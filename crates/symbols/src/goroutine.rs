@@ -13,8 +13,10 @@ pub struct Goroutines {
     pub distance: i64,
     /// Of `curg` in struct m: the goroutine for which the scheduler's own one works.
     pub current_offset: u32,
-    /// Of `labels` in struct g: a pointer to a slice of pairs of strings.
+    /// Of `labels` in struct g: a pointer to a slice of pairs of strings, or to a map.
     pub labels_offset: u32,
+    /// Whether it points to a map of strings, as before Go 1.24.
+    pub labels_are_map: bool,
 }
 
 /// What begins `.go.buildinfo` (debug/buildinfo).
@@ -25,12 +27,15 @@ const BUILD_INFO_FLAGS: usize = 15;
 const HAS_INLINE_TEXT: u8 = 2;
 const BUILD_INFO_TEXT: usize = 32;
 
+/// Until then labels were a map.
+const FIRST_WITH_LIST: u32 = 24;
+
 /// Without C in the program the pointer is the word before the thread pointer, which nothing declares.
 const DISTANCE_WITHOUT_BLOCK: i64 = -8;
 
 impl ObjectFile {
     /// Where a Go program's goroutines are; `None` for other objects, for versions of Go whose layout is not
-    /// known (before 1.24 labels are a hash map) and for stripped programs with thread-local variables in C.
+    /// known and for stripped programs with thread-local variables in C.
     pub fn goroutines(&self) -> Option<Goroutines> {
         if !self.is_go() {
             return None;
@@ -39,7 +44,11 @@ impl ObjectFile {
             return None;
         };
         // By the DWARF of programs of each version.
-        let (current_offset, labels_offset) = match go_minor_version(&elf)? {
+        let version = go_minor_version(&elf)?;
+        let (current_offset, labels_offset) = match version {
+            18..=20 => (192, 360),
+            21..=22 => (192, 344),
+            23 => (192, 352),
             24 => (192, 352),
             25 => (184, 344),
             26 => (184, 352),
@@ -49,6 +58,7 @@ impl ObjectFile {
             distance: distance(&elf)?,
             current_offset,
             labels_offset,
+            labels_are_map: version < FIRST_WITH_LIST,
         })
     }
 }

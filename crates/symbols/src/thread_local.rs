@@ -51,6 +51,23 @@ impl ObjectFile {
         }
         by_relocations(&elf, index, offset)
     }
+
+    /// What the exported variable `name` of four bytes is in the file; `None` when the object defines none.
+    pub fn exported_number(&self, name: &str) -> Option<u32> {
+        let Some(object::File::Elf64(elf)) = self.elf() else {
+            return None;
+        };
+        let endian = elf.endian();
+        let symbols = elf.elf_dynamic_symbol_table();
+        let symbol = symbols.iter().find(|symbol| {
+            symbol.st_type() == elf::STT_OBJECT
+                && !symbol.is_undefined(endian)
+                && symbols.symbol_name(endian, symbol).ok() == Some(name.as_bytes())
+        })?;
+        let start = usize::try_from(self.file_offset(symbol.st_value(endian))?).ok()?;
+        let bytes = self.data().get(start..)?.first_chunk()?;
+        Some(u32::from_le_bytes(*bytes))
+    }
 }
 
 /// A program is the first module: nobody can take its variables' place or move them.

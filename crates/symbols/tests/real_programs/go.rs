@@ -2,7 +2,9 @@
 //! say of the full ones.
 
 use crate::workshop::{Workshop, addr2line, has_tool};
-use candela_symbols::{FrameLanguage, ObjectFile, SymbolSource, Symbolizer, SymbolizerOptions};
+use candela_symbols::{
+    FrameLanguage, GoMemoryProfile, ObjectFile, SymbolSource, Symbolizer, SymbolizerOptions,
+};
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
@@ -41,6 +43,11 @@ fn symbolizer(path: &Path) -> Symbolizer {
     let object = ObjectFile::open(path).expect("the linker wrote an ELF file");
     assert!(object.is_go());
     Symbolizer::new(Arc::new(object), SymbolizerOptions::default())
+}
+
+fn heap_profile(path: &Path) -> Option<GoMemoryProfile> {
+    let object = ObjectFile::open(path).expect("the linker wrote an ELF file");
+    object.go_memory_profile()
 }
 
 /// Addresses of functions whose name starts with one of `prefixes`, as `go tool nm -size` prints
@@ -84,6 +91,11 @@ fn compare(go: &str, build_flags: &[&str]) {
         same_text(&stripped).contains(".gopclntab")
             && !same_text(&stripped).contains(".debug_info")
     );
+
+    // Where the heap profile is, instructions tell as symbols do.
+    let by_symbols = heap_profile(&full);
+    assert!(by_symbols.is_some());
+    assert_eq!(heap_profile(&stripped), by_symbols);
 
     let (by_dwarf, by_table) = (symbolizer(&full), symbolizer(&stripped));
     let (mut compared, mut inlined) = (0, 0);
