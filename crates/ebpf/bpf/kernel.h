@@ -143,6 +143,8 @@ struct thread_struct {
 struct task_struct {
 	unsigned int __state;
 	unsigned int flags;
+	/* The lowest address of the kernel's stack of the task. */
+	void *stack;
 	int on_cpu;
 	int exit_state;
 	unsigned in_execve : 1;

@@ -16,8 +16,10 @@ struct scratch {
 	struct walk walk;
 	__u64 entry_registers[REGISTER_COUNT];
 	struct pt_regs task_registers;
-	/* Until they are appended: what a goroutine is labelled with. */
+	/* Until they are appended: what the thread's work is labelled with. */
 	struct sample_label labels[MAX_LABELS];
+	/* Whether there were more of them, or longer ones. */
+	__u64 is_label_cut;
 };
 
 struct {
@@ -43,6 +45,10 @@ enum context_format {
 	CONTEXT_ELASTIC = 1,
 	/* It points to a goroutine (struct g of Go's runtime), whose pprof labels tell. */
 	CONTEXT_GOROUTINE = 2,
+	/* The same with a hash map of labels, before Go 1.24. */
+	CONTEXT_GOROUTINE_MAP = 3,
+	/* It points to a set of labels, of polarsignals/custom-labels, version 1. */
+	CONTEXT_CUSTOM_LABELS = 4,
 };
 
 /* How to get to a variable that each thread of a process has, and what it points to. */
@@ -52,7 +58,7 @@ struct thread_variable {
 	__u32 module;
 	__u16 kind;
 	__u16 format;
-	/* With CONTEXT_GOROUTINE: of m.curg and g.labels. */
+	/* With CONTEXT_GOROUTINE and CONTEXT_GOROUTINE_MAP: of m.curg and g.labels. */
 	__u32 current_offset;
 	__u32 labels_offset;
 };
@@ -178,14 +184,13 @@ struct settings {
 	__u32 locks;
 	/* How long threads wait for a CPU is told, and such waits are samples. */
 	__u32 run_queues;
-	__u32 reserved;
+	/* Who ends waits is told. */
+	__u32 wakers;
 	/* What one stack copy costs; 0: none are allowed. */
 	__u64 copy_cost_ns;
 	__u64 copy_credit_limit_ns;
-	/* The value of a CPU sample. */
+	/* The time between two ticks of a busy CPU. */
 	__u64 period_ns;
-	/* The blocked time that one off-CPU sample stands for at least. */
-	__u64 off_cpu_mean_ns;
 	/* With filter_cgroup: its id. */
 	__u64 target_cgroup_id;
 	/* One page fault of so many gives a stack. */
@@ -202,6 +207,16 @@ struct settings {
 
 /* A section of its own, so that the loader need not know where in .rodata it lies. */
 const volatile struct settings settings SEC(".rodata.settings") = {};
+
+/* How much is sampled, which user space may change at any time; src/pace.rs has the same layout. */
+struct pace {
+	/* One tick of a CPU's clock of so many is a sample, worth as many periods; at least 1. */
+	__u64 ticks_per_sample;
+	/* The blocked time that one off-CPU sample stands for at least. */
+	__u64 off_cpu_mean_ns;
+};
+
+volatile struct pace pace SEC(".data.pace") = {};
 
 /* clang up to 19 emits a struct that only an inner map names as a forward declaration. */
 const struct table_element keep_table_element_type = {};

@@ -5,7 +5,8 @@
  * A switch costs a look into task storage. Only a sample pays for stacks: its kernel stack is taken when
  * the thread is switched in, before it runs, and its user stack when it is about to return to user space,
  * because in sched_switch user memory is still that of the thread that leaves. What has not returned when
- * a recording or a window ends is taken by an iterator over all threads.
+ * a recording or a window ends is taken by an iterator over all threads. Kernels that do not call when a thread
+ * returns tell the end of its system call.
  */
 #ifndef CANDELA_OFF_CPU_H
 #define CANDELA_OFF_CPU_H
@@ -17,11 +18,12 @@
 #include "threads.h"
 #include "locks.h"
 #include "run_queue.h"
+#include "wait_clock.h"
 
 /* === maps === */
 
-/* When a thread left its CPU; 0 while it runs, or when nobody wants to know. */
 struct off_cpu_time {
+	/* When the thread left its CPU, on the clock of waits; 0 while it runs, or when nobody wants to know. */
 	__u64 since_ns;
 	/* How long it had run by then. */
 	__u64 ran_ns;
@@ -31,6 +33,8 @@ struct off_cpu_time {
 	/* The last random number of this thread, 0 before the first. */
 	__u32 random;
 	struct lock_wait lock;
+	/* Who ended the wait, where that is asked for; wakers.h. */
+	char waker[16];
 };
 
 struct {
@@ -50,6 +54,9 @@ struct deferred_sample {
 	__u64 owed_run_queue_ns;
 	__u64 owed_switches;
 	__u64 lock_holder;
+	/* Before Linux 6.18: where its program called the kernel, which tells that call from a later one. */
+	__u64 user_ip;
+	__u64 user_sp;
 	struct sample_header header;
 	__u64 kernel_frames[MAX_KERNEL_FRAMES];
 };
@@ -66,16 +73,7 @@ struct {
 /* What a new entry holds. No struct: one with a bpf_task_work may be in a map's values only. */
 const __u8 empty_deferred_sample[sizeof(struct deferred_sample)] __attribute__((aligned(8))) = {};
 
-enum {
-	/* Off-CPU times are counted from now on. */
-	VISIT_START = 1,
-	/* What is off CPU gives samples of the time so far. */
-	VISIT_SAMPLE = 2,
-	/* The same, and what is on its way back, too. */
-	VISIT_END = 3,
-};
-
-/* === kernel functions; all are there where the first one is === */
+/* === kernel functions: all are there where the first one is, from Linux 6.18 on === */
 
 extern int bpf_task_work_schedule_resume_impl(struct task_struct *task, struct bpf_task_work *work, void *map__map,
 					      int (*callback)(struct bpf_map *map, void *key, void *value),
@@ -126,7 +124,7 @@ static __always_inline __u64 wanted_length(const struct off_cpu_time *time, cons
  */
 static __always_inline bool weigh(struct off_cpu_time *time, const struct wait *wait, struct weight *weight)
 {
-	__u64 mean_ns = settings.off_cpu_mean_ns;
+	__u64 mean_ns = pace.off_cpu_mean_ns;
 	__u64 length_ns = wanted_length(time, wait);
 
 	if (length_ns == 0)
@@ -164,6 +162,8 @@ static __always_inline void fill_off_cpu_header(struct sample_header *header, st
 	if (time->was_preempted)
 		header->flags |= SAMPLE_PREEMPTED;
 	header->lock_address = time->lock.address;
+	if (settings.wakers)
+		__builtin_memcpy(header->waker, time->waker, sizeof(header->waker));
 }
 
 /* The kernel stack of a task that does not run; how many frames. */
@@ -234,30 +234,93 @@ static __always_inline void give_up_deferred(struct deferred_sample *deferred, s
 	finish_off_cpu_sample(scratch, scratch->header.kernel_frames * 8, &weight);
 }
 
+/* The current thread's deferred sample, with the user stack that it has now. Not to be preempted. */
+static __always_inline void hand_over(struct deferred_sample *deferred, struct task_struct *task)
+{
+	__u32 area = off_cpu_area(), payload_bytes;
+	struct scratch *scratch = scratch_of(area);
+	struct weight weight;
+
+	if (!scratch || !take_deferred(deferred, scratch, &weight))
+		return;
+	payload_bytes = scratch->header.kernel_frames * 8;
+	name_holder(&scratch->header, deferred->lock_holder, true);
+	/* A thread that ends has let go of its memory. */
+	if (!(task->flags & PF_EXITING) && read_task_registers(scratch, task) == 0)
+		payload_bytes = append_user_stack(scratch, area, payload_bytes);
+	finish_off_cpu_sample(scratch, payload_bytes, &weight);
+}
+
 /* The current thread is about to return to user space, or ends: its user memory is there to be read. */
 static int returns_to_user(struct bpf_map *map, void *key, void *value)
 {
-	struct deferred_sample *deferred = value;
-	struct task_struct *task = bpf_get_current_task_btf();
-	struct scratch *scratch;
-	struct weight weight;
-	__u32 area, payload_bytes;
-
 	/* The area is the CPU's, and nobody adds to the sample between the last look and its end. */
 	bpf_preempt_disable();
-	area = off_cpu_area();
-	scratch = scratch_of(area);
-	if (scratch && take_deferred(deferred, scratch, &weight)) {
-		payload_bytes = scratch->header.kernel_frames * 8;
-		name_holder(&scratch->header, deferred->lock_holder, true);
-		/* A thread that ends has let go of its memory. */
-		if (!(task->flags & PF_EXITING) && read_task_registers(scratch, task) == 0)
-			payload_bytes = append_user_stack(scratch, area, payload_bytes);
-		finish_off_cpu_sample(scratch, payload_bytes, &weight);
-	}
+	hand_over(value, bpf_get_current_task_btf());
 	bpf_map_delete_elem(&deferred_samples, key);
 	bpf_preempt_enable();
 	return 0;
+}
+
+/* A thread that is stopped on its way back from one call comes to the end of another one. */
+static __always_inline bool is_same_call(const struct deferred_sample *deferred, struct task_struct *task)
+{
+	struct pt_regs *registers = (struct pt_regs *)bpf_task_pt_regs(task);
+	__u64 ip = 0, sp = 0;
+
+	bpf_probe_read_kernel(&ip, sizeof(ip), &registers->ip);
+	bpf_probe_read_kernel(&sp, sizeof(sp), &registers->sp);
+	return ip == deferred->user_ip && sp == deferred->user_sp;
+}
+
+/* The same at the end of a system call, for kernels before 6.18. They run such programs with preemption off. */
+SEC("tp_btf/sys_exit")
+int off_cpu_call_ends(__u64 *arguments)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	__u32 tid = task->pid;
+	struct deferred_sample *deferred = bpf_map_lookup_elem(&deferred_samples, &tid);
+
+	if (!deferred)
+		return 0;
+	if (deferred->thread_start_ns == task->start_boottime && is_same_call(deferred, task))
+		hand_over(deferred, task);
+	else
+		give_up_deferred(deferred, scratch_of(off_cpu_area()));
+	bpf_map_delete_elem(&deferred_samples, &tid);
+	return 0;
+}
+
+/* Asks for the thread's sample to be handed over before it runs its program again; not 0 where nobody will. */
+static __always_inline long call_when_back(struct task_struct *task, const struct off_cpu_time *time,
+					   struct deferred_sample *deferred)
+{
+	struct pt_regs *registers = (struct pt_regs *)bpf_task_pt_regs(task);
+	long call;
+
+	if (bpf_task_work_schedule_resume_impl)
+		return bpf_task_work_schedule_resume_impl(task, &deferred->work, &deferred_samples, returns_to_user,
+							  0);
+	/* In no system call, or past its end: elsewhere when the next one ends. */
+	if (time->was_preempted || bpf_probe_read_kernel(&call, sizeof(call), &registers->orig_ax))
+		return -1;
+	bpf_probe_read_kernel(&deferred->user_ip, sizeof(deferred->user_ip), &registers->ip);
+	bpf_probe_read_kernel(&deferred->user_sp, sizeof(deferred->user_sp), &registers->sp);
+	return call < 0 ? -1 : 0;
+}
+
+/* A thread that ends does not come to the end of its system call. */
+static __always_inline void end_deferred(struct task_struct *task)
+{
+	__u32 tid = task->pid;
+	struct deferred_sample *deferred = 0;
+
+	if (!bpf_task_work_schedule_resume_impl)
+		deferred = bpf_map_lookup_elem(&deferred_samples, &tid);
+	if (!deferred)
+		return;
+	give_up_deferred(deferred, scratch_of(off_cpu_area()));
+	bpf_map_delete_elem(&deferred_samples, &tid);
 }
 
 static __always_inline void tell_lock(struct deferred_sample *deferred, const struct off_cpu_time *time)
@@ -286,6 +349,9 @@ static __always_inline void sample_later(struct task_struct *task, const struct 
 	}
 	if (deferred) {
 		deferred->header.time_ns = now;
+		/* Of two wakers none is named; 8 bytes tell names apart well enough. Losing a CPU has no waker. */
+		if (settings.wakers && time->waker[0] && *(__u64 *)deferred->header.waker != *(__u64 *)time->waker)
+			deferred->header.waker[0] = 0;
 		__sync_fetch_and_add(&deferred->owed_ns, weight->value_ns);
 		__sync_fetch_and_add(&deferred->owed_run_queue_ns, weight->run_queue_ns);
 		__sync_fetch_and_add(&deferred->owed_switches, weight->switches);
@@ -304,7 +370,7 @@ static __always_inline void sample_later(struct task_struct *task, const struct 
 	deferred->owed_ns = weight->value_ns;
 	deferred->owed_run_queue_ns = weight->run_queue_ns;
 	deferred->owed_switches = weight->switches;
-	if (bpf_task_work_schedule_resume_impl(task, &deferred->work, &deferred_samples, returns_to_user, 0)) {
+	if (call_when_back(task, time, deferred)) {
 		give_up_deferred(deferred, scratch_of(off_cpu_area()));
 		bpf_map_delete_elem(&deferred_samples, &tid);
 	}
@@ -341,6 +407,7 @@ static __always_inline void note_departure(struct task_struct *task, struct off_
 {
 	time->was_preempted = was_preempted;
 	time->ran_ns = task->se.sum_exec_runtime;
+	time->waker[0] = 0;
 	if (settings.run_queues)
 		time->queued_ns = task->sched_info.run_delay;
 }
@@ -361,7 +428,7 @@ static __always_inline void sample_missed_arrival(struct task_struct *task, stru
 		count(COUNTER_LOST);
 		return;
 	}
-	fill_off_cpu_header(&scratch->header, task, time, now);
+	fill_off_cpu_header(&scratch->header, task, time, compare_clocks(now));
 	finish_off_cpu_sample(scratch, 0, &weight);
 }
 
@@ -372,11 +439,14 @@ int off_cpu_switch(__u64 *arguments)
 	struct task_struct *previous = (struct task_struct *)arguments[1];
 	struct task_struct *next = (struct task_struct *)arguments[2];
 	__u32 previous_state = arguments[3];
-	__u64 now = bpf_ktime_get_ns();
+	__u64 now = wait_clock(previous);
 	struct off_cpu_time *time;
 	struct weight weight;
 	struct wait wait;
 	__u64 since;
+
+	if (*(volatile __u64 *)&wait_clock_offset == 0)
+		compare_clocks(now);
 
 	/* A thread that ends does not wait for anything. */
 	if (previous->pid != 0 && !(previous_state & TASK_DEAD) && wanted(previous->tgid)) {
@@ -403,6 +473,7 @@ int off_cpu_switch(__u64 *arguments)
 			sample_missed_arrival(previous, time, since, now);
 			time->since_ns = 0;
 		}
+		end_deferred(previous);
 	}
 
 	if (next->pid == 0)
@@ -418,129 +489,11 @@ int off_cpu_switch(__u64 *arguments)
 	wait.run_queue_ns = time_queued(next, time, wait.away_ns);
 	if (!weigh(time, &wait, &weight))
 		return 0;
+	now = compare_clocks(now);
 	if (is_kernel_thread(next) || next->flags & PF_EXITING)
 		sample_kernel_stack(next, time, now, &weight);
 	else
 		sample_later(next, time, now, &weight);
-	return 0;
-}
-
-/* === threads that do not come back while we look === */
-
-/* From now on its time off CPU counts, what was before does not. */
-static __always_inline void visit_start(struct task_struct *task, __u64 start_ns)
-{
-	__u32 tid = task->pid;
-	struct deferred_sample *deferred = bpf_map_lookup_elem(&deferred_samples, &tid);
-	struct off_cpu_time *time;
-	__u64 before;
-
-	if (deferred) {
-		__sync_lock_test_and_set(&deferred->owed_ns, 0);
-		__sync_lock_test_and_set(&deferred->owed_run_queue_ns, 0);
-		__sync_lock_test_and_set(&deferred->owed_switches, 0);
-	}
-	time = bpf_task_storage_get(&off_cpu_times, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
-	if (!time)
-		count(COUNTER_LOST);
-	if (!time || task->on_cpu)
-		return;
-	before = time->since_ns;
-	if (before == 0) {
-		note_departure(task, time, task->__state == TASK_RUNNING);
-		if (settings.locks && !time->was_preempted && !is_kernel_thread(task))
-			note_lock(task, &time->lock, task);
-	}
-	if (settings.run_queues)
-		time->queued_ns = run_queue_time(task);
-	if (before >= start_ns || __sync_val_compare_and_swap(&time->since_ns, before, start_ns) != before)
-		return;
-	/* It may have been switched in between, when there was nothing to take. */
-	if (task->on_cpu)
-		__sync_val_compare_and_swap(&time->since_ns, start_ns, 0);
-}
-
-/* The user stack of a thread that does not run, for user space to walk; the new end of the payload. */
-static __always_inline __u32 append_blocked_user_stack(struct scratch *scratch, struct task_struct *task, __u32 end)
-{
-	struct sample_header *header = &scratch->header;
-	struct process *process;
-	__u32 pid = header->pid;
-
-	if (task->flags & PF_EXITING || read_task_registers(scratch, task) || is_compat(scratch))
-		return end;
-	keep_registers(scratch, &scratch->task_registers);
-	header->result = WALK_NO_TABLE;
-	header->flags |= SAMPLE_NOT_WALKED;
-	process = bpf_map_lookup_elem(&processes, &pid);
-	if (process) {
-		header->flags |= SAMPLE_PROCESS_KNOWN;
-		if (process->context.kind != THREAD_VARIABLE_NONE)
-			read_trace_context(scratch, &process->context, task, task);
-	}
-	return append_context(scratch, end, task);
-}
-
-static __always_inline void visit_sample(struct task_struct *task, __u64 now, bool is_end)
-{
-	__u32 tid = task->pid, payload_bytes;
-	struct off_cpu_time *time = bpf_task_storage_get(&off_cpu_times, task, 0, 0);
-	struct scratch *scratch = scratch_of(iterator_area());
-	struct deferred_sample *deferred;
-	struct weight weight = {};
-	struct wait wait;
-	__u64 since;
-
-	if (!time || !scratch)
-		return;
-	deferred = bpf_map_lookup_elem(&deferred_samples, &tid);
-	since = time->since_ns;
-	/* It is on its way back to user space, and nobody will be there to hear of it. */
-	if (since == 0 && is_end && deferred) {
-		if (deferred->header.time_ns > now)
-			deferred->header.time_ns = now;
-		give_up_deferred(deferred, scratch);
-		return;
-	}
-	if (since == 0 || since >= now || __sync_val_compare_and_swap(&time->since_ns, since, now) != since)
-		return;
-	wait.away_ns = time_away(task, time, since, now);
-	wait.run_queue_ns = time_queued(task, time, wait.away_ns);
-	time->ran_ns = task->se.sum_exec_runtime;
-	time->queued_ns += wait.run_queue_ns;
-	weigh(time, &wait, &weight);
-	if (deferred && deferred->header.lock_address != time->lock.address) {
-		give_up_deferred(deferred, scratch);
-	} else if (deferred) {
-		weight.value_ns += __sync_lock_test_and_set(&deferred->owed_ns, 0);
-		weight.run_queue_ns += __sync_lock_test_and_set(&deferred->owed_run_queue_ns, 0);
-		weight.switches += __sync_lock_test_and_set(&deferred->owed_switches, 0);
-	}
-	if (weight.value_ns == 0)
-		return;
-	fill_off_cpu_header(&scratch->header, task, time, now);
-	scratch->header.kernel_frames = blocked_kernel_stack(task, scratch->payload);
-	payload_bytes = scratch->header.kernel_frames * 8;
-	name_holder(&scratch->header, time->lock.holder, false);
-	if (!is_kernel_thread(task))
-		payload_bytes = append_blocked_user_stack(scratch, task, payload_bytes);
-	finish_off_cpu_sample(scratch, payload_bytes, &weight);
-}
-
-SEC("iter.s/task")
-int off_cpu_visit(struct bpf_iter__task *context)
-{
-	struct task_struct *task = context->task;
-	struct visit *visit = next_visit();
-
-	if (!task || !visit || task->pid == 0 || task->exit_state != 0 || !wanted_task(task))
-		return 0;
-	if (visit->mode == VISIT_START) {
-		visit_start(task, visit->time_ns);
-		return 0;
-	}
-	if (!is_postponed(context))
-		visit_sample(task, visit->time_ns, visit->mode == VISIT_END);
 	return 0;
 }
 

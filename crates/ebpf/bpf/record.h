@@ -42,12 +42,19 @@ enum {
 	SAMPLE_NOT_WALKED = 1 << 5, /* the kernel left the user stack to user space */
 };
 
-/* What a thread's program labels its work with; cut to what fits. No key: it could not be read. */
+/*
+ * What a thread's program labels its work with; cut to what fits. No key: it could not be read. With
+ * LABEL_KEY_IS_NUMBER the first byte of the key is its number among the keys that the process publishes.
+ */
 struct sample_label {
 	__u8 key_bytes;
 	__u8 value_bytes;
 	char key[30];
 	char value[64];
+};
+
+enum {
+	LABEL_KEY_IS_NUMBER = 0xff,
 };
 
 /*
@@ -82,6 +89,8 @@ struct sample_header {
 	/* What the thread worked on, where its program tells; zeros where it does not. */
 	__u8 trace_id[16];
 	__u8 span_id[8];
+	/* Of a wait: the name of the thread that ended it, where that is asked for and it was one. */
+	char waker[16];
 };
 
 /* The end of a request whose sample was RECORD_BLOCK_IO. */
@@ -144,7 +153,8 @@ enum counter {
 	COUNTER_TRACE_CONTEXT_UNREAD = 23, /* samples without the span that their thread tells of: it cannot be read */
 	COUNTER_LABELS_CUT = 24, /* samples with more or longer labels than they tell */
 	COUNTER_FREES_LOST = 25, /* ends of allocations that found no room */
-	COUNTER_COUNT = 26,
+	COUNTER_TICKS = 26, /* of the clock while something ran that is sampled: samples, and those left out */
+	COUNTER_COUNT = 27,
 };
 
 #endif

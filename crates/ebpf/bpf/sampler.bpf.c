@@ -24,19 +24,33 @@ static __always_inline __u16 kernel_stack(struct bpf_perf_event_data *event, str
 	return (__u64)bytes / 8;
 }
 
+/*
+ * Whether this tick of the clock is a sample. Ticks are left out rather than the event slowed down: a new period
+ * starts the clock anew, and the time since its last tick would be in no sample.
+ */
+static __always_inline bool is_sample(__u64 ticks_per_sample)
+{
+	__u32 counter = COUNTER_TICKS;
+	__u64 *ticks = bpf_map_lookup_elem(&counters, &counter);
+
+	/* Not atomic: nothing else counts them, and the perf event cannot nest. */
+	return ticks && ++*ticks % ticks_per_sample == 0;
+}
+
 SEC("perf_event")
 int sample_cpu(struct bpf_perf_event_data *event)
 {
 	__u64 pid_tgid = bpf_get_current_pid_tgid();
 	__u32 pid = pid_tgid >> 32;
 	__u32 cpu = bpf_get_smp_processor_id();
+	__u64 ticks_per_sample = pace.ticks_per_sample;
 	struct task_struct *task;
 	struct scratch *scratch;
 	struct sample_header *header;
 	bool in_kernel = (event->regs.cs & 3) == 0;
 	__u32 payload_bytes;
 
-	if (pid == 0 || !wanted(pid))
+	if (pid == 0 || !wanted(pid) || !is_sample(ticks_per_sample))
 		return 0;
 	scratch = scratch_of(cpu);
 	if (!scratch) {
@@ -56,10 +70,11 @@ int sample_cpu(struct bpf_perf_event_data *event)
 	header->user_frames = 0;
 	header->stack_bytes = 0;
 	header->count = 1;
-	header->value = settings.period_ns;
+	header->value = settings.period_ns * ticks_per_sample;
 	header->run_queue_ns = 0;
 	header->lock_address = 0;
 	header->lock_holder[0] = 0;
+	header->waker[0] = 0;
 	forget_trace_context(header);
 	header->time_ns = bpf_ktime_get_ns();
 	header->cgroup_id = bpf_get_current_cgroup_id();
@@ -162,6 +177,8 @@ int process_exit(__u64 *arguments)
 }
 
 #include "off_cpu.h"
+#include "off_cpu_visit.h"
+#include "wakers.h"
 #include "faults.h"
 #include "growth.h"
 #include "kernel_locks.h"

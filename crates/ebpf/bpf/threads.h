@@ -105,6 +105,7 @@ static __always_inline void fill_header(struct sample_header *header, __u32 kind
 	header->time_ns = now;
 	header->lock_address = 0;
 	header->lock_holder[0] = 0;
+	header->waker[0] = 0;
 	forget_trace_context(header);
 	header->cgroup_id = task->cgroups->dfl_cgrp->kn->id;
 	header->process_start_ns = task->group_leader->start_boottime;

@@ -2,7 +2,7 @@
 /*
  * The trace and the span that a thread works on, where its program tells: the OpenTelemetry thread context
  * (OTEP 4947), a thread-local pointer `otel_thread_ctx_v1` to a record; Elastic's, the same with another
- * record; Go's, among the labels of a goroutine. User space finds out how to get from the thread pointer to
+ * record; custom-labels', to a list of labels; Go's, among the labels of a goroutine. User space finds out how to get from the thread pointer to
  * the pointer, and says so in `processes`: without that nothing is read.
  *
  * Writers fence against the compiler only, so a thread is read while it is interrupted, or blocked.
@@ -87,9 +87,9 @@ static __always_inline __u64 pointer_at(__u64 address, struct task_struct *other
 }
 
 /* False where the record cannot be read or is being written. */
-static __always_inline bool read_opentelemetry(struct sample_header *header, __u64 address,
-					       struct task_struct *other)
+static __always_inline bool read_opentelemetry(struct scratch *scratch, __u64 address, struct task_struct *other)
 {
+	struct sample_header *header = &scratch->header;
 	struct thread_context_record record;
 
 	if (read_user(&record, sizeof(record), address, other)) {
@@ -100,6 +100,8 @@ static __always_inline bool read_opentelemetry(struct sample_header *header, __u
 		return false;
 	__builtin_memcpy(header->trace_id, record.trace_id, sizeof(header->trace_id));
 	__builtin_memcpy(header->span_id, record.span_id, sizeof(header->span_id));
+	if (record.attributes_bytes)
+		read_attributes(scratch, address + sizeof(record), record.attributes_bytes, other);
 	return true;
 }
 
@@ -125,24 +127,28 @@ static __always_inline void read_trace_context(struct scratch *scratch, const st
 	struct sample_header *header = &scratch->header;
 	__u64 pointer_address = thread_variable_address(variable, task->thread.fsbase, other);
 	__u64 pointer;
-	bool is_read;
+	bool is_goroutine = variable->format == CONTEXT_GOROUTINE || variable->format == CONTEXT_GOROUTINE_MAP;
+	bool is_read = true;
 
 	if (pointer_address == 0)
 		return;
 	pointer = pointer_at(pointer_address, other);
 	if (pointer == 0)
 		return;
-	if (variable->format == CONTEXT_GOROUTINE) {
-		read_goroutine_labels(scratch, variable, pointer, other);
-		return;
-	}
+	scratch->is_label_cut = 0;
 	if (variable->format == CONTEXT_ELASTIC)
 		is_read = read_elastic(header, pointer, other);
+	else if (variable->format == CONTEXT_OPENTELEMETRY)
+		is_read = read_opentelemetry(scratch, pointer, other);
 	else
-		is_read = read_opentelemetry(header, pointer, other);
-	/* Another thread may have woken up in the meantime. */
-	if (is_read && other && pointer_at(pointer_address, other) != pointer)
+		read_labels(scratch, variable, pointer, other);
+	if (scratch->is_label_cut)
+		count(COUNTER_LABELS_CUT);
+	/* Another thread may have woken up in the meantime; labels of goroutines do not change. */
+	if (is_read && other && !is_goroutine && pointer_at(pointer_address, other) != pointer) {
 		forget_trace_context(header);
+		header->label_count = 0;
+	}
 }
 
 /*

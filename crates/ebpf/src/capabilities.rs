@@ -2,20 +2,11 @@
 
 use crate::host;
 use crate::loader;
-use crate::options::Options;
+use crate::options::{Options, Target};
+use crate::privileges::{CAP_SYS_ADMIN, CAPABILITIES, Capability, GRANT};
 use crate::refusal::FIRST_KERNEL;
-use crate::{perf_event, sideband::Sideband};
+use crate::{TaskSampler, perf_event, sideband::Sideband};
 use std::fs;
-
-/// Bits of CapEff, see linux/capability.h.
-const CAP_DAC_READ_SEARCH: u32 = 2;
-const CAP_SYS_PTRACE: u32 = 19;
-const CAP_SYS_ADMIN: u32 = 21;
-const CAP_SYSLOG: u32 = 34;
-const CAP_PERFMON: u32 = 38;
-const CAP_BPF: u32 = 39;
-
-const GRANT: &str = "run as root, or: setcap cap_bpf,cap_perfmon,cap_sys_ptrace,cap_dac_read_search,cap_syslog=ep candela";
 
 /// One thing that sampling depends on.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,7 +29,9 @@ pub fn capabilities() -> Vec<Check> {
     checks.extend(privileges());
     checks.push(cpu_clock());
     checks.push(sideband());
+    checks.push(own_processes());
     checks.push(programs());
+    checks.push(probes());
     checks.push(off_cpu());
     checks
 }
@@ -115,40 +108,19 @@ fn pid_namespace() -> Check {
 }
 
 fn privileges() -> Vec<Check> {
-    let needed = [
-        ("cap_bpf", CAP_BPF, true, "load BPF programs"),
-        ("cap_perfmon", CAP_PERFMON, true, "observe all processes"),
-        (
-            "cap_sys_ptrace",
-            CAP_SYS_PTRACE,
-            false,
-            "open the binaries of other users' processes",
-        ),
-        (
-            "cap_dac_read_search",
-            CAP_DAC_READ_SEARCH,
-            false,
-            "read the binaries of other users",
-        ),
-        ("cap_syslog", CAP_SYSLOG, false, "name kernel functions"),
-    ];
-    let by_admin = host::has_capability(CAP_SYS_ADMIN);
-    needed
-        .into_iter()
-        .map(|(name, bit, required, purpose)| {
-            let implied = by_admin && required;
-            let ok = host::has_capability(bit) || implied;
-            let state = if ok { "held" } else { "missing" };
-            Check {
-                name,
-                ok,
-                required,
-                detail: format!("{state}; to {purpose}"),
-                fix: Some(GRANT),
-            }
-            .done()
-        })
-        .collect()
+    let check = |capability: &Capability| {
+        let ok = capability.is_held();
+        let state = if ok { "held" } else { "missing" };
+        Check {
+            name: capability.short_name,
+            ok,
+            required: capability.is_required,
+            detail: format!("{state}; to {}", capability.purpose),
+            fix: Some(GRANT),
+        }
+        .done()
+    };
+    CAPABILITIES.iter().map(check).collect()
 }
 
 fn cpu_clock() -> Check {
@@ -182,6 +154,32 @@ fn sideband() -> Check {
     .done()
 }
 
+/// What is left to those who may not load BPF.
+fn own_processes() -> Check {
+    let paranoid = host::perf_event_paranoid();
+    let level = paranoid.map_or_else(|| "not readable".to_owned(), |level| level.to_string());
+    let started = TaskSampler::start(&Options {
+        target: Target::Processes {
+            pids: vec![std::process::id()],
+            follow_forks: true,
+        },
+        ..Options::default()
+    });
+    let found = match &started {
+        Ok(sampler) if sampler.sees_kernel() => "can be sampled without BPF".to_owned(),
+        Ok(_) => "can be sampled without BPF, but not their time in the kernel".to_owned(),
+        Err(error) => format!("cannot be sampled without BPF: {error}"),
+    };
+    Check {
+        name: "own_processes",
+        ok: started.is_ok(),
+        required: false,
+        detail: format!("own processes {found} (kernel.perf_event_paranoid = {level})"),
+        fix: Some("sysctl kernel.perf_event_paranoid=2, or 1 for the time in the kernel, too"),
+    }
+    .done()
+}
+
 fn programs() -> Check {
     // As small as it gets: what is probed is the verifier, not memory.
     let options = Options {
@@ -204,16 +202,36 @@ fn programs() -> Check {
     .done()
 }
 
-fn off_cpu() -> Check {
+fn probes() -> Check {
+    let ok = host::has_capability(CAP_SYS_ADMIN);
+    let state = if ok { "held" } else { "missing" };
     Check {
-        name: "off_cpu",
-        ok: loader::can_defer(),
+        name: "probes",
+        ok,
         required: false,
         detail: format!(
-            "off-CPU time needs Linux 6.18; this is {}",
-            host::kernel_release()
+            "cap_sys_admin is {state}: recordings of alloc and uprobe need it, the agent does not"
         ),
-        fix: Some("use Linux 6.18 or newer to record time off CPU"),
+        fix: Some("run these recordings as root"),
+    }
+    .done()
+}
+
+fn off_cpu() -> Check {
+    let ok = loader::can_defer();
+    let release = host::kernel_release();
+    Check {
+        name: "off_cpu",
+        ok,
+        required: false,
+        detail: match ok {
+            true => format!("waits have their stacks on Linux {release}"),
+            false => format!(
+                "waits in system calls have their stacks on Linux {release}; those for memory or a CPU have the \
+                 kernel's alone, and each system call costs a little"
+            ),
+        },
+        fix: Some("use Linux 6.18 or newer for the stacks of all waits"),
     }
     .done()
 }

@@ -1,6 +1,9 @@
 //! What the kernel side counted: samples by result, losses by reason.
 
+use crate::Error;
+use crate::bpf_map::BpfMap;
 use candela_unwind::WalkResult;
+use std::io;
 
 /// Indices of the `counters` map, as in bpf/record.h.
 pub(crate) mod index {
@@ -22,6 +25,7 @@ pub(crate) mod index {
     pub(crate) const TRACE_CONTEXT_UNREAD: u32 = 23;
     pub(crate) const LABELS_CUT: u32 = 24;
     pub(crate) const FREES_LOST: u32 = 25;
+    pub(crate) const TICKS: u32 = 26;
 }
 
 /// How many result codes there are.
@@ -32,6 +36,9 @@ pub(crate) const RESULTS: usize = 9;
 pub struct Counters {
     /// Samples taken, on and off CPU, whether or not they reached us.
     pub samples: u64,
+    /// Ticks of the clock of CPUs that were busy with what is sampled; samples, and those that a
+    /// [`Pace`](crate::Pace) leaves out.
+    pub ticks: u64,
     /// Samples by how their walk ended, indexed by [`WalkResult`].
     pub results: [u64; RESULTS],
     /// User frames walked in the kernel.
@@ -70,6 +77,65 @@ pub struct Counters {
     pub labels_cut: u64,
     /// Ends of sampled allocations dropped because the ring buffer was full.
     pub frees_lost: u64,
+    /// Hits that the kernel refused because the program ran on that CPU already.
+    pub recursion_misses: u64,
+}
+
+/// The map of the counters.
+#[derive(Debug)]
+pub(crate) struct CounterMap {
+    map: BpfMap,
+    possible_cpus: usize,
+}
+
+// === impl CounterMap ===
+
+impl CounterMap {
+    pub(crate) fn new(map: BpfMap) -> Result<CounterMap, Error> {
+        let possible_cpus = libbpf_rs::num_possible_cpus().map_err(|error| Error::System {
+            action: "count the CPUs",
+            source: io::Error::other(error),
+        })?;
+        Ok(CounterMap { map, possible_cpus })
+    }
+
+    /// What the programs counted; what is counted elsewhere is zero.
+    pub(crate) fn read(&self) -> Result<Counters, Error> {
+        let mut per_cpu = vec![0; self.possible_cpus];
+        let mut sum = |index| -> Result<u64, Error> {
+            self.map.lookup_per_cpu(index, &mut per_cpu)?;
+            Ok(per_cpu.iter().sum())
+        };
+        let mut results = [0; RESULTS];
+        for (code, result) in (0..).zip(&mut results) {
+            *result = sum(index::RESULT_FIRST + code)?;
+        }
+        Ok(Counters {
+            samples: sum(index::SAMPLES)?,
+            ticks: sum(index::TICKS)?,
+            results,
+            user_frames: sum(index::USER_FRAMES)?,
+            life_ring_full: sum(index::LIFE_RING_FULL)?,
+            stack_copies: sum(index::STACK_COPIES)?,
+            copies_limited: sum(index::COPIES_LIMITED)?,
+            unknown_process: sum(index::UNKNOWN_PROCESS)?,
+            compat_tasks: sum(index::COMPAT_TASK)?,
+            kernel_stack_errors: sum(index::KERNEL_STACK_ERROR)?,
+            lost: sum(index::LOST)?,
+            targets_full: sum(index::TARGETS_FULL)?,
+            off_cpu_samples: sum(index::OFF_CPU_SAMPLES)?,
+            not_deferred: sum(index::NOT_DEFERRED)?,
+            arrival_missed: sum(index::ARRIVAL_MISSED)?,
+            trace_context_unread: sum(index::TRACE_CONTEXT_UNREAD)?,
+            labels_cut: sum(index::LABELS_CUT)?,
+            frees_lost: sum(index::FREES_LOST)?,
+            ring_full_by_cpu: {
+                self.map.lookup_per_cpu(index::RING_FULL, &mut per_cpu)?;
+                per_cpu
+            },
+            ..Counters::default()
+        })
+    }
 }
 
 // === impl Counters ===
@@ -90,6 +156,7 @@ impl Counters {
         });
         Self {
             samples: self.samples - earlier.samples,
+            ticks: self.ticks - earlier.ticks,
             results: std::array::from_fn(|result| self.results[result] - earlier.results[result]),
             user_frames: self.user_frames - earlier.user_frames,
             ring_full_by_cpu: ring_full.collect(),
@@ -109,6 +176,7 @@ impl Counters {
             trace_context_unread: self.trace_context_unread - earlier.trace_context_unread,
             labels_cut: self.labels_cut - earlier.labels_cut,
             frees_lost: self.frees_lost - earlier.frees_lost,
+            recursion_misses: self.recursion_misses - earlier.recursion_misses,
         }
     }
 

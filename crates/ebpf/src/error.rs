@@ -16,13 +16,51 @@ pub enum Error {
     /// The process lacks a capability.
     #[error(
         "no permission to {action}: capability {capability} is missing; run as root, or grant it \
-             (`setcap cap_bpf,cap_perfmon,cap_sys_ptrace,cap_dac_read_search,cap_syslog=ep` on the binary)"
+             (`setcap cap_bpf,cap_perfmon,cap_sys_ptrace,cap_dac_read_search,cap_syslog,cap_checkpoint_restore=ep` on the binary)"
     )]
     MissingCapability {
         /// The capability, as in capabilities(7).
         capability: &'static str,
         /// What needed it.
         action: &'static str,
+    },
+    /// A process may not be sampled without BPF.
+    #[error(
+        "no permission to sample process {pid} by perf_event_open: it is another user's, may not be traced, \
+             or a seccomp filter forbids the call"
+    )]
+    NotOurs {
+        /// The process.
+        pid: u32,
+    },
+    /// Functions of programs may not be watched.
+    #[error(
+        "no permission to watch functions of programs, as alloc and uprobe do: capability CAP_SYS_ADMIN is missing; \
+             run as root"
+    )]
+    ProbesForbidden,
+    /// Nobody without privileges may open perf events.
+    #[error(
+        "kernel.perf_event_paranoid is {level}, which forbids perf events without privileges; \
+             sysctl kernel.perf_event_paranoid=2"
+    )]
+    PerfParanoid {
+        /// What it is.
+        level: i32,
+    },
+    /// Without BPF more than processes of one's own was to be sampled.
+    #[error(
+        "without BPF only processes can be sampled: name them with -p PID, or start one with -- CMD"
+    )]
+    ProcessesOnly,
+    /// The rings of perf events found no room.
+    #[error(
+        "no memory for records of perf events: {source}; \
+             end other recordings of this user, or raise sysctl kernel.perf_event_mlock_kb"
+    )]
+    PerfMemory {
+        /// The system's error.
+        source: io::Error,
     },
     /// We see other process ids than the kernel reports.
     #[error(
@@ -47,6 +85,14 @@ pub enum Error {
         needed: &'static str,
         /// The missing feature.
         feature: &'static str,
+    },
+    /// The kernel was built without a tracepoint that we attach to.
+    #[error(
+        "this kernel has no tracepoint {name}; use one that was built with it, or leave this kind out"
+    )]
+    NoTracepoint {
+        /// Its name.
+        name: String,
     },
     /// Kernel lockdown forbids reading kernel memory from BPF.
     #[error(

@@ -113,6 +113,9 @@ pub struct Sample<'a> {
     /// The span that it worked on, where its process says so
     /// ([`KernelTables::set_trace_source`](crate::KernelTables::set_trace_source)).
     pub trace: Option<TraceContext>,
+    /// The name of the thread that ended the wait, at most 15 bytes; where that is asked for
+    /// ([`Waits`](crate::Waits)) and it was not an interrupt.
+    pub waker: Option<&'a OsStr>,
     /// What its program labels the work with, where that is told so.
     pub labels: ThreadLabels<'a>,
     /// Whether the kernel tried to walk the user stack. Of a thread that does not come back there is only

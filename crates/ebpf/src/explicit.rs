@@ -163,6 +163,7 @@ impl ExplicitEvent {
         }
         match source.kind() {
             libbpf_rs::ErrorKind::NotFound => self.refused("the file has no such function"),
+            libbpf_rs::ErrorKind::PermissionDenied => Error::ProbesForbidden,
             _ => self.refused(source),
         }
     }

@@ -4,11 +4,6 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-/// Bits of CapEff in /proc/self/status, see linux/capability.h.
-const CAP_SYS_ADMIN: u32 = 21;
-const CAP_PERFMON: u32 = 38;
-const CAP_BPF: u32 = 39;
-
 /// The inode of the first pid namespace (PROC_PID_INIT_INO).
 const INITIAL_PID_NAMESPACE: &str = "pid:[4026531836]";
 
@@ -44,23 +39,17 @@ pub(crate) fn has_capability(bit: u32) -> bool {
     effective & (1 << bit) != 0
 }
 
-/// The first capability that sampling needs and we lack; CAP_SYS_ADMIN implies them all.
-pub(crate) fn first_missing_capability() -> Option<&'static str> {
-    if has_capability(CAP_SYS_ADMIN) {
-        return None;
-    }
-    let needed = [(CAP_BPF, "CAP_BPF"), (CAP_PERFMON, "CAP_PERFMON")];
-    needed
-        .into_iter()
-        .find(|&(bit, _)| !has_capability(bit))
-        .map(|(_, name)| name)
-}
-
 /// The kernel's lockdown mode, where it can be read.
 pub(crate) fn lockdown_mode() -> Option<String> {
     let text = fs::read_to_string("/sys/kernel/security/lockdown").ok()?;
     let (_, rest) = text.split_once('[')?;
     rest.split_once(']').map(|(mode, _)| mode.to_owned())
+}
+
+/// Who may open perf events without privileges: of their own programs up to 2, see perf_event_open(2).
+pub(crate) fn perf_event_paranoid() -> Option<i32> {
+    let text = fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").ok()?;
+    text.trim().parse().ok()
 }
 
 /// RLIMIT_MEMLOCK, in bytes or `unlimited`.

@@ -7,7 +7,8 @@
 //! that tables can be there before the first sample.
 //!
 //! The crate never sees labels, symbols, files of the profiled processes, the network or formats.
-//! It needs Linux 5.17 or newer with BTF, x86-64, and CAP_BPF with CAP_PERFMON.
+//! It needs Linux 5.17 or newer with BTF, x86-64, and CAP_BPF with CAP_PERFMON. Without these a [`TaskSampler`]
+//! takes samples of processes of one's own, each with a copy of its stack.
 //!
 //! # Example
 //!
@@ -53,7 +54,10 @@ mod mapping_store;
 mod memory_map;
 mod off_cpu;
 mod options;
+mod pace;
 mod perf_event;
+mod perf_ring;
+mod privileges;
 mod record;
 mod refusal;
 mod region;
@@ -63,6 +67,8 @@ mod sample_reader;
 mod sampler;
 mod sideband;
 mod table_store;
+mod task_record;
+mod task_sampler;
 mod thread_labels;
 mod thread_variable;
 mod thread_visit;
@@ -81,7 +87,10 @@ pub use options::{
     AllocationProbes, LONGEST_OFF_CPU_MEAN_NS, MAX_STACK_COPY_BYTES, Options, RATE_RANGE_HZ,
     Target, Waits,
 };
+pub use pace::Pace;
+pub use privileges::{CAPABILITIES, Capability};
 pub use region::{Mapping, MappingKind, TableId};
 pub use sampler::Sampler;
-pub use thread_labels::ThreadLabels;
+pub use task_sampler::{TaskCounters, TaskSampler};
+pub use thread_labels::{LabelKey, ThreadLabels};
 pub use thread_variable::{BlockVector, ContextFormat, ThreadVariable, TraceSource};

@@ -131,7 +131,7 @@ impl LifeKeeper<'_> {
     }
 }
 
-fn borrow_identity(file: &OwnedFileIdentity) -> FileIdentity<'_> {
+pub(crate) fn borrow_identity(file: &OwnedFileIdentity) -> FileIdentity<'_> {
     match file {
         OwnedFileIdentity::BuildId(id) => FileIdentity::BuildId(id),
         &OwnedFileIdentity::Inode {

@@ -3,6 +3,7 @@
 use crate::bpf_map::BpfMap;
 use crate::host;
 use crate::options::{LONGEST_OFF_CPU_MEAN_NS, Options, Target};
+use crate::pace::Pace;
 use crate::refusal::{HostFacts, explained};
 use crate::{Error, clock, options};
 use libbpf_rs::btf::types::Func;
@@ -17,12 +18,17 @@ use std::sync::{Mutex, PoisonError};
 static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/sampler.bpf.o"));
 
 const BTF_PATH: &str = "/sys/kernel/btf/vmlinux";
+/// The section of bpf/maps.h with what can be changed while the programs run, which is a map.
+pub(crate) const PACE: &str = ".data.pace";
+
 const LIFE_RING_BYTES: u32 = 256 * 1024;
 
 /// The loaded programs and the sizes they were loaded with.
 #[derive(Debug)]
 pub(crate) struct Loaded {
     pub(crate) object: Object,
+    /// Whether the kernel calls when a thread returns to user space.
+    pub(crate) defers: bool,
     pub(crate) sample_ring_bytes: u32,
     pub(crate) life_ring_bytes: u32,
 }
@@ -35,7 +41,7 @@ struct Part {
 }
 
 /// Programs of tracepoints, on their own from when they are attached.
-const PLAIN_PARTS: [Part; 3] = [
+const PLAIN_PARTS: [Part; 4] = [
     Part {
         is_wanted: |options| options.growth_mean_bytes.is_some(),
         programs: &["growth_begin", "growth_end"],
@@ -50,6 +56,11 @@ const PLAIN_PARTS: [Part; 3] = [
         is_wanted: |options| options.request_interval.is_some(),
         programs: &["block_io_begin", "block_io_end"],
         maps: &["block_requests"],
+    },
+    Part {
+        is_wanted: |options| options.off_cpu_mean_ns.is_some() && options.waits.wakers,
+        programs: &["off_cpu_wake"],
+        maps: &[],
     },
 ];
 
@@ -75,7 +86,7 @@ const PARTS: [Part; 5] = [
     },
     Part {
         is_wanted: |options| options.off_cpu_mean_ns.is_some(),
-        programs: &["off_cpu_switch", "off_cpu_visit"],
+        programs: &["off_cpu_switch", "off_cpu_visit", CALL_ENDS],
         maps: &["off_cpu_times", "deferred_samples"],
     },
     Part {
@@ -90,10 +101,13 @@ const PARTS: [Part; 5] = [
     },
 ];
 
+/// What stands in for [`DEFERRAL`] where the kernel does not have it.
+pub(crate) const CALL_ENDS: &str = "off_cpu_call_ends";
+
 /// What defers a sample until its thread returns to user space.
 const DEFERRAL: &str = "bpf_task_work_schedule_resume_impl";
 
-/// `struct settings` of bpf/maps.h: ten u32 and ten u64.
+/// `struct settings` of bpf/maps.h: ten u32 and nine u64.
 fn settings(options: &Options, cpus: u32) -> Result<Vec<u8>, Error> {
     let (filter_pids, follow_forks) = match options.target {
         Target::Processes { follow_forks, .. } => (1, u32::from(follow_forks)),
@@ -128,16 +142,12 @@ fn settings(options: &Options, cpus: u32) -> Result<Vec<u8>, Error> {
         u32::from(options.waits.all),
         u32::from(options.waits.locks),
         u32::from(options.waits.run_queues),
-        0,
+        u32::from(options.waits.wakers),
     ];
-    let double_words: [u64; 10] = [
+    let double_words: [u64; 9] = [
         copy_cost_ns,
         copy_credit_limit_ns,
         options.period_ns()?,
-        options
-            .off_cpu_mean_ns
-            .unwrap_or_default()
-            .min(LONGEST_OFF_CPU_MEAN_NS),
         target_cgroup_id,
         options.fault_interval.unwrap_or(1).max(1).into(),
         options
@@ -166,13 +176,7 @@ pub(crate) fn load(options: &Options) -> Result<Loaded, Error> {
     if !host::is_there(BTF_PATH) {
         return Err(Error::NoBtf { path: BTF_PATH });
     }
-    if options.off_cpu_mean_ns.is_some() && !can_defer() {
-        return Err(Error::KernelTooOld {
-            release: host::kernel_release(),
-            needed: "6.18",
-            feature: "off-CPU time (reading a stack when its thread returns to user space)",
-        });
-    }
+    let defers = options.off_cpu_mean_ns.is_none() || can_defer();
     let messages = MessageCapture::start();
     let cpus = libbpf_rs::num_possible_cpus().map_err(|source| refusal(source, &messages))?;
     let cpus = u32::try_from(cpus).unwrap_or(u32::MAX);
@@ -186,10 +190,8 @@ pub(crate) fn load(options: &Options) -> Result<Loaded, Error> {
     let unwanted: Vec<&Part> = parts.filter(is_unwanted).collect();
     for mut program in open.progs_mut() {
         let name = program.name().to_string_lossy().into_owned();
-        if unwanted
-            .iter()
-            .any(|part| part.programs.contains(&name.as_str()))
-        {
+        let is_of = |part: &&Part| part.programs.contains(&name.as_str());
+        if unwanted.iter().any(is_of) || (defers && name == CALL_ENDS) {
             program.set_autoload(false);
         }
     }
@@ -204,12 +206,13 @@ pub(crate) fn load(options: &Options) -> Result<Loaded, Error> {
     let object = open.load().map_err(|source| refusal(source, &messages))?;
     Ok(Loaded {
         object,
+        defers,
         sample_ring_bytes,
         life_ring_bytes: LIFE_RING_BYTES,
     })
 }
 
-/// Whether this kernel can read a thread's user stack when it returns to user space, as off-CPU samples need.
+/// Whether this kernel calls when a thread returns to user space, wherever it waited.
 pub(crate) fn can_defer() -> bool {
     let types = libbpf_rs::btf::Btf::from_vmlinux();
     types.is_ok_and(|types| types.type_by_name::<Func<'_>>(DEFERRAL).is_some())
@@ -249,6 +252,11 @@ fn size_maps(
             "samples" => map.set_max_entries(sample_ring_bytes)?,
             "life" => map.set_max_entries(LIFE_RING_BYTES)?,
             name if name.ends_with(".settings") => map.set_initial_value(settings)?,
+            PACE => {
+                let words = Pace::of(options).within_bounds().to_kernel();
+                let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+                map.set_initial_value(&bytes)?;
+            }
             _ => {}
         }
         debug_assert!(

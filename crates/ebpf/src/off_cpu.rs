@@ -1,7 +1,8 @@
 //! The off-CPU programs: attached to every switch, and run over all threads on request.
 
+use crate::Error;
+use crate::loader::{self, CALL_ENDS};
 use crate::thread_visit::{ThreadVisitor, Visit};
-use crate::{Error, loader};
 use libbpf_rs::{Link, Object};
 
 const SWITCH: &str = "off_cpu_switch";
@@ -14,22 +15,28 @@ const VISIT_END: u32 = 3;
 /// Counts time off CPU until it is dropped.
 #[derive(Debug)]
 pub(crate) struct OffCpu {
-    #[expect(dead_code, reason = "held: the program runs until it is dropped")]
-    switches: Link,
+    #[expect(dead_code, reason = "held: the programs run until they are dropped")]
+    links: Vec<Link>,
     threads: ThreadVisitor,
 }
 
 // === impl OffCpu ===
 
 impl OffCpu {
-    pub(crate) fn attach(object: &Object) -> Result<OffCpu, Error> {
+    /// Without `defers` at the end of each system call, too: the kernel does not call when a thread returns to
+    /// user space.
+    pub(crate) fn attach(object: &Object, defers: bool) -> Result<OffCpu, Error> {
         let threads = ThreadVisitor::attach(object, VISIT)?;
-        let switches = loader::program(object, SWITCH).attach_trace();
+        let programs: &[&'static str] = match defers {
+            true => &[SWITCH],
+            false => &[CALL_ENDS, SWITCH],
+        };
+        let links = programs.iter().map(|&program| {
+            let link = loader::program(object, program).attach_trace();
+            link.map_err(|source| Error::Attach { program, source })
+        });
         Ok(OffCpu {
-            switches: switches.map_err(|source| Error::Attach {
-                program: SWITCH,
-                source,
-            })?,
+            links: links.collect::<Result<_, Error>>()?,
             threads,
         })
     }

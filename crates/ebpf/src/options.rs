@@ -25,7 +25,7 @@ pub struct Options {
     /// Sample what runs on CPUs.
     pub on_cpu: bool,
     /// Sample what is off them, too: the time in nanoseconds that one such sample stands for at least,
-    /// at most [`LONGEST_OFF_CPU_MEAN_NS`]. Needs Linux 6.18.
+    /// at most [`LONGEST_OFF_CPU_MEAN_NS`]. Before Linux 6.18 waits outside of system calls have no user stack.
     pub off_cpu_mean_ns: Option<u64>,
     /// Which waits are samples, with `off_cpu_mean_ns`.
     pub waits: Waits,
@@ -69,7 +69,7 @@ pub struct Options {
     pub measure_cost: bool,
 }
 
-/// Which waits are samples, and what they tell. Each of the latter two makes a wait cost a little more.
+/// Which waits are samples, and what they tell. Each but the first makes a wait cost a little more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Waits {
     /// All of them.
@@ -78,6 +78,8 @@ pub struct Waits {
     pub locks: bool,
     /// Those of threads that could run, and they say how much of the time that was.
     pub run_queues: bool,
+    /// All of them say which thread ended them, unless it was an interrupt.
+    pub wakers: bool,
 }
 
 /// A file with two functions that programs call when an allocation was sampled and when one ends. They get
@@ -116,6 +118,7 @@ impl Waits {
         all: true,
         locks: false,
         run_queues: false,
+        wakers: false,
     };
 }
 

@@ -3,10 +3,16 @@
 use crate::Error;
 use libbpf_rs::libbpf_sys;
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 /// _IO('$', 0) of linux/perf_event.h, which libbpf does not have.
 const PERF_EVENT_IOC_ENABLE: libc::c_ulong = 0x2400;
+
+/// _IO('$', 5).
+const PERF_EVENT_IOC_SET_OUTPUT: libc::c_ulong = 0x2405;
+
+/// ax, bx, cx, dx, si, di, bp, sp, ip and r8 to r15, by the numbers of asm/perf_regs.h of x86.
+const USER_REGISTERS: u64 = 0xff_01ff;
 
 /// Opens the software `cpu-clock` event of `cpu`, every `period_ns` of busy time, disabled
 /// (attaching a program enables it; so does [`enable`]).
@@ -62,6 +68,69 @@ fn is_unsupported(error: &io::Error) -> bool {
     error
         .raw_os_error()
         .is_some_and(|code| codes.contains(&code))
+}
+
+/// What a sample of [`open_task_clock`] has, beside its thread and time.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TaskClock {
+    pub(crate) period_ns: u64,
+    /// Bytes of its stack, a multiple of eight below 64 KiB.
+    pub(crate) stack_bytes: u32,
+    /// Sample it in the kernel, too, with the kernel's frames.
+    pub(crate) with_kernel: bool,
+    /// Only once it has replaced its program; for what is forked, which is sampled from then on.
+    pub(crate) from_exec: bool,
+    /// After so many bytes of records the reader wakes.
+    pub(crate) wakeup_bytes: u32,
+}
+
+/// Opens the software `cpu-clock` event of a thread and of all that it starts, while they run on `cpu`, with the
+/// records of their lives. Records end with pid, tid and time.
+///
+/// # Errors
+/// [`io::Error`], for the caller knows whose thread it is.
+pub(crate) fn open_task_clock(tid: u32, cpu: u32, clock: TaskClock) -> io::Result<OwnedFd> {
+    let mut attributes = attributes(libbpf_sys::PERF_COUNT_SW_CPU_CLOCK);
+    attributes.__bindgen_anon_1.sample_period = clock.period_ns;
+    attributes.sample_type = u64::from(
+        libbpf_sys::PERF_SAMPLE_TID
+            | libbpf_sys::PERF_SAMPLE_TIME
+            | libbpf_sys::PERF_SAMPLE_REGS_USER
+            | libbpf_sys::PERF_SAMPLE_STACK_USER,
+    );
+    if clock.with_kernel {
+        attributes.sample_type |= u64::from(libbpf_sys::PERF_SAMPLE_CALLCHAIN);
+        attributes.set_exclude_callchain_user(1);
+    }
+    attributes.set_exclude_kernel(u64::from(!clock.with_kernel));
+    attributes.set_exclude_hv(1);
+    attributes.sample_regs_user = USER_REGISTERS;
+    attributes.sample_stack_user = clock.stack_bytes;
+    attributes.set_inherit(1);
+    attributes.set_disabled(u64::from(clock.from_exec));
+    attributes.set_enable_on_exec(u64::from(clock.from_exec));
+    attributes.set_sample_id_all(1);
+    attributes.set_mmap(1);
+    attributes.set_mmap2(1);
+    attributes.set_comm(1);
+    attributes.set_comm_exec(1);
+    attributes.set_task(1);
+    attributes.set_use_clockid(1);
+    attributes.clockid = libc::CLOCK_MONOTONIC;
+    attributes.set_watermark(1);
+    attributes.__bindgen_anon_2.wakeup_watermark = clock.wakeup_bytes;
+    let tid = libc::pid_t::try_from(tid).map_err(|_| io::ErrorKind::InvalidInput)?;
+    system_call(&attributes, tid, cpu)
+}
+
+/// Lets `event` write its records to the ring of another event of its CPU.
+pub(crate) fn share_ring(event: &OwnedFd, of: BorrowedFd<'_>) -> io::Result<()> {
+    // SAFETY: the call takes a descriptor, no pointer.
+    let code = unsafe { libc::ioctl(event.as_raw_fd(), PERF_EVENT_IOC_SET_OUTPUT, of.as_raw_fd()) };
+    match code {
+        ..0 => Err(io::Error::last_os_error()),
+        _ => Ok(()),
+    }
 }
 
 /// Lets an event count that no program is attached to.
@@ -129,27 +198,34 @@ fn open(
     event: &'static str,
 ) -> Result<OwnedFd, Error> {
     let every_process: libc::pid_t = -1;
+    system_call(attributes, every_process, cpu).map_err(|source| match source.raw_os_error() {
+        Some(libc::EACCES | libc::EPERM) => Error::MissingCapability {
+            capability: "CAP_PERFMON",
+            action: "observe all processes",
+        },
+        _ => Error::PerfEvent { event, cpu, source },
+    })
+}
+
+fn system_call(
+    attributes: &libbpf_sys::perf_event_attr,
+    tid: libc::pid_t,
+    cpu: u32,
+) -> io::Result<OwnedFd> {
     let no_group: libc::c_int = -1;
     // SAFETY: the attributes live through the call and carry their size.
     let file = unsafe {
         libc::syscall(
             libc::SYS_perf_event_open,
             std::ptr::from_ref(attributes),
-            every_process,
+            tid,
             cpu as libc::c_int,
             no_group,
             libc::c_ulong::from(libbpf_sys::PERF_FLAG_FD_CLOEXEC),
         )
     };
     if file < 0 {
-        let source = io::Error::last_os_error();
-        return Err(match source.raw_os_error() {
-            Some(libc::EACCES | libc::EPERM) => Error::MissingCapability {
-                capability: "CAP_PERFMON",
-                action: "observe all processes",
-            },
-            _ => Error::PerfEvent { event, cpu, source },
-        });
+        return Err(io::Error::last_os_error());
     }
     // SAFETY: a descriptor that the call above has just opened for us.
     Ok(unsafe { OwnedFd::from_raw_fd(file as i32) })

@@ -6,7 +6,7 @@ use candela_unwind::{Registers, StackCopy, WalkResult};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
-const SAMPLE_HEADER_BYTES: usize = 136;
+const SAMPLE_HEADER_BYTES: usize = 152;
 const REGISTER_COUNT: usize = 17;
 
 const RECORD_SAMPLE: u32 = 1;
@@ -177,6 +177,7 @@ pub(crate) fn decode_sample<'a>(record: &'a [u8], frames: &'a mut Vec<u64>) -> O
         trace_id: header.array()?,
         span_id: header.array()?,
     };
+    let waker = text_before_nul(header.bytes(16)?);
 
     let mut payload = Fields {
         rest: &record[SAMPLE_HEADER_BYTES..],
@@ -214,6 +215,7 @@ pub(crate) fn decode_sample<'a>(record: &'a [u8], frames: &'a mut Vec<u64>) -> O
             holder: (!lock_holder.is_empty()).then_some(lock_holder),
         }),
         trace: (trace != TraceContext::default()).then_some(trace),
+        waker: (!waker.is_empty()).then_some(waker),
         labels,
         is_walked: flags & NOT_WALKED == 0,
         kernel_frames,
@@ -344,6 +346,7 @@ mod tests {
         record[0] = 4;
         record[112] = 0x4b; // the first byte of the trace
         record[135] = 0x02; // the last byte of the span
+        record[136] = b'w'; // the first byte of the waker
         record[5] = PREEMPTED;
         record[72] = 0x40; // the address of a lock
         let mut frames = Vec::new();
@@ -355,6 +358,7 @@ mod tests {
         let trace = sample.trace.expect("it has one");
         assert_eq!((trace.trace_id[0], trace.trace_id[1]), (0x4b, 0));
         assert_eq!((trace.span_id[6], trace.span_id[7]), (0, 2));
+        assert_eq!(sample.waker, Some(OsStr::new("w")));
         record[7] = 1; // labels
         assert!(decode_sample(&record, &mut Vec::new()).is_none());
         record.resize(SAMPLE_HEADER_BYTES + 16 + LABEL_BYTES, 0);

@@ -4,6 +4,7 @@ use libbpf_rs::ErrorKind;
 
 use crate::Error;
 use crate::host;
+use crate::privileges::Capability;
 
 /// The first kernel with the `bpf_loop` helper.
 pub(crate) const FIRST_KERNEL: (u32, u32) = (5, 17);
@@ -11,6 +12,9 @@ pub(crate) const FIRST_KERNEL: (u32, u32) = (5, 17);
 /// What the verifier says of a call of the helper `bpf_loop` where there is none. Its name alone tells
 /// nothing: any log of the verifier has it, whatever was refused.
 const UNKNOWN_HELPER: [&str; 2] = ["unknown#181", "invalid func unknown"];
+
+/// What libbpf says before the name of a tracepoint that the kernel does not have.
+const NO_SUCH_TRACEPOINT: &str = "failed to find kernel BTF type ID of '";
 
 /// What the kernel's error number does not tell.
 #[derive(Debug)]
@@ -31,6 +35,9 @@ pub(crate) fn explained(source: libbpf_rs::Error, messages: String, host: &HostF
     };
     if UNKNOWN_HELPER.iter().any(|text| messages.contains(text)) {
         return too_old();
+    }
+    if let Some(name) = missing_tracepoint(&messages) {
+        return Error::NoTracepoint { name };
     }
     match source.kind() {
         ErrorKind::PermissionDenied => {
@@ -55,6 +62,13 @@ pub(crate) fn explained(source: libbpf_rs::Error, messages: String, host: &HostF
     }
 }
 
+/// The tracepoint that libbpf looked for in vain among the kernel's types.
+fn missing_tracepoint(messages: &str) -> Option<String> {
+    let (_, after) = messages.split_once(NO_SUCH_TRACEPOINT)?;
+    let (name, _) = after.split_once('\'')?;
+    Some(name.to_owned())
+}
+
 // === impl HostFacts ===
 
 impl HostFacts {
@@ -62,7 +76,7 @@ impl HostFacts {
         HostFacts {
             kernel_release: host::kernel_release(),
             kernel_version: host::kernel_version(),
-            missing_capability: host::first_missing_capability(),
+            missing_capability: Capability::first_missing(),
             lockdown_mode: host::lockdown_mode(),
             locked_memory_limit: host::locked_memory_limit(),
         }
@@ -153,6 +167,14 @@ mod tests {
         assert!(explain(libc::EINVAL, "", &old_host).contains("5.10.0 is too old"));
         let other = explain(libc::EINVAL, "R1 invalid mem access", &current_host());
         assert!(other.contains("R1 invalid mem access"), "{other}");
+    }
+
+    #[test]
+    fn a_tracepoint_that_is_not_there_is_named() {
+        let messages = "libbpf: prog 'block_io_begin': failed to find kernel BTF type ID of \
+                        'block_io_start': -ESRCH; libbpf: failed to load object";
+        let told = explain(libc::ESRCH, messages, &current_host());
+        assert!(told.contains("no tracepoint block_io_start"), "{told}");
     }
 
     #[test]

@@ -3,8 +3,8 @@
 use crate::allocations;
 use crate::bpf_map::BpfMap;
 use crate::clock::{Clock, monotonic_ns};
-use crate::cost::{self, ProgramCost};
-use crate::counters::{Counters, RESULTS, index};
+use crate::cost::{self, ProgramCost, RunTimes};
+use crate::counters::{CounterMap, Counters};
 use crate::event::Event;
 use crate::explicit::{ExplicitEvents, MOST_EXPLICIT_EVENTS};
 use crate::faults::Faults;
@@ -15,6 +15,7 @@ use crate::loader::{self, Loaded};
 use crate::mapping_store::MappingStore;
 use crate::off_cpu::OffCpu;
 use crate::options::{Options, Target};
+use crate::pace::Pace;
 use crate::record::decode_life;
 use crate::ring::Ring;
 use crate::sample_reader::SampleReader;
@@ -46,17 +47,14 @@ pub struct Sampler {
     on_cpu: bool,
     samples: Ring,
     life: Ring,
-    counters: BpfMap,
+    counters: CounterMap,
     target_pids: BpfMap,
     mapped_build_ids: bool,
     kernel_tables: Arc<KernelTables>,
     object: Object,
-    #[expect(
-        dead_code,
-        reason = "held open: the kernel measures run times while it is"
-    )]
-    statistics: Option<OwnedFd>,
+    run_times: RunTimes,
     period_ns: u64,
+    pace: Pace,
     /// With `Target::Processes`: whose side-band records are wanted.
     targets: Option<HashSet<u32>>,
     pending: Vec<LifeEvent>,
@@ -64,7 +62,6 @@ pub struct Sampler {
     sideband_lost: u64,
     /// Records of process life of a layout that we do not know.
     undecodable: u64,
-    possible_cpus: usize,
 }
 
 /// The events of one CPU.
@@ -119,6 +116,7 @@ impl Sampler {
         let loaded = loader::load(options)?;
         let Loaded {
             object,
+            defers,
             sample_ring_bytes,
             life_ring_bytes,
         } = loaded;
@@ -146,6 +144,8 @@ impl Sampler {
             options,
         )?;
         let kernel_tables = Arc::new(KernelTables::new(mappings, tables, fixed_maps(&object)?));
+        let mut run_times = RunTimes::default();
+        run_times.measure(options.measure_cost)?;
         let mut sampler = Sampler {
             cpus: Vec::new(),
             links: Vec::new(),
@@ -155,32 +155,25 @@ impl Sampler {
             on_cpu: options.on_cpu,
             samples: Ring::new(map("samples")?, sample_ring_bytes)?,
             life: Ring::new(map("life")?, life_ring_bytes)?,
-            counters: map("counters")?,
+            counters: CounterMap::new(map("counters")?)?,
             target_pids: map("target_pids")?,
             mapped_build_ids: options.mapped_build_ids,
             kernel_tables,
-            statistics: if options.measure_cost {
-                Some(cost::enable_statistics()?)
-            } else {
-                None
-            },
+            run_times,
             period_ns,
+            pace: Pace::of(options).within_bounds(),
             targets,
             pending: Vec::new(),
             reader: SampleReader::default(),
             sideband_lost: 0,
             undecodable: 0,
-            possible_cpus: libbpf_rs::num_possible_cpus().map_err(|error| Error::System {
-                action: "count the CPUs",
-                source: io::Error::other(error),
-            })?,
             object,
         };
         sampler.attach()?;
         let probes = allocations::attach(&sampler.object, &options.allocation_probes)?;
         sampler.links.extend(probes);
         if options.off_cpu_mean_ns.is_some() {
-            sampler.off_cpu = Some(OffCpu::attach(&sampler.object)?);
+            sampler.off_cpu = Some(OffCpu::attach(&sampler.object, defers)?);
         }
         if !options.events.is_empty() {
             let cpus: Vec<u32> = sampler.cpus.iter().map(|cpu| cpu.cpu).collect();
@@ -196,9 +189,9 @@ impl Sampler {
         Ok(sampler)
     }
 
-    /// The time between two samples of a busy CPU in nanoseconds: the value of each sample.
+    /// The time between two samples of a busy CPU in nanoseconds: the value of each sample that is taken now.
     pub fn period_ns(&self) -> u64 {
-        self.period_ns
+        self.period_ns * u64::from(self.pace.ticks_per_sample)
     }
 
     /// The distance between event times and unix time, as of now.
@@ -323,50 +316,48 @@ impl Sampler {
     /// What the kernel side counted so far.
     ///
     /// # Errors
-    /// [`Error::Map`].
+    /// [`Error::Map`], [`Error::System`].
     pub fn counters(&self) -> Result<Counters, Error> {
-        let mut per_cpu = vec![0; self.possible_cpus];
-        let mut sum = |index| -> Result<u64, Error> {
-            self.counters.lookup_per_cpu(index, &mut per_cpu)?;
-            Ok(per_cpu.iter().sum())
-        };
-        let mut results = [0; RESULTS];
-        for (code, result) in (0..).zip(&mut results) {
-            *result = sum(index::RESULT_FIRST + code)?;
-        }
+        let counted = self.counters.read()?;
+        let misses = self.cost()?.into_iter().map(|cost| cost.recursion_misses);
         Ok(Counters {
-            samples: sum(index::SAMPLES)?,
-            results,
-            user_frames: sum(index::USER_FRAMES)?,
-            life_ring_full: sum(index::LIFE_RING_FULL)?,
             sideband_lost: self.sideband_lost,
-            stack_copies: sum(index::STACK_COPIES)?,
-            copies_limited: sum(index::COPIES_LIMITED)?,
-            unknown_process: sum(index::UNKNOWN_PROCESS)?,
-            compat_tasks: sum(index::COMPAT_TASK)?,
-            kernel_stack_errors: sum(index::KERNEL_STACK_ERROR)?,
             undecodable: self.undecodable + self.reader.undecodable(),
-            lost: sum(index::LOST)? + self.reader.given_up(),
-            targets_full: sum(index::TARGETS_FULL)?,
-            off_cpu_samples: sum(index::OFF_CPU_SAMPLES)?,
-            not_deferred: sum(index::NOT_DEFERRED)?,
-            arrival_missed: sum(index::ARRIVAL_MISSED)?,
-            trace_context_unread: sum(index::TRACE_CONTEXT_UNREAD)?,
-            labels_cut: sum(index::LABELS_CUT)?,
-            frees_lost: sum(index::FREES_LOST)?,
-            ring_full_by_cpu: {
-                self.counters
-                    .lookup_per_cpu(index::RING_FULL, &mut per_cpu)?;
-                per_cpu
-            },
+            lost: counted.lost + self.reader.given_up(),
+            recursion_misses: misses.sum(),
+            ..counted
         })
+    }
+
+    /// Lets the kernel measure the run time of our programs from now on, as with
+    /// [`Options::measure_cost`](crate::Options::measure_cost), or not any more.
+    ///
+    /// # Errors
+    /// [`Error::System`].
+    pub fn measure_cost(&mut self, is_on: bool) -> Result<(), Error> {
+        self.run_times.measure(is_on)
+    }
+
+    /// How much is sampled.
+    pub fn pace(&self) -> Pace {
+        self.pace
+    }
+
+    /// Changes how much is sampled from now on. Samples that are on their way are worth what they stood for.
+    ///
+    /// # Errors
+    /// [`Error::Map`].
+    pub fn set_pace(&mut self, pace: Pace) -> Result<(), Error> {
+        let pace = pace.within_bounds();
+        loader::map(&self.object, loader::PACE)?.update(0_u32, pace.to_kernel())?;
+        self.pace = pace;
+        Ok(())
     }
 
     /// What the programs cost so far, by the kernel's clock.
     ///
     /// # Errors
-    /// [`Error::System`]; runs and times are zero without
-    /// [`Options::measure_cost`](crate::Options::measure_cost).
+    /// [`Error::System`]; runs and times are those of when they were measured, see [`Sampler::measure_cost`].
     pub fn cost(&self) -> Result<Vec<ProgramCost>, Error> {
         cost::of_programs(&self.object)
     }
@@ -533,7 +524,7 @@ impl Sampler {
 }
 
 /// Waits for one of `files`; false when none was ready in time.
-fn poll_files(files: &mut [libc::pollfd], timeout: Duration) -> Result<bool, Error> {
+pub(crate) fn poll_files(files: &mut [libc::pollfd], timeout: Duration) -> Result<bool, Error> {
     let timeout_ms = i32::try_from(timeout.as_millis()).unwrap_or(i32::MAX);
     // SAFETY: `files` is a valid array of that many pollfds and outlives the call.
     let code = unsafe { libc::poll(files.as_mut_ptr(), files.len() as libc::nfds_t, timeout_ms) };
@@ -549,12 +540,12 @@ fn poll_files(files: &mut [libc::pollfd], timeout: Duration) -> Result<bool, Err
     }
 }
 
-fn online_cpus() -> Result<Vec<u32>, Error> {
+pub(crate) fn online_cpus() -> Result<Vec<u32>, Error> {
     host::online_cpus().map_err(Error::system("list the online CPUs"))
 }
 
 /// Target processes must exist, or nothing would ever come and nobody would know why.
-fn check_targets(target: &Target) -> Result<Option<HashSet<u32>>, Error> {
+pub(crate) fn check_targets(target: &Target) -> Result<Option<HashSet<u32>>, Error> {
     let Target::Processes { pids, .. } = target else {
         return Ok(None);
     };

@@ -4,25 +4,20 @@
 //! only, cover the kernel's own (execve) as well as dlopen, and name the file.
 
 use crate::Error;
-use crate::memory_map::MemoryMap;
 use crate::perf_event;
+use crate::perf_ring::PerfRing;
 use crate::record::{Fields, text_before_nul};
 use libbpf_rs::libbpf_sys;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::atomic::Ordering;
+use std::os::fd::{AsFd, BorrowedFd};
 
 const PAGE: usize = 4096;
 /// 64 KiB per CPU: some hundred mappings, read as soon as the first is written.
 const DATA_BYTES: usize = 16 * PAGE;
-/// Offsets of data_head and data_tail in struct perf_event_mmap_page.
-const HEAD_OFFSET: usize = 1024;
-const TAIL_OFFSET: usize = 1032;
 
 /// The records of one CPU.
 #[derive(Debug)]
 pub(crate) struct Sideband {
-    event: OwnedFd,
-    memory: MemoryMap,
+    ring: PerfRing,
     /// Its CPU went offline: it is always "ready" and never has records.
     pub(crate) is_gone: bool,
 }
@@ -69,55 +64,26 @@ pub(crate) enum OwnedFileIdentity {
 impl Sideband {
     pub(crate) fn open(cpu: u32, build_ids: bool) -> Result<Sideband, Error> {
         let event = perf_event::open_sideband(cpu, build_ids)?;
-        let memory =
-            MemoryMap::new(event.as_fd(), 0, PAGE + DATA_BYTES, true).map_err(|source| {
-                Error::PerfEvent {
-                    event: "dummy (side band)",
-                    cpu,
-                    source,
-                }
-            })?;
+        let ring = PerfRing::new(event, DATA_BYTES).map_err(|source| Error::PerfEvent {
+            event: "dummy (side band)",
+            cpu,
+            source,
+        })?;
         Ok(Sideband {
-            event,
-            memory,
+            ring,
             is_gone: false,
         })
     }
 
     /// Appends the records that are there to `out`.
     pub(crate) fn drain(&mut self, out: &mut Vec<SidebandRecord>) {
-        let head = self.memory.atomic(HEAD_OFFSET).load(Ordering::Acquire);
-        let tail = self.memory.atomic(TAIL_OFFSET);
-        let mut position = tail.load(Ordering::Relaxed);
-        let mut record = Vec::new();
-        while position < head {
-            let mut header = [0; 8];
-            self.copy(position, &mut header);
-            let size = usize::from(u16::from_le_bytes([header[6], header[7]]));
-            if size < header.len() {
-                // Never written by the kernel; going on would never end.
-                position = head;
-                break;
-            }
-            record.resize(size, 0);
-            self.copy(position, &mut record);
-            out.extend(decode(&record));
-            position += size as u64;
-        }
-        tail.store(position, Ordering::Release);
-    }
-
-    fn copy(&self, position: u64, out: &mut [u8]) {
-        let start = position as usize % DATA_BYTES;
-        let (before_end, after_start) = out.split_at_mut(out.len().min(DATA_BYTES - start));
-        self.memory.read(PAGE + start, before_end);
-        self.memory.read(PAGE, after_start);
+        self.ring.drain(|record| out.extend(decode(record)));
     }
 }
 
 impl AsFd for Sideband {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.event.as_fd()
+        self.ring.as_fd()
     }
 }
 
@@ -155,7 +121,7 @@ fn decode(record: &[u8]) -> Option<SidebandRecord> {
     Some(SidebandRecord { time_ns, body })
 }
 
-fn decode_mapping(fields: &mut Fields<'_>, misc: u32) -> Option<SidebandBody> {
+pub(crate) fn decode_mapping(fields: &mut Fields<'_>, misc: u32) -> Option<SidebandBody> {
     let pid = fields.u32()?;
     fields.u32()?;
     let (start, length, file_offset) = (fields.u64()?, fields.u64()?, fields.u64()?);
@@ -186,6 +152,6 @@ fn decode_mapping(fields: &mut Fields<'_>, misc: u32) -> Option<SidebandBody> {
     })
 }
 
-fn owned_text(bytes: &[u8]) -> Vec<u8> {
+pub(crate) fn owned_text(bytes: &[u8]) -> Vec<u8> {
     text_before_nul(bytes).as_encoded_bytes().to_vec()
 }

@@ -7,11 +7,25 @@ pub(crate) const LABEL_BYTES: usize = 2 + KEY_BYTES + VALUE_BYTES;
 const KEY_BYTES: usize = 30;
 const VALUE_BYTES: usize = 64;
 
-/// Labels of a sample: of Go programs, those of the goroutine (`runtime/pprof.Do`). At most ten; keys of more than
-/// 30 bytes and values of more than 64 are cut.
+/// `LABEL_KEY_IS_NUMBER` of bpf/record.h.
+const KEY_IS_NUMBER: u8 = 0xff;
+
+/// Labels of a sample: of Go programs, those of the goroutine (`runtime/pprof.Do`); of others, what they tell by
+/// custom-labels, or beside their span (OTEP 4947). At most ten; keys of more than 30 bytes and values of more than
+/// 64 are cut.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ThreadLabels<'a> {
     bytes: &'a [u8],
+}
+
+/// What a label is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LabelKey<'a> {
+    /// By its name.
+    Text(&'a str),
+    /// By its number among the names that the process publishes (`threadlocal.attribute_key_map` of its OpenTelemetry
+    /// process context).
+    Number(u8),
 }
 
 // === impl ThreadLabels ===
@@ -27,13 +41,16 @@ impl<'a> ThreadLabels<'a> {
     }
 
     /// Keys and values. What is no text is left out, and what could not be read.
-    pub fn iter(&self) -> impl Iterator<Item = (&'a str, &'a str)> + use<'a> {
+    pub fn iter(&self) -> impl Iterator<Item = (LabelKey<'a>, &'a str)> + use<'a> {
         self.bytes.chunks_exact(LABEL_BYTES).filter_map(|label| {
             let (lengths, texts) = label.split_at(2);
             let (key, value) = texts.split_at(KEY_BYTES);
-            let key = whole_text(key.get(..lengths[0].into())?);
             let value = whole_text(value.get(..lengths[1].into())?);
-            (!key.is_empty()).then_some((key, value))
+            if lengths[0] == KEY_IS_NUMBER {
+                return Some((LabelKey::Number(key[0]), value));
+            }
+            let key = whole_text(key.get(..lengths[0].into())?);
+            (!key.is_empty()).then_some((LabelKey::Text(key), value))
         })
     }
 }
@@ -68,7 +85,17 @@ mod tests {
         bytes.extend(label(b"cut", b"na\xc3"));
         let labels = ThreadLabels::new(&bytes);
         let expected = [("route", "/cart"), ("empty", ""), ("cut", "na")];
+        let expected = expected.map(|(key, value)| (LabelKey::Text(key), value));
         assert_eq!(labels.iter().collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn keys_may_be_numbers() {
+        let mut bytes = label(b"\x07", b"/cart");
+        bytes[0] = KEY_IS_NUMBER;
+        let labels = ThreadLabels::new(&bytes);
+        let found: Vec<_> = labels.iter().collect();
+        assert_eq!(found, [(LabelKey::Number(7), "/cart")]);
     }
 
     #[test]

@@ -24,12 +24,16 @@ pub enum ContextFormat {
     OpenTelemetry,
     /// A record of Elastic's Universal Profiling integration, version 1.
     Elastic,
-    /// A goroutine (struct g of Go's runtime, 1.24 and later), whose labels tell. Offsets in bytes.
+    /// A set of labels of polarsignals/custom-labels, version 1.
+    CustomLabels,
+    /// A goroutine (struct g of Go's runtime), whose labels tell. Offsets in bytes.
     Goroutine {
         /// Of `curg` in struct m.
         current_offset: u32,
         /// Of `labels` in struct g.
         labels_offset: u32,
+        /// Whether the labels are a hash map, as before Go 1.24, and not a list.
+        labels_are_map: bool,
     },
 }
 
@@ -70,6 +74,8 @@ const KIND_IN_MUSL_MODULE: u16 = 3;
 const FORMAT_OPENTELEMETRY: u16 = 0;
 const FORMAT_ELASTIC: u16 = 1;
 const FORMAT_GOROUTINE: u16 = 2;
+const FORMAT_GOROUTINE_MAP: u16 = 3;
+const FORMAT_CUSTOM_LABELS: u16 = 4;
 
 // === impl ThreadVariableEntry ===
 
@@ -92,10 +98,17 @@ impl From<TraceSource> for ThreadVariableEntry {
         let (format, current_offset, labels_offset) = match source.format {
             ContextFormat::OpenTelemetry => (FORMAT_OPENTELEMETRY, 0, 0),
             ContextFormat::Elastic => (FORMAT_ELASTIC, 0, 0),
+            ContextFormat::CustomLabels => (FORMAT_CUSTOM_LABELS, 0, 0),
             ContextFormat::Goroutine {
                 current_offset,
                 labels_offset,
+                labels_are_map: false,
             } => (FORMAT_GOROUTINE, current_offset, labels_offset),
+            ContextFormat::Goroutine {
+                current_offset,
+                labels_offset,
+                labels_are_map: true,
+            } => (FORMAT_GOROUTINE_MAP, current_offset, labels_offset),
         };
         ThreadVariableEntry {
             offset,
