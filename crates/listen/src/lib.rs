@@ -1,5 +1,6 @@
-//! What every port of ours needs, the server's and the agent's: who has it when it is taken, which host
-//! names and which pages may use it, and secrets that are compared and never shown.
+//! What every port of ours needs, the server's and the agent's: connections with and without TLS, who has
+//! it when it is taken, which host names and which pages may use it, and secrets that are compared and
+//! never shown.
 //!
 //! This crate knows no routes and no answers: what is refused is told as a value.
 #![forbid(unsafe_code)]
@@ -7,8 +8,15 @@
 mod host_policy;
 mod port_holder;
 mod secret;
+mod serve;
+mod tls;
 
 pub use crate::host_policy::Foreign;
 pub use crate::host_policy::HostPolicy;
 pub use crate::port_holder::holder_of_port;
 pub use crate::secret::SecretDigest;
+pub use crate::serve::ConnectionLimits;
+pub use crate::serve::serve;
+pub use crate::tls::TlsError;
+pub use crate::tls::TlsOptions;
+pub use tokio_rustls::TlsAcceptor;

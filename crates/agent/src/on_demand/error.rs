@@ -3,6 +3,8 @@
 use std::io;
 use std::net::SocketAddr;
 
+use candela_listen::TlsError;
+
 /// The key that chooses the address.
 const SETTING: &str = "agent.on_demand.listen";
 
@@ -38,6 +40,9 @@ pub enum OnDemandError {
         /// Where we were to listen.
         address: SocketAddr,
     },
+    /// A certificate that cannot be served with.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
     /// The system refused a thread.
     #[error("cannot start threads for profiles on demand: {0}")]
     Thread(io::Error),

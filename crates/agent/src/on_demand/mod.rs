@@ -18,7 +18,6 @@ mod reply;
 mod request;
 mod routes;
 mod sampler;
-mod serve;
 mod server;
 mod session;
 mod target;

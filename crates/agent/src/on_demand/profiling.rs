@@ -1,8 +1,11 @@
 //! A session from its target to its bytes.
 
+use std::sync::Arc;
+use std::time::Instant;
+
+use candela_ebpf::monotonic_ns;
 use candela_model::Profile;
 
-use crate::labels::Labeler;
 use crate::on_demand::encode::encode;
 use crate::on_demand::host_processes::HostProcess;
 use crate::on_demand::request::ProfileRequest;
@@ -12,6 +15,8 @@ use crate::on_demand::session::Session;
 use crate::on_demand::target::Resolved;
 use crate::on_demand::tools;
 use crate::options::AgentOptions;
+use crate::pipeline::LONGEST_NAMING;
+use crate::source::namer;
 
 /// How a session ended.
 #[derive(Debug)]
@@ -67,10 +72,9 @@ fn take(
 }
 
 fn find(request: &ProfileRequest, agent: &AgentOptions) -> Result<Resolved, String> {
-    let labeler = Labeler::new(
-        &agent.host_name(),
-        agent.extra_labels.clone(),
-        agent.service_rules.clone(),
-    );
-    request.target().resolve(&HostProcess::all(), &labeler)
+    // What cannot be counted here is the agent's to count.
+    let namer = namer(agent, &Arc::default()).map_err(|error| error.to_string())?;
+    let deadline = Instant::now() + LONGEST_NAMING;
+    let name_of = |process: &HostProcess| namer.settled(process.facts(), monotonic_ns(), deadline);
+    request.target().resolve(&HostProcess::all(), name_of)
 }

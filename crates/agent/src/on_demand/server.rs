@@ -10,22 +10,32 @@ use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use candela_listen::ConnectionLimits;
 use candela_listen::HostPolicy;
 use candela_listen::SecretDigest;
+use candela_listen::TlsAcceptor;
+use candela_listen::TlsOptions;
 use candela_listen::holder_of_port;
+use candela_listen::serve;
 use tokio::sync::watch;
 
 use crate::on_demand::error::OnDemandError;
 use crate::on_demand::guard::Guard;
 use crate::on_demand::routes::Desk;
 use crate::on_demand::routes::router;
-use crate::on_demand::serve::serve;
-use crate::on_demand::session::Ending;
 use crate::on_demand::session::Sessions;
 use crate::options::AgentOptions;
 
 /// The port that clients of this API expect.
 pub const ON_DEMAND_PORT: u16 = 3080;
+
+/// One takes a profile, the others look: this is plenty, and bounds what strangers can make us hold.
+const LIMITS: ConnectionLimits = ConnectionLimits {
+    most: Some(32),
+    header_timeout: Duration::from_secs(10),
+    grace: Duration::from_secs(5),
+    http2: false,
+};
 
 /// How long a session's thread may take to end once everything else has.
 const LAST_CHANCE: Duration = Duration::from_secs(1);
@@ -37,6 +47,8 @@ pub struct OnDemandOptions {
     pub listen: SocketAddr,
     /// What clients must send, where it is set; on loopback it need not be.
     pub token: Option<String>,
+    /// The certificate of the port; without it plain HTTP is spoken.
+    pub tls: Option<TlsOptions>,
     /// Further host names that clients may use on loopback.
     pub host_names: Vec<String>,
     /// Labels, names and bounds of the recordings.
@@ -44,10 +56,10 @@ pub struct OnDemandOptions {
 }
 
 /// An endpoint that has its port and does not serve yet.
-#[derive(Debug)]
 pub struct OnDemandServer {
     listener: TcpListener,
     address: SocketAddr,
+    tls: Option<TlsAcceptor>,
     options: OnDemandOptions,
 }
 
@@ -55,6 +67,7 @@ pub struct OnDemandServer {
 #[derive(Debug)]
 pub struct OnDemandHandle {
     address: SocketAddr,
+    has_tls: bool,
     sessions: Arc<Sessions>,
     is_closing: Arc<AtomicBool>,
     end: watch::Sender<bool>,
@@ -70,6 +83,7 @@ impl OnDemandOptions {
         Self {
             listen,
             token: None,
+            tls: None,
             host_names: Vec::new(),
             agent,
         }
@@ -96,6 +110,7 @@ impl fmt::Debug for OnDemandOptions {
             .debug_struct("OnDemandOptions")
             .field("listen", &self.listen)
             .field("token", &self.token.as_ref().map(|_| "***"))
+            .field("tls", &self.tls)
             .field("host_names", &self.host_names)
             .field("agent", &self.agent)
             .finish()
@@ -108,10 +123,12 @@ impl OnDemandServer {
     /// Takes the port.
     ///
     /// # Errors
-    /// When it is taken, naming who has it, when it cannot be listened on, and when other hosts could
-    /// ask without a token.
+    /// When it is taken, naming who has it, when it cannot be listened on, when other hosts could ask
+    /// without a token, and when the certificate cannot be used.
     pub fn bind(options: OnDemandOptions) -> Result<Self, OnDemandError> {
         options.check()?;
+        let tls = options.tls.as_ref();
+        let tls = tls.map(|tls| tls.acceptor(LIMITS.http2)).transpose()?;
         let address = options.listen;
         let bound = TcpListener::bind(address).and_then(|listener| {
             listener.set_nonblocking(true)?;
@@ -128,6 +145,7 @@ impl OnDemandServer {
         Ok(Self {
             listener,
             address,
+            tls,
             options,
         })
     }
@@ -167,20 +185,32 @@ impl OnDemandServer {
         let (sessions, is_closing) = (Arc::clone(&desk.sessions), Arc::clone(&desk.is_closing));
         let (end, ending) = watch::channel(false);
         let router = router(desk, guard);
+        let has_tls = self.tls.is_some();
         let thread = std::thread::Builder::new()
             .name("candela-demand".to_owned())
             .spawn(move || {
-                runtime.block_on(serve(listener, router, ending));
+                runtime.block_on(serve(listener, self.tls, router, LIMITS, ending));
                 runtime.shutdown_timeout(LAST_CHANCE);
             })
             .map_err(OnDemandError::Thread)?;
         Ok(OnDemandHandle {
             address: self.address,
+            has_tls,
             sessions,
             is_closing,
             end,
             thread: Some(thread),
         })
+    }
+}
+
+impl fmt::Debug for OnDemandServer {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("OnDemandServer")
+            .field("address", &self.address)
+            .field("options", &self.options)
+            .finish_non_exhaustive()
     }
 }
 
@@ -190,14 +220,15 @@ impl OnDemandHandle {
     /// Where profiles are asked for.
     #[must_use]
     pub fn url(&self) -> String {
-        format!("http://{}/profile/cpu", self.address)
+        let scheme = if self.has_tls { "https" } else { "http" };
+        format!("{scheme}://{}/profile/cpu", self.address)
     }
 }
 
 impl Drop for OnDemandHandle {
     fn drop(&mut self) {
         self.is_closing.store(true, Ordering::SeqCst);
-        self.sessions.end(Ending::Discard);
+        self.sessions.abandon();
         self.end.send_replace(true);
         if let Some(thread) = self.thread.take()
             && thread.join().is_err()

@@ -90,10 +90,20 @@ impl Sessions {
         )
     }
 
-    /// Ends the session; `false` when there is none, or it was ended already.
+    /// Ends the session in progress; `false` when there is none. One that takes no samples yet is none,
+    /// as [`Self::is_in_progress`] says, and one that was ended is none any more.
     pub(crate) fn end(&self, ending: Ending) -> bool {
+        self.end_where(ending, |progress| progress == Progress::Sampling)
+    }
+
+    /// Ends whatever session there is, for whoever waits for nothing any more.
+    pub(crate) fn abandon(&self) {
+        self.end_where(Ending::Discard, |progress| progress != Progress::Ending);
+    }
+
+    fn end_where(&self, ending: Ending, is_meant: impl Fn(Progress) -> bool) -> bool {
         self.0.send_if_modified(|state| match state {
-            State::Active { progress, signals } if *progress != Progress::Ending => {
+            State::Active { progress, signals } if is_meant(*progress) => {
                 *progress = Progress::Ending;
                 signals.end(ending);
                 true
@@ -187,11 +197,27 @@ mod tests {
     }
 
     #[test]
-    fn a_session_that_starts_can_be_ended_and_kept() {
+    fn a_session_that_starts_is_not_in_progress_and_nothing_to_stop() {
         let sessions = Arc::new(Sessions::default());
         let session = sessions.begin().expect("idle");
+        for ending in [Ending::Keep, Ending::Discard] {
+            assert!(!sessions.end(ending));
+            assert!(!session.signals.is_stopped() && !session.signals.is_discarded());
+        }
+        session.has_begun();
         assert!(sessions.end(Ending::Keep));
         assert!(session.signals.is_stopped() && !session.signals.is_discarded());
+    }
+
+    #[test]
+    fn the_end_of_the_process_ends_what_has_not_begun() {
+        let sessions = Arc::new(Sessions::default());
+        sessions.abandon();
+        let session = sessions.begin().expect("idle");
+        sessions.abandon();
+        assert!(session.signals.is_stopped() && session.signals.is_discarded());
+        session.has_begun();
+        assert!(!sessions.is_in_progress(), "too late to begin");
     }
 
     #[test]

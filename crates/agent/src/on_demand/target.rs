@@ -1,9 +1,11 @@
 //! Whose samples are wanted.
 
+use std::sync::Arc;
+
+use candela_model::Labels;
 use candela_model::SERVICE_NAME_LABEL;
 use serde::Deserialize;
 
-use crate::labels::Labeler;
 use crate::on_demand::host_processes::HostProcess;
 
 /// The processes of a request.
@@ -54,14 +56,14 @@ impl Target {
         }
     }
 
-    /// The processes as they are now.
+    /// The processes as they are now; `name_of` gives their labels.
     ///
     /// # Errors
     /// When there are none, with what was looked for, as a sentence.
     pub(crate) fn resolve(
         &self,
         processes: &[HostProcess],
-        labeler: &Labeler,
+        name_of: impl Fn(&HostProcess) -> Arc<Labels>,
     ) -> Result<Resolved, String> {
         let (pids, missing) = match self {
             Self::All(_) => return Ok(Resolved::Host),
@@ -95,7 +97,7 @@ impl Target {
             ),
             Self::Service(name) => {
                 let is_of_service = |process: &HostProcess| {
-                    let labels = labeler.labels(&process.facts());
+                    let labels = name_of(process);
                     labels.get(SERVICE_NAME_LABEL) == Some(name.as_str())
                 };
                 let missing = format!("no process is of the service {name:?}");
@@ -125,6 +127,7 @@ fn postmasters(processes: &[HostProcess]) -> Vec<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::labels::Labeler;
 
     fn host() -> Vec<HostProcess> {
         let process = |pid, parent, command: &str, executable: &str| HostProcess {
@@ -147,8 +150,12 @@ mod tests {
         ]
     }
 
+    fn labels_of(process: &HostProcess) -> Arc<Labels> {
+        Arc::new(Labeler::default().labels(&process.facts()))
+    }
+
     fn resolve(target: &Target) -> Result<Resolved, String> {
-        target.resolve(&host(), &Labeler::default())
+        target.resolve(&host(), labels_of)
     }
 
     #[test]
@@ -157,9 +164,9 @@ mod tests {
         assert_eq!(resolved, Resolved::Pids(vec![11, 13, 21]));
         let one = resolve(&Target::ChildrenOf(20)).expect("it runs");
         assert_eq!(one, Resolved::Pids(vec![21]));
-        let without = Target::Postgres.resolve(&host()[..1], &Labeler::default());
+        let without = Target::Postgres.resolve(&host()[..1], labels_of);
         assert!(without.expect_err("none").contains("no PostgreSQL runs"));
-        let idle = Target::Postgres.resolve(&host()[..2], &Labeler::default());
+        let idle = Target::Postgres.resolve(&host()[..2], labels_of);
         assert!(idle.expect_err("no child").contains("own work"));
     }
 
