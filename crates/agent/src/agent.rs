@@ -1,9 +1,9 @@
-//! The continuous agent: three threads in a row, each with a bounded queue before it, and one that
-//! scrapes.
+//! The continuous agent: three threads in a row, each with a bounded queue before it, one that reads heaps, and
+//! one that scrapes.
 //!
 //! ```text
-//! candela-sampler ─ windows ─► candela-symbols ─ profiles ─┬─► candela-export ─► exporter, spool
-//!                                    candela-scrape ───────┘
+//! candela-sampler ─ windows ─┬─► candela-symbols ─ profiles ─┬─► candela-export ─► exporter, spool
+//!      candela-heaps ────────┘            candela-scrape ────┘
 //! ```
 //!
 //! The first never waits for the second, nor the second for the third: what finds a queue full is
@@ -23,23 +23,28 @@ use candela_ebpf::Clock;
 use candela_ebpf::monotonic_ns;
 
 use crate::collector::Collector;
+use crate::cost::CostKeeper;
 use crate::cpu::SamplingPlan;
 use crate::error::AgentError;
 use crate::export::Delivery;
 use crate::export::Exporter;
 use crate::export::ProfileQueue;
 use crate::export::spool::Spool;
+use crate::go_heaps::GoHeapWatch;
 use crate::kinds::Kind;
+use crate::kinds::Kinds;
 use crate::ledger::DropReason;
 use crate::limits::allow_many_files;
 use crate::options::AgentOptions;
 use crate::pipeline::FinishedWindow;
 use crate::pipeline::finish_windows;
-use crate::pipeline::start_cpu;
 use crate::pipeline::start_symbols;
 use crate::pipeline::symbolize;
-use crate::schedule::Schedule;
 use crate::scrape::Scraper;
+use crate::source::StartedSource;
+use crate::source::Wanted;
+use crate::source::start_go_heaps;
+use crate::source::start_source;
 use crate::status::AgentStatus;
 use crate::status::Quality;
 use crate::status::StatusBoard;
@@ -50,13 +55,17 @@ use crate::windows::Windows;
 /// more than a thousand samples a second.
 const WAIT_MEAN_NS: u64 = 1_000_000_000;
 
-/// Windows between sampling and symbolization: three of each kind.
-const WINDOW_QUEUE: usize = 3 * Kind::ALL.len();
+/// Windows between sampling and symbolization: three of each kind, and of what is in use.
+const WINDOW_QUEUE: usize = 3 * (Kind::ALL.len() + 1);
 
 const SAMPLER: &str = "candela-sampler";
 const SYMBOLS: &str = "candela-symbols";
+const HEAPS: &str = "candela-heaps";
 const SCRAPE: &str = "candela-scrape";
 const EXPORT: &str = "candela-export";
+
+/// The threads that each sample goes through.
+const HANDLERS: &[&str] = &[SAMPLER, SYMBOLS, EXPORT];
 
 /// The continuous agent.
 #[derive(Debug)]
@@ -124,44 +133,65 @@ impl Agent {
                 Arc::clone(&board),
             )?),
         };
+        // Allocations are not sampled but read, where programs count them themselves.
+        let sampled_kinds = options.kinds.without(Kind::Alloc);
         let start_source = || {
-            let target = options.targets.to_kernel();
-            let exclude_self = options.exclude_self;
-            start_cpu(
-                &options,
-                SamplingPlan {
+            let wanted = Wanted {
+                plan: SamplingPlan {
                     rate_hz: options.rate_hz,
-                    kinds: options.kinds,
+                    kinds: sampled_kinds,
                     events: Vec::new(),
                     allocation_probes: Vec::new(),
                     wait_mean_ns: Some(WAIT_MEAN_NS),
+                    wakers: options.wakers,
                 },
-                target,
-                exclude_self,
-                &board,
-            )
+                inseparable: Kinds::from([]),
+                target: options.targets.to_kernel(),
+                exclude_self: options.exclude_self,
+            };
+            start_source(&options, &wanted, &board)
         };
-        let source = options.sampling.then(start_source).transpose()?;
+        let has_source = options.sampling && !sampled_kinds.is_empty();
+        let source = has_source.then(start_source).transpose()?;
+        let has_heaps = options.sampling && options.kinds.has(Kind::Alloc);
+        let start_heaps = || {
+            let targets = options.targets.clone();
+            start_go_heaps(&options, targets, options.timestamps, &board)
+        };
+        let heaps = has_heaps.then(start_heaps).transpose()?;
+        let heaps = heaps.map(|heaps| GoHeapWatch {
+            heaps,
+            windows: windows.clone(),
+            board: Arc::clone(&board),
+        });
         handle.spawn(EXPORT, move || delivery.run())?;
         if let Some(scraper) = scraper {
             let stop = Arc::clone(&stop);
             handle.spawn(SCRAPE, move || scraper.run(&stop))?;
         }
-        let Some(source) = source else {
+        if source.is_none() && heaps.is_none() {
             return Ok(handle);
-        };
+        }
         let symbol_options = options.clone();
         let symbol_board = Arc::clone(&board);
         handle.spawn(SYMBOLS, move || {
             run_symbols(&symbol_options, &window_receiver, &profiles, &symbol_board);
         })?;
-        let sampling = Sampling {
-            options,
-            windows,
-            board,
-            stop,
-        };
-        handle.spawn(SAMPLER, move || sampling.run(source))?;
+        if let Some(heaps) = heaps {
+            let schedule = options.schedule(monotonic_ns());
+            let stop = Arc::clone(&stop);
+            handle.spawn(HEAPS, move || heaps.run(schedule, &stop))?;
+        }
+        if let Some(StartedSource { source, missing }) = source {
+            board.parts().missing = missing;
+            let sampling = Sampling {
+                options,
+                windows,
+                board,
+                stop,
+            };
+            handle.spawn(SAMPLER, move || sampling.run(source))?;
+        }
         Ok(handle)
     }
 }
@@ -201,9 +231,14 @@ impl AgentHandle {
         name: &'static str,
         work: impl FnOnce() + Send + 'static,
     ) -> Result<(), AgentError> {
+        let clocks = Arc::clone(&self.observer.board.clocks);
+        let counted_work = move || {
+            let _counted = clocks.count_this(name);
+            work();
+        };
         let thread = std::thread::Builder::new()
             .name(name.to_owned())
-            .spawn(work)
+            .spawn(counted_work)
             .map_err(|source| AgentError::Thread { name, source })?;
         self.threads.push((name, thread));
         Ok(())
@@ -244,10 +279,13 @@ impl AgentObserver {
             started_ms: self.board.started_ms,
             quality: Quality::from_results(&parts.results),
             drops: self.board.drops(),
+            events: parts.events,
+            cost: self.board.cost(),
             source: parts.source,
             symbols: parts.symbols,
             scrape: parts.scrape,
             delivery: parts.delivery,
+            missing: parts.missing,
             failure: parts.failure,
         }
     }
@@ -262,51 +300,52 @@ struct Sampling {
 }
 
 impl Sampling {
-    fn run(self, mut source: impl Collector) {
+    fn run(self, mut source: Box<dyn Collector + Send>) {
         let mut windows = Windows::new(self.options.timestamps);
         let mut start_ns = monotonic_ns();
         if let Err(error) = source.starts_at(start_ns) {
             self.board.fail(format!("sampling has not begun: {error}"));
             return;
         }
-        let mut schedule = Schedule::new(
-            &self.options.host_name(),
-            self.options.window,
-            self.options.first_window,
-            start_ns,
-        );
+        let mut schedule = self.options.schedule(start_ns);
+        let AgentOptions {
+            rate_hz,
+            cpu_budget,
+            ..
+        } = self.options;
+        let mut cost = CostKeeper::new(&*source, rate_hz, cpu_budget, HANDLERS, &self.board);
+        cost.begins(start_ns, schedule.next_ns);
         while !self.stop.load(Ordering::Relaxed) {
-            let left = Duration::from_nanos(schedule.next_ns.saturating_sub(monotonic_ns()));
+            let next_ns = schedule.next_ns.min(cost.next_ns());
+            let left = Duration::from_nanos(next_ns.saturating_sub(monotonic_ns()));
             let timeout = self.options.poll_interval.min(left);
             if let Err(error) = source.collect(timeout, &mut windows) {
                 self.board.fail(format!("sampling has ended: {error}"));
                 break;
             }
             let now_ns = monotonic_ns();
+            cost.attend(&mut *source, now_ns);
             if now_ns >= schedule.next_ns {
                 if let Err(error) = source.close(now_ns, &mut windows) {
                     self.board.fail(format!("sampling has ended: {error}"));
                     break;
                 }
-                self.flush(&mut source, &mut windows, start_ns, now_ns);
+                self.flush(&mut *source, &mut windows, start_ns, now_ns);
+                cost.ends(&mut *source, now_ns);
                 start_ns = now_ns;
                 schedule.advance(now_ns, Clock::now());
+                cost.begins(start_ns, schedule.next_ns);
             }
         }
         let end_ns = monotonic_ns();
         if let Err(error) = source.settle(end_ns, &mut windows) {
             tracing::error!(%error, "the last samples could not be read");
         }
-        self.flush(&mut source, &mut windows, start_ns, end_ns);
+        self.flush(&mut *source, &mut windows, start_ns, end_ns);
+        cost.close(&mut *source, end_ns);
     }
 
-    fn flush(
-        &self,
-        source: &mut impl Collector,
-        windows: &mut Windows,
-        start_ns: u64,
-        end_ns: u64,
-    ) {
+    fn flush(&self, source: &mut dyn Collector, windows: &mut Windows, start_ns: u64, end_ns: u64) {
         let finished = finish_windows(source, windows, start_ns, end_ns, &self.board);
         self.board.parts().source = source.status();
         for finished in finished {
@@ -326,13 +365,15 @@ fn run_symbols(
     board: &StatusBoard,
 ) {
     let mut symbols = start_symbols(options);
-    for finished in windows {
-        let work = || symbolize(&finished, &mut symbols, board);
+    for mut finished in windows {
+        let samples = finished.window.samples();
+        let work = || symbolize(&mut finished, &options.filters, &mut symbols, board);
         match std::panic::catch_unwind(AssertUnwindSafe(work)) {
+            // All of it was left out.
+            Ok(profile) if profile.series.is_empty() => {}
             Ok(profile) => profiles.push(profile),
             // A defect that some file brings out must not end the profiles of all others.
             Err(_) => {
-                let samples = finished.window.samples();
                 board.ledger.add(DropReason::SymbolizerFailed, samples);
                 symbols = start_symbols(options);
             }

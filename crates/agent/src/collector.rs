@@ -1,12 +1,27 @@
 //! What a source of samples is.
 
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use candela_ebpf::Pace;
+use candela_ebpf::ProgramCost;
+
+use crate::cpu::EventCounts;
 use crate::error::AgentError;
 use crate::status::SourceStatus;
 use crate::symbolize::Scale;
 use crate::windows::WindowId;
 use crate::windows::Windows;
+
+/// What a source has done so far; counts only grow.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SourceWork {
+    /// Ticks of the clock of CPUs that were busy with what is sampled.
+    pub(crate) ticks: u64,
+    pub(crate) events: EventCounts,
+    /// What its programs cost, as far as it was measured.
+    pub(crate) programs: Vec<ProgramCost>,
+}
 
 /// A source of samples: one struct per source. It is polled by one thread and never waits for
 /// anything but its source.
@@ -16,6 +31,18 @@ pub(crate) trait Collector {
 
     /// What the values of samples of a window are.
     fn scale(&self, window: WindowId) -> Scale;
+
+    /// Samples for nobody until what is seen to run has its unwind tables, so that a recording of a
+    /// second is as complete as one of a minute. Of `watched` processes they may be asked for before they are
+    /// sampled. Nothing of it is counted.
+    fn warm_up(&mut self, watched: &[u32], stop: &AtomicBool) -> Result<(), AgentError>;
+
+    /// Keeps only samples of a process and of those that it will fork. The kernel follows forks of
+    /// this process, which may have children that nobody asked for.
+    fn only_family_of(&mut self, pid: u32);
+
+    /// Whether a process of the family may still run.
+    fn has_family_left(&self) -> bool;
 
     /// The first window begins (CLOCK_MONOTONIC, nanoseconds): what was before is left out.
     fn starts_at(&mut self, start_ns: u64) -> Result<(), AgentError>;
@@ -35,4 +62,16 @@ pub(crate) trait Collector {
 
     /// Brings the drop ledger up to date and tells how the source is doing.
     fn status(&mut self) -> SourceStatus;
+
+    /// What it has done so far.
+    fn work(&self) -> SourceWork;
+
+    /// Lets the kernel measure the run time of its programs from now on, or not any more.
+    fn measure_programs(&mut self, is_on: bool) -> Result<(), AgentError>;
+
+    /// How much it samples.
+    fn pace(&self) -> Pace;
+
+    /// Changes how much it samples from now on.
+    fn set_pace(&mut self, pace: Pace) -> Result<(), AgentError>;
 }

@@ -21,17 +21,18 @@ use candela_model::StackId;
 use crate::collector::Collector;
 use crate::cpu::SamplingPlan;
 use crate::error::AgentError;
+use crate::filters::SampleFilters;
 use crate::kinds::Kind;
 use crate::kinds::Kinds;
 use crate::limits::allow_many_files;
 use crate::options::AgentOptions;
 use crate::pipeline::finish_windows;
-use crate::pipeline::start_cpu;
 use crate::pipeline::start_symbols;
 use crate::pipeline::symbolize;
 use crate::processes::TaskState;
 use crate::processes::check_is_process;
 use crate::processes::tasks_of;
+use crate::source::start_cpu;
 use crate::status::StatusBoard;
 use crate::windows::Windows;
 
@@ -122,10 +123,14 @@ struct Seen<'a> {
 /// Takes one stack of each thread of a process.
 ///
 /// # Errors
-/// As [`record`](crate::record()); [`AgentError::KernelThread`], [`AgentError::NotAProcess`]. Waiting
-/// threads need Linux 6.18.
+/// As [`record`](crate::record()); [`AgentError::KernelThread`], [`AgentError::NotAProcess`].
 pub fn dump(options: DumpOptions) -> Result<Dump, AgentError> {
     let DumpOptions { pid, stop, agent } = options;
+    // Whoever names a process wants it.
+    let agent = AgentOptions {
+        filters: SampleFilters::default(),
+        ..agent
+    };
     check_is_process(pid)?;
     let board = StatusBoard::default();
     let plan = SamplingPlan {
@@ -135,6 +140,7 @@ pub fn dump(options: DumpOptions) -> Result<Dump, AgentError> {
         allocation_probes: Vec::new(),
         // However short the last wait was, its thread has a stack.
         wait_mean_ns: Some(1),
+        wakers: false,
     };
     let target = Target::Processes {
         pids: vec![pid],
@@ -142,7 +148,7 @@ pub fn dump(options: DumpOptions) -> Result<Dump, AgentError> {
     };
     let mut source = start_cpu(&agent, plan, target, false, &board)?;
     allow_many_files();
-    source.warm_up(&stop)?;
+    source.warm_up(&[pid], &stop)?;
     let mut windows = Windows::new(true);
     let start_ns = monotonic_ns();
     source.starts_at(start_ns)?;
@@ -156,7 +162,7 @@ pub fn dump(options: DumpOptions) -> Result<Dump, AgentError> {
     let end_ns = monotonic_ns();
     source.settle(end_ns, &mut windows)?;
     let tasks = tasks_of(pid)?;
-    let finished = finish_windows(&source, &mut windows, start_ns, end_ns, &board);
+    let mut finished = finish_windows(&source, &mut windows, start_ns, end_ns, &board);
     drop(source);
 
     let mut symbols = start_symbols(&agent);
@@ -164,8 +170,9 @@ pub fn dump(options: DumpOptions) -> Result<Dump, AgentError> {
         .first()
         .map_or(0, |window| window.header.clock.unix_ns(end_ns));
     let mut profile = Profile::default();
-    for finished in &finished {
-        profile.absorb(&symbolize(finished, &mut symbols, &board));
+    for finished in &mut finished {
+        let built = symbolize(finished, &agent.filters, &mut symbols, &board);
+        profile.absorb(&built);
     }
     let mut seen = samples_by_thread(&profile);
     let threads = tasks.into_iter().map(|(tid, task)| {

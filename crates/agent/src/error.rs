@@ -3,6 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
+use crate::go_heaps::GoHeapError;
+
 /// Why the agent could not start, or why a recording has no result.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -10,6 +12,19 @@ pub enum AgentError {
     /// The kernel refused to be observed; the message says what to do.
     #[error(transparent)]
     Kernel(#[from] candela_ebpf::Error),
+    /// Processes could be sampled neither by BPF nor without it.
+    #[error("{bpf}; without BPF: {perf}")]
+    NeitherWay {
+        /// Why not by BPF.
+        bpf: Box<AgentError>,
+        /// Why not by perf events alone.
+        perf: Box<AgentError>,
+    },
+    /// What is sampled by perf events alone has one rate.
+    #[error(
+        "perf events of own processes are not sampled less often: give agent.rate, or what BPF needs"
+    )]
+    FixedPace,
     /// A recording was stopped while unwind tables were built for it.
     #[error("stopped before the recording began")]
     StoppedEarly,
@@ -49,6 +64,12 @@ pub enum AgentError {
         pattern: String,
         /// What the parser stumbled over.
         source: Box<regex::Error>,
+    },
+    /// The socket of a container runtime without protocol or path.
+    #[error("{given:?} is no socket of a container runtime: write docker:PATH or cri:PATH")]
+    ContainerSocket {
+        /// As given.
+        given: String,
     },
     /// An option is out of its range.
     #[error("{name} {value} is out of range; choose {range}")]
@@ -99,11 +120,19 @@ pub enum AgentError {
     },
     /// Allocations of what runs already, without the library.
     #[error(
-        "allocations are sampled in the program itself, which must be started for it: `candela record -e alloc -- CMD`, \
-             or start it with LD_PRELOAD={name} (`candela preload {name}` writes it) and name it with -p",
+        "allocations of all but Go programs are sampled in the program itself, which must be started for it: \
+             `candela record -e alloc -- CMD`, or start it with LD_PRELOAD={name} (`candela preload {name}` writes it) and name it with -p",
         name = candela_preload::FILE_NAME
     )]
     NotPreloaded,
+    /// The heap profile of a Go program cannot be had.
+    #[error("process {pid} allocates without malloc: it is a Go program, but {source}")]
+    GoHeap {
+        /// The process.
+        pid: u32,
+        /// Why.
+        source: GoHeapError,
+    },
     /// The program to record could not be started.
     #[error("cannot start {program}: {source}")]
     Command {
@@ -134,6 +163,8 @@ impl AgentError {
     pub fn is_permission_or_kernel(&self) -> bool {
         match self {
             Self::Kernel(error) => error.is_permission_or_kernel(),
+            Self::GoHeap { source, .. } => source.is_permission(),
+            Self::NeitherWay { .. } => true,
             _ => false,
         }
     }

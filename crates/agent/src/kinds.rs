@@ -12,11 +12,11 @@ use crate::error::AgentError;
 pub enum Kind {
     /// What threads do on CPUs.
     Cpu,
-    /// What threads wait for off CPUs; needs Linux 6.18.
+    /// What threads wait for off CPUs; all stacks need Linux 6.18.
     OffCpu,
-    /// Which locks threads wait for; needs Linux 6.18.
+    /// Which locks threads wait for.
     Lock,
-    /// Where threads wait though they could run; needs Linux 6.18.
+    /// Where threads wait though they could run; all stacks need Linux 6.18.
     RunQueue,
     /// Where memory is touched that is not there.
     Fault,
@@ -26,7 +26,7 @@ pub enum Kind {
     BlockIo,
     /// Where threads wait for locks of the kernel.
     KernelLock,
-    /// What programs allocate, and what of it is in use at the end; recordings only.
+    /// What programs allocate, and what of it is in use at the end; in the continuous agent those of Go.
     Alloc,
 }
 
@@ -153,6 +153,12 @@ impl Kinds {
     /// The kinds of the set, in the order of [`Kind::ALL`].
     pub fn iter(self) -> impl Iterator<Item = Kind> {
         Kind::ALL.into_iter().filter(move |&kind| self.has(kind))
+    }
+
+    /// Those that are another one.
+    #[must_use]
+    pub(crate) const fn without(self, kind: Kind) -> Self {
+        Self(self.0 & !kind.bit())
     }
 
     /// Those that are in `other`, too.

@@ -41,7 +41,8 @@ reasons! {
     Compat32Bit => "user_stack_32_bit",
     /// Processes of a recorded command that were not sampled: too many at a time.
     TargetsFull => "targets_full",
-    /// Samples of time off CPU without a user stack: too many threads were on their way back.
+    /// Samples of time off CPU without a user stack: too many threads were on their way back, or before Linux 6.18
+    /// the wait was in no system call.
     UserStackMissed => "off_cpu_user_stack_missed",
     /// Samples of time off CPU without a stack: the kernel did not tell of the switch that ended it.
     ArrivalMissed => "off_cpu_arrival_missed",
@@ -50,6 +51,14 @@ reasons! {
     /// Sampled allocations that were not followed to their end, because too many live at a time: they are not
     /// among those in use.
     AllocationNotFollowed => "alloc_not_followed",
+    /// Go programs that profile no memory (`runtime.MemProfileRate` is 0): their heaps are not told.
+    GoHeapOff => "go_heap_off",
+    /// Go programs whose heap profile could not be found or read.
+    GoHeapUnread => "go_heap_unread",
+    /// Go programs that ended: what they allocated since their heap was last read is missing.
+    GoHeapGone => "go_heap_gone",
+    /// Events that the kernel kept from a program of ours, because it was running on that CPU already.
+    RecursionMissed => "program_recursion",
     /// Process events: their ring buffer was full; `/proc` was read again.
     LifeRingFull => "life_ring_full",
     /// Mapping events: the kernel had no room; `/proc` was read again.
@@ -76,6 +85,12 @@ reasons! {
     MappingsRefused => "mappings_refused",
     /// Samples: the window had as many different stacks as allowed.
     WindowFull => "window_full",
+    /// Samples that a rule leaves out: what somebody wants, and no loss.
+    ExcludedByRule => "excluded_by_rule",
+    /// Samples of series that had fewer of them in a profile than somebody wants to see.
+    BelowMinSamples => "below_min_samples",
+    /// Containers whose names are not told because a runtime has not answered.
+    ContainerUnnamed => "container_unnamed",
     /// Samples that do not tell what their thread worked on: it could not be read.
     ContextUnread => "context_unread",
     /// Samples that do not tell all labels of their thread, or not all of one.

@@ -10,13 +10,18 @@ use candela_ebpf::ExplicitEvent;
 use candela_ebpf::Target;
 use candela_model::Labels;
 
+use crate::containers::ContainerSocket;
 use crate::error::AgentError;
 use crate::export::SpoolOptions;
-use crate::kinds::Kind;
+use crate::filters::SampleFilters;
 use crate::kinds::Kinds;
 use crate::labels::ServiceRule;
+use crate::processes::all_processes;
+use crate::processes::members_of;
+use crate::schedule::Schedule;
 use crate::scrape::ScrapeJob;
 use crate::scrape::check_jobs;
+use crate::source::Missing;
 
 /// Settings of the continuous agent; `AgentOptions::default()` samples the whole host at 19 Hz.
 #[derive(Clone, Debug)]
@@ -25,6 +30,8 @@ pub struct AgentOptions {
     pub rate_hz: u32,
     /// What of it is sampled.
     pub kinds: Kinds,
+    /// The CPU time that the agent may take, in cores; less is sampled where it would take more.
+    pub cpu_budget: Option<f64>,
     /// Sample this host; without it the agent only scrapes, and needs no privileges.
     pub sampling: bool,
     /// Whose samples are wanted.
@@ -37,6 +44,8 @@ pub struct AgentOptions {
     pub first_window: Duration,
     /// How long samples are gathered before they are looked at, 10 ms to 1 s.
     pub poll_interval: Duration,
+    /// Samples of waits say which thread ended them, unless it was an interrupt; a wake-up costs a little then.
+    pub wakers: bool,
     /// Keep the time, process and thread of every sample.
     pub timestamps: bool,
     /// The most kernel memory that unwind tables may take, bytes.
@@ -49,6 +58,10 @@ pub struct AgentOptions {
     pub extra_labels: Labels,
     /// Service names by rule; the first that matches counts.
     pub service_rules: Vec<ServiceRule>,
+    /// Where container runtimes are asked for the names of containers, in this order.
+    pub container_sockets: Vec<ContainerSocket>,
+    /// Which samples are kept.
+    pub filters: SampleFilters,
     /// debuginfod servers; none are asked when this is empty.
     pub debuginfod_urls: Vec<String>,
     /// Where files from debuginfod are kept; `None` is the place of `debuginfod-find`.
@@ -80,16 +93,23 @@ pub struct RecordOptions {
     pub rate_hz: u32,
     /// What is sampled.
     pub kinds: Kinds,
+    /// Of `kinds`, those that are worth nothing without each other: one that this host cannot give takes the others
+    /// with it.
+    pub inseparable: Kinds,
     /// What is sampled besides, at most [`MOST_EXPLICIT_EVENTS`](candela_ebpf::MOST_EXPLICIT_EVENTS).
     pub events: Vec<ExplicitEvent>,
+    /// Called before the recording begins, for each thing that it does without.
+    pub tell: fn(&Missing),
     /// How long; `None` is until `stop` or, for a command, its end.
     pub duration: Option<Duration>,
     /// Ends the recording when it becomes true.
     pub stop: Arc<AtomicBool>,
     /// Whether nobody wants the recording any more, once it has stopped.
     pub discard: Arc<AtomicBool>,
-    /// Labels, names and bounds, as in the continuous agent; its rate, kinds, targets, windows
-    /// and spool are not used.
+    /// Which samples are kept.
+    pub filters: SampleFilters,
+    /// Labels, names and bounds, as in the continuous agent; its rate, kinds, targets, windows,
+    /// filters and spool are not used.
     pub agent: AgentOptions,
 }
 
@@ -113,18 +133,22 @@ impl Default for AgentOptions {
         Self {
             rate_hz: 19,
             kinds: Kinds::default(),
+            cpu_budget: None,
             sampling: true,
             targets: AgentTargets::Host,
             exclude_self: false,
             window: Duration::from_secs(10),
             first_window: Duration::from_secs(3),
             poll_interval: Duration::from_millis(250),
+            wakers: false,
             timestamps: false,
             table_budget_bytes: 48 << 20,
             symbol_cache_bytes: 48 << 20,
             spool: None,
             extra_labels: Labels::default(),
             service_rules: Vec::new(),
+            container_sockets: usual_sockets(),
+            filters: SampleFilters::default(),
             debuginfod_urls: Vec::new(),
             debuginfod_cache: None,
             host: None,
@@ -162,15 +186,23 @@ impl AgentOptions {
             second,
             "10ms to 1s",
         )?;
-        self.kinds.check()?;
-        if self.kinds.has(Kind::Alloc) {
+        if let Some(budget) = self
+            .cpu_budget
+            .filter(|budget| !budget.is_normal() || *budget < 0.0)
+        {
             return Err(AgentError::Option {
-                name: "kinds",
-                value: "with alloc".to_owned(),
-                range: "it for recordings only",
+                name: "CPU budget",
+                value: budget.to_string(),
+                range: "more than 0 cores",
             });
         }
+        self.kinds.check()?;
         Ok(check_jobs(&self.scrape)?)
+    }
+
+    /// When its windows end, of which the first begins then (CLOCK_MONOTONIC, nanoseconds).
+    pub(crate) fn schedule(&self, start_ns: u64) -> Schedule {
+        Schedule::new(&self.host_name(), self.window, self.first_window, start_ns)
     }
 
     pub(crate) fn host_name(&self) -> String {
@@ -181,7 +213,23 @@ impl AgentOptions {
     }
 }
 
+fn usual_sockets() -> Vec<ContainerSocket> {
+    let sockets = ContainerSocket::USUAL.iter();
+    let sockets: Result<Vec<ContainerSocket>, AgentError> =
+        sockets.map(|text| text.parse()).collect();
+    sockets.expect("a test reads all of them")
+}
+
 impl AgentTargets {
+    /// The processes as they are now.
+    pub(crate) fn processes(&self) -> Vec<u32> {
+        match self {
+            Self::Host => all_processes(),
+            Self::Pids(pids) => pids.clone(),
+            Self::Cgroup(path) => members_of(path),
+        }
+    }
+
     pub(crate) fn to_kernel(&self) -> Target {
         match self {
             Self::Host => Target::Host,
@@ -204,11 +252,28 @@ impl RecordOptions {
             targets,
             rate_hz: 99,
             kinds: Kinds::default(),
+            inseparable: Kinds::from([]),
             events: Vec::new(),
+            tell: |_| {},
             duration: None,
             stop: Arc::default(),
             discard: Arc::default(),
+            filters: SampleFilters::default(),
             agent: AgentOptions::default(),
+        }
+    }
+}
+
+// === impl RecordTargets ===
+
+impl RecordTargets {
+    /// What runs already; `None` for a command.
+    pub(crate) fn running(&self) -> Option<AgentTargets> {
+        match self {
+            Self::All => Some(AgentTargets::Host),
+            Self::Pids(pids) => Some(AgentTargets::Pids(pids.clone())),
+            Self::Cgroup(path) => Some(AgentTargets::Cgroup(path.clone())),
+            Self::Command(_) => None,
         }
     }
 }

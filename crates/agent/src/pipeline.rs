@@ -1,20 +1,16 @@
-//! The parts that the continuous agent and a recording share: starting the source, and turning its
-//! windows into profiles.
+//! The parts that the continuous agent and a recording share: turning windows of samples into profiles.
 
 use std::sync::Arc;
+use std::time::Duration;
+use std::time::Instant;
 
 use candela_ebpf::Clock;
-use candela_ebpf::Target;
 use candela_model::Profile;
 use candela_symbols::Debuginfod;
 use candela_symbols::debuginfod::DebuginfodOptions;
 
 use crate::collector::Collector;
-use crate::cpu::CpuCollector;
-use crate::cpu::CpuOptions;
-use crate::cpu::SamplingPlan;
-use crate::error::AgentError;
-use crate::labels::Labeler;
+use crate::filters::SampleFilters;
 use crate::ledger::DropReason;
 use crate::options::AgentOptions;
 use crate::status::StatusBoard;
@@ -26,32 +22,14 @@ use crate::symbolize::build_profile;
 use crate::window::Window;
 use crate::windows::Windows;
 
+/// How long a profile waits for what container runtimes are being asked.
+pub(crate) const LONGEST_NAMING: Duration = Duration::from_secs(3);
+
 /// A window with what its profile needs.
 #[derive(Debug)]
 pub(crate) struct FinishedWindow {
     pub(crate) window: Window,
     pub(crate) header: ProfileHeader,
-}
-
-pub(crate) fn start_cpu(
-    options: &AgentOptions,
-    plan: SamplingPlan,
-    target: Target,
-    exclude_self: bool,
-    board: &StatusBoard,
-) -> Result<CpuCollector, AgentError> {
-    let labeler = Labeler::new(
-        &options.host_name(),
-        options.extra_labels.clone(),
-        options.service_rules.clone(),
-    );
-    let cpu = CpuOptions {
-        plan,
-        target,
-        exclude_self,
-        table_budget_bytes: options.table_budget_bytes,
-    };
-    CpuCollector::start(cpu, labeler, Arc::clone(&board.ledger))
 }
 
 /// Takes the samples of each kind; they were gathered between the two times (CLOCK_MONOTONIC,
@@ -63,30 +41,40 @@ pub(crate) fn finish_windows(
     end_ns: u64,
     board: &StatusBoard,
 ) -> Vec<FinishedWindow> {
+    let of_source = source.windows().into_iter();
+    let mut taken: Vec<(Window, Scale)> = of_source
+        .map(|id| (windows.of(id).take(), source.scale(id)))
+        .collect();
+    taken.extend(windows.take_others());
+    // One for all: what happened at one time has the same time in each of them.
     let clock = Clock::now();
-    let finish = |window: Window, scale| {
-        board.add_results(&window.results);
-        board.ledger.add(DropReason::WindowFull, window.dropped);
-        let contexts_dropped = window.contexts.dropped;
-        board.ledger.add(DropReason::ContextsFull, contexts_dropped);
-        FinishedWindow {
-            window,
-            header: ProfileHeader {
-                scale,
-                start_ns: clock.unix_ns(start_ns),
-                duration_ns: i64::try_from(end_ns.saturating_sub(start_ns)).unwrap_or(i64::MAX),
-                clock,
-            },
-        }
-    };
-    let of_windows = source
-        .windows()
-        .into_iter()
-        .map(|id| finish(windows.of(id).take(), source.scale(id)));
-    let mut finished: Vec<FinishedWindow> = of_windows.collect();
-    let in_use = windows.take_in_use();
-    finished.extend(in_use.map(|window| finish(window, Scale::in_use())));
+    let finished = taken.into_iter();
     finished
+        .map(|(window, scale)| finish_window(window, scale, (start_ns, end_ns), clock, board))
+        .collect()
+}
+
+/// The samples of one window, gathered between two times (CLOCK_MONOTONIC, nanoseconds).
+pub(crate) fn finish_window(
+    window: Window,
+    scale: Scale,
+    (start_ns, end_ns): (u64, u64),
+    clock: Clock,
+    board: &StatusBoard,
+) -> FinishedWindow {
+    board.add_results(&window.results);
+    board.ledger.add(DropReason::WindowFull, window.dropped);
+    let contexts_dropped = window.contexts.dropped;
+    board.ledger.add(DropReason::ContextsFull, contexts_dropped);
+    FinishedWindow {
+        window,
+        header: ProfileHeader {
+            scale,
+            start_ns: clock.unix_ns(start_ns),
+            duration_ns: i64::try_from(end_ns.saturating_sub(start_ns)).unwrap_or(i64::MAX),
+            clock,
+        },
+    }
 }
 
 pub(crate) fn start_symbols(options: &AgentOptions) -> Symbols {
@@ -96,14 +84,31 @@ pub(crate) fn start_symbols(options: &AgentOptions) -> Symbols {
     })
 }
 
+/// Waits a moment for names that container runtimes are asked for.
+pub(crate) fn settle_names(window: &mut Window) {
+    let deadline = Instant::now() + LONGEST_NAMING;
+    for process in &mut window.processes {
+        if let Some(unsettled) = process.unsettled.take() {
+            process.labels = unsettled.settled(deadline);
+        }
+    }
+}
+
 pub(crate) fn symbolize(
-    finished: &FinishedWindow,
+    finished: &mut FinishedWindow,
+    filters: &SampleFilters,
     symbols: &mut Symbols,
     board: &StatusBoard,
 ) -> Profile {
-    let (profile, counts) = build_profile(&finished.window, &finished.header, symbols);
+    settle_names(&mut finished.window);
+    let (window, header) = (&finished.window, &finished.header);
+    let (mut profile, counts) = build_profile(window, header, filters, symbols);
+    filters.hide.apply_frames_to_profile(&mut profile);
     symbols.release_pages();
-    board.ledger.add(DropReason::FrameUnnamed, counts.unnamed);
+    let ledger = &board.ledger;
+    ledger.add(DropReason::FrameUnnamed, counts.unnamed);
+    ledger.add(DropReason::ExcludedByRule, counts.excluded);
+    ledger.add(DropReason::BelowMinSamples, counts.below_min);
     let stats = symbols.stats();
     let status = &mut board.parts().symbols;
     status.windows += 1;

@@ -1,30 +1,36 @@
 //! One recording: everything from start to end is one profile with times.
 
+use std::collections::BTreeMap;
 use std::process::Child;
 use std::process::Command;
 use std::process::ExitStatus;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use candela_ebpf::AllocationProbes;
 use candela_ebpf::Target;
 use candela_ebpf::monotonic_ns;
 use candela_model::Profile;
 
-use crate::allocations::PreloadedLibrary;
-use crate::allocations::libraries_of;
-use crate::collector::Collector;
+use crate::allocations::AllocationSources;
 use crate::cpu::SamplingPlan;
 use crate::error::AgentError;
 use crate::kinds::Kind;
 use crate::ledger::DropReason;
 use crate::limits::allow_many_files;
+use crate::options::AgentOptions;
+use crate::options::AgentTargets;
 use crate::options::RecordOptions;
 use crate::options::RecordTargets;
 use crate::pipeline::finish_windows;
-use crate::pipeline::start_cpu;
+use crate::pipeline::settle_names;
 use crate::pipeline::start_symbols;
 use crate::pipeline::symbolize;
+use crate::short_stacks::ShortStacks;
+use crate::source::Missing;
+use crate::source::StartedSource;
+use crate::source::Wanted;
+use crate::source::start_go_heaps;
+use crate::source::start_source;
 use crate::status::Quality;
 use crate::status::SourceStatus;
 use crate::status::StatusBoard;
@@ -55,9 +61,13 @@ pub struct RecordReport {
     /// Samples by how the walk of their stack ended.
     pub quality: Quality,
     /// What did not make it, by reason; every reason is there.
-    pub drops: std::collections::BTreeMap<String, u64>,
+    pub drops: BTreeMap<String, u64>,
+    /// Samples whose stack is not complete, by how and where it ended.
+    pub short_stacks: Vec<ShortStacks>,
     /// The source of samples at the end.
     pub source: SourceStatus,
+    /// What was asked for and could not be had on this host.
+    pub missing: Vec<Missing>,
     /// How long it took, nanoseconds.
     pub duration_ns: u64,
 }
@@ -84,10 +94,13 @@ impl RecordReport {
 /// A command is started once sampling is on, so that its first instruction can be sampled; when the
 /// recording ends before it, it goes on running. For what runs already, unwind tables are built first,
 /// which takes a fifth of a second to three; `begins` is called when the duration begins.
+/// What this host cannot give of several kinds is left out and told ([`RecordOptions::tell`]); own processes are
+/// sampled without BPF where that is not allowed.
 ///
 /// # Errors
 /// As [`Agent::start`](crate::Agent::start); [`AgentError::Command`] when the command cannot be
-/// started; with allocations [`AgentError::Preload`] and [`AgentError::NotPreloaded`].
+/// started; with allocations [`AgentError::Preload`], [`AgentError::NotPreloaded`] and
+/// [`AgentError::GoHeap`].
 pub fn record(options: RecordOptions, begins: impl FnOnce()) -> Result<Recording, AgentError> {
     options.agent.check()?;
     if options.events.is_empty() {
@@ -97,34 +110,51 @@ pub fn record(options: RecordOptions, begins: impl FnOnce()) -> Result<Recording
         targets,
         rate_hz,
         kinds,
+        inseparable,
         events,
+        tell,
         duration,
         stop,
         discard,
+        filters,
         agent,
     } = options;
+    let agent = AgentOptions { filters, ..agent };
     let board = StatusBoard::default();
-    let watched = match &targets {
-        RecordTargets::Pids(pids) => pids.clone(),
+    let running = targets.running();
+    let watched = match &running {
+        Some(AgentTargets::Pids(pids)) => pids.clone(),
         _ => Vec::new(),
     };
     let (target, mut command) = kernel_target(targets);
-    let (library, allocation_probes) = match kinds.has(Kind::Alloc) {
-        true => watch_allocations(command.as_mut(), &watched)?,
-        false => (None, Vec::new()),
+    let mut allocations = match kinds.has(Kind::Alloc) {
+        true => watch_allocations(command.as_mut(), running, &agent, &board)?,
+        false => AllocationSources::default(),
     };
     let plan = SamplingPlan {
         rate_hz,
         kinds,
         events,
-        allocation_probes,
+        allocation_probes: std::mem::take(&mut allocations.probes),
         wait_mean_ns: None,
+        wakers: agent.wakers,
     };
-    let mut source = start_cpu(&agent, plan, target, command.is_some(), &board)?;
+    let wanted = Wanted {
+        plan,
+        inseparable,
+        target,
+        exclude_self: command.is_some(),
+    };
     if command.is_none() {
         allow_many_files();
-        source.prepare(&watched);
-        source.warm_up(&stop)?;
+    }
+    let StartedSource {
+        mut source,
+        missing,
+    } = start_source(&agent, &wanted, &board)?;
+    missing.iter().for_each(tell);
+    if command.is_none() {
+        source.warm_up(&allocations.preloaded, &stop)?;
         if stop.load(Ordering::Relaxed) {
             return Err(AgentError::StoppedEarly);
         }
@@ -134,6 +164,9 @@ pub fn record(options: RecordOptions, begins: impl FnOnce()) -> Result<Recording
         }
     }
     let mut windows = Windows::new(true);
+    if let Some(heaps) = &mut allocations.go_heaps {
+        heaps.begin();
+    }
     let start_ns = monotonic_ns();
     source.starts_at(start_ns)?;
     begins();
@@ -164,9 +197,14 @@ pub fn record(options: RecordOptions, begins: impl FnOnce()) -> Result<Recording
     }
     let end_ns = monotonic_ns();
     source.settle(end_ns, &mut windows)?;
-    let finished = finish_windows(&source, &mut windows, start_ns, end_ns, &board);
+    if let Some(heaps) = &mut allocations.go_heaps {
+        for (window, scale) in heaps.read(end_ns) {
+            windows.push(window, scale);
+        }
+    }
+    let mut finished = finish_windows(&*source, &mut windows, start_ns, end_ns, &board);
     let source_status = source.status();
-    if let Some(library) = library
+    if let Some(library) = allocations.library
         && source.has_family_left()
     {
         library.keep();
@@ -180,14 +218,22 @@ pub fn record(options: RecordOptions, begins: impl FnOnce()) -> Result<Recording
     let mut symbols = start_symbols(&agent);
     if !agent.debuginfod_urls.is_empty() {
         // The first attempt asks for the files that the second one has. Only that one counts.
-        for finished in &finished {
-            build_profile(&finished.window, &finished.header, &mut symbols);
+        for finished in &mut finished {
+            // What is wanted may depend on them.
+            settle_names(&mut finished.window);
+            build_profile(
+                &finished.window,
+                &finished.header,
+                &agent.filters,
+                &mut symbols,
+            );
         }
         symbols.wait_for_debug_files(DEBUGINFOD_PATIENCE);
     }
     let mut profile = Profile::default();
-    for finished in &finished {
-        profile.absorb(&symbolize(finished, &mut symbols, &board));
+    for finished in &mut finished {
+        let built = symbolize(finished, &agent.filters, &mut symbols, &board);
+        profile.absorb(&built);
     }
     let results = board.parts().results;
     Ok(Recording {
@@ -195,7 +241,9 @@ pub fn record(options: RecordOptions, begins: impl FnOnce()) -> Result<Recording
         report: RecordReport {
             quality: Quality::from_results(&results),
             drops: board.drops(),
+            short_stacks: ShortStacks::of(finished.iter().map(|finished| &finished.window)),
             source: source_status,
+            missing,
             duration_ns: end_ns - start_ns,
         },
         exit_status,
@@ -225,22 +273,20 @@ fn kernel_target(targets: RecordTargets) -> (Target, Option<Command>) {
     }
 }
 
-/// Where allocations will be told: by a command that is made to load the library, which lives as long as what is
-/// returned, or by processes that have it.
+/// What tells of the allocations of a command, or of what runs already.
 fn watch_allocations(
     command: Option<&mut Command>,
-    pids: &[u32],
-) -> Result<(Option<PreloadedLibrary>, Vec<AllocationProbes>), AgentError> {
-    if let Some(command) = command {
-        let library = PreloadedLibrary::write()?;
-        library.preload_in(command);
-        let probes = vec![library.probes()];
-        return Ok((Some(library), probes));
-    }
-    let probes = libraries_of(pids);
-    match probes.is_empty() {
-        true => Err(AgentError::NotPreloaded),
-        false => Ok((None, probes)),
+    running: Option<AgentTargets>,
+    agent: &AgentOptions,
+    board: &StatusBoard,
+) -> Result<AllocationSources, AgentError> {
+    match (command, running) {
+        (Some(command), _) => AllocationSources::of_command(command),
+        (None, Some(targets)) => {
+            let heaps = start_go_heaps(agent, targets.clone(), true, board)?;
+            AllocationSources::of_running(&targets, heaps)
+        }
+        (None, None) => Ok(AllocationSources::default()),
     }
 }
 

@@ -1,6 +1,9 @@
-//! What samples of a window tell of the work that they were taken in: its span, and what its program labels
-//! it with.
+//! What samples of a window tell of the work that they were taken in: its span, what its program labels it with,
+//! and who ended a wait.
 
+use std::ffi::OsStr;
+
+use candela_ebpf::LabelKey;
 use candela_ebpf::Sample;
 use candela_ebpf::TraceContext;
 use hashbrown::HashMap;
@@ -8,6 +11,9 @@ use hashbrown::HashMap;
 /// The labels in which Go programs tell their spans, in hexadecimal digits.
 const TRACE_ID: &str = "trace_id";
 const SPAN_ID: &str = "span_id";
+
+/// The label of a wait's end.
+const WAKER: &str = "waker";
 
 /// How many different contexts a window without times holds at most: each has stacks of its own, and on a
 /// host that serves ten thousand requests in a window every sample would be one.
@@ -34,32 +40,52 @@ pub(crate) struct Contexts {
 // === impl SampleContext ===
 
 impl SampleContext {
-    /// What `sample` tells; `None` where that is nothing.
-    pub(crate) fn of(sample: &Sample<'_>) -> Option<Self> {
-        if sample.trace.is_none() && sample.labels.is_empty() {
+    /// What `sample` tells, with the names of labels that have numbers; `None` where that is nothing.
+    pub(crate) fn of(sample: &Sample<'_>, names: &[String]) -> Option<Self> {
+        if sample.trace.is_none() && sample.labels.is_empty() && sample.waker.is_none() {
             return None;
         }
         let span = sample.trace.unwrap_or_default();
-        Self::from_labels(span, sample.labels.iter())
+        let waker = sample.waker.map(OsStr::to_string_lossy);
+        let waker = waker
+            .iter()
+            .map(|name| (LabelKey::Text(WAKER), name.as_ref()));
+        Self::from_labels(span, sample.labels.iter().chain(waker), names)
     }
 
+    /// Of two labels of one name the first counts, as in custom-labels; of two of one number the last, as OTEP
+    /// 4947 has it. Numbers without a name are left out.
     fn from_labels<'a>(
         span: TraceContext,
-        labels: impl Iterator<Item = (&'a str, &'a str)>,
+        labels: impl Iterator<Item = (LabelKey<'a>, &'a str)>,
+        names: &[String],
     ) -> Option<Self> {
         let mut context = Self {
             span,
             labels: Vec::new(),
         };
         for (key, value) in labels {
+            let (key, is_last_valid) = match key {
+                LabelKey::Text(key) => (key, false),
+                LabelKey::Number(number) => match names.get(usize::from(number)) {
+                    Some(name) if !name.is_empty() => (name.as_str(), true),
+                    _ => continue,
+                },
+            };
             let is_id = match key {
                 TRACE_ID => take_digits(&mut context.span.trace_id, value),
                 SPAN_ID => take_digits(&mut context.span.span_id, value),
                 _ => false,
             };
             // What only looks like an id stays a label.
-            if !is_id {
-                context.labels.push((key.to_owned(), value.to_owned()));
+            if is_id {
+                continue;
+            }
+            let earlier = context.labels.iter_mut().find(|(name, _)| name == key);
+            match earlier {
+                Some((_, earlier)) if is_last_valid => value.clone_into(earlier),
+                Some(_) => {}
+                None => context.labels.push((key.to_owned(), value.to_owned())),
             }
         }
         (context != Self::default()).then_some(context)
@@ -161,7 +187,9 @@ mod tests {
     fn ids_among_the_labels_are_the_span() {
         let of = |labels: &[(&str, &str)]| {
             let span = TraceContext::default();
-            SampleContext::from_labels(span, labels.iter().copied())
+            let labels = labels.iter();
+            let labels = labels.map(|(key, value)| (LabelKey::Text(key), *value));
+            SampleContext::from_labels(span, labels, &[])
         };
         let found = of(&[
             ("route", "/cart"),
@@ -177,5 +205,22 @@ mod tests {
         assert_eq!(no_ids.labels.len(), 2);
         assert_eq!(of(&[]), None);
         assert_eq!(of(&[("span_id", "0000000000000000")]), None);
+        let twice = of(&[("route", "/first"), ("route", "/second")]).expect("a route");
+        assert_eq!(twice.labels, [("route".to_owned(), "/first".to_owned())]);
+    }
+
+    #[test]
+    fn numbers_have_the_names_of_their_process() {
+        let names = ["route", "", "user"].map(str::to_owned);
+        let labels = [(0, "/first"), (2, "me"), (0, "/second"), (1, "x"), (3, "y")];
+        let labels = labels.map(|(number, value)| (LabelKey::Number(number), value));
+        let span = TraceContext::default();
+        let found = SampleContext::from_labels(span, labels.into_iter(), &names);
+        let found = found.expect("there is something").labels;
+        let expected = [("route", "/second"), ("user", "me")];
+        let expected = expected.map(|(key, value)| (key.to_owned(), value.to_owned()));
+        assert_eq!(found, expected);
+        let unnamed = [(LabelKey::Number(0), "/first")].into_iter();
+        assert_eq!(SampleContext::from_labels(span, unnamed, &[]), None);
     }
 }

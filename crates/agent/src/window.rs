@@ -4,76 +4,27 @@
 use std::sync::Arc;
 
 use candela_model::Labels;
-use candela_unwind::WalkResult;
 use hashbrown::HashMap;
 use twox_hash::XxHash3_128;
 
 use crate::allocations::AllocationNumber;
+use crate::labels::Unsettled;
+pub(crate) use crate::observation::Amount;
+pub(crate) use crate::observation::Moment;
+pub(crate) use crate::observation::ProcessView;
+pub(crate) use crate::observation::RawStack;
+pub(crate) use crate::observation::WaitedLock;
 use crate::processes::Code;
-use crate::processes::Mappings;
 use crate::processes::Object;
 use crate::processes::ProcessIdentity;
 use crate::sample_context::Contexts;
-use crate::sample_context::SampleContext;
+use crate::short_stacks::ShortWalks;
 
 /// How many different stacks a window holds at most: about 200 bytes each.
 const MOST_STACKS: usize = 1_000_000;
 
 /// How many samples with times a recording holds at most, 40 bytes each.
 const MOST_EVENTS: usize = 100_000_000;
-
-/// What a sample needs to know of its process.
-#[derive(Clone, Debug)]
-pub(crate) struct ProcessView {
-    pub(crate) identity: ProcessIdentity,
-    pub(crate) labels: Arc<Labels>,
-    pub(crate) mappings: Mappings,
-}
-
-/// A sample's stack, innermost frame first. User addresses are those to symbolize (return addresses
-/// moved into their call); kernel addresses are as the kernel gives them.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct RawStack<'a> {
-    pub(crate) kernel: &'a [u64],
-    pub(crate) user: &'a [u64],
-    pub(crate) result: WalkResult,
-    /// Whether the innermost kernel frame is the interrupted instruction.
-    pub(crate) is_in_kernel: bool,
-    /// Off CPU though it could have run, which the frames do not always tell.
-    pub(crate) was_preempted: bool,
-    /// What it waited for, where the window is of locks.
-    pub(crate) lock: Option<&'a WaitedLock>,
-    /// What its thread worked on, where that is told.
-    pub(crate) context: Option<&'a SampleContext>,
-}
-
-/// A lock that a thread waited for.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct WaitedLock {
-    /// Of its futex, in the process.
-    pub(crate) address: u64,
-    /// The name of the thread that held it, where that is known.
-    pub(crate) holder: Option<String>,
-}
-
-/// What a sample stands for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Amount {
-    pub(crate) value: u64,
-    /// Samples on CPU, times of being off a CPU, page faults.
-    pub(crate) count: u64,
-}
-
-/// Who was sampled and when.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Moment<'a> {
-    /// CLOCK_MONOTONIC, nanoseconds.
-    pub(crate) time_ns: u64,
-    pub(crate) tid: u32,
-    pub(crate) thread_name: &'a str,
-    /// Which allocation it was, if any.
-    pub(crate) allocation: AllocationNumber,
-}
 
 /// What a place is in.
 #[derive(Clone, Debug)]
@@ -99,6 +50,7 @@ pub(crate) struct Place {
 pub(crate) struct WindowProcess {
     pub(crate) pid: u32,
     pub(crate) labels: Arc<Labels>,
+    pub(crate) unsettled: Option<Arc<Unsettled>>,
 }
 
 /// A stack of one process.
@@ -153,6 +105,8 @@ pub(crate) struct Window {
     thread_name_index: HashMap<String, u32>,
     /// Samples by how their walk ended.
     pub(crate) results: [u64; RESULT_CODES],
+    /// By how and in which space.
+    pub(crate) short: ShortWalks,
     /// Samples that found no room.
     pub(crate) dropped: u64,
     key: Vec<u8>,
@@ -187,6 +141,7 @@ impl Window {
             thread_names: Vec::new(),
             thread_name_index: HashMap::new(),
             results: [0; RESULT_CODES],
+            short: ShortWalks::default(),
             dropped: 0,
             key: Vec::new(),
         }
@@ -215,6 +170,9 @@ impl Window {
             self.dropped += 1;
             return;
         };
+        let last = self.places_of(&self.stacks[position as usize]).last();
+        let space = last.map_or(KERNEL_SPACE, |&last| self.places[last as usize].space);
+        self.short.add(stack.result, space);
         if self.keeps_times {
             if self.timed.len() >= MOST_EVENTS {
                 self.dropped += 1;
@@ -402,13 +360,15 @@ impl Window {
             processes.push(WindowProcess {
                 pid: identity.pid,
                 labels: Arc::clone(&process.labels),
+                unsettled: process.unsettled.clone(),
             });
             processes.len() as u32 - 1
         });
         // What is learnt later is better: a process in the middle of its exec has no command line.
-        let known = &mut processes[index as usize].labels;
-        if !Arc::ptr_eq(known, &process.labels) {
-            *known = Arc::clone(&process.labels);
+        let known = &mut processes[index as usize];
+        if !Arc::ptr_eq(&known.labels, &process.labels) {
+            known.labels = Arc::clone(&process.labels);
+            known.unsettled.clone_from(&process.unsettled);
         }
         index
     }
@@ -451,8 +411,11 @@ impl WindowStack {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::processes::Mappings;
     use crate::processes::ObjectSource;
     use crate::processes::ProcessMapping;
+    use crate::sample_context::SampleContext;
+    use candela_unwind::WalkResult;
 
     fn process(pid: u32, generation: u32, start: u64) -> ProcessView {
         let object = Object::new(1, "/bin/x".to_owned(), "/".into(), ObjectSource::Unreadable);
@@ -469,6 +432,7 @@ mod tests {
                 generation,
             },
             labels: Arc::default(),
+            unsettled: None,
             mappings: Mappings::from_lines(vec![mapping]),
         }
     }

@@ -2,6 +2,7 @@
 
 use crate::kinds::Kind;
 use crate::kinds::Kinds;
+use crate::symbolize::Scale;
 use crate::window::Window;
 
 /// Which window.
@@ -25,8 +26,8 @@ pub(crate) struct Windows {
     keeps_times: bool,
     kinds: [Window; Kind::ALL.len()],
     events: Vec<Window>,
-    /// What of the allocations is in use.
-    in_use: Option<Window>,
+    /// Those that are whole when they come: what is in use, and heaps that were read.
+    others: Vec<(Window, Scale)>,
 }
 
 // === impl Destination ===
@@ -51,7 +52,7 @@ impl Windows {
             keeps_times,
             kinds: std::array::from_fn(|_| Window::new(keeps_times)),
             events: Vec::new(),
-            in_use: None,
+            others: Vec::new(),
         }
     }
 
@@ -66,11 +67,12 @@ impl Windows {
         &mut self.events[event]
     }
 
-    pub(crate) fn set_in_use(&mut self, window: Window) {
-        self.in_use = Some(window);
+    /// Adds a whole window, with what the values of its samples are.
+    pub(crate) fn push(&mut self, window: Window, scale: Scale) {
+        self.others.push((window, scale));
     }
 
-    pub(crate) fn take_in_use(&mut self) -> Option<Window> {
-        self.in_use.take()
+    pub(crate) fn take_others(&mut self) -> Vec<(Window, Scale)> {
+        std::mem::take(&mut self.others)
     }
 }

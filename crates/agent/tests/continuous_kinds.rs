@@ -76,11 +76,7 @@ fn what_waits_all_the_time_is_in_every_window() {
         Ok(())
     });
     let options = AgentOptions {
-        // Allocations are for recordings only.
-        kinds: Kind::ALL
-            .into_iter()
-            .filter(|&kind| kind != Kind::Alloc)
-            .collect(),
+        kinds: Kind::ALL.into_iter().collect(),
         targets: AgentTargets::Pids(vec![child.0.id()]),
         window: Duration::from_secs(2),
         first_window: Duration::from_secs(1),

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use candela_agent::Kind;
+use candela_agent::Kinds;
 use candela_agent::RecordOptions;
 use candela_agent::RecordTargets;
 use candela_agent::Recording;
@@ -200,6 +201,8 @@ fn an_event_that_is_not_there_is_told_by_its_name() {
     let refusal = |name: &str| {
         let mut options = RecordOptions::new(RecordTargets::All);
         options.events = vec![name.parse().expect(name)];
+        // Beside others it would be left out.
+        options.kinds = Kinds::from([]);
         let error = candela_agent::record(options, || {}).expect_err("it is not there");
         assert!(error.to_string().contains(name), "{error}");
         error.to_string()

@@ -15,6 +15,7 @@ use candela_model::Sample;
 
 const CONTENTIONS: &str = "mutex:contentions:count:contentions:count";
 const DELAY: &str = "mutex:delay:nanoseconds:contentions:count";
+const OFF_CPU: &str = "off_cpu:off_cpu:nanoseconds:off_cpu:nanoseconds";
 const ROUNDS: i64 = 100;
 
 fn build(directory: &Path) -> PathBuf {
@@ -89,6 +90,43 @@ fn waits_for_a_mutex_are_told_with_its_address_and_who_held_it() {
         if has("contend") {
             assert_eq!(label(profile, sample, "lock_address"), Some(address));
             assert_eq!(label(profile, sample, "lock_holder"), Some("keeper"));
+            assert_eq!(label(profile, sample, "waker"), None, "nobody asked");
         }
+    }
+}
+
+#[test]
+fn who_ended_a_wait_is_told() {
+    if support::cannot_sample_off_cpu() || support::lacks("gcc") {
+        return;
+    }
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let mut command = Command::new(build(directory.path()));
+    command.arg(ROUNDS.to_string()).arg("/dev/null");
+    let mut options = RecordOptions {
+        rate_hz: 499,
+        kinds: [Kind::OffCpu, Kind::Lock].into(),
+        ..RecordOptions::new(RecordTargets::Command(command))
+    };
+    options.agent.wakers = true;
+    let recording = candela_agent::record(options, || {}).unwrap_or_else(|error| panic!("{error}"));
+    let profile = &recording.profile;
+    for profile_type in [DELAY, OFF_CPU] {
+        let (mut contended, mut rested) = (0, 0);
+        for sample in samples_of(profile, profile_type) {
+            let has = |function: &str| functions(profile, sample).any(|name| name == function);
+            let is_preempted = label(profile, sample, "off_cpu_reason") == Some("preempted");
+            if has("contend") && !is_preempted {
+                contended += 1;
+                assert_eq!(label(profile, sample, "waker"), Some("keeper"));
+            }
+            // The clock ends it, by an interrupt of whatever runs.
+            if has("rest") {
+                rested += 1;
+                assert_eq!(label(profile, sample, "waker"), None);
+            }
+        }
+        assert!(contended >= ROUNDS / 2, "{profile_type}: {contended}");
+        assert!(profile_type == DELAY || rested > 0, "no rest");
     }
 }

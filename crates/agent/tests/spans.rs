@@ -4,10 +4,12 @@ mod support;
 
 use std::io::BufRead;
 use std::io::BufReader;
+use std::io::ErrorKind;
 use std::path::Path;
 use std::path::PathBuf;
 use std::process::Command;
 use std::process::Stdio;
+use std::sync::MutexGuard;
 use std::time::Duration;
 
 use candela_agent::DropReason;
@@ -34,6 +36,39 @@ const SPANS: [(&str, u8, u8); 3] = [
 const BY_ANOTHER_NAME: &str = "-DBY_ANOTHER_NAME";
 
 const SYMBOL: &str = "otel_thread_ctx_v1";
+
+/// A turn at sampling, and a folder for programs.
+struct Place {
+    _turn: MutexGuard<'static, ()>,
+    folder: tempfile::TempDir,
+}
+
+impl Place {
+    /// None, with a word, where nothing can be sampled or the compiler is not there.
+    fn with(compiler: &str) -> Option<Self> {
+        if support::cannot_sample() || support::lacks(compiler) {
+            return None;
+        }
+        Some(Self {
+            _turn: support::turn(),
+            folder: tempfile::tempdir().expect("a temporary directory"),
+        })
+    }
+
+    fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// A folder in it that is as good as new: programs of one name come one after another.
+    fn emptied(&self) -> PathBuf {
+        let folder = self.path().join("program");
+        if let Err(error) = std::fs::remove_dir_all(&folder) {
+            assert_eq!(error.kind(), ErrorKind::NotFound, "{error}");
+        }
+        std::fs::create_dir(&folder).expect("a new folder");
+        folder
+    }
+}
 
 fn link(trace: u8, span: u8) -> Link {
     Link {
@@ -141,15 +176,31 @@ fn program_with_pointer(directory: &Path) -> Command {
     Command::new(build("gcc", directory, "spans", &[&export], &files))
 }
 
+/// The program, which loads a library that has the pointer.
+fn program_that_loads_late(
+    compiler: &str,
+    directory: &Path,
+    library_flags: &[&str],
+    flags: &[&str],
+) -> Command {
+    let library = build_library(compiler, directory, library_flags);
+    let flags = [&["-DLOADS_LATE"], flags].concat();
+    let program = build(compiler, directory, "spans", &flags, &["spans.c"]);
+    let mut command = Command::new(program);
+    command.arg(library);
+    command
+}
+
 #[test]
 fn samples_of_all_kinds_tell_of_their_spans() {
-    if support::cannot_sample_off_cpu() || support::lacks("gcc") {
+    if support::cannot_sample_off_cpu() {
         return;
     }
-    let _turn = support::turn();
-    let directory = tempfile::tempdir().expect("a temporary directory");
+    let Some(place) = Place::with("gcc") else {
+        return;
+    };
     let kinds = [Kind::Cpu, Kind::OffCpu, Kind::Fault].into();
-    let profile = record(program_with_pointer(directory.path()), kinds);
+    let profile = record(program_with_pointer(place.path()), kinds);
     assert_spans(&profile, CPU, &SERVING);
     assert_spans(
         &profile,
@@ -161,22 +212,21 @@ fn samples_of_all_kinds_tell_of_their_spans() {
 
 #[test]
 fn a_library_that_the_program_is_linked_with_has_the_pointer() {
-    if support::cannot_sample() || support::lacks("gcc") {
+    let Some(place) = Place::with("gcc") else {
         return;
-    }
-    let _turn = support::turn();
+    };
     for dialect in [
         "-mtls-dialect=gnu2",
         "-mtls-dialect=gnu",
         "-ftls-model=initial-exec",
     ] {
-        let directory = tempfile::tempdir().expect("a temporary directory");
-        let library = build_library("gcc", directory.path(), &[dialect]);
+        let directory = place.emptied();
+        let library = build_library("gcc", &directory, &[dialect]);
         let library = library.to_str().expect("an UTF-8 path");
-        let run_path = format!("-Wl,-rpath,{}", directory.path().display());
+        let run_path = format!("-Wl,-rpath,{}", directory.display());
         let program = build(
             "gcc",
-            directory.path(),
+            &directory,
             "spans",
             &[library, &run_path],
             &["spans.c"],
@@ -188,10 +238,9 @@ fn a_library_that_the_program_is_linked_with_has_the_pointer() {
 
 #[test]
 fn a_library_that_the_program_loads_has_the_pointer() {
-    if support::cannot_sample() || support::lacks("gcc") {
+    let Some(place) = Place::with("gcc") else {
         return;
-    }
-    let _turn = support::turn();
+    };
     for flags in [
         &["-mtls-dialect=gnu2"][..],
         &["-mtls-dialect=gnu"],
@@ -199,17 +248,8 @@ fn a_library_that_the_program_loads_has_the_pointer() {
         &["-mtls-dialect=gnu2", BY_ANOTHER_NAME],
         &["-mtls-dialect=gnu", BY_ANOTHER_NAME],
     ] {
-        let directory = tempfile::tempdir().expect("a temporary directory");
-        let library = build_library("gcc", directory.path(), flags);
-        let program = build(
-            "gcc",
-            directory.path(),
-            "spans",
-            &["-DLOADS_LATE", "-ldl"],
-            &["spans.c"],
-        );
-        let mut command = Command::new(program);
-        command.arg(library);
+        let directory = place.emptied();
+        let command = program_that_loads_late("gcc", &directory, flags, &["-ldl"]);
         let profile = record(command, Kinds::default());
         assert_spans(&profile, CPU, &SERVING);
     }
@@ -217,33 +257,20 @@ fn a_library_that_the_program_loads_has_the_pointer() {
 
 #[test]
 fn musl_keeps_the_pointer_elsewhere() {
-    if support::cannot_sample() || support::lacks("musl-gcc") {
+    let Some(place) = Place::with("musl-gcc") else {
         return;
-    }
-    let _turn = support::turn();
-    let directory = tempfile::tempdir().expect("a temporary directory");
-    let library = build_library("musl-gcc", directory.path(), &[]);
-    let program = build(
-        "musl-gcc",
-        directory.path(),
-        "spans",
-        &["-DLOADS_LATE"],
-        &["spans.c"],
-    );
-    let mut command = Command::new(program);
-    command.arg(library);
+    };
+    let command = program_that_loads_late("musl-gcc", place.path(), &[], &[]);
     let profile = record(command, Kinds::default());
     assert_spans(&profile, CPU, &SERVING);
 }
 
 #[test]
 fn a_program_in_rust_tells_of_its_spans() {
-    if support::cannot_sample() || support::lacks("rustc") {
+    let Some(place) = Place::with("rustc") else {
         return;
-    }
-    let _turn = support::turn();
-    let directory = tempfile::tempdir().expect("a temporary directory");
-    let program = directory.path().join("spans_rust");
+    };
+    let program = place.path().join("spans_rust");
     let export = format!("-Clink-arg=-Wl,--export-dynamic-symbol={SYMBOL}");
     let flags = ["-O", "-g", "--edition=2024", &export, "-o"].map(PathBuf::from);
     let files = [
@@ -257,39 +284,29 @@ fn a_program_in_rust_tells_of_its_spans() {
 
 #[test]
 fn elastic_keeps_it_in_another_record() {
-    if support::cannot_sample() || support::lacks("gcc") {
+    let Some(place) = Place::with("gcc") else {
         return;
-    }
-    let _turn = support::turn();
-    let directory = tempfile::tempdir().expect("a temporary directory");
-    let library = build_library(
-        "gcc",
-        directory.path(),
-        &["-mtls-dialect=gnu2", "-DELASTIC"],
-    );
-    let flags = ["-DLOADS_LATE", "-DELASTIC"];
-    let program = build("gcc", directory.path(), "spans", &flags, &["spans.c"]);
-    let mut command = Command::new(program);
-    command.arg(library);
+    };
+    let flags = ["-mtls-dialect=gnu2", "-DELASTIC"];
+    let command = program_that_loads_late("gcc", place.path(), &flags, &["-DELASTIC"]);
     let profile = record(command, Kinds::default());
     assert_spans(&profile, CPU, &SERVING);
 }
 
 #[test]
 fn goroutines_tell_of_their_spans_in_labels() {
-    if support::cannot_sample() || support::lacks("go") {
+    let Some(place) = Place::with("go") else {
         return;
-    }
-    let _turn = support::turn();
+    };
     for (with_c, flags) in [("0", "-ldflags=-s -w"), ("1", "-ldflags=")] {
-        let directory = tempfile::tempdir().expect("a temporary directory");
-        let program = directory.path().join("spans_go");
+        let directory = place.emptied();
+        let program = directory.join("spans_go");
         let mut files = vec![support::source("spans.go")];
         if with_c == "1" {
-            let in_c = directory.path().join("in_c.go");
-            std::fs::copy(&files[0], directory.path().join("spans.go")).expect("copied");
+            let in_c = directory.join("in_c.go");
+            std::fs::copy(&files[0], directory.join("spans.go")).expect("copied");
             std::fs::write(&in_c, GO_WITH_C).expect("written");
-            files = vec![directory.path().join("spans.go"), in_c];
+            files = vec![directory.join("spans.go"), in_c];
         }
         let output = Command::new("go")
             .args(["build", flags, "-o"])

@@ -102,9 +102,10 @@ impl PreloadedLibrary {
     }
 }
 
-/// Where the library is loaded in any of these processes, each file once.
-pub(crate) fn libraries_of(pids: &[u32]) -> Vec<AllocationProbes> {
+/// Which of these processes have the library, and where it is loaded in any of them, each file once.
+pub(crate) fn libraries_of(pids: &[u32]) -> (Vec<u32>, Vec<AllocationProbes>) {
     let mut seen = Vec::new();
+    let mut having = Vec::new();
     let mut found = Vec::new();
     for pid in pids {
         let maps = fs::read(format!("/proc/{pid}/maps")).unwrap_or_default();
@@ -114,6 +115,7 @@ pub(crate) fn libraries_of(pids: &[u32]) -> Vec<AllocationProbes> {
             let Ok(metadata) = fs::metadata(&file) else {
                 continue;
             };
+            having.push(*pid);
             let identity = (metadata.dev(), metadata.ino());
             if !seen.contains(&identity) {
                 seen.push(identity);
@@ -121,7 +123,8 @@ pub(crate) fn libraries_of(pids: &[u32]) -> Vec<AllocationProbes> {
             }
         }
     }
-    found
+    having.dedup();
+    (having, found)
 }
 
 fn probes_in(file: PathBuf) -> AllocationProbes {

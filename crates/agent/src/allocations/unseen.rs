@@ -108,7 +108,7 @@ impl fmt::Display for UnseenAllocations {
                 formatter.write_str("is no program for x86-64: its allocations are not seen")
             }
             Self::Go => formatter.write_str(
-                "is a Go program, which allocates without malloc: scrape its own heap profile instead (net/http/pprof)",
+                "is a Go program, which allocates without malloc: its own heap profile is recorded while it runs, with -p PID",
             ),
             Self::Static => formatter.write_str(
                 "is linked statically, so that no library can be loaded into it: link it dynamically to see its allocations",

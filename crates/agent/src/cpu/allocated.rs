@@ -15,6 +15,7 @@ use crate::kinds::Kind;
 use crate::ledger::DropReason;
 use crate::processes::Code;
 use crate::processes::Object;
+use crate::symbolize::Scale;
 use crate::windows::Destination;
 use crate::windows::WindowId;
 use crate::windows::Windows;
@@ -71,7 +72,7 @@ impl CpuState {
     pub(crate) fn take_in_use(&self, windows: &mut Windows) {
         let allocated = windows.of(WindowId::Kind(Kind::Alloc));
         let in_use = allocated.in_use(|number| self.heaps.is_in_use(number));
-        windows.set_in_use(in_use);
+        windows.push(in_use, Scale::in_use());
     }
 
     pub(super) fn allocated(

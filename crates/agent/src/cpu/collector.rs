@@ -9,23 +9,29 @@ use candela_ebpf::AllocationProbes;
 use candela_ebpf::Counters;
 use candela_ebpf::ExplicitEvent;
 use candela_ebpf::Options;
+use candela_ebpf::Pace;
 use candela_ebpf::Sampler;
 use candela_ebpf::Target;
 use candela_ebpf::Waits;
 use candela_ebpf::monotonic_ns;
 
 use crate::collector::Collector;
+use crate::collector::SourceWork;
+use crate::cost::ThreadClocks;
 use crate::cpu::state::CpuState;
+use crate::cpu::view::Naming;
 use crate::error::AgentError;
 use crate::kinds::Kind;
 use crate::kinds::Kinds;
-use crate::labels::Labeler;
 use crate::ledger::DropReason;
 use crate::ledger::Ledger;
 use crate::status::SourceStatus;
 use crate::symbolize::Scale;
 use crate::windows::WindowId;
 use crate::windows::Windows;
+
+/// The program that takes samples of what runs, in bpf/sampler.bpf.c.
+pub(crate) const SAMPLING_PROGRAM: &str = "sample_cpu";
 
 /// What comes of being off a CPU.
 const WAITS: [Kind; 3] = [Kind::OffCpu, Kind::Lock, Kind::RunQueue];
@@ -86,6 +92,8 @@ pub(crate) struct SamplingPlan {
     /// The time that a sample of waiting stands for at least, nanoseconds; `None` is the sampling period, so
     /// that a thread that always waits gives as many samples as one that always runs.
     pub(crate) wait_mean_ns: Option<u64>,
+    /// Waits say who ended them.
+    pub(crate) wakers: bool,
 }
 
 /// Settings of the source.
@@ -113,26 +121,27 @@ pub(crate) struct CpuCollector {
     of_warm_up: Counters,
 }
 
-impl CpuCollector {
-    pub(crate) fn start(
-        options: CpuOptions,
-        labeler: Labeler,
-        ledger: Arc<Ledger>,
-    ) -> Result<Self, AgentError> {
-        let SamplingPlan {
-            rate_hz,
-            kinds,
-            events,
-            allocation_probes,
-            wait_mean_ns,
-        } = options.plan;
-        let (growth_mean_bytes, request_interval) = match wait_mean_ns {
+// === impl SamplingPlan ===
+
+impl SamplingPlan {
+    /// Whether nothing is sampled.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.kinds.is_empty() && self.events.is_empty()
+    }
+
+    fn wait_mean_ns(&self) -> u64 {
+        let period_ns = 1_000_000_000 / u64::from(self.rate_hz.max(1));
+        self.wait_mean_ns.unwrap_or(period_ns)
+    }
+
+    fn to_kernel(&self, target: Target, exclude_self: bool) -> Options {
+        let (rate_hz, kinds) = (self.rate_hz, self.kinds);
+        let wait_mean_ns = self.wait_mean_ns();
+        let (growth_mean_bytes, request_interval) = match self.wait_mean_ns {
             None => (RECORDED_GROWTH_MEAN_BYTES, 1),
             Some(_) => (GROWTH_MEAN_BYTES, REQUEST_INTERVAL),
         };
-        let wait_mean_ns =
-            wait_mean_ns.unwrap_or_else(|| 1_000_000_000 / u64::from(rate_hz.max(1)));
-        let sampler = Sampler::start(&Options {
+        Options {
             rate_hz,
             on_cpu: kinds.has(Kind::Cpu),
             off_cpu_mean_ns: kinds.has_any(&WAITS).then_some(wait_mean_ns),
@@ -140,6 +149,7 @@ impl CpuCollector {
                 all: kinds.has(Kind::OffCpu),
                 locks: kinds.has(Kind::Lock),
                 run_queues: kinds.has(Kind::RunQueue),
+                wakers: self.wakers,
             },
             fault_interval: kinds.has(Kind::Fault).then_some(FAULT_INTERVAL),
             growth_mean_bytes: kinds.has(Kind::Growth).then_some(growth_mean_bytes),
@@ -147,24 +157,54 @@ impl CpuCollector {
                 .has(Kind::KernelLock)
                 .then_some(wait_mean_ns.min(LONGEST_KERNEL_LOCK_MEAN_NS)),
             request_interval: kinds.has(Kind::BlockIo).then_some(request_interval),
-            events: events.clone(),
-            allocation_probes,
-            target: options.target,
-            exclude_self: options.exclude_self,
+            events: self.events.clone(),
+            allocation_probes: match kinds.has(Kind::Alloc) {
+                true => self.allocation_probes.clone(),
+                false => Vec::new(),
+            },
+            target,
+            exclude_self,
             stack_copy_burst: match kinds.has(Kind::Alloc) {
                 true => STACK_COPY_BURST_OF_ALLOCATIONS,
                 false => STACK_COPY_BURST.max(rate_hz * STACK_COPY_SECONDS),
             },
             sample_ring_bytes: kinds.has(Kind::Alloc).then_some(RING_BYTES_OF_ALLOCATIONS),
             ..Options::default()
-        })?;
+        }
+    }
+}
+
+// === impl CpuCollector ===
+
+impl CpuCollector {
+    /// Whether the kernel takes a plan: sampling begins with ourselves alone, and ends.
+    pub(crate) fn try_plan(plan: &SamplingPlan) -> Result<(), AgentError> {
+        let ourselves = Target::Processes {
+            pids: vec![std::process::id()],
+            follow_forks: false,
+        };
+        Sampler::start(&plan.to_kernel(ourselves, false))?;
+        Ok(())
+    }
+
+    pub(crate) fn start(
+        options: CpuOptions,
+        naming: Naming,
+        ledger: Arc<Ledger>,
+        clocks: Arc<ThreadClocks>,
+    ) -> Result<Self, AgentError> {
+        let sampler =
+            Sampler::start(&options.plan.to_kernel(options.target, options.exclude_self))?;
+        let wait_mean_ns = options.plan.wait_mean_ns();
+        let SamplingPlan { kinds, events, .. } = options.plan;
         let kernel = sampler.kernel_tables();
         let mut state = CpuState::new(
-            kernel,
-            labeler,
+            Some(kernel),
+            naming,
             options.table_budget_bytes,
             kinds,
             Arc::clone(&ledger),
+            clocks,
         )?;
         state.wait_mean_ns = wait_mean_ns;
         Ok(Self {
@@ -178,57 +218,6 @@ impl CpuCollector {
             counters: Counters::default(),
             of_warm_up: Counters::default(),
         })
-    }
-
-    /// Keeps only samples of a process and of those that it will fork. The kernel follows forks of
-    /// this process, which may have children that nobody asked for.
-    pub(crate) fn only_family_of(&mut self, pid: u32) {
-        self.state.only_family_of(pid);
-    }
-
-    /// Asks for the tables of processes whose allocations are to be sampled: nothing else may sample them before.
-    pub(crate) fn prepare(&mut self, pids: &[u32]) {
-        if self.kinds.has(Kind::Alloc) {
-            self.state.prepare(pids);
-        }
-    }
-
-    /// Whether a process of the family may still run.
-    pub(crate) fn has_family_left(&self) -> bool {
-        self.state.has_family_left()
-    }
-
-    /// Samples for nobody until what is seen to run has its unwind tables, so that a recording of a
-    /// second is as complete as one of a minute. What has no end, such as a host on which programs come
-    /// and go, ends after [`LONGEST_WARM_UP_NS`]. Nothing of it is counted.
-    pub(crate) fn warm_up(&mut self, stop: &AtomicBool) -> Result<(), AgentError> {
-        let mut nobodys = Windows::new(false);
-        let start_ns = monotonic_ns();
-        let elapsed_ns = || monotonic_ns() - start_ns;
-        // Off CPU since the machine started, so that each thread gives a sample now.
-        self.sampler.start_off_cpu(1)?;
-        self.sample_off_cpu(start_ns, &mut nobodys)?;
-        while !stop.load(Ordering::Relaxed) && elapsed_ns() < LONGEST_WARM_UP_NS {
-            self.collect(WARM_UP_POLL, &mut nobodys)?;
-            if elapsed_ns() >= SHORTEST_WARM_UP_NS && !self.state.awaits_tables() {
-                break;
-            }
-        }
-        self.sample_rest_of_faults(monotonic_ns(), &mut nobodys)?;
-        self.state.give_up_pending(&mut nobodys);
-        // What the kernel lost is looked up again now.
-        self.read_counters();
-        self.of_warm_up = std::mem::take(&mut self.counters);
-        self.life_ring_full = 0;
-        self.read_counters();
-        self.ledger.reset(&[
-            DropReason::ProcessGone,
-            DropReason::CopyLimited,
-            DropReason::PendingFull,
-            DropReason::AllocationNotFollowed,
-        ]);
-        self.state.forget_heaps();
-        Ok(())
     }
 
     /// Takes samples of what is off CPU, of the time up to `end_ns`.
@@ -275,6 +264,7 @@ impl CpuCollector {
             (DropReason::FreesLost, counters.frees_lost),
             (DropReason::LifeRingFull, counters.life_ring_full),
             (DropReason::SidebandLost, counters.sideband_lost),
+            (DropReason::RecursionMissed, counters.recursion_misses),
         ];
         for (reason, total) in totals {
             self.ledger.set(reason, total);
@@ -307,6 +297,49 @@ impl Collector for CpuCollector {
             _ => 1,
         };
         Scale::of(kind, i64::try_from(period).unwrap_or(i64::MAX))
+    }
+
+    /// What has no end, such as a host on which programs come and go, ends after [`LONGEST_WARM_UP_NS`].
+    fn warm_up(&mut self, watched: &[u32], stop: &AtomicBool) -> Result<(), AgentError> {
+        // Nothing else may sample processes whose allocations are to be sampled before.
+        if self.kinds.has(Kind::Alloc) {
+            self.state.prepare(watched);
+        }
+        let mut nobodys = Windows::new(false);
+        let start_ns = monotonic_ns();
+        let elapsed_ns = || monotonic_ns() - start_ns;
+        // Off CPU since the machine started, so that each thread gives a sample now.
+        self.sampler.start_off_cpu(1)?;
+        self.sample_off_cpu(start_ns, &mut nobodys)?;
+        while !stop.load(Ordering::Relaxed) && elapsed_ns() < LONGEST_WARM_UP_NS {
+            self.collect(WARM_UP_POLL, &mut nobodys)?;
+            if elapsed_ns() >= SHORTEST_WARM_UP_NS && !self.state.awaits_tables() {
+                break;
+            }
+        }
+        self.sample_rest_of_faults(monotonic_ns(), &mut nobodys)?;
+        self.state.give_up_pending(&mut nobodys);
+        // What the kernel lost is looked up again now.
+        self.read_counters();
+        self.of_warm_up = std::mem::take(&mut self.counters);
+        self.life_ring_full = 0;
+        self.read_counters();
+        self.ledger.reset(&[
+            DropReason::ProcessGone,
+            DropReason::CopyLimited,
+            DropReason::PendingFull,
+            DropReason::AllocationNotFollowed,
+        ]);
+        self.state.forget_heaps();
+        Ok(())
+    }
+
+    fn only_family_of(&mut self, pid: u32) {
+        self.state.only_family_of(pid);
+    }
+
+    fn has_family_left(&self) -> bool {
+        self.state.has_family_left()
     }
 
     fn starts_at(&mut self, start_ns: u64) -> Result<(), AgentError> {
@@ -358,7 +391,9 @@ impl Collector for CpuCollector {
 
     fn status(&mut self) -> SourceStatus {
         self.read_counters();
-        let memory = self.state.kernel.memory().unwrap_or_default();
+        let kernel = self.state.kernel.as_ref();
+        let memory = kernel.map(|it| it.memory().unwrap_or_default());
+        let memory = memory.unwrap_or_default();
         SourceStatus {
             kernel_samples: self.counters.samples,
             stack_copies: self.counters.stack_copies,
@@ -372,5 +407,31 @@ impl Collector for CpuCollector {
             kernel_table_bytes: memory.table_bytes,
             kernel_other_bytes: memory.other_bytes,
         }
+    }
+
+    fn work(&self) -> SourceWork {
+        let counters = self.sampler.counters();
+        SourceWork {
+            // Unreadable counters are in the log, and no work was done since.
+            ticks: counters.map_or(self.counters.ticks, |counters| counters.ticks),
+            events: self.state.events,
+            programs: self.sampler.cost().unwrap_or_default(),
+        }
+    }
+
+    fn measure_programs(&mut self, is_on: bool) -> Result<(), AgentError> {
+        Ok(self.sampler.measure_cost(is_on)?)
+    }
+
+    fn pace(&self) -> Pace {
+        self.sampler.pace()
+    }
+
+    fn set_pace(&mut self, pace: Pace) -> Result<(), AgentError> {
+        self.sampler.set_pace(pace)?;
+        self.wait_mean_ns = pace.off_cpu_mean_ns;
+        // Waits that were weighed by another mean may still be on their way.
+        self.state.wait_mean_ns = self.state.wait_mean_ns.max(pace.off_cpu_mean_ns);
+        Ok(())
     }
 }

@@ -94,7 +94,7 @@ impl PendingSample {
         destination: Destination,
         worth: Worth,
         sample: &Sample<'_>,
-        lock: Option<WaitedLock>,
+        (lock, work): (Option<WaitedLock>, Option<SampleContext>),
         context: &UserContext<'_>,
     ) -> Self {
         Self {
@@ -103,7 +103,7 @@ impl PendingSample {
             worth,
             was_preempted: sample.was_preempted,
             lock,
-            work: SampleContext::of(sample),
+            work,
             time_ns: sample.time_ns,
             tid: sample.tid,
             thread_name: sample.comm.to_string_lossy().into_owned(),

@@ -14,6 +14,8 @@ use candela_unwind::WalkResult;
 use hashbrown::HashSet;
 
 use crate::allocations::LiveHeaps;
+use crate::cost::ThreadClocks;
+use crate::cpu::event_counts::EventCounts;
 use crate::cpu::pending::PendingSample;
 use crate::cpu::pending::shown_frames;
 use crate::cpu::pending::walk_copy;
@@ -22,20 +24,18 @@ use crate::cpu::raw_stack::raw_stack;
 use crate::cpu::raw_stack::tells_locks;
 use crate::cpu::raw_stack::waited_lock;
 use crate::cpu::thread_context::tell_thread_context;
+use crate::cpu::view::Naming;
 use crate::cpu::worth::Worth;
 use crate::error::AgentError;
 use crate::kinds::Kind;
 use crate::kinds::Kinds;
-use crate::labels::Labeler;
 use crate::labels::ProcessFacts;
 use crate::ledger::DropReason;
 use crate::ledger::Ledger;
 use crate::processes::Code;
 use crate::processes::Object;
-use crate::processes::Process;
 use crate::processes::ProcessTable;
 use crate::processes::find_context;
-use crate::sample_context::SampleContext;
 use crate::tables::Loader;
 use crate::tables::LoaderReply;
 use crate::tables::TableSlots;
@@ -46,15 +46,11 @@ use crate::windows::Windows;
 /// Stack copies that wait for tables, bytes together.
 const MOST_PENDING_BYTES: usize = 8 << 20;
 
-/// The same with allocations, of which a program that starts makes many at once.
-const MOST_PENDING_BYTES_OF_ALLOCATIONS: usize = 64 << 20;
+/// The same with allocations, of which a program that starts makes many at once, and without BPF.
+const MOST_PENDING_BYTES_OF_MANY: usize = 64 << 20;
 
 /// How long a sample waits for its tables. The largest take some hundred milliseconds to build.
 const LONGEST_WAIT_NS: u64 = 3_000_000_000;
-
-/// How many samples of a process without command line look for one. Few programs have none, but one
-/// whose labels are wrong has them for good.
-const LABEL_ATTEMPTS: u8 = 10;
 
 /// A process with more executable mappings is not told to the kernel, where all processes share
 /// 65 536 of them: its stacks come as copies, a few per second.
@@ -63,11 +59,12 @@ const MOST_MAPPINGS: usize = 8192;
 /// Everything but the sampler itself, so that its events can be handled while it is polled.
 #[derive(Debug)]
 pub(crate) struct CpuState {
-    pub(crate) kernel: Arc<KernelTables>,
+    /// What BPF walks by; `None` where there is no BPF and all stacks are walked here.
+    pub(crate) kernel: Option<Arc<KernelTables>>,
     pub(crate) processes: ProcessTable,
     pub(crate) tables: TableSlots,
     pub(super) loader: Loader,
-    pub(super) labeler: Labeler,
+    pub(super) naming: Naming,
     pub(super) kernel_labels: Arc<Labels>,
     pending: Vec<PendingSample>,
     pending_bytes: usize,
@@ -85,25 +82,34 @@ pub(crate) struct CpuState {
     /// When the samples that count were taken, CLOCK_MONOTONIC in nanoseconds.
     pub(super) times: RangeInclusive<u64>,
     frames: Vec<u64>,
+    pub(super) events: EventCounts,
     pub(super) ledger: Arc<Ledger>,
 }
 
 impl CpuState {
     pub(crate) fn new(
-        kernel: Arc<KernelTables>,
-        labeler: Labeler,
+        kernel: Option<Arc<KernelTables>>,
+        naming: Naming,
         table_budget_bytes: u64,
         kinds: Kinds,
         ledger: Arc<Ledger>,
+        clocks: Arc<ThreadClocks>,
     ) -> Result<Self, AgentError> {
-        let loader = Loader::start(Arc::clone(&kernel), table_budget_bytes, Arc::clone(&ledger))?;
-        let kernel_labels = Arc::new(labeler.labels(&ProcessFacts::kernel(0)));
+        let loader_ledger = Arc::clone(&ledger);
+        let loader = Loader::start(kernel.clone(), table_budget_bytes, loader_ledger, clocks)?;
+        let tables = match kernel {
+            Some(_) => TableSlots::default(),
+            // Tables that no kernel holds have its room here.
+            None => TableSlots::with_room(table_budget_bytes),
+        };
+        let kernel_facts = ProcessFacts::kernel(0);
+        let kernel_labels = Arc::new(naming.namer.labeler().labels(&kernel_facts));
         let state = Self {
             kernel,
             processes: ProcessTable::new(Arc::clone(&ledger)),
-            tables: TableSlots::default(),
+            tables,
             loader,
-            labeler,
+            naming,
             kernel_labels,
             pending: Vec::new(),
             pending_bytes: 0,
@@ -115,6 +121,7 @@ impl CpuState {
             wait_mean_ns: 0,
             times: 0..=u64::MAX,
             frames: Vec::new(),
+            events: EventCounts::default(),
             ledger,
         };
         Ok(state)
@@ -136,6 +143,7 @@ impl CpuState {
 
     /// Takes one event of the sampler.
     pub(crate) fn handle(&mut self, event: &Event<'_>, windows: &mut Windows) {
+        self.events.count(event);
         match event {
             Event::Sample(sample) => self.sample_at_once(sample, Kind::Cpu, windows),
             Event::OffCpu(sample) => self.sample_of_wait(sample, windows),
@@ -236,11 +244,14 @@ impl CpuState {
 
     /// Takes the mappings of processes out of the kernel whose end no event told.
     fn remove_ended(&mut self) {
-        for pid in self.kernel.known_processes() {
+        let Some(kernel) = &self.kernel else {
+            return;
+        };
+        for pid in kernel.known_processes() {
             if self.processes.is_live(pid) {
                 continue;
             }
-            if let Err(error) = self.kernel.remove_process(pid) {
+            if let Err(error) = kernel.remove_process(pid) {
                 tracing::debug!(%error, pid, "mappings not removed");
             }
         }
@@ -308,12 +319,12 @@ impl CpuState {
             return;
         }
         let lock = waited_lock(sample).filter(|_| destination.windows().any(tells_locks));
-        let context = SampleContext::of(sample);
+        let work = self.context_of(sample);
         let mut add = |view: &ProcessView, user: &[u64], result| {
             for id in destination.windows() {
                 let lock = lock.as_ref().filter(|_| tells_locks(id));
                 let shown = shown_frames(destination, view, user);
-                let stack = raw_stack(sample, lock, context.as_ref(), shown, result);
+                let stack = raw_stack(sample, lock, work.as_ref(), shown, result);
                 add(windows.of(id), view, sample, &stack, (worth, id));
             }
         };
@@ -338,10 +349,15 @@ impl CpuState {
         }
         if let Some(wait) = &mut process.thread_context_wait
             && wait.try_now(sample.time_ns)
+            && let Some(kernel) = &self.kernel
         {
-            tell_thread_context(&self.kernel, process);
+            tell_thread_context(kernel, process);
         }
-        let view = view_of(process, sample, &self.labeler);
+        let view = self.naming.view_of(process, sample);
+        if process.is_unwanted {
+            self.ledger.add(DropReason::ExcludedByRule, 1);
+            return;
+        }
         if sample.copy_limited {
             self.ledger.add(DropReason::CopyLimited, 1);
         }
@@ -375,8 +391,8 @@ impl CpuState {
             None => add(&view, &frames, walked.result),
             Some(object) => {
                 self.tables.request(&object, &self.loader);
-                let pending =
-                    PendingSample::new(view, destination, worth, sample, lock.clone(), context);
+                let work = (lock.clone(), work.clone());
+                let pending = PendingSample::new(view, destination, worth, sample, work, context);
                 self.wait(pending, &frames, windows);
             }
         }
@@ -415,13 +431,15 @@ impl CpuState {
         }
         self.register(pid);
         let process = self.processes.get_mut(pid)?;
-        Some(view_of(process, sample, &self.labeler))
+        Some(self.naming.view_of(process, sample))
     }
 
     fn wait(&mut self, sample: PendingSample, frames: &[u64], windows: &mut Windows) {
         let bytes = sample.bytes();
-        let most_bytes = match self.kinds.has(Kind::Alloc) {
-            true => MOST_PENDING_BYTES_OF_ALLOCATIONS,
+        // Where every sample is a copy, or every allocation makes one.
+        let has_many = self.kernel.is_none() || self.kinds.has(Kind::Alloc);
+        let most_bytes = match has_many {
+            true => MOST_PENDING_BYTES_OF_MANY,
             false => MOST_PENDING_BYTES,
         };
         if self.pending_bytes + bytes > most_bytes {
@@ -462,6 +480,9 @@ impl CpuState {
 
     /// Gives the kernel the mappings of a process, or notes it until they are all described.
     pub(super) fn register(&mut self, pid: u32) {
+        let Some(kernel) = &self.kernel else {
+            return;
+        };
         // Nobody would take the mappings of an ended process out again.
         let Some(process) = self.processes.live_mut(pid) else {
             return;
@@ -498,10 +519,10 @@ impl CpuState {
                 kind: table.map_or(MappingKind::FramePointer, |(_, id)| MappingKind::Table(id)),
             });
         }
-        match self.kernel.replace_process_mappings(pid, &mappings) {
+        match kernel.replace_process_mappings(pid, &mappings) {
             Ok(()) => {
                 process.is_registered = true;
-                tell_thread_context(&self.kernel, process);
+                tell_thread_context(kernel, process);
                 self.request_tables_of(pid);
             }
             Err(error) => {
@@ -531,35 +552,5 @@ impl CpuState {
         for pid in concerned {
             self.register(pid);
         }
-    }
-}
-
-fn view_of(process: &mut Process, sample: &Sample<'_>, labeler: &Labeler) -> ProcessView {
-    let labels = match &process.labels {
-        Some(labels) => Arc::clone(labels),
-        None => {
-            process.mark_program_sampled();
-            let command = match process.command.as_str() {
-                "" => sample.comm.to_string_lossy(),
-                command => command.into(),
-            };
-            let facts = ProcessFacts::read(
-                process.identity.pid,
-                &command,
-                process.executable(),
-                process.context_address,
-            );
-            let labels = Arc::new(labeler.labels(&facts));
-            // A process in the middle of its exec has no command line yet.
-            process.label_attempts += 1;
-            let is_final = !facts.arguments.is_empty() || process.label_attempts >= LABEL_ATTEMPTS;
-            process.labels = is_final.then(|| Arc::clone(&labels));
-            labels
-        }
-    };
-    ProcessView {
-        identity: process.identity,
-        labels,
-        mappings: process.mappings.clone(),
     }
 }

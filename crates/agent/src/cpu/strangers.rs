@@ -19,6 +19,7 @@ impl CpuState {
                 generation: 0,
             },
             labels: Arc::clone(&self.kernel_labels),
+            unsettled: None,
             mappings: Mappings::default(),
         }
     }
@@ -36,7 +37,8 @@ impl CpuState {
                 serial: 0,
                 generation: 0,
             },
-            labels: Arc::new(self.labeler.labels(&facts)),
+            labels: Arc::new(self.naming.namer.labeler().labels(&facts)),
+            unsettled: None,
             mappings: Mappings::default(),
         }
     }

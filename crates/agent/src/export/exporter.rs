@@ -52,6 +52,8 @@ pub struct Vitals {
     pub results: BTreeMap<String, u64>,
     /// What did not make it, by reason.
     pub drops: BTreeMap<String, u64>,
+    /// What the agent costs: the numbers of [`CostStatus`](crate::CostStatus) by their names.
+    pub cost: BTreeMap<&'static str, u64>,
 }
 
 /// Why a profile was not taken.

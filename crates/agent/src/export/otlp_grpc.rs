@@ -231,6 +231,9 @@ fn attributes_of(vitals: &Vitals) -> Vec<(String, AttributeValue)> {
             attributes.push((format!("candela.{group}.{name}"), count(value)));
         }
     }
+    let cost = vitals.cost.iter();
+    let cost = cost.filter(|(_, value)| **value > 0);
+    attributes.extend(cost.map(|(name, &value)| (format!("candela.cost.{name}"), count(value))));
     attributes
 }
 

@@ -5,11 +5,14 @@ use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::path::PathBuf;
+use std::sync::Arc;
 
+use crate::containers::ContainerFacts;
 use crate::labels::cgroup::CgroupFacts;
 use crate::labels::cgroup::parse_cgroup;
 use crate::labels::kubernetes;
 use crate::labels::kubernetes::PodContainer;
+use crate::labels::process_context::PublishedContext;
 use crate::labels::process_context::read_context;
 
 /// The most that is read of a command line. Java class paths reach 100 KiB; the name of the program
@@ -33,6 +36,8 @@ pub struct ProcessFacts {
     pub cgroup: CgroupFacts,
     /// The names of the pod that the container belongs to.
     pub pod: Option<PodContainer>,
+    /// What the container's runtime tells.
+    pub container: Option<Arc<ContainerFacts>>,
     /// Attributes that the process publishes itself (OpenTelemetry process context).
     pub published: Vec<(String, String)>,
 }
@@ -63,8 +68,9 @@ impl ProcessFacts {
             .as_deref()
             .and_then(|id| kubernetes::find_container(Path::new(kubernetes::LOG_LINKS), id));
         let published = context_address
-            .and_then(|address| published_attributes(&directory, address))
-            .unwrap_or_default();
+            .and_then(|address| published_context(pid, address))
+            .unwrap_or_default()
+            .resource;
         Self {
             pid,
             is_kernel: false,
@@ -73,8 +79,15 @@ impl ProcessFacts {
             arguments: read_arguments(&directory.join("cmdline")),
             cgroup,
             pod,
+            container: None,
             published,
         }
+    }
+
+    /// The pod's names, by the kubelet's links or by the runtime.
+    pub(crate) fn pod_container(&self) -> Option<&PodContainer> {
+        let of_runtime = || self.container.as_ref()?.pod.as_ref();
+        self.pod.as_ref().or_else(of_runtime)
     }
 
     /// The base name of the executable, or the command where there is none.
@@ -89,9 +102,10 @@ impl ProcessFacts {
     }
 }
 
-fn published_attributes(directory: &Path, address: u64) -> Option<Vec<(String, String)>> {
+/// What a process has published at an address.
+pub(crate) fn published_context(pid: u32, address: u64) -> Option<PublishedContext> {
     use std::os::unix::fs::FileExt;
-    let memory = fs::File::open(directory.join("mem")).ok()?;
+    let memory = fs::File::open(format!("/proc/{pid}/mem")).ok()?;
     read_context(address, |address, buffer| {
         memory.read_exact_at(buffer, address).is_ok()
     })

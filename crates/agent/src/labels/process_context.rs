@@ -18,12 +18,28 @@ const LARGEST_PAYLOAD: usize = 64 << 10;
 /// How often a context that changes under the reader is read again.
 const ATTEMPTS: usize = 3;
 
-/// The message of `opentelemetry/proto/common/v1/process_context.proto` (proto 1.11), of which the
-/// attributes for thread contexts are not read yet.
+/// In which attribute the names are that thread contexts (OTEP 4947) have numbers for.
+const KEY_MAP: &str = "threadlocal.attribute_key_map";
+/// Numbers of names are bytes.
+const MOST_KEYS: usize = 256;
+
+/// The message of `opentelemetry/proto/common/v1/process_context.proto` (proto 1.11).
 #[derive(Clone, PartialEq, Message)]
 struct ProcessContext {
     #[prost(message, optional, tag = "1")]
     resource: Option<Resource>,
+    /// What is for readers and no part of the resource.
+    #[prost(message, repeated, tag = "2")]
+    attributes: Vec<KeyValue>,
+}
+
+/// What a program publishes of itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct PublishedContext {
+    /// Attributes of its resource, keys and values.
+    pub(crate) resource: Vec<(String, String)>,
+    /// The names of attributes of its threads, by their numbers.
+    pub(crate) attribute_keys: Vec<String>,
 }
 
 /// Whether a mapping with this name holds a process context. Kernels without named anonymous
@@ -39,14 +55,13 @@ pub(crate) fn is_context_mapping(name: &[u8]) -> bool {
     .any(|prefix| name.starts_with(prefix))
 }
 
-/// Reads the context published at `address`: attribute keys and values. `read` fills the buffer from
-/// an address of the process and tells whether all of it was readable.
+/// Reads the context published at `address`. `read` fills the buffer from an address of the process and tells whether all of it was readable.
 ///
 /// `None` when there is no complete context of a known version.
 pub(crate) fn read_context(
     address: u64,
     mut read: impl FnMut(u64, &mut [u8]) -> bool,
-) -> Option<Vec<(String, String)>> {
+) -> Option<PublishedContext> {
     (0..ATTEMPTS).find_map(|_| {
         let mut header = [0; HEADER_BYTES];
         if !read(address, &mut header) {
@@ -70,7 +85,10 @@ pub(crate) fn read_context(
             return None;
         }
         let context = ProcessContext::decode(&payload[..]).ok()?;
-        Some(attributes(context.resource?.attributes))
+        Some(PublishedContext {
+            resource: attributes(context.resource.unwrap_or_default().attributes),
+            attribute_keys: attribute_keys(context.attributes),
+        })
     })
 }
 
@@ -94,10 +112,26 @@ fn attributes(attributes: Vec<KeyValue>) -> Vec<(String, String)> {
         .collect()
 }
 
+/// A number whose name is none stays one: those behind it must not take its place.
+fn attribute_keys(attributes: Vec<KeyValue>) -> Vec<String> {
+    let mut maps = attributes.into_iter().filter(|it| it.key == KEY_MAP);
+    let map = maps.next().and_then(|map| map.value?.value);
+    let Some(Value::ArrayValue(names)) = map else {
+        return Vec::new();
+    };
+    let names = names.values.into_iter().take(MOST_KEYS);
+    let names = names.map(|name| match name.value {
+        Some(Value::StringValue(name)) => name,
+        _ => String::new(),
+    });
+    names.collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use opentelemetry_proto::tonic::common::v1::AnyValue;
+    use opentelemetry_proto::tonic::common::v1::ArrayValue;
 
     const PAYLOAD_ADDRESS: u64 = 0x5000;
     const HEADER_ADDRESS: u64 = 0x1000;
@@ -114,8 +148,25 @@ mod tests {
             attributes: vec![attribute],
             ..Resource::default()
         };
+        let text = |text: &str| AnyValue {
+            value: Some(Value::StringValue(text.to_owned())),
+        };
+        let no_name = AnyValue {
+            value: Some(Value::IntValue(7)),
+        };
+        let names = ArrayValue {
+            values: vec![text("http_route"), no_name, text("user_id")],
+        };
+        let of_threads = KeyValue {
+            key: KEY_MAP.to_owned(),
+            value: Some(AnyValue {
+                value: Some(Value::ArrayValue(names)),
+            }),
+            ..KeyValue::default()
+        };
         ProcessContext {
             resource: Some(resource),
+            attributes: vec![of_threads],
         }
         .encode_to_vec()
     }
@@ -149,8 +200,10 @@ mod tests {
         let context = read_context(HEADER_ADDRESS, |address, buffer| {
             read_from(&header, &payload, address, buffer)
         });
+        let context = context.expect("it is published");
         let expected = ("service.name".to_owned(), "checkout".to_owned());
-        assert_eq!(context, Some(vec![expected]));
+        assert_eq!(context.resource, [expected]);
+        assert_eq!(context.attribute_keys, ["http_route", "", "user_id"]);
     }
 
     #[test]

@@ -75,7 +75,13 @@ impl Labeler {
         if let Some(uid) = &facts.cgroup.pod_uid {
             labels.set("k8s.pod.uid", uid.as_str());
         }
-        if let Some(pod) = &facts.pod {
+        if let Some(container) = &facts.container {
+            let (image, tag) = container.image_parts();
+            labels.set("container", container.name.as_str());
+            labels.set("container.image.name", image.unwrap_or_default());
+            labels.set("container.image.tag", tag.unwrap_or_default());
+        }
+        if let Some(pod) = facts.pod_container() {
             labels.set("pod", pod.pod.as_str());
             labels.set("namespace", pod.namespace.as_str());
             labels.set("container", pod.container.as_str());
@@ -101,8 +107,16 @@ impl Labeler {
         if let Some(name) = self.rules.iter().find_map(|rule| rule.apply(facts)) {
             return name;
         }
-        if let Some(pod) = &facts.pod {
-            return pod.container.clone();
+        let container = facts.container.as_deref();
+        let app = container.and_then(|container| container.app.clone());
+        let names = [
+            app,
+            facts.pod_container().map(|pod| pod.container.clone()),
+            container.map(|container| container.name.clone()),
+        ];
+        let mut names = names.into_iter().flatten();
+        if let Some(name) = names.find(|name| !name.is_empty()) {
+            return name;
         }
         if let Some(unit) = &facts.cgroup.systemd_unit {
             return unit.clone();
@@ -139,7 +153,10 @@ fn shortened(value: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
+    use crate::containers::ContainerFacts;
     use crate::labels::CgroupFacts;
     use crate::labels::PodContainer;
 
@@ -172,6 +189,15 @@ mod tests {
             container: "web".to_owned(),
         });
         assert_eq!(service(&facts, vec![]), "web");
+        let mut container = ContainerFacts {
+            name: "k8s_web_1".to_owned(),
+            ..ContainerFacts::default()
+        };
+        facts.container = Some(Arc::new(container.clone()));
+        assert_eq!(service(&facts, vec![]), "web");
+        container.app = Some("shop-web".to_owned());
+        facts.container = Some(Arc::new(container));
+        assert_eq!(service(&facts, vec![]), "shop-web");
         let rule = ServiceRule::new("configured").expect("a name");
         assert_eq!(service(&facts, vec![rule.clone()]), "configured");
         facts.published = vec![("service.name".to_owned(), "published".to_owned())];
@@ -189,6 +215,24 @@ mod tests {
         assert_eq!(labels.get("host"), Some("h"));
         assert!(labels.iter().count() <= MOST_PUBLISHED + 3);
         assert!(labels.iter().all(|(_, value)| value.len() <= LONGEST_VALUE));
+    }
+
+    #[test]
+    fn containers_have_the_names_that_their_runtime_gave_them() {
+        let container = ContainerFacts {
+            name: "db".to_owned(),
+            image: "r.example:5000/postgres:16".to_owned(),
+            ..ContainerFacts::default()
+        };
+        let facts = ProcessFacts {
+            container: Some(Arc::new(container)),
+            ..python()
+        };
+        let labels = Labeler::new("h", Labels::default(), vec![]).labels(&facts);
+        assert_eq!(
+            labels.to_string(),
+            r#"{container="db", container.image.name="r.example:5000/postgres", container.image.tag="16", host="h", process_executable_name="python3.11", service_name="db"}"#
+        );
     }
 
     #[test]

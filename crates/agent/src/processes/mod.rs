@@ -1,5 +1,6 @@
 //! Processes, their mappings and the files behind them.
 
+mod listing;
 mod mappings;
 mod maps_file;
 mod object;
@@ -9,13 +10,18 @@ mod table;
 mod tasks;
 mod thread_context;
 
+pub(crate) use self::listing::all_processes;
+pub(crate) use self::listing::members_of;
 pub(crate) use self::mappings::Code;
 pub(crate) use self::mappings::Mappings;
 #[cfg(test)]
 pub(crate) use self::mappings::ProcessMapping;
+pub(crate) use self::maps_file::MapsLine;
 pub(crate) use self::maps_file::parse_maps;
+pub(crate) use self::object::FileNumber;
 pub(crate) use self::object::Object;
 pub(crate) use self::object::ObjectSource;
+pub(crate) use self::object::open_mapped;
 pub(crate) use self::process::Process;
 pub(crate) use self::process::ProcessIdentity;
 pub(crate) use self::table::ProcessTable;

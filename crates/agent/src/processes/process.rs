@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 
 use candela_model::Labels;
 
+use crate::labels::Unsettled;
 use crate::processes::mappings::Code;
 use crate::processes::mappings::Mappings;
 use crate::processes::object::Object;
@@ -31,9 +32,19 @@ pub(crate) struct Process {
     pub(crate) is_registered: bool,
     /// Where its OpenTelemetry process context lies.
     pub(crate) context_address: Option<u64>,
+    /// The names of attributes of its threads, by their numbers.
+    pub(crate) attribute_keys: Arc<[String]>,
+    /// When these may be read again.
+    pub(crate) attribute_keys_wait: ContextWait,
     /// Set while something exports a thread context and it is not known where it lies.
     pub(crate) thread_context_wait: Option<ContextWait>,
     pub(crate) labels: Option<Arc<Labels>>,
+    /// Set while the labels lack what a container runtime is being asked for.
+    pub(crate) unsettled: Option<Arc<Unsettled>>,
+    /// When container runtimes may be asked again (CLOCK_MONOTONIC, nanoseconds).
+    pub(crate) names_again_ns: u64,
+    /// Whether a rule leaves its samples out.
+    pub(crate) is_unwanted: bool,
     /// How often the labels were made without a command line.
     pub(crate) label_attempts: u8,
     pub(crate) rescan: RescanDelay,
@@ -96,8 +107,13 @@ impl Process {
             is_complete: false,
             is_registered: false,
             context_address: None,
+            attribute_keys: Arc::default(),
+            attribute_keys_wait: ContextWait::default(),
             thread_context_wait: None,
             labels: None,
+            unsettled: None,
+            names_again_ns: u64::MAX,
+            is_unwanted: false,
             label_attempts: 0,
             rescan: RescanDelay::default(),
             registration: RegistrationPace::default(),

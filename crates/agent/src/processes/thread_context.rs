@@ -1,5 +1,6 @@
 //! Where the threads of a process tell of the span that they work on: a thread-local pointer that a program
-//! or a library exports, of OpenTelemetry (OTEP 4947) or Elastic, or the pointer to a thread's goroutine.
+//! or a library exports, of OpenTelemetry (OTEP 4947), Elastic or custom-labels, or the pointer to a thread's
+//! goroutine.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -15,13 +16,17 @@ use crate::processes::mappings::Code;
 use crate::processes::mappings::Mappings;
 
 /// The names of pointers.
-const EXPORTED: [(&str, ContextFormat); 2] = [
+const EXPORTED: [(&str, ContextFormat); 3] = [
     ("otel_thread_ctx_v1", ContextFormat::OpenTelemetry),
     (
         "elastic_apm_profiling_correlation_tls_v1",
         ContextFormat::Elastic,
     ),
+    ("custom_labels_current_set", ContextFormat::CustomLabels),
 ];
+
+/// The variable in which custom-labels tells its layout, and the layout that is known.
+const CUSTOM_LABELS_VERSION: (&str, u32) = ("custom_labels_abi_version", 1);
 
 /// Distances and offsets beyond this are no such: what a slot holds before the dynamic linker was there.
 const LARGEST_OFFSET: u64 = 1 << 30;
@@ -52,7 +57,7 @@ pub(crate) enum ThreadContext {
     At(TraceSource),
 }
 
-/// When to look for an unresolved pointer again.
+/// When to look again for what a process has not told yet.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ContextWait {
     not_before_ns: u64,
@@ -66,7 +71,10 @@ impl ContextAccess {
     pub(crate) fn of(object: &ObjectFile) -> Option<Self> {
         let exported = EXPORTED.into_iter().find_map(|(name, format)| {
             let access = object.thread_local(name)?;
-            Some(Self { access, format })
+            let (version, known) = CUSTOM_LABELS_VERSION;
+            let is_known = format != ContextFormat::CustomLabels
+                || object.exported_number(version) == Some(known);
+            is_known.then_some(Self { access, format })
         });
         let of_go = || {
             let goroutines = object.goroutines()?;
@@ -75,6 +83,7 @@ impl ContextAccess {
                 format: ContextFormat::Goroutine {
                     current_offset: goroutines.current_offset,
                     labels_offset: goroutines.labels_offset,
+                    labels_are_map: goroutines.labels_are_map,
                 },
             })
         };

@@ -235,9 +235,13 @@ impl Scraper {
         };
         let (shared, sender) = (Arc::clone(&self.shared), self.sender.clone());
         let spawned = !is_busy && {
-            let name = "candela-request".to_owned();
-            let thread = std::thread::Builder::new().name(name);
-            let work = move || request::run(&request, &shared, &sender);
+            let name = "candela-request";
+            let thread = std::thread::Builder::new().name(name.to_owned());
+            let clocks = Arc::clone(&self.board.clocks);
+            let work = move || {
+                let _counted = clocks.count_this(name);
+                request::run(&request, &shared, &sender);
+            };
             thread.spawn(work).is_ok()
         };
         if spawned {

@@ -6,6 +6,7 @@ mod names;
 mod off_cpu_reason;
 mod profile;
 mod scale;
+mod selection;
 mod stack_labels;
 
 pub(crate) use self::names::SymbolOptions;

@@ -24,10 +24,12 @@ use candela_symbols::ObjectFile;
 use candela_symbols::SourceFrame;
 use hashbrown::HashMap;
 
+use crate::filters::SampleFilters;
 use crate::processes::Object;
 use crate::symbolize::names::Symbols;
 use crate::symbolize::scale::Measure;
 use crate::symbolize::scale::Scale;
+use crate::symbolize::selection::Selection;
 use crate::symbolize::stack_labels::stack_labels;
 use crate::window::Place;
 use crate::window::Space;
@@ -49,33 +51,47 @@ pub(crate) struct ProfileHeader {
     pub(crate) clock: candela_ebpf::Clock,
 }
 
-/// How many places were named.
+/// How many places were named, and how many samples are left out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct NamedCounts {
+pub(crate) struct ProfileCounts {
     pub(crate) named: u64,
     pub(crate) unnamed: u64,
+    pub(crate) excluded: u64,
+    pub(crate) below_min: u64,
 }
 
-/// The window's samples as series, one for each set of labels and each profile type, with names for all
-/// places.
+/// The samples of a window that `filters` leave as series, one for each set of labels and each profile type,
+/// with names for all places.
 pub(crate) fn build_profile(
     window: &Window,
     header: &ProfileHeader,
+    filters: &SampleFilters,
     symbols: &mut Symbols,
-) -> (Profile, NamedCounts) {
+) -> (Profile, ProfileCounts) {
     symbols.jit.next_window();
+    let selection = Selection::of(window, filters);
+    let places = selection.places(window);
     let mut builder = Builder {
         window,
         symbols,
         profile: Profile::default(),
-        counts: NamedCounts::default(),
+        counts: ProfileCounts {
+            excluded: selection.excluded,
+            below_min: selection.below_min,
+            ..ProfileCounts::default()
+        },
+        selection,
         objects: vec![None; window.spaces.len()],
         lines: Vec::new(),
     };
     let locations: Vec<LocationId> = window
         .places
         .iter()
-        .map(|place| builder.location(place))
+        .zip(places)
+        .map(|(place, is_wanted)| match is_wanted {
+            true => builder.location(place),
+            false => LocationId::default(),
+        })
         .collect();
     let stacks = builder.stacks(&locations);
     builder.series(header, &stacks);
@@ -86,7 +102,8 @@ struct Builder<'a> {
     window: &'a Window,
     symbols: &'a mut Symbols,
     profile: Profile,
-    counts: NamedCounts,
+    counts: ProfileCounts,
+    selection: Selection,
     /// By space.
     objects: Vec<Option<OpenObject>>,
     lines: Vec<(FunctionId, u32, u32)>,
@@ -235,7 +252,11 @@ impl Builder<'_> {
         self.window
             .stacks
             .iter()
-            .map(|stack| {
+            .enumerate()
+            .map(|(position, stack)| {
+                if !self.selection.has(position) {
+                    return StackId::default();
+                }
                 scratch.clear();
                 let places = self.window.places_of(stack).iter();
                 let places = places.skip_while(|&&place| is_ours[place as usize]);
@@ -284,6 +305,10 @@ impl Builder<'_> {
         } else {
             self.add_timed(&rows);
         }
+        if self.selection.is_partial() {
+            let series = &mut self.profile.series;
+            series.retain(|series| !series.samples.is_empty());
+        }
     }
 
     /// By number of the context.
@@ -302,8 +327,8 @@ impl Builder<'_> {
         // Processes of one series share most of their stacks.
         let mut totals: HashMap<(usize, StackId, LabelSetId, LinkId), i64> = HashMap::new();
         for (position, stack) in self.window.stacks.iter().enumerate() {
-            // Of a window with times, all of whose samples were left out.
-            if stack.samples == 0 {
+            // Of a window with times, all of whose samples were left out, or by a rule.
+            if stack.samples == 0 || !self.selection.has(position) {
                 continue;
             }
             let label_set = rows.labels[position];
@@ -339,6 +364,9 @@ impl Builder<'_> {
         let mut label_sets: HashMap<_, LabelSetId> = HashMap::new();
         for timed in &self.window.timed {
             let position = timed.stack as usize;
+            if !self.selection.has(position) {
+                continue;
+            }
             let stack = &self.window.stacks[position];
             let pid = self.window.processes[stack.process as usize].pid;
             let of_stack = rows.labels[position];
@@ -349,11 +377,13 @@ impl Builder<'_> {
             let label_set = *label_sets
                 .entry((pid, tid, thread_name, of_stack))
                 .or_insert_with(|| {
-                    let mut labels = vec![
-                        number_label(keys.pid, pid),
-                        number_label(keys.thread_id, tid),
-                        SampleLabel::text(keys.thread_name, thread_names[thread_name as usize]),
-                    ];
+                    let mut labels = vec![number_label(keys.pid, pid)];
+                    // Heaps that were read do not tell threads.
+                    if tid != 0 {
+                        let name = thread_names[thread_name as usize];
+                        labels.push(number_label(keys.thread_id, tid));
+                        labels.push(SampleLabel::text(keys.thread_name, name));
+                    }
                     labels.extend(profile.label_sets.get(of_stack));
                     profile.label_sets.intern(labels)
                 });

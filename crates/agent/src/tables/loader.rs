@@ -13,6 +13,7 @@ use candela_unwind::Rule;
 use candela_unwind::RuleSet;
 use candela_unwind::Table;
 
+use crate::cost::ThreadClocks;
 use crate::error::AgentError;
 use crate::ledger::DropReason;
 use crate::ledger::Ledger;
@@ -58,9 +59,10 @@ pub(crate) struct Loader {
 
 impl Loader {
     pub(crate) fn start(
-        kernel: Arc<KernelTables>,
+        kernel: Option<Arc<KernelTables>>,
         budget_bytes: u64,
         ledger: Arc<Ledger>,
+        clocks: Arc<ThreadClocks>,
     ) -> Result<Self, AgentError> {
         let requests = Arc::new(RequestQueue::default());
         let queue = Arc::clone(&requests);
@@ -76,6 +78,7 @@ impl Loader {
         std::thread::Builder::new()
             .name(name.to_owned())
             .spawn(move || {
+                let _counted = clocks.count_this(name);
                 while let Some(request) = queue.next() {
                     if reply_sender.send(work.answer(request)).is_err() {
                         return;
@@ -127,7 +130,8 @@ fn build_table(
 }
 
 struct Work {
-    kernel: Arc<KernelTables>,
+    /// Where tables go besides; `None` without BPF.
+    kernel: Option<Arc<KernelTables>>,
     budget_bytes: u64,
     ledger: Arc<Ledger>,
     rules: RuleSet,
@@ -146,7 +150,8 @@ impl Work {
             }
             Request::Build { slot, object } => self.build(slot, &object),
             Request::Forget { slot } => {
-                if let Err(error) = self.kernel.evict_table(TableId(slot)) {
+                let evicted = self.kernel.as_ref().map(|it| it.evict_table(TableId(slot)));
+                if let Some(Err(error)) = evicted {
                     tracing::warn!(%error, "unwind table not evicted");
                 }
                 LoaderReply::Forgotten { slot }
@@ -176,7 +181,11 @@ impl Work {
         if table.statistics().dictionary_full > 0 {
             self.ledger.add(DropReason::TableRulesFull, 1);
         }
-        let is_in_kernel = self.upload(slot, &table);
+        // Without BPF nothing is missing in the kernel.
+        let is_in_kernel = match &self.kernel {
+            Some(kernel) => self.upload(kernel, slot, &table),
+            None => true,
+        };
         LoaderReply::Built {
             slot,
             table,
@@ -201,14 +210,14 @@ impl Work {
         new
     }
 
-    fn upload(&self, slot: u32, table: &Table) -> bool {
+    fn upload(&self, kernel: &KernelTables, slot: u32, table: &Table) -> bool {
         let needed_bytes = table.statistics().bytes as u64;
-        if !self.make_room(needed_bytes) {
+        if !self.make_room(kernel, needed_bytes) {
             self.ledger.add(DropReason::TableRefused, 1);
             return false;
         }
-        self.kernel.sync_rules(&self.rules);
-        match self.kernel.upload_table(TableId(slot), table) {
+        kernel.sync_rules(&self.rules);
+        match kernel.upload_table(TableId(slot), table) {
             Ok(_) => true,
             Err(error) => {
                 self.ledger.add(DropReason::TableFailed, 1);
@@ -219,8 +228,8 @@ impl Work {
     }
 
     /// Takes tables out of the kernel, the longest unused first, until `needed_bytes` fit.
-    fn make_room(&self, needed_bytes: u64) -> bool {
-        let tables = self.kernel.tables_by_last_use();
+    fn make_room(&self, kernel: &KernelTables, needed_bytes: u64) -> bool {
+        let tables = kernel.tables_by_last_use();
         let mut used_bytes: u64 = tables.iter().map(|table| table.bytes).sum();
         let now_ns = monotonic_ns();
         for table in tables {
@@ -230,7 +239,7 @@ impl Work {
             if now_ns.saturating_sub(table.last_used_ns) < UNTOUCHABLE_NS {
                 return false;
             }
-            match self.kernel.evict_table(table.id) {
+            match kernel.evict_table(table.id) {
                 Ok(bytes) => used_bytes -= bytes.min(used_bytes),
                 Err(error) => tracing::warn!(%error, "unwind table not evicted"),
             }

@@ -10,3 +10,4 @@ pub(crate) use self::loader::Loader;
 pub(crate) use self::loader::LoaderReply;
 pub(crate) use self::slots::TableSlots;
 pub(crate) use self::space::ProcessSpace;
+pub(crate) use self::worth::is_worth_a_table;

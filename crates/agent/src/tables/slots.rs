@@ -26,6 +26,8 @@ pub(crate) struct TableSlots {
     /// The same dictionary as the loader's, kept in step by its answers.
     rules: RuleSet,
     cached_bytes: usize,
+    /// Room for them besides [`CACHED_TABLE_BYTES`].
+    more_room_bytes: usize,
     uses: u64,
     /// Slots whose objects are all gone.
     free: Vec<u32>,
@@ -79,6 +81,14 @@ pub(crate) enum ObjectTable<'a> {
 }
 
 impl TableSlots {
+    /// With so much more room for tables in our own memory, bytes.
+    pub(crate) fn with_room(bytes: u64) -> Self {
+        Self {
+            more_room_bytes: usize::try_from(bytes).unwrap_or(usize::MAX / 2),
+            ..Self::default()
+        }
+    }
+
     /// The slot for a described object, new if need be; `None` for what is no ELF file and has
     /// therefore no table.
     pub(crate) fn slot_of(&mut self, object: &Arc<Object>) -> Option<u32> {
@@ -250,7 +260,7 @@ impl TableSlots {
 
     /// Drops the longest unused tables, but never the one just built: a walk waits for it.
     fn shrink(&mut self, newest: u32) {
-        while self.cached_bytes > CACHED_TABLE_BYTES {
+        while self.cached_bytes > CACHED_TABLE_BYTES + self.more_room_bytes {
             let oldest = (0_u32..)
                 .zip(&mut self.slots)
                 .filter(|(slot, entry)| *slot != newest && entry.table.is_some())

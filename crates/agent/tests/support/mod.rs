@@ -53,6 +53,11 @@ pub(crate) fn cannot_sample_off_cpu() -> bool {
     missing.is_some() || cannot_sample()
 }
 
+/// Says why a test is skipped.
+pub(crate) fn skipped(reason: &str) {
+    eprintln!("skipped: {reason}");
+}
+
 /// Whether a tool is missing; then the test is skipped with that reason.
 pub(crate) fn lacks(tool: &str) -> bool {
     let found = std::env::var_os("PATH")

@@ -1,0 +1,62 @@
+//! What is left out on purpose.
+
+use candela_model::Filters;
+use candela_model::Labels;
+use candela_model::Selector;
+
+/// Which samples are kept, and which of their frames. By default all.
+#[derive(Clone, Debug, Default)]
+pub struct SampleFilters {
+    /// Only series that one of these matches; all where there is none.
+    pub include: Vec<Selector>,
+    /// No series that one of these matches, even if it is included.
+    pub exclude: Vec<Selector>,
+    /// Frames that are taken out of stacks, whose samples stay: filters of kind hide.
+    pub hide: Filters,
+    /// Series with fewer samples in a profile are left out of it.
+    pub min_samples: u64,
+}
+
+// === impl SampleFilters ===
+
+impl SampleFilters {
+    /// Whether samples of a series are kept.
+    #[must_use]
+    pub fn wants(&self, labels: &Labels) -> bool {
+        let is_match =
+            |selector: &Selector| selector.matches(|name| labels.get(name).unwrap_or_default());
+        let is_included = self.include.is_empty() || self.include.iter().any(is_match);
+        is_included && !self.exclude.iter().any(is_match)
+    }
+
+    /// Whether every series is kept whole.
+    pub(crate) fn keep_all_series(&self) -> bool {
+        self.include.is_empty() && self.exclude.is_empty() && self.min_samples <= 1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn selectors(texts: &[&str]) -> Vec<Selector> {
+        let selectors = texts.iter().map(|text| text.parse().expect("sound"));
+        selectors.collect()
+    }
+
+    #[test]
+    fn exclusion_wins() {
+        let filters = SampleFilters {
+            include: selectors(&[r#"{service_name=~"web-.*"}"#, r#"{namespace="shop"}"#]),
+            exclude: selectors(&[r#"{container="sidecar"}"#]),
+            ..SampleFilters::default()
+        };
+        let wants =
+            |pairs: &[(&str, &str)]| filters.wants(&Labels::from_pairs(pairs.iter().copied()));
+        assert!(wants(&[("service_name", "web-1")]));
+        assert!(wants(&[("service_name", "x"), ("namespace", "shop")]));
+        assert!(!wants(&[("service_name", "x")]));
+        assert!(!wants(&[("namespace", "shop"), ("container", "sidecar")]));
+        assert!(SampleFilters::default().wants(&Labels::default()));
+    }
+}

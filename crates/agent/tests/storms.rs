@@ -1,0 +1,242 @@
+//! Much at a time: what comes by the thousand takes bounded memory, is accounted for, and stalls nobody.
+
+mod support;
+
+use std::fs;
+use std::fs::File;
+use std::path::Path;
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+use std::time::Instant;
+
+use candela_agent::Kind;
+use candela_agent::RecordOptions;
+use candela_agent::RecordTargets;
+use candela_agent::Recording;
+
+use crate::support::Stacks;
+
+/// By which the process of the recorder may grow at most: symbols, stack copies of a poll, and what it knows
+/// of processes have bounds of their own.
+const MOST_GROWTH_BYTES: u64 = 128 << 20;
+
+/// The longest that a thread with nothing else to do may not have run.
+const LONGEST_STALL: Duration = Duration::from_secs(2);
+
+/// What was seen while a storm was recorded.
+struct Storm {
+    recording: Recording,
+    /// The CPU time that its processes took, as the kernel accounts it, nanoseconds.
+    cpu_ns: u64,
+    growth_bytes: u64,
+    longest_stall: Duration,
+}
+
+impl Storm {
+    /// Builds the program and records it: what runs, what waits, faults, and growth.
+    fn record(kind: &str, count: u32, flags: &[&str]) -> Self {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let program = directory.path().join("storm");
+        let compiler = ["-O2", "-g", "-fomit-frame-pointer", "-pthread"];
+        let flags = compiler.iter().chain(flags).map(PathBuf::from);
+        let paths = ["-o".into(), program.clone(), support::source("storm.c")];
+        support::run("gcc", flags.chain(paths));
+        let told = directory.path().join("told");
+        let mut command = Command::new(&program);
+        command.args([kind, &count.to_string()]);
+        command.stdout(File::create(&told).expect("a file"));
+        record(command, &told)
+    }
+
+    /// Nothing is lost but what the ledger has, and the host was there for others.
+    fn assert_bounds(&self) {
+        let status = self.recording.exit_status.expect("it has ended");
+        assert!(status.success(), "{status}");
+        assert!(
+            self.growth_bytes < MOST_GROWTH_BYTES,
+            "grown by {} bytes",
+            self.growth_bytes
+        );
+        assert!(
+            self.longest_stall < LONGEST_STALL,
+            "{:?}",
+            self.longest_stall
+        );
+        let lost = self.recording.report.lost_samples();
+        let cpu = Kind::Cpu.profile_type();
+        let series = &self.recording.profile.series;
+        let of_cpu = series.iter().filter(|it| it.profile_type == cpu);
+        let sampled: i64 = of_cpu
+            .flat_map(|series| series.samples.iter().map(|sample| sample.value))
+            .sum();
+        let period = 1e9 / 499.0;
+        let missing = self.cpu_ns as f64 - sampled as f64;
+        // What is lost may have been of any kind.
+        let explained = 0.1 * self.cpu_ns as f64 + 8.0 * period + lost as f64 * period;
+        assert!(
+            missing.abs() <= explained,
+            "{sampled} ns of {} ns sampled, {lost} lost: {:?}",
+            self.cpu_ns,
+            self.recording.report
+        );
+    }
+
+    fn stacks(&self) -> Stacks {
+        let cpu = Kind::Cpu.profile_type();
+        Stacks::of(&self.recording.profile, |series| series.profile_type == cpu)
+    }
+}
+
+fn record(command: Command, told: &Path) -> Storm {
+    let kinds = [Kind::Cpu, Kind::OffCpu, Kind::Fault, Kind::Growth];
+    let options = RecordOptions {
+        rate_hz: 499,
+        kinds: kinds.into_iter().collect(),
+        duration: Some(Duration::from_secs(120)),
+        ..RecordOptions::new(RecordTargets::Command(command))
+    };
+    let is_over = AtomicBool::new(false);
+    let before = resident_bytes();
+    let (recording, (most, longest_stall)) = std::thread::scope(|scope| {
+        let heart = scope.spawn(|| beat(&is_over));
+        let recording = candela_agent::record(options, || {});
+        is_over.store(true, Ordering::SeqCst);
+        (recording, heart.join().expect("it does not panic"))
+    });
+    let printed = fs::read_to_string(told).expect("the program's output");
+    Storm {
+        recording: recording.unwrap_or_else(|error| panic!("{error}")),
+        cpu_ns: printed.trim().parse().unwrap_or_else(|_| {
+            panic!("the program told {printed:?}");
+        }),
+        growth_bytes: most.saturating_sub(before),
+        longest_stall,
+    }
+}
+
+/// The most memory that this process has had, and the longest that this thread has waited for its turn.
+fn beat(is_over: &AtomicBool) -> (u64, Duration) {
+    let pause = Duration::from_millis(10);
+    let (mut most, mut longest) = (0, Duration::ZERO);
+    while !is_over.load(Ordering::SeqCst) {
+        let begun = Instant::now();
+        std::thread::park_timeout(pause);
+        longest = longest.max(begun.elapsed().saturating_sub(pause));
+        most = most.max(resident_bytes());
+    }
+    (most, longest)
+}
+
+fn resident_bytes() -> u64 {
+    let status = fs::read_to_string("/proc/self/status").expect("our own status");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kib = line.and_then(|line| line.trim().strip_suffix(" kB")?.parse::<u64>().ok());
+    kib.expect("a size in kB") << 10
+}
+
+fn cannot_storm() -> bool {
+    support::cannot_sample_off_cpu() || support::lacks("gcc")
+}
+
+#[test]
+fn a_thousand_short_processes() {
+    if cannot_storm() {
+        return;
+    }
+    let _turn = support::turn();
+    let storm = Storm::record("processes", 1_000, &[]);
+    storm.assert_bounds();
+    let named = storm.stacks().with("burn_in_storm");
+    assert!(named > 1_000, "{named}\n{}", storm.stacks().sketch());
+}
+
+#[test]
+fn a_hundred_thousand_mappings() {
+    const LIMIT: &str = "/proc/sys/vm/max_map_count";
+    if cannot_storm() {
+        return;
+    }
+    let _turn = support::turn();
+    let before = fs::read_to_string(LIMIT).expect("the limit");
+    let is_enough = before.trim().parse::<u64>().expect("a number") >= 200_000;
+    if !is_enough && fs::write(LIMIT, "200000").is_err() {
+        support::skipped("more mappings are not allowed here");
+        return;
+    }
+    let storm = std::panic::catch_unwind(|| Storm::record("mappings", 100_000, &[]));
+    if !is_enough {
+        fs::write(LIMIT, before).expect("who may raise it may lower it");
+    }
+    let storm = storm.expect("it is recorded");
+    storm.assert_bounds();
+    let stacks = storm.stacks();
+    let complete = stacks.count(|names| {
+        names.iter().any(|name| name == "burn_in_storm")
+            && names.last().is_some_and(|name| name == "_start")
+    });
+    assert!(complete > 400, "{complete}\n{}", stacks.sketch());
+}
+
+#[test]
+fn a_thousand_threads() {
+    if cannot_storm() {
+        return;
+    }
+    let _turn = support::turn();
+    let storm = Storm::record("threads", 1_000, &[]);
+    storm.assert_bounds();
+    let off_cpu = Kind::OffCpu.profile_type();
+    let series = &storm.recording.profile.series;
+    let of_type = series.iter().filter(|it| it.profile_type == off_cpu);
+    let asleep: i64 = of_type
+        .flat_map(|series| series.samples.iter().map(|sample| sample.value))
+        .sum();
+    // Each sleeps five times 20 ms, and waits for a CPU besides.
+    assert!(asleep > 100_000_000_000 * 95 / 100, "{asleep} ns");
+}
+
+#[test]
+fn one_process_that_is_three_hundred_programs() {
+    if cannot_storm() {
+        return;
+    }
+    let _turn = support::turn();
+    let storm = Storm::record("execs", 300, &[]);
+    storm.assert_bounds();
+    let named = storm.stacks().with("burn_in_storm");
+    assert!(named > 300, "{named}\n{}", storm.stacks().sketch());
+}
+
+#[test]
+fn forks_of_forks() {
+    if cannot_storm() {
+        return;
+    }
+    let _turn = support::turn();
+    let storm = Storm::record("bomb", 500, &[]);
+    storm.assert_bounds();
+    let named = storm.stacks().with("burn_in_storm");
+    // Each of them is new, and its first stacks are copied: most of what comes at once finds the ring full, and
+    // is counted.
+    assert!(named > 0, "{named}\n{}", storm.stacks().sketch());
+}
+
+#[test]
+fn a_binary_of_three_hundred_megabytes() {
+    if cannot_storm() {
+        return;
+    }
+    let _turn = support::turn();
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let ballast = directory.path().join("ballast.s");
+    let text = ".section .rodata\nballast: .fill 300 << 20, 1, 7\n.section .note.GNU-stack,\"\"\n";
+    fs::write(&ballast, text).expect("a file");
+    let ballast = ballast.to_str().expect("an UTF-8 path");
+    let storm = Storm::record("execs", 20, &["-static", ballast]);
+    storm.assert_bounds();
+    let named = storm.stacks().with("burn_in_storm");
+    assert!(named > 20, "{named}\n{}", storm.stacks().sketch());
+}
