@@ -51,6 +51,7 @@ mod stacks;
 mod strings;
 mod symbols;
 mod validate;
+mod wall;
 
 pub use crate::filter::Filter;
 pub use crate::filter::FilterError;
@@ -106,6 +107,8 @@ pub use crate::symbols::Location;
 pub use crate::symbols::Mapping;
 pub use crate::symbols::SymbolTables;
 pub use crate::validate::ValidationError;
+pub use crate::wall::WallCover;
+pub use crate::wall::WallParts;
 
 /// The label that names the program a series belongs to.
 pub const SERVICE_NAME_LABEL: &str = "service_name";

@@ -9,6 +9,7 @@ use candela_store::Tier;
 use candela_store::TimeRange;
 
 use crate::budget::Meter;
+use crate::derived::has_covered_wall;
 use crate::error::Failure;
 use crate::error::QueryError;
 use crate::hint::hint;
@@ -141,7 +142,7 @@ impl Engine {
             quarantined.map(|block| format!("block {}: {}", block.block_id, block.reason));
         loaded.left_out.extend(quarantined);
         let kept = KeptLabels::of(&snapshot);
-        let coarsest = if kept.have_all(query, names) {
+        let coarsest = if kept.have_all(query, names) && !has_covered_wall(query, &snapshot) {
             coarsest
         } else {
             Tier::Raw
@@ -185,6 +186,7 @@ impl Engine {
         for error in &plan.failed {
             self.leave_out(&mut loaded.left_out, error);
         }
+        loaded.tell_of_covering_sums(&plan);
         self.keep_linked(query, &mut plan, loaded)?;
         Ok(plan)
     }

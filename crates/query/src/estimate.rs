@@ -6,10 +6,10 @@ use candela_store::Table;
 use candela_store::TimeRange;
 use hashbrown::HashSet;
 
+use crate::derived::is_source_of;
 use crate::engine::Engine;
 use crate::error::QueryError;
 use crate::plan::available_types;
-use crate::plan::is_source_of;
 use crate::plan::resolve_type;
 use crate::plan::series_matches;
 use crate::query::Answer;

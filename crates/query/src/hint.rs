@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 use candela_model::LabelSetId;
 use candela_model::Labels;
 use candela_model::MatchOperator;
-use candela_model::resolve_profile_type;
 
 use crate::budget::Meter;
 use crate::error::QueryError;
 use crate::matching::value_text;
 use crate::plan::available_types;
+use crate::plan::resolve_type;
 use crate::plan::type_names;
 use crate::query::Query;
 use crate::sources::Source;
@@ -68,7 +68,8 @@ pub(crate) fn hint(query: &Query, sources: &[Source], meter: &Meter) -> Result<S
         }
     }
     let matching = available_types(sources, query, query.range, meter)?;
-    if matching.is_empty() || resolve_profile_type(&query.profile_type, &matching).is_ok() {
+    let is_here = matches!(resolve_type(&query.profile_type, &matching), Ok(Some(_)));
+    if matching.types.is_empty() || is_here {
         let reason = if !query.profiles.is_empty() {
             "there are profiles, but none has this id"
         } else if !query.links.is_empty() {
@@ -83,7 +84,7 @@ pub(crate) fn hint(query: &Query, sources: &[Source], meter: &Meter) -> Result<S
     Ok(format!(
         "no profiles of type {} here; there are {}",
         query.profile_type,
-        type_names(&matching)
+        type_names(&matching.types)
     ))
 }
 

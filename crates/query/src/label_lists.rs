@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use candela_model::Labels;
 use candela_model::ProfileType;
 use candela_model::SERVICE_NAME_LABEL;
+use candela_model::WallParts;
 use candela_store::Block;
 use candela_store::KEPT_LABELS;
 use candela_store::Tier;
@@ -12,13 +13,13 @@ use hashbrown::HashMap;
 use hashbrown::HashSet;
 
 use crate::budget::Meter;
+use crate::derived::with_derived;
 use crate::engine::Engine;
 use crate::engine::hint_if;
 use crate::error::QueryError;
 use crate::matching::SeriesMatch;
 use crate::matching::match_series;
 use crate::plan::series_matches;
-use crate::plan::with_derived;
 use crate::query::Answer;
 use crate::query::Query;
 
@@ -43,6 +44,8 @@ struct Sets<'a> {
     found: BTreeSet<Labels>,
     /// The labels of each type that was seen, by what is asked for.
     types: HashMap<ProfileType, Vec<Labels>>,
+    /// Which parts of wall time there are of these labels.
+    parts: HashMap<Labels, WallParts>,
 }
 
 impl Engine {
@@ -152,6 +155,7 @@ impl<'a> Sets<'a> {
             meter,
             found: BTreeSet::new(),
             types: HashMap::new(),
+            parts: HashMap::new(),
         }
     }
 
@@ -180,7 +184,8 @@ impl<'a> Sets<'a> {
     fn add(&mut self, labels: &Labels, profile_type: &ProfileType) -> Result<(), QueryError> {
         if !self.types.contains_key(profile_type) {
             let types = with_derived(HashSet::from_iter([profile_type.clone()]));
-            let sets = types.iter().map(|it| labels_of_type(it, self.names));
+            let sets = types.types.iter();
+            let sets = sets.map(|it| labels_of_type(it, self.names));
             let sets: BTreeSet<Labels> = sets.collect();
             let sets = sets.into_iter().collect();
             self.types.insert(profile_type.clone(), sets);
@@ -188,16 +193,32 @@ impl<'a> Sets<'a> {
         let of_series = labels.iter();
         let of_series =
             of_series.filter(|(name, _)| self.names.is_empty() || self.names.contains(name));
-        let of_series: Vec<(&str, &str)> = of_series.collect();
+        let of_series = Labels::from_pairs(of_series);
         for of_type in &self.types[profile_type] {
-            let pairs = of_type.iter().chain(of_series.iter().copied());
-            let set = Labels::from_pairs(pairs);
+            let set = Labels::from_pairs(of_type.iter().chain(of_series.iter()));
             let bytes = bytes_of(&set);
             if self.found.insert(set) {
                 self.meter.allocate(bytes)?;
             }
         }
+        if profile_type.is_part_of_wall() {
+            self.add_part(&of_series, profile_type)?;
+        }
         Ok(())
+    }
+
+    /// Wall time is a type of what has both parts of it, in whichever profiles.
+    fn add_part(&mut self, of_series: &Labels, part: &ProfileType) -> Result<(), QueryError> {
+        if !self.parts.contains_key(of_series) {
+            self.meter.allocate(bytes_of(of_series))?;
+        }
+        let parts = self.parts.entry(of_series.clone()).or_default();
+        let were_whole = parts.are_whole();
+        parts.add(part);
+        if were_whole || !parts.are_whole() {
+            return Ok(());
+        }
+        self.add(of_series, &ProfileType::wall())
     }
 }
 

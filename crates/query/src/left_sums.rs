@@ -20,12 +20,12 @@ use candela_store::Snapshot;
 use candela_store::Tier;
 use candela_store::TimeRange;
 
+use crate::derived::is_source_of;
+use crate::derived::with_derived;
 use crate::engine::Loaded;
 use crate::plan::Plan;
-use crate::plan::is_source_of;
 use crate::plan::resolve_type;
 use crate::plan::series_matches;
-use crate::plan::with_derived;
 use crate::query::Aggregation;
 use crate::query::Query;
 use crate::sources::Source;
@@ -210,6 +210,16 @@ impl Loaded {
     /// Says what is left out of all types.
     pub(crate) fn tell_all_undecided(&mut self) {
         self.remarks.extend(self.undecided.remark(|_| true));
+    }
+
+    /// Says of a plan that stored wall time took more than its own time out of it.
+    pub(crate) fn tell_of_covering_sums(&mut self, plan: &Plan) {
+        let remark = plan.covering_sums.as_ref().map(|day| {
+            format!(
+                "up to {day} only sums are left, in which stored wall time covers whole buckets"
+            )
+        });
+        self.remarks.extend(remark);
     }
 
     /// Says something about the sums of a plan, of this tier or a coarser one.

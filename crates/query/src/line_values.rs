@@ -3,17 +3,30 @@
 use std::collections::BTreeMap;
 
 use candela_model::Labels;
+use candela_model::Link;
 use hashbrown::HashMap;
 
 use crate::budget::Meter;
 use crate::engine::Engine;
 use crate::error::Failure;
+use crate::error::QueryError;
+use crate::links::SPAN_ID;
+use crate::links::TRACE_ID;
+use crate::links::id_text;
 use crate::matching::SampleLabels;
 use crate::plan::Plan;
 use crate::run::Run;
 use crate::run_sums::SumsBySet;
 use crate::sources::Source;
+use crate::span_sums::Linked;
+use crate::span_sums::sums_of_spans;
 use crate::taken::Taken;
+
+/// Bytes of a line of a trace or a span with its labels: there are far more of these than of others.
+const LINE_BYTES: usize = 256;
+
+/// So many new lines are counted at a time, before there are more of them.
+const LINES_BETWEEN_COUNTS: usize = 1024;
 
 /// The lines that there are so far.
 #[derive(Debug, Default)]
@@ -39,6 +52,9 @@ impl LineReader<'_> {
         groups: &mut Groups,
         mut visit: impl FnMut(u32, &Run, i64),
     ) -> Result<Taken, Failure> {
+        if self.groups_by_link() {
+            return self.read_by_link(source, runs, meter, groups, visit);
+        }
         let mut taken = Taken::default();
         let (by_sample, whole): (Vec<&Run>, Vec<&Run>) =
             runs.iter().partition(|run| self.needs_samples(source, run));
@@ -62,6 +78,47 @@ impl LineReader<'_> {
             }
         })?;
         Ok(taken)
+    }
+
+    /// The same where lines are of traces or spans.
+    fn read_by_link(
+        &self,
+        source: &Source,
+        runs: &[Run],
+        meter: &Meter,
+        groups: &mut Groups,
+        mut visit: impl FnMut(u32, &Run, i64),
+    ) -> Result<Taken, Failure> {
+        let has_sets = |run: &Run| self.groups_by_sample(source, run);
+        let links = sums_of_spans(source, runs, Linked::Whichever, has_sets, meter)?;
+        let mut counted = groups.by_labels.len();
+        let by_line = source.with_sample_labels(|labels| {
+            let mut by_line: BTreeMap<(u32, u32), i64> = BTreeMap::new();
+            for (&(position, set, link), &sum) in &links.sums {
+                let run = &runs[position as usize];
+                let line = self.line_of(groups, run, set, &link, labels);
+                let total = by_line.entry((position, line)).or_default();
+                *total = total.saturating_add(sum);
+                let new_lines = groups.by_labels.len() - counted;
+                if new_lines >= LINES_BETWEEN_COUNTS {
+                    meter.allocate(new_lines * LINE_BYTES)?;
+                    meter.check_time()?;
+                    counted += new_lines;
+                }
+            }
+            Ok::<_, QueryError>(by_line)
+        })??;
+        meter.allocate((groups.by_labels.len() - counted) * LINE_BYTES)?;
+        for ((position, line), sum) in by_line {
+            visit(line, &runs[position as usize], sum);
+        }
+        Ok(links.taken)
+    }
+
+    /// Whether lines are of traces or spans.
+    fn groups_by_link(&self) -> bool {
+        let mut names = self.group_by.iter();
+        names.any(|name| name == TRACE_ID || name == SPAN_ID)
     }
 
     /// Whether the total of the profile is not enough.
@@ -94,17 +151,31 @@ impl LineReader<'_> {
     }
 
     /// The line that samples of a profile with this label set are in.
-    pub(crate) fn line_of_set(
+    fn line_of_set(
         &self,
         groups: &mut Groups,
         run: &Run,
         set: u32,
         sample_labels: &SampleLabels<'_>,
     ) -> u32 {
+        self.line_of(groups, run, set, &Link::default(), sample_labels)
+    }
+
+    /// The same for samples of this trace and span, whose ids go before labels of their names.
+    pub(crate) fn line_of(
+        &self,
+        groups: &mut Groups,
+        run: &Run,
+        set: u32,
+        link: &Link,
+        sample_labels: &SampleLabels<'_>,
+    ) -> u32 {
         let labels = &self.plan.series[run.series as usize];
         groups.number(self.group_by, |name| {
-            let of_series = labels.get(name).map(str::to_owned);
-            of_series.or_else(|| sample_labels.value(set, name))
+            let of_link = id_text(link, name);
+            let of_series = || labels.get(name).map(str::to_owned);
+            let of_label = || sample_labels.value(set, name);
+            of_link.or_else(of_series).or_else(of_label)
         })
     }
 }

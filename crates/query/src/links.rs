@@ -7,72 +7,72 @@ use candela_model::LabelMatcher;
 use candela_model::Link;
 use candela_model::MatchOperator;
 use candela_model::Selector;
-use candela_store::Block;
-use candela_store::SampleColumns;
 use hashbrown::HashSet;
 
-use crate::budget::Meter;
 use crate::engine::Engine;
 use crate::engine::Loaded;
-use crate::error::Failure;
 use crate::error::QueryError;
+use crate::link_test::LinkTest;
 use crate::plan::EmptyProfile;
 use crate::plan::Plan;
 use crate::query::Query;
-use crate::run::Run;
-use crate::scan::for_each_chunk;
-use crate::scan::read_runs;
-use crate::sources::Source;
-use crate::sources::SourceData;
 
 /// Bytes of a run's list of ranges beside what is in it.
 const LIST_BYTES: usize = 48;
 
-/// Which traces and spans samples belong to. Where both lists say something both have to hold. An
-/// id of zeros is none and nothing belongs to it.
+/// The name that a trace id goes by in selectors and groups.
+pub(crate) const TRACE_ID: &str = "trace_id";
+/// The same of a span id.
+pub(crate) const SPAN_ID: &str = "span_id";
+
+/// Which traces and spans samples belong to. What is said has to hold together. An id of zeros is none
+/// and nothing belongs to it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LinkSelection {
     /// W3C trace ids; whichever and none when empty.
     pub trace_ids: Vec<[u8; 16]>,
     /// W3C span ids; whichever and none when empty.
     pub span_ids: Vec<[u8; 8]>,
-}
-
-/// The same to look things up.
-struct LinkTest<'a> {
-    trace_ids: HashSet<&'a [u8; 16]>,
-    span_ids: HashSet<&'a [u8; 8]>,
-    links: &'a LinkSelection,
+    /// What else is said of `trace_id` and `span_id`: hexadecimal digits, in small letters, and nothing
+    /// where a sample has none. A sample without an id is asked for its label of that name instead.
+    /// Unlike lists of ids, these cost a look at each sample.
+    pub conditions: Vec<LabelMatcher>,
 }
 
 impl LinkSelection {
-    /// Takes `trace_id="…"` and `span_id="…"` out of a selector: the ids of samples are links, not labels, and
-    /// yet asked for like these. What has not the form of an id stays a condition on a label.
+    /// Takes what is said of `trace_id` and `span_id` out of a selector: the ids of samples are links, not
+    /// labels, and yet asked for like these. What has to be equal to something that has not the form of an
+    /// id stays a condition on a label.
     #[must_use]
     pub fn taken_from(selector: &Selector) -> (Selector, Self) {
         let mut links = Self::default();
-        let mut takes = |matcher: &LabelMatcher| {
-            if matcher.operator() != MatchOperator::Equal {
-                return false;
-            }
-            match matcher.name() {
-                "trace_id" => push_id(&mut links.trace_ids, matcher.value()),
-                "span_id" => push_id(&mut links.span_ids, matcher.value()),
-                _ => false,
-            }
-        };
         let matchers = selector.matchers().iter();
         let others = matchers
-            .filter(|matcher| !takes(matcher))
+            .filter(|matcher| !links.takes(matcher))
             .cloned()
             .collect();
         (Selector::new(others), links)
     }
 
+    fn takes(&mut self, matcher: &LabelMatcher) -> bool {
+        if ![TRACE_ID, SPAN_ID].contains(&matcher.name()) {
+            return false;
+        }
+        let is_plain = matcher.operator() == MatchOperator::Equal && !matcher.value().is_empty();
+        if !is_plain {
+            self.conditions.push(matcher.clone());
+            return true;
+        }
+        match matcher.name() {
+            TRACE_ID => push_id(&mut self.trace_ids, matcher.value()),
+            _ => push_id(&mut self.span_ids, matcher.value()),
+        }
+    }
+
     /// Whether samples count whatever they belong to.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.trace_ids.is_empty() && self.span_ids.is_empty()
+        self.trace_ids.is_empty() && self.span_ids.is_empty() && self.conditions.is_empty()
     }
 }
 
@@ -92,6 +92,27 @@ fn push_id<const BYTES: usize>(ids: &mut Vec<[u8; BYTES]>, text: &str) -> bool {
     true
 }
 
+/// The id of this name as selectors see it; `None` where there is none, and for other names.
+pub(crate) fn id_text(link: &Link, name: &str) -> Option<String> {
+    let id: &[u8] = match name {
+        TRACE_ID => &link.trace_id,
+        SPAN_ID => &link.span_id,
+        _ => return None,
+    };
+    let is_some = id.iter().any(|&byte| byte != 0);
+    is_some.then(|| hexadecimal(id))
+}
+
+/// Expressions are asked about every new id of a scan, so this formats nothing.
+fn hexadecimal(id: &[u8]) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let digit = |value: u8| char::from(DIGITS[usize::from(value)]);
+    let digits = id
+        .iter()
+        .flat_map(|byte| [digit(byte >> 4), digit(byte & 0xf)]);
+    digits.collect()
+}
+
 impl Engine {
     /// Leaves the samples of the chosen traces and spans. Profiles without any count like those in
     /// which no sample has a label that is asked for: in a mean, with nothing.
@@ -108,7 +129,7 @@ impl Engine {
         let mut kept = Vec::with_capacity(plan.sources.len());
         for mut part in std::mem::take(&mut plan.sources) {
             let source = &loaded.sources[part.source];
-            let samples = test.samples_of_runs(source, &part.runs, &loaded.meter);
+            let samples = test.samples_of_runs(source, &part.runs, &plan.series, &loaded.meter);
             let Some(mut samples) = self.or_leave_out(samples, &mut loaded.left_out)? else {
                 continue;
             };
@@ -128,7 +149,10 @@ impl Engine {
                     });
                     continue;
                 }
-                run.samples = Some(Arc::new(samples));
+                // What is taken whole needs no look at its samples later.
+                let whole = 0..run.row.sample_count;
+                let is_whole = matches!(&samples[..], [only] if *only == whole);
+                run.samples = (!is_whole).then(|| Arc::new(samples));
                 runs.push(run);
             }
             if !runs.is_empty() {
@@ -139,98 +163,8 @@ impl Engine {
         plan.sources = kept;
         let runs = plan.sources.iter().flat_map(|part| &part.runs);
         let matched: HashSet<u32> = runs.map(|run| run.series).collect();
-        plan.matched_series = matched.len();
+        plan.matched_series = plan.count_series(matched.into_iter());
         Ok(())
-    }
-}
-
-impl<'a> LinkTest<'a> {
-    fn of(links: &'a LinkSelection) -> Self {
-        Self {
-            trace_ids: links
-                .trace_ids
-                .iter()
-                .filter(|id| **id != [0; 16])
-                .collect(),
-            span_ids: links.span_ids.iter().filter(|id| **id != [0; 8]).collect(),
-            links,
-        }
-    }
-
-    fn passes(&self, trace_id: &[u8; 16], span_id: &[u8; 8]) -> bool {
-        (self.links.trace_ids.is_empty() || self.trace_ids.contains(trace_id))
-            && (self.links.span_ids.is_empty() || self.span_ids.contains(span_id))
-    }
-
-    /// For each run the samples that pass, counted from its first; nothing at all where a look at
-    /// the footer says that there are none.
-    fn samples_of_runs(
-        &self,
-        source: &Source,
-        runs: &[Run],
-        meter: &Meter,
-    ) -> Result<Vec<Vec<Range<u32>>>, Failure> {
-        meter.check_time()?;
-        let view = match &source.data {
-            SourceData::Block(block) if !self.may_be_in(block)? => return Ok(Vec::new()),
-            SourceData::Block(block) => return self.samples_in_block(block, runs, meter),
-            SourceData::Head(view) => view,
-        };
-        let mut samples = Vec::with_capacity(runs.len());
-        for run in runs {
-            meter.check_cancelled()?;
-            let profile = &view.profiles[run.row.first_row as usize];
-            let mut found = Vec::new();
-            if let Some(details) = &profile.details {
-                for (position, link) in (0..).zip(&details.links) {
-                    let Link { trace_id, span_id } = link;
-                    if self.passes(trace_id, span_id) {
-                        push(&mut found, position);
-                    }
-                }
-            }
-            samples.push(found);
-        }
-        Ok(samples)
-    }
-
-    fn may_be_in(&self, block: &Block) -> Result<bool, Failure> {
-        let traces = &self.links.trace_ids;
-        let may_be = block.has_links()? && (traces.is_empty() || block.may_have_traces(traces)?);
-        Ok(may_be)
-    }
-
-    fn samples_in_block(
-        &self,
-        block: &Block,
-        runs: &[Run],
-        meter: &Meter,
-    ) -> Result<Vec<Vec<Range<u32>>>, Failure> {
-        let columns = SampleColumns {
-            links: true,
-            ..SampleColumns::default()
-        };
-        read_runs(block, runs, columns, meter)?;
-        let mut samples = vec![Vec::new(); runs.len()];
-        for_each_chunk(block, runs, columns, meter, |position, chunk| {
-            let first = (chunk.first_row - runs[position].row.first_row) as u32;
-            let ids = chunk.trace_ids.iter().zip(chunk.span_ids);
-            for (sample, (trace_id, span_id)) in (first..).zip(ids) {
-                if self.passes(trace_id, span_id) {
-                    push(&mut samples[position], sample);
-                }
-            }
-            Ok(())
-        })?;
-        Ok(samples)
-    }
-}
-
-/// Adds a sample behind all others.
-fn push(ranges: &mut Vec<Range<u32>>, sample: u32) {
-    match ranges.last_mut() {
-        Some(last) if last.end == sample => last.end += 1,
-        _ => ranges.push(sample..sample + 1),
     }
 }
 
@@ -257,12 +191,37 @@ mod tests {
     }
 
     #[test]
+    fn other_operators_are_conditions() {
+        for text in [
+            r#"{span_id!="00f067aa0ba902b7"}"#,
+            r#"{trace_id=~"4b.*"}"#,
+            r#"{trace_id!~"4b.*"}"#,
+            r#"{trace_id=""}"#,
+        ] {
+            let (others, links) = taken(text);
+            let selector: Selector = text.parse().expect("a selector");
+            assert_eq!((&*others, &*links.conditions), ("{}", selector.matchers()));
+            assert!(!links.is_empty());
+        }
+    }
+
+    #[test]
+    fn ids_are_small_letters_and_zeros_are_none() {
+        let link = Link {
+            trace_id: [0; 16],
+            span_id: [0, 0xf0, 0x67, 0xaa, 0x0b, 0xa9, 0x02, 0xb7],
+        };
+        assert_eq!(id_text(&link, SPAN_ID).as_deref(), Some("00f067aa0ba902b7"));
+        assert_eq!(id_text(&link, TRACE_ID), None);
+        assert_eq!(id_text(&link, "span"), None);
+    }
+
+    #[test]
     fn what_is_no_id_stays_a_label() {
         for text in [
             r#"{span_id="7"}"#,
-            r#"{span_id!="00f067aa0ba902b7"}"#,
-            r#"{trace_id=~"4b.*"}"#,
             r#"{span_id="00f067aa0ba902bé"}"#,
+            r#"{parent_span_id!="00f067aa0ba902b7"}"#,
         ] {
             assert_eq!(taken(text), (text.to_owned(), LinkSelection::default()));
         }

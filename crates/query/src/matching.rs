@@ -163,7 +163,11 @@ fn set_passes(query: &Query, test: &TagTest, set: &[SampleLabel], strings: &Stri
 
 /// A label may stand in a set more than once; one value that is wanted is enough, and one that is
 /// not wanted too.
-fn set_matches(matcher: &LabelMatcher, set: &[SampleLabel], strings: &StringTable) -> bool {
+pub(crate) fn set_matches(
+    matcher: &LabelMatcher,
+    set: &[SampleLabel],
+    strings: &StringTable,
+) -> bool {
     let values: Vec<String> = set
         .iter()
         .filter(|label| strings.get(label.key) == matcher.name())

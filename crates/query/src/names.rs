@@ -38,7 +38,7 @@ impl Engine {
         let mut loaded = self.load(query, query.range, Tier::Raw)?;
         loaded.tell_all_undecided();
         let (sources, meter) = (&loaded.sources, &loaded.meter);
-        let types = available_types(sources, query, query.range, meter)?;
+        let types = available_types(sources, query, query.range, meter)?.types;
         Ok(Answer {
             hint: hint_if(types.is_empty(), query, &loaded)?,
             partial: loaded.partial(),
@@ -53,8 +53,10 @@ impl Engine {
     /// # Errors
     /// When the type is ambiguous, or the range is none.
     pub fn profile_type(&self, query: &Query) -> Result<Option<ProfileType>, QueryError> {
-        let types = self.types(query)?.value;
-        resolve_type(&query.profile_type, &types)
+        let of_names = query.of_names();
+        let loaded = self.load(&of_names, query.range, Tier::Raw)?;
+        let available = available_types(&loaded.sources, &of_names, query.range, &loaded.meter)?;
+        resolve_type(&query.profile_type, &available)
     }
 
     /// The names of the labels that matching series and their samples have, sorted.

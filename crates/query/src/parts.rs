@@ -20,6 +20,7 @@ use crate::plan::Plan;
 use crate::profile_key::ProfileKey;
 use crate::run::Run;
 use crate::sources::Source;
+use crate::span_sums::Linked;
 use crate::span_sums::sums_of_spans;
 use crate::steps::Steps;
 use crate::taken::Taken;
@@ -184,12 +185,12 @@ impl Parts {
         let Reading { source, runs, .. } = *reading;
         let Self { groups, sums, .. } = self;
         let has_sets = |run: &Run| reading.lines.groups_by_sample(source, run);
-        let spans = sums_of_spans(source, runs, has_sets, reading.meter)?;
+        let spans = sums_of_spans(source, runs, Linked::OfSpans, has_sets, reading.meter)?;
         source.with_sample_labels(|labels| {
             for (&(position, set, link), &value) in &spans.sums {
                 let run = &runs[position as usize];
                 let key = PartKey {
-                    line: reading.lines.line_of_set(groups, run, set, labels),
+                    line: reading.lines.line_of(groups, run, set, &link, labels),
                     point_ns: reading.steps.point_of(run.row.start_ns),
                     series: run.series,
                     start_ns: None,

@@ -7,6 +7,8 @@ use candela_model::Labels;
 use candela_model::ProfileType;
 use candela_model::Temporality;
 use candela_model::TypeResolutionError;
+use candela_model::WallCover;
+use candela_model::WallParts;
 use candela_model::resolve_profile_type;
 use candela_model::short_name;
 use candela_store::ProfileRow;
@@ -15,6 +17,12 @@ use hashbrown::HashMap;
 use hashbrown::HashSet;
 
 use crate::budget::Meter;
+use crate::derived::AvailableTypes;
+use crate::derived::CoveredWindows;
+use crate::derived::Origin;
+use crate::derived::StoredItself;
+use crate::derived::Windows;
+use crate::derived::with_derived;
 use crate::error::Failure;
 use crate::error::QueryError;
 use crate::matching::SampleTest;
@@ -48,8 +56,10 @@ pub(crate) struct EmptyProfile {
 pub(crate) struct Plan {
     pub(crate) profile_type: Option<ProfileType>,
     pub(crate) sources: Vec<SourcePlan>,
-    /// The labels of each series.
+    /// The labels of each series. Parts that a type is made of are series of their own here.
     pub(crate) series: Vec<Arc<Labels>>,
+    /// Whether a series may have several numbers, one for each part of the type.
+    has_parts: bool,
     /// Of which tenant each series is, a position among `tenants`.
     owners: Vec<u32>,
     /// The tenants of the query.
@@ -59,16 +69,15 @@ pub(crate) struct Plan {
     /// Profiles of these series of which nothing is taken: they count where a mean is over all
     /// profiles, in whichever block they happen to be.
     pub(crate) empty: Vec<EmptyProfile>,
+    /// The last day of sums whose wall time covers parts: it does so for whole buckets.
+    pub(crate) covering_sums: Option<String>,
     /// Blocks whose labels could not be read.
     pub(crate) failed: Vec<candela_store::BlockError>,
 }
 
-/// A series: its labels, and of which of the query's tenants it is.
-type Owned = (u32, Arc<Labels>);
-
-/// The cpu time that every source stores, and the count that is derived from it.
-const CPU_TIME: &str = "process_cpu:cpu:nanoseconds:cpu:nanoseconds";
-const CPU_SAMPLES: &str = "process_cpu:samples:count:cpu:nanoseconds";
+/// A series, or one part of it where a type is made of several: of which of the query's tenants it is,
+/// its labels, and the number of the part.
+type Owned = (u32, Arc<Labels>, usize);
 
 /// The types of series that match in the range, those derived from them included.
 pub(crate) fn available_types(
@@ -76,7 +85,7 @@ pub(crate) fn available_types(
     query: &Query,
     range: TimeRange,
     meter: &Meter,
-) -> Result<Vec<ProfileType>, QueryError> {
+) -> Result<AvailableTypes, QueryError> {
     let mut found: HashSet<ProfileType> = HashSet::new();
     for source in sources {
         meter.check_time()?;
@@ -96,30 +105,24 @@ pub(crate) fn available_types(
     Ok(with_derived(found))
 }
 
-/// Stored types and those that can be derived of them, sorted.
-pub(crate) fn with_derived(mut found: HashSet<ProfileType>) -> Vec<ProfileType> {
-    if found.iter().any(|it| it.to_string() == CPU_TIME) {
-        found.insert(cpu_samples());
-    }
-    let mut types: Vec<ProfileType> = found.into_iter().collect();
-    types.sort();
-    types
-}
-
-/// Whether values of a stored type are, or become, those of the wanted one.
-pub(crate) fn is_source_of(stored: &ProfileType, wanted: &ProfileType) -> bool {
-    stored == wanted || (*wanted == cpu_samples() && stored.to_string() == CPU_TIME)
-}
-
 /// The type that a pattern stands for among those available; `None` when it stands for none of
 /// them: whether it could be there at another time is not for us to know.
 pub(crate) fn resolve_type(
     pattern: &str,
-    available: &[ProfileType],
+    available: &AvailableTypes,
 ) -> Result<Option<ProfileType>, QueryError> {
-    match resolve_profile_type(pattern, available) {
+    let types = &available.types;
+    // Nothing lists wall time of what only waited, but it has some.
+    let is_derived_wall = ProfileType::may_be_wall(pattern)
+        && !available.has_stored_wall
+        && WallParts::of(types).may_be_whole();
+    // What is stored goes before what is derived, if it is a time.
+    let wall = ProfileType::wall();
+    let is_candidate =
+        |it: &&ProfileType| !is_derived_wall || (**it != wall && it.sample_unit == "nanoseconds");
+    match resolve_profile_type(pattern, types.iter().filter(is_candidate)) {
         Ok(profile_type) => Ok(Some(profile_type.clone())),
-        Err(TypeResolutionError::NoMatch { .. }) => Ok(None),
+        Err(TypeResolutionError::NoMatch { .. }) => Ok(is_derived_wall.then(ProfileType::wall)),
         Err(error) => Err(QueryError::BadRequest(error.to_string())),
     }
 }
@@ -144,6 +147,7 @@ pub(crate) fn plan(
 ) -> Result<Plan, Failure> {
     let mut plan = Plan {
         profile_type: Some(profile_type.clone()),
+        has_parts: *profile_type == ProfileType::wall(),
         tenants: query
             .distinct_tenants()
             .into_iter()
@@ -153,10 +157,8 @@ pub(crate) fn plan(
     };
     let mut numbers: HashMap<Owned, u32> = HashMap::new();
     let mut empty: Vec<(Owned, &ProfileRow)> = Vec::new();
-    let counted = series_with_own_samples(sources, profile_type, range);
-    let is_counted = |source: &Source, labels: &Arc<Labels>| {
-        counted.contains(&(source.owner, Arc::clone(labels)))
-    };
+    let (stored_itself, _memory) = StoredItself::of(sources, query, profile_type, range, meter)?;
+    let mut covers = CoveredWindows::by(&stored_itself);
     let chosen = ChosenProfiles::of(query);
     for (position, source) in sources.iter().enumerate() {
         let matches = series_matches(source, query);
@@ -169,12 +171,17 @@ pub(crate) fn plan(
             Err(error) => return Err(error),
         };
         let table = &source.profiles;
-        let divisors = divisors(&table.types, profile_type);
-        let mut known: Vec<Option<u32>> = vec![None; table.series.len()];
+        let types = table.types.iter();
+        let origins: Vec<Option<Origin>> = types
+            .map(|stored| Origin::of(stored, profile_type))
+            .collect();
+        let mut known: Vec<[Option<u32>; Origin::NUMBERS]> =
+            vec![Default::default(); table.series.len()];
+        let mut covered: Vec<Option<Windows>> = vec![None; table.series.len()];
         let mut runs = Vec::new();
         for row in &table.rows {
             let series = row.series as usize;
-            let Some(kind) = divisors[row.profile_type as usize] else {
+            let Some(origin) = origins[row.profile_type as usize] else {
                 continue;
             };
             if !range.contains(row.start_ns) || matches[series] == SeriesMatch::No {
@@ -185,18 +192,34 @@ pub(crate) fn plan(
             if !chosen.have(source.owner, labels, stored_type, row.start_ns) {
                 continue;
             }
-            let divisor = match kind {
-                Divisor::One => 1,
-                Divisor::Period if row.period > 0 && !is_counted(source, labels) => row.period,
-                Divisor::Period => continue,
+            let divisor = match origin {
+                Origin::Itself => 1,
+                Origin::Period if row.period <= 0 => continue,
+                Origin::Period if stored_itself.counts(source.owner, labels) => continue,
+                Origin::Period => row.period,
+                Origin::Part(_) => {
+                    if covered[series].is_none() {
+                        covered[series] = Some(covers.of_series(source.owner, labels, meter)?);
+                    }
+                    let windows = covered[series].as_deref();
+                    if windows.is_some_and(|windows| WallCover::has(windows, row.start_ns)) {
+                        if plan.covering_sums.is_none() {
+                            let day = stored_itself.day_of_sums_at(row.start_ns);
+                            plan.covering_sums = day.map(str::to_owned);
+                        }
+                        continue;
+                    }
+                    1
+                }
             };
+            let part = origin.number();
+            let owned = || (source.owner, Arc::clone(labels), part);
             if matches[series] == SeriesMatch::NoneHere {
-                empty.push(((source.owner, Arc::clone(labels)), row));
+                empty.push((owned(), row));
                 continue;
             }
-            let number = *known[series].get_or_insert_with(|| {
-                let owned = (source.owner, Arc::clone(labels));
-                *numbers.entry(owned).or_insert_with(|| {
+            let number = *known[series][part].get_or_insert_with(|| {
+                *numbers.entry(owned()).or_insert_with(|| {
                     plan.series.push(Arc::clone(labels));
                     plan.owners.push(source.owner);
                     plan.series.len() as u32 - 1
@@ -221,7 +244,7 @@ pub(crate) fn plan(
             });
         }
     }
-    plan.matched_series = plan.series.len();
+    plan.matched_series = plan.count_series(0..plan.series.len() as u32);
     plan.empty = empty
         .into_iter()
         .filter_map(|(owned, row)| {
@@ -240,6 +263,18 @@ impl Plan {
     pub(crate) fn tenant_of(&self, series: u32) -> &str {
         let owner = self.owners[series as usize];
         &self.tenants[owner as usize]
+    }
+
+    /// How many series there are among these numbers, each of which is there once.
+    pub(crate) fn count_series(&self, numbers: impl ExactSizeIterator<Item = u32>) -> usize {
+        if !self.has_parts {
+            return numbers.len();
+        }
+        let numbers = numbers.map(|number| number as usize);
+        let series: HashSet<(u32, &Labels)> = numbers
+            .map(|number| (self.owners[number], &*self.series[number]))
+            .collect();
+        series.len()
     }
 
     /// Whether values are states.
@@ -289,47 +324,6 @@ impl Plan {
     }
 }
 
-/// How values of a stored type become those of the wanted one.
-#[derive(Clone, Copy, Debug)]
-enum Divisor {
-    One,
-    Period,
-}
-
-fn divisors(types: &[Arc<ProfileType>], wanted: &ProfileType) -> Vec<Option<Divisor>> {
-    types
-        .iter()
-        .map(|stored| {
-            if **stored == *wanted {
-                return Some(Divisor::One);
-            }
-            is_source_of(stored, wanted).then_some(Divisor::Period)
-        })
-        .collect()
-}
-
-/// Series that store the count which would else be derived.
-fn series_with_own_samples(
-    sources: &[Source],
-    wanted: &ProfileType,
-    range: TimeRange,
-) -> HashSet<Owned> {
-    let mut counted = HashSet::new();
-    if *wanted != cpu_samples() {
-        return counted;
-    }
-    for source in sources {
-        let table = &source.profiles;
-        for row in table.rows.iter().filter(|row| range.contains(row.start_ns)) {
-            if *table.types[row.profile_type as usize] == *wanted {
-                let labels = Arc::clone(&table.series[row.series as usize]);
-                counted.insert((source.owner, labels));
-            }
-        }
-    }
-    counted
-}
-
 pub(crate) fn series_matches(source: &Source, query: &Query) -> Vec<SeriesMatch> {
     let series = source.profiles.series.iter();
     series
@@ -367,17 +361,47 @@ fn event_value(profile_type: &ProfileType, period: i64) -> Option<NonZero<i64>> 
     if is_count {
         return NonZero::new(1);
     }
-    let is_cpu_time = profile_type.to_string() == CPU_TIME;
+    let is_cpu_time = *profile_type == ProfileType::on_cpu();
     NonZero::new(period).filter(|period| is_cpu_time && period.get() > 0)
 }
 
-/// Whether a pattern asks for the count that may be derived: it is rounded sample by sample.
-pub(crate) fn is_derived_count(pattern: &str) -> bool {
-    let cpu_time = CPU_TIME.parse().expect("five parts");
-    let found = resolve_profile_type(pattern, &[cpu_time, cpu_samples()]).cloned();
-    found.is_ok_and(|found| found == cpu_samples())
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-fn cpu_samples() -> ProfileType {
-    CPU_SAMPLES.parse().expect("five parts")
+    const CPU: &str = "process_cpu:cpu:nanoseconds:cpu:nanoseconds";
+    const OFF_CPU: &str = "off_cpu:off_cpu:nanoseconds:off_cpu:nanoseconds";
+    const WALL: &str = "wall:wall:nanoseconds:wall:nanoseconds";
+    const OTHER_WALL: &str = "wall:wall:nanoseconds:cpu:nanoseconds";
+    const WALL_COUNT: &str = "wall:samples:count:wall:nanoseconds";
+
+    fn resolved(pattern: &str, stored: &[&str]) -> Result<Option<String>, QueryError> {
+        let stored = stored
+            .iter()
+            .map(|id| id.parse::<ProfileType>().expect("five parts"));
+        let found = resolve_type(pattern, &with_derived(stored.collect()))?;
+        Ok(found.map(|it| it.to_string()))
+    }
+
+    #[test]
+    fn stored_times_go_before_derived_wall_time() {
+        let cases: [(&[&str], Option<&str>); 8] = [
+            (&[CPU, OFF_CPU], Some(WALL)),
+            (&[OFF_CPU], Some(WALL)),
+            (&[CPU], None),
+            (&[CPU, OFF_CPU, OTHER_WALL], Some(OTHER_WALL)),
+            (&[CPU, OFF_CPU, WALL_COUNT], Some(WALL)),
+            (&[OFF_CPU, WALL_COUNT], Some(WALL)),
+            (&[CPU, WALL_COUNT], Some(WALL_COUNT)),
+            (&[CPU, OFF_CPU, WALL, WALL_COUNT], Some(WALL)),
+        ];
+        for (stored, wanted) in cases {
+            let found = resolved("wall", stored).expect("is one");
+            assert_eq!(found.as_deref(), wanted, "{stored:?}");
+        }
+        let exact = resolved(WALL, &[CPU, OFF_CPU, OTHER_WALL]).expect("is one");
+        assert_eq!(exact.as_deref(), Some(WALL));
+        let stored_twice = resolved("wall", &[CPU, OFF_CPU, WALL, OTHER_WALL]);
+        assert!(stored_twice.is_err(), "{stored_twice:?}");
+    }
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use candela_model::ProfileType;
 use candela_model::SERVICE_NAME_LABEL;
+use candela_model::WallParts;
 use candela_store::Tier;
 use candela_store::TimeRange;
 use hashbrown::HashMap;
@@ -50,7 +51,9 @@ pub struct Services {
     pub services: Vec<ServiceSummary>,
     /// Start of the earliest profile of any of them; `None` when there is none of the type.
     pub first_ns: Option<i64>,
-    /// The same in the range before, which tells whether it was covered as the range is.
+    /// End of the window that ends last of those in the range; `None` without one.
+    pub end_ns: Option<i64>,
+    /// The same as `first_ns` in the range before, which tells whether it was covered as the range is.
     pub previous_first_ns: Option<i64>,
 }
 
@@ -84,11 +87,13 @@ impl Engine {
         let mut sums: BTreeMap<String, Sums> = BTreeMap::new();
         let mut answer: Answer<()> = Answer::default();
         let mut is_gauge = false;
+        let mut end_ns: Option<i64> = None;
         if let Some(profile_type) = &profile_type {
             let (sources, meter) = (&loaded.sources, &loaded.meter);
             let planned = plan(sources, query, profile_type, both, meter);
             let planned = self.or_leave_out(planned, &mut loaded.left_out)?;
             let mut planned = planned.unwrap_or_default();
+            loaded.tell_of_covering_sums(&planned);
             self.keep_linked(query, &mut planned, &mut loaded)?;
             self.take_counting_stacks(query, &mut planned, &mut loaded)?;
             is_gauge = planned.is_gauge();
@@ -103,6 +108,10 @@ impl Engine {
                 totals.extend(self.totals_of_runs(source, &before, meter)?.0);
                 taken.add_all(of_source);
                 series_now.extend(now.iter().map(|run| run.series));
+                let ends = now
+                    .iter()
+                    .map(|run| run.row.start_ns.saturating_add(run.row.duration_ns));
+                end_ns = end_ns.max(ends.max());
                 for (run, value) in now.iter().chain(&before).zip(totals) {
                     let labels = &planned.series[run.series as usize];
                     let service = labels.get(SERVICE_NAME_LABEL).unwrap_or("");
@@ -119,7 +128,7 @@ impl Engine {
                 let place = (empty.start_ns, empty.merged_profiles);
                 sums.add(query.range, place, empty.series, 0);
             }
-            answer.matched_series = series_now.len();
+            answer.matched_series = planned.count_series(series_now.into_iter());
             answer.samples = taken.events;
             if !query.filters.keeps_stacks() {
                 loaded.tell_of_sums(&planned, Tier::Hourly, WITHOUT_RARE_STACKS);
@@ -149,6 +158,7 @@ impl Engine {
         Ok(answer.with(Services {
             services,
             first_ns,
+            end_ns,
             previous_first_ns,
         }))
     }
@@ -246,6 +256,11 @@ fn types_by_service(
             let service = labels.get(SERVICE_NAME_LABEL).unwrap_or("");
             let of_service = types.entry(service.to_owned()).or_default();
             of_service.insert(ProfileType::clone(&table.types[row.profile_type as usize]));
+        }
+    }
+    for of_service in types.values_mut() {
+        if WallParts::of(of_service.iter()).are_whole() {
+            of_service.insert(ProfileType::wall());
         }
     }
     Ok(types)

@@ -1,4 +1,4 @@
-//! Sums of each span's samples.
+//! Sums of each span's samples, or of all by their traces and spans.
 
 use candela_model::Link;
 use candela_store::SampleColumns;
@@ -19,25 +19,37 @@ use crate::taken::Taken;
 /// What tells the samples of a source apart: run, label set, trace and span.
 type Key = (u32, u32, Link);
 
-/// Sums of the samples that belong to a span.
+/// Which samples are added up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Linked {
+    /// Those that belong to a span.
+    OfSpans,
+    /// All, and those that belong to none together.
+    Whichever,
+}
+
+/// Sums of samples by span.
 #[derive(Debug)]
 pub(crate) struct SpanSums<'a> {
     pub(crate) sums: HashMap<Key, i64>,
+    linked: Linked,
     pub(crate) taken: Taken,
     memory: Held<'a>,
 }
 
-/// For each run the sums of the samples that it takes and that belong to a span; by label set where
-/// `has_sets` says that it matters.
+/// For each run the sums of the samples that it takes, by span; by label set where `has_sets` says that
+/// it matters.
 pub(crate) fn sums_of_spans<'a>(
     source: &Source,
     runs: &[Run],
+    linked: Linked,
     has_sets: impl Fn(&Run) -> bool,
     meter: &'a Meter,
 ) -> Result<SpanSums<'a>, Failure> {
     meter.check_time()?;
     let mut sums = SpanSums {
         sums: HashMap::new(),
+        linked,
         taken: Taken::default(),
         memory: meter.hold(0)?,
     };
@@ -46,7 +58,7 @@ pub(crate) fn sums_of_spans<'a>(
         SourceData::Head(view) => {
             for (position, run) in runs.iter().enumerate() {
                 let profile = &view.profiles[run.row.first_row as usize];
-                if profile.details.is_none() {
+                if linked == Linked::OfSpans && profile.details.is_none() {
                     continue;
                 }
                 let samples = run.samples_in(profile).map(|(index, node, value)| {
@@ -56,18 +68,18 @@ pub(crate) fn sums_of_spans<'a>(
                 sums.add(position, run, has_sets[position], samples)?;
             }
         }
-        SourceData::Block(block) if !block.has_links()? => {}
+        SourceData::Block(block) if linked == Linked::OfSpans && !block.has_links()? => {}
         SourceData::Block(block) => {
             let columns = SampleColumns {
                 label_sets: true,
-                links: true,
+                links: block.has_links()?,
             };
             read_runs(block, runs, columns, meter)?;
             for_each_chunk(block, runs, columns, meter, |position, chunk| {
                 let samples = (0..chunk.values.len()).map(|index| {
                     let link = Link {
-                        trace_id: chunk.trace_ids[index],
-                        span_id: chunk.span_ids[index],
+                        trace_id: chunk.trace_ids.get(index).copied().unwrap_or_default(),
+                        span_id: chunk.span_ids.get(index).copied().unwrap_or_default(),
                     };
                     let place = (chunk.stack_ids[index], chunk.label_sets[index], link);
                     (place, chunk.values[index])
@@ -89,7 +101,8 @@ impl SpanSums<'_> {
     ) -> Result<(), QueryError> {
         let (mut rows, mut stored) = (0, 0_i64);
         for ((stack, set, link), value) in samples {
-            let is_taken = link.span_id != [0; 8] && run.takes(set) && run.takes_stack(stack);
+            let is_wanted = self.linked == Linked::Whichever || link.span_id != [0; 8];
+            let is_taken = is_wanted && run.takes(set) && run.takes_stack(stack);
             if !is_taken {
                 continue;
             }

@@ -22,7 +22,7 @@ use candela_store::Tier;
 use candela_store::TimeRange;
 use hashbrown::HashMap;
 
-use crate::plan::is_derived_count;
+use crate::derived::is_derived_count;
 use crate::query::Aggregation;
 use crate::query::Query;
 use crate::steps::Steps;

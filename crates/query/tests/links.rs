@@ -7,10 +7,12 @@ use std::time::Duration;
 
 use candela_model::Link;
 use candela_model::Profile;
+use candela_model::SampleLabel;
 use candela_query::Engine;
 use candela_query::ExemplarKind;
 use candela_query::ExemplarOf;
 use candela_query::LinkSelection;
+use candela_query::PointValue;
 use candela_query::Query;
 use candela_query::QueryError;
 use candela_query::SeriesOptions;
@@ -54,6 +56,103 @@ fn of_trace(trace: u8) -> Query {
             ..LinkSelection::default()
         },
         ..query("{}", "cpu")
+    }
+}
+
+/// Of a selector, as a client writes it.
+fn asked(selector: &str) -> Query {
+    let (selector, links) = LinkSelection::taken_from(&selector.parse().expect("a selector"));
+    Query {
+        selector,
+        links,
+        ..query("{}", "cpu")
+    }
+}
+
+#[test]
+fn matchers_of_ids_are_those_of_labels() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    // What was pushed may have its ids in labels.
+    let mut labelled = profile("d", CPU, 1000);
+    let strings = &mut labelled.symbols.strings;
+    let label = SampleLabel::text(strings.intern("trace_id"), strings.intern("abc"));
+    labelled.series[0].samples[0].label_set = labelled.label_sets.intern(vec![label]);
+    let profiles = vec![
+        profile("a", CPU, 1),
+        linked("b", 0x1f, 2),
+        linked("c", 0x2f, 3),
+        labelled,
+    ];
+    for is_flushed in [false, true] {
+        let place = directory.path().join(is_flushed.to_string());
+        let (engine, _store) = engine(&place, profiles.clone(), is_flushed);
+        let id = "1f".repeat(16);
+        for (matchers, total) in [
+            (format!("trace_id=\"{id}\""), 100),
+            (format!("trace_id!=\"{id}\""), 1101),
+            ("trace_id=~\".*f\"".to_owned(), 200),
+            ("trace_id!~\"1.*\"".to_owned(), 1101),
+            ("trace_id!=\"\"".to_owned(), 1200),
+            ("trace_id=\"\"".to_owned(), 1),
+            ("trace_id=~\"abc|1f.*\"".to_owned(), 1100),
+            ("trace_id=\"abc\"".to_owned(), 1000),
+            ("span_id=\"\"".to_owned(), 1001),
+            ("span_id=~\"02.*\", trace_id=~\"1.*\"".to_owned(), 100),
+            ("span_id!=\"\", service_name!=\"b\"".to_owned(), 100),
+        ] {
+            let query = asked(&format!("{{{matchers}}}"));
+            let tree = engine.flame_tree(&query).expect("a tree").value;
+            assert_eq!(tree.root_total(), total, "{matchers} {is_flushed}");
+            let lines = engine.series(&query, &SeriesOptions::default());
+            let lines = lines.expect("lines").value.series;
+            let points = lines.iter().flat_map(|line| &line.points);
+            let values = points.map(|&(_, value)| value).collect::<Vec<_>>();
+            assert_eq!(
+                values,
+                [PointValue::Whole(total)],
+                "{matchers} {is_flushed}"
+            );
+        }
+        let options = SeriesOptions {
+            group_by: vec!["trace_id".to_owned()],
+            ..SeriesOptions::default()
+        };
+        let lines = engine.series(&asked("{}"), &options).expect("lines").value;
+        let lines = lines.series.into_iter().map(|line| {
+            let id = line.labels.get("trace_id").unwrap_or("").to_owned();
+            (id, line.points[0].1)
+        });
+        let wanted = [
+            ("", 1),
+            (&*id, 100),
+            (&*"2f".repeat(16), 100),
+            ("abc", 1000),
+        ];
+        let wanted = wanted.map(|(id, value)| (id.to_owned(), PointValue::Whole(value)));
+        assert_eq!(lines.collect::<Vec<_>>(), wanted);
+    }
+}
+
+#[test]
+fn conditions_read_no_block_in_which_all_samples_are_alike() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let (engine, _store) = engine(directory.path(), vec![profile("a", CPU, 7)], true);
+    for (selector, total) in [
+        (r#"{trace_id!="00000000000000000000000000000001"}"#, 7),
+        (r#"{trace_id=~".+"}"#, 0),
+    ] {
+        let mut query = asked(selector);
+        query.budget.max_bytes = 0;
+        let options = SeriesOptions::default();
+        let lines = engine.series(&query, &options).expect("lines").value.series;
+        let values = lines.iter().flat_map(|line| &line.points);
+        let sum: i64 = values
+            .map(|(_, value)| match value {
+                PointValue::Whole(value) => *value,
+                PointValue::Fraction(_) => panic!("a sum"),
+            })
+            .sum();
+        assert_eq!(sum, total, "{selector}");
     }
 }
 

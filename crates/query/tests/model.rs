@@ -197,10 +197,18 @@ fn ranges() -> Vec<TimeRange> {
     ]
 }
 
+fn conditions(selector: &str) -> LinkSelection {
+    let selector = selector.parse().expect("a selector");
+    let (others, links) = LinkSelection::taken_from(&selector);
+    assert!(others.matchers().is_empty());
+    links
+}
+
 fn links() -> Vec<LinkSelection> {
     let links = |traces: &[usize], spans: &[usize]| LinkSelection {
         trace_ids: traces.iter().map(|&it| naive::LINKS[it].trace_id).collect(),
         span_ids: spans.iter().map(|&it| naive::LINKS[it].span_id).collect(),
+        ..LinkSelection::default()
     };
     vec![
         links(&[2], &[]),
@@ -212,6 +220,10 @@ fn links() -> Vec<LinkSelection> {
             trace_ids: vec![[9; 16]],
             ..LinkSelection::default()
         },
+        conditions("{trace_id!=\"\"}"),
+        conditions(&format!("{{span_id!=\"{}\"}}", naive::span_text(2))),
+        conditions("{trace_id=~\".*[0-7]\", span_id!~\"00.*\"}"),
+        conditions("{trace_id=\"\"}"),
     ]
 }
 

@@ -218,6 +218,19 @@ impl FlatProfile {
     }
 }
 
+/// Hexadecimal digits; none of what is nothing but zeros.
+fn digits(id: &[u8]) -> String {
+    if id.iter().all(|&byte| byte == 0) {
+        return String::new();
+    }
+    id.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The span of one of [`LINKS`] as a selector has it.
+pub(crate) fn span_text(number: usize) -> String {
+    digits(&LINKS[number].span_id)
+}
+
 #[derive(Debug, Default)]
 pub(crate) struct Naive {
     profiles: Vec<FlatProfile>,
@@ -316,8 +329,13 @@ impl Naive {
     /// Whether a sample is of the traces and spans of a query.
     fn is_linked(query: &Query, link: &Link) -> bool {
         let (traces, spans) = (&query.links.trace_ids, &query.links.span_ids);
+        let mut conditions = query.links.conditions.iter();
         (traces.is_empty() || traces.contains(&link.trace_id))
             && (spans.is_empty() || spans.contains(&link.span_id))
+            && conditions.all(|matcher| match matcher.name() {
+                "trace_id" => matcher.matches(&digits(&link.trace_id)),
+                _ => matcher.matches(&digits(&link.span_id)),
+            })
     }
 
     /// The keys of every third profile of a type.

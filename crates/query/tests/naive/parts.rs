@@ -216,6 +216,7 @@ fn ask_again(engine: &Engine, query: &Query, lines: &[candela_query::HeatmapLine
                     .into_iter()
                     .collect(),
                 span_ids: vec![link.span_id],
+                ..LinkSelection::default()
             }
         }
     }
