@@ -22,6 +22,7 @@ const MAX_COUNTS: usize = 128;
 
 const RESULT_PREFIX: &str = "candela.result.";
 const DROPS_PREFIX: &str = "candela.drops.";
+const COST_PREFIX: &str = "candela.cost.";
 
 /// The senders of OTLP profiles.
 #[derive(Debug, Default)]
@@ -69,6 +70,8 @@ struct Counters {
     /// Start of the latest profile that came with totals.
     start_ns: i64,
     totals: BTreeMap<Count, u64>,
+    /// What the agent cost when it sent that profile.
+    cost: BTreeMap<String, u64>,
 }
 
 impl Agents {
@@ -97,8 +100,8 @@ impl Agents {
 
     /// Takes the totals that an agent sent with a profile.
     pub(crate) fn hear(&self, tenant: &str, report: AgentReport) {
-        let totals = totals_of(&report);
-        if totals.is_empty() || report.host.len() > MAX_NAME_BYTES {
+        let (totals, cost) = (totals_of(&report), cost_of(&report));
+        if (totals.is_empty() && cost.is_empty()) || report.host.len() > MAX_NAME_BYTES {
             return;
         }
         let instance = Instance {
@@ -113,7 +116,7 @@ impl Agents {
         } = &mut *state;
         let others = others.entry(room_for(others, tenant)).or_default();
         let counters = counters.entry(instance).or_default();
-        counters.take(report.start_ns, totals, others);
+        counters.take(report.start_ns, totals, cost, others);
     }
 
     /// Everybody of some tenants, by host, with the time of the last request in unix nanoseconds.
@@ -150,6 +153,29 @@ impl Agents {
         sums
     }
 
+    /// What the agents of some tenants cost when they sent last, by host and name; of several runs on a host
+    /// the latest counts.
+    pub(crate) fn costs(
+        &self,
+        is_wanted: impl Fn(&str) -> bool,
+    ) -> BTreeMap<String, BTreeMap<String, u64>> {
+        let state = self.lock();
+        let mut latest: BTreeMap<&str, &Counters> = BTreeMap::new();
+        for (instance, counters) in &state.counters {
+            if counters.cost.is_empty() || !is_wanted(&instance.tenant) {
+                continue;
+            }
+            let known = latest.entry(&instance.host).or_insert(counters);
+            if known.start_ns < counters.start_ns {
+                *known = counters;
+            }
+        }
+        let latest = latest.into_iter();
+        latest
+            .map(|(host, counters)| (host.to_owned(), counters.cost.clone()))
+            .collect()
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -181,12 +207,14 @@ impl Counters {
         &mut self,
         start_ns: i64,
         totals: BTreeMap<Count, u64>,
+        cost: BTreeMap<String, u64>,
         others: &mut BTreeMap<Count, u64>,
     ) {
         if start_ns < self.start_ns {
             return;
         }
         self.start_ns = start_ns;
+        self.cost = cost;
         let is_new_run = totals
             .iter()
             .any(|(count, total)| self.totals.get(count).is_some_and(|known| total < known));
@@ -223,6 +251,19 @@ fn totals_of(report: &AgentReport) -> BTreeMap<Count, u64> {
         Some((count, u64::try_from(*total).ok()?))
     });
     totals.take(MAX_COUNTS).collect()
+}
+
+fn cost_of(report: &AgentReport) -> BTreeMap<String, u64> {
+    let figures = report.attributes.iter().filter_map(|(name, value)| {
+        let AttributeValue::Number(figure) = value else {
+            return None;
+        };
+        let name = name
+            .strip_prefix(COST_PREFIX)
+            .filter(|name| is_word(name))?;
+        Some((name.to_owned(), u64::try_from(*figure).ok()?))
+    });
+    figures.take(MAX_COUNTS).collect()
 }
 
 /// Codes and reasons are words in snake case, and become labels of metrics.
@@ -306,6 +347,37 @@ mod tests {
         assert_eq!(lost(&agents, None), 7);
         agents.hear("t", report("a", 0, 30, 4));
         assert_eq!(lost(&agents, None), 9);
+    }
+
+    #[test]
+    fn the_latest_cost_of_a_host_counts() {
+        let agents = Agents::default();
+        let hear = |tenant: &str, started_ms, start_ns, cpu_ns| {
+            let attributes = vec![
+                (
+                    "candela.cost.cpu_ns".to_owned(),
+                    AttributeValue::Number(cpu_ns),
+                ),
+                ("candela.cost.x y".to_owned(), AttributeValue::Number(1)),
+                ("candela.cost.minus".to_owned(), AttributeValue::Number(-1)),
+            ];
+            let report = AgentReport {
+                attributes,
+                ..report("a", started_ms, start_ns, 0)
+            };
+            agents.hear(tenant, report);
+        };
+        hear("t", 1, 10, 500);
+        hear("t", 2, 30, 70);
+        hear("t", 1, 20, 900);
+        hear("u", 1, 40, 1);
+        let costs = agents.costs(|tenant| tenant == "t");
+        assert_eq!(costs["a"], BTreeMap::from([("cpu_ns".to_owned(), 70)]));
+        assert_eq!(costs.len(), 1);
+        assert!(
+            agents.totals(None, |_| true).is_empty(),
+            "costs are no counts"
+        );
     }
 
     #[test]

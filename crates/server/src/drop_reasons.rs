@@ -19,6 +19,8 @@ const REASONS: &[(&str, &str, bool)] = &[
     ("sample_ring_full", "samples", true),
     ("sample_lost", "samples", true),
     ("record_undecodable", "records", true),
+    // Which of them would have been samples nobody knows.
+    ("program_recursion", "events", true),
     ("life_ring_full", "events", false),
     ("sideband_lost", "events", false),
     // These samples are there, with a shorter stack.
@@ -37,12 +39,20 @@ const REASONS: &[(&str, &str, bool)] = &[
     ("unwind_table_rules_full", "tables", false),
     ("mappings_refused", "processes", false),
     ("targets_full", "processes", true),
+    // Left out on purpose.
+    ("excluded_by_rule", "samples", false),
+    ("below_min_samples", "samples", false),
+    ("container_unnamed", "containers", false),
     ("context_unread", "samples", false),
     ("labels_cut", "samples", false),
     ("contexts_full", "samples", false),
     // What they allocated is counted; that it is in use may be told for too long, or not.
     ("alloc_frees_lost", "allocations", false),
     ("alloc_not_followed", "allocations", false),
+    // There is nothing that could be missing.
+    ("go_heap_off", "processes", false),
+    ("go_heap_unread", "processes", true),
+    ("go_heap_gone", "processes", true),
     ("window_full", "samples", true),
     ("symbolizer_behind", "samples", true),
     ("symbolizer_failed", "samples", true),

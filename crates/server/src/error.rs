@@ -3,8 +3,9 @@
 use std::io;
 use std::net::SocketAddr;
 
+use candela_listen::TlsError;
+
 use crate::auth::AuthError;
-use crate::tls::TlsError;
 
 /// Why a server does not start.
 #[derive(Debug, thiserror::Error)]

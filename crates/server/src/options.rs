@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use candela_listen::TlsOptions;
 use candela_store::Clock;
 use candela_store::SystemClock;
 
@@ -15,7 +16,6 @@ use crate::sources::StatusSource;
 use crate::sql_limits::SqlLimits;
 use crate::symbolization::SymbolSources;
 use crate::tenant_limits::TenantLimits;
-use crate::tls::TlsOptions;
 
 /// The port of everything.
 pub const DEFAULT_PORT: u16 = 4040;

@@ -10,12 +10,14 @@ use std::thread::Builder;
 use std::thread::JoinHandle;
 
 use axum::Router;
+use candela_listen::ConnectionLimits;
 use candela_listen::HostPolicy;
+use candela_listen::TlsAcceptor;
+use candela_listen::serve;
 use candela_query::Engine;
 use candela_store::Store;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
-use tokio_rustls::TlsAcceptor;
 
 use crate::app::App;
 use crate::app::SharedApp;
@@ -28,9 +30,7 @@ use crate::options::ServerOptions;
 use crate::router::main_router;
 use crate::router::otlp_router;
 use crate::router::paths;
-use crate::serve::serve;
 use crate::sources::SelfProfiler;
-use crate::tls::TlsOptions;
 
 /// A server that has its ports and is ready to run.
 pub struct Server {
@@ -157,6 +157,12 @@ impl Server {
     pub async fn run(self, shutdown: impl Future<Output = ()> + Send) -> Result<(), ServerError> {
         let (end, ending) = watch::channel(false);
         let mut surfaces = JoinSet::new();
+        let limits = ConnectionLimits {
+            most: None,
+            header_timeout: self.limits.header_timeout,
+            grace: self.limits.shutdown_grace,
+            http2: true,
+        };
         let all = [Some(self.main), self.otlp_grpc, self.otlp_http];
         for surface in all.into_iter().flatten() {
             let address = surface.address;
@@ -164,7 +170,7 @@ impl Server {
                 .map_err(|source| ServerError::listen(address, source))?;
             let tls = self.tls.clone();
             let ending = ending.clone();
-            surfaces.spawn(serve(listener, tls, surface.router, self.limits, ending));
+            surfaces.spawn(serve(listener, tls, surface.router, limits, ending));
         }
         let naming = start_naming(&self.app);
         shutdown.await;
@@ -230,7 +236,7 @@ impl fmt::Debug for Server {
 
 fn acceptor(options: &ServerOptions) -> Result<Option<TlsAcceptor>, ServerError> {
     let tls = options.tls.as_ref();
-    Ok(tls.map(TlsOptions::acceptor).transpose()?)
+    Ok(tls.map(|tls| tls.acceptor(true)).transpose()?)
 }
 
 /// Refuses to let everybody in: profiles tell what a company runs, and who may write may fill a disk.

@@ -314,6 +314,7 @@ fn what_agents_count_joins_status_and_metrics() {
                 number("candela.result.truncated", 10),
                 number("candela.drops.spool_full", lost),
                 number("candela.drops.frame_unnamed", 7),
+                number("candela.cost.cpu_ppm", 4_000 + lost),
             ],
         };
         let request = candela_formats::encode_otlp(&profile, &options);
@@ -340,6 +341,8 @@ fn what_agents_count_joins_status_and_metrics() {
         })
     );
     assert_eq!(status["agents"][0]["is_stale"], false);
+    let cost = &status["agents"][0]["cost"];
+    assert_eq!(cost, &serde_json::json!({"cpu_ppm": 4_002}));
     let metrics = server.get("/metrics").text();
     for line in [
         "candela_reported_samples_total{result=\"complete\"} 190",

@@ -16,6 +16,7 @@ pub(crate) async fn services(asked: Asked) -> Result<Reply, ApiError> {
             let answer = app.engine.services(query).map_err(query_error)?;
             let mut value = answer_head(query, &answer);
             value["first_ms"] = json!(answer.value.first_ns.map(milliseconds));
+            value["end_ms"] = json!(answer.value.end_ns.map(milliseconds));
             value["previous_first_ms"] = json!(answer.value.previous_first_ns.map(milliseconds));
             let services = answer.value.services.iter().map(|service| {
                 let types = service.types.iter().map(ToString::to_string);

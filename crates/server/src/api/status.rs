@@ -164,17 +164,22 @@ fn agents(app: &App, caller: &Caller, local: &Value) -> Vec<Value> {
     let is_local = |agent: &AgentName| {
         agent.name == OWN_AGENT && local["host"].as_str() == Some(agent.host.as_str())
     };
+    let costs = app.agents.costs(|tenant| caller.sees(tenant));
     let others = app.agents.list(|tenant| caller.sees(tenant)).into_iter();
     let others = others
         .filter(|(agent, _)| !is_local(agent))
         .map(|(agent, seen_ns)| {
-            json!({
+            let mut value = json!({
                 "host": agent.host,
                 "name": agent.name,
                 "version": agent.version,
                 "last_seen_ms": milliseconds(seen_ns),
                 "is_stale": now_ns.saturating_sub(seen_ns) > STALE_AFTER_NS,
-            })
+            });
+            if let Some(cost) = costs.get(&agent.host).filter(|_| agent.name == OWN_AGENT) {
+                value["cost"] = json!(cost);
+            }
+            value
         });
     let own = (!local.is_null()).then(|| {
         json!({
@@ -183,6 +188,7 @@ fn agents(app: &App, caller: &Caller, local: &Value) -> Vec<Value> {
             "version": local["version"],
             "last_seen_ms": milliseconds(now_ns),
             "is_stale": false,
+            "cost": counts(&local["cost"]).collect::<BTreeMap<String, u64>>(),
         })
     });
     others.chain(own).collect()

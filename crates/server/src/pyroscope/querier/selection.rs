@@ -197,6 +197,7 @@ pub(crate) fn link_selection(
     Ok(LinkSelection {
         trace_ids: traces.collect::<Result<_, _>>()?,
         span_ids: spans.collect::<Result<_, _>>()?,
+        ..LinkSelection::default()
     })
 }
 
