@@ -66,7 +66,16 @@ fn run(command_line: &CommandLine) -> Result<ExitCode, CliError> {
         Command::Symbols(command) => commands::symbols::run(global, command),
         #[cfg(feature = "server")]
         Command::Store(command) => commands::store::run(global, command),
-        Command::Doctor { json } => commands::doctor::run(global, *json),
+        Command::Doctor {
+            json, agent: true, ..
+        } => commands::doctor_agent::run(global, *json),
+        #[cfg(feature = "agent")]
+        Command::Doctor {
+            json,
+            pid: Some(pid),
+            ..
+        } => commands::frame_doctor::run(global, *pid, *json),
+        Command::Doctor { json, .. } => commands::doctor::run(global, *json),
         Command::Config(command) => commands::config::run(global, command),
         Command::Formats { json } => commands::about::formats(*json),
         Command::Completions { shell } => commands::about::completions(*shell),

@@ -324,6 +324,9 @@ fn a_server_is_asked_instead() {
     });
     assert!(report.starts_with("SERVICE"), "{report}");
     assert!(report.contains("shop"), "{report}");
+    // Five of five seconds: there was nothing before, of which it could be a share.
+    let shop = report.lines().find(|line| line.contains("shop")).unwrap();
+    assert!(shop.contains("100.0%"), "{report}");
 
     let mut session = Session::start(&["top", "--server", &url], 24, 140, &[]);
     session.wait_for("wrap");

@@ -132,6 +132,13 @@ pub(crate) enum Command {
     Store(store::StoreCommand),
     /// Say what works on this host, what does not, and how to fix it
     Doctor {
+        /// Ask a running agent's server instead: what agents cost, what they lost and why
+        #[arg(long)]
+        agent: bool,
+        /// Say which frames of this process are missing or have no names, why, and how to get them
+        #[cfg(feature = "agent")]
+        #[arg(short = 'p', long, value_name = "PID", conflicts_with = "agent")]
+        pid: Option<u32>,
         /// Print JSON
         #[arg(long)]
         json: bool,

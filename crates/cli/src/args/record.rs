@@ -24,7 +24,7 @@ pub(crate) struct RecordArgs {
     /// How long; a command is recorded until it ends [default: 10s]
     #[arg(short, long, value_name = "DURATION", value_parser = parse_duration)]
     pub(crate) duration: Option<Duration>,
-    /// Kinds of profile, of cpu (what runs), off-cpu (what waits), wall (both as one), lock (waits for locks), runq (waits for a processor), fault (page faults), growth (memory asked for), io (requests to block devices), kernel-lock (waits for locks of the kernel), alloc (allocations of a command), tracepoint:SUBSYSTEM:NAME, uprobe:PATH:FUNCTION and counters of perf list such as cycles
+    /// Kinds of profile, of cpu (what runs), off-cpu (what waits), wall (both as one), lock (waits for locks), runq (waits for a processor), fault (page faults), growth (memory asked for), io (requests to block devices), kernel-lock (waits for locks of the kernel), alloc (allocations of a command, or of Go programs that run), tracepoint:SUBSYSTEM:NAME, uprobe:PATH:FUNCTION and counters of perf list such as cycles
     #[arg(
         short = 'e',
         long = "event",
@@ -33,6 +33,15 @@ pub(crate) struct RecordArgs {
         default_value = "cpu"
     )]
     pub(crate) kinds: Vec<String>,
+    /// Waits tell which thread ended them, as the label waker
+    #[arg(long)]
+    pub(crate) wakers: bool,
+    /// Only series that this label selector matches, such as {service_name=~"web-.*"}; repeated, that one of them matches
+    #[arg(long, value_name = "SELECTOR")]
+    pub(crate) include: Vec<String>,
+    /// No series that this label selector matches, such as {container="sidecar"}
+    #[arg(long, value_name = "SELECTOR")]
+    pub(crate) exclude: Vec<String>,
     /// Result file, its format by extension: .pb.gz .pb .folded .svg .txt
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,

@@ -1,4 +1,4 @@
-//! `auth` and `server.tls` as the server takes them.
+//! `auth` as the server takes it.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,7 +8,6 @@ use candela_server::AuthOptions;
 use candela_server::Right;
 use candela_server::Rights;
 use candela_server::TenantName;
-use candela_server::TlsOptions;
 
 use crate::config::AccountField;
 use crate::config::Settings;
@@ -37,32 +36,6 @@ pub(crate) fn auth_options(settings: &Settings) -> Result<AuthOptions, CliError>
     let checked = options.check();
     checked.map_err(|error| CliError::usage(error.to_string()))?;
     Ok(options)
-}
-
-/// The certificate of the ports, when there is one.
-///
-/// # Errors
-/// When a file cannot be read, and when one of the two is missing.
-pub(crate) fn tls_options(settings: &Settings) -> Result<Option<TlsOptions>, CliError> {
-    let content = |key: &str| -> Result<Option<Vec<u8>>, CliError> {
-        let Some(path) = settings.text(key) else {
-            return Ok(None);
-        };
-        let content = fs::read(path);
-        let content = content.map_err(|error| CliError::usage(format!("{key} {path}: {error}")));
-        content.map(Some)
-    };
-    let (cert_file, key_file) = ("server.tls.cert_file", "server.tls.key_file");
-    match (content(cert_file)?, content(key_file)?) {
-        (None, None) => Ok(None),
-        (Some(certificates), Some(key)) => Ok(Some(TlsOptions::new(certificates, key))),
-        (Some(_), None) => Err(lonely(cert_file, key_file)),
-        (None, Some(_)) => Err(lonely(key_file, cert_file)),
-    }
-}
-
-fn lonely(set: &str, missing: &str) -> CliError {
-    CliError::usage(format!("{set} is set and {missing} is not; TLS needs both"))
 }
 
 /// The accounts below a key, by name.
@@ -243,19 +216,5 @@ mod tests {
         assert!(auth_options(&settings(&yaml(true, "team-a"))).is_ok());
         assert!(auth_options(&settings(&yaml(true, "\"ann@example\""))).is_err());
         assert!(auth_options(&settings(&yaml(false, "\"ann@example\""))).is_ok());
-    }
-
-    #[test]
-    fn tls_needs_two_files() {
-        assert!(tls_options(&settings("")).expect("none").is_none());
-        let mut file = tempfile::NamedTempFile::new().expect("a temporary file");
-        file.write_all(b"x").expect("written");
-        let path = file.path().display();
-        let one = settings(&format!("server:\n  tls:\n    key_file: {path}\n"));
-        let error = tls_options(&one).expect_err("half of it").to_string();
-        assert!(
-            error.contains("server.tls.cert_file is not; TLS needs both"),
-            "{error}"
-        );
     }
 }

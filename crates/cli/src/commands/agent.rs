@@ -35,6 +35,7 @@ pub(crate) fn run(global: &GlobalArgs, arguments: &AgentArgs) -> Result<ExitCode
     let agent =
         Agent::start(options, Box::new(exporter)).map_err(|error| sampling::failure(&error))?;
     output::note(&format!("{doing}, sending to {server}"));
+    sampling::tell_missing(&agent);
     let on_demand = on_demand::start(on_demand)?;
     stop.wait();
     drop(on_demand);

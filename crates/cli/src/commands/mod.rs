@@ -14,9 +14,13 @@ pub(crate) mod config;
 mod config_import;
 pub(crate) mod credentials;
 pub(crate) mod doctor;
+pub(crate) mod doctor_agent;
+mod drop_remedies;
 #[cfg(feature = "agent")]
 pub(crate) mod dump;
 pub(crate) mod files;
+#[cfg(feature = "agent")]
+pub(crate) mod frame_doctor;
 #[cfg(feature = "agent")]
 mod on_demand;
 #[cfg(feature = "agent")]
@@ -29,6 +33,8 @@ pub(crate) mod record;
 mod record_kinds;
 #[cfg(feature = "server")]
 mod retention_rules;
+#[cfg(feature = "agent")]
+mod sample_filters;
 #[cfg(feature = "agent")]
 pub(crate) mod sampling;
 #[cfg(feature = "agent")]
@@ -47,6 +53,8 @@ pub(crate) mod store;
 pub(crate) mod symbols;
 #[cfg(feature = "server")]
 mod tenant_limits;
+#[cfg(any(feature = "agent", feature = "server"))]
+mod tls;
 #[cfg(feature = "agent")]
 pub(crate) mod top;
 #[cfg(all(feature = "agent", feature = "server"))]

@@ -6,6 +6,7 @@ use candela_agent::OnDemandOptions;
 use candela_agent::OnDemandServer;
 
 use super::secrets::itself_or_file;
+use super::tls::tls_options;
 use crate::config::Settings;
 use crate::errors::CliError;
 use crate::errors::Context;
@@ -77,6 +78,7 @@ pub(crate) fn check(settings: &Settings) -> Result<(), CliError> {
 fn options(settings: &Settings) -> Result<OnDemandOptions, CliError> {
     let options = OnDemandOptions {
         token: itself_or_file(settings, "agent.on_demand.token")?,
+        tls: tls_options(settings, "agent.on_demand.tls")?,
         host_names: settings.list("server.allowed_hosts"),
         ..OnDemandOptions::new(
             settings.address(LISTEN),

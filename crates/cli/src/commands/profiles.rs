@@ -60,6 +60,14 @@ pub(crate) fn unasked_type(profile: &Profile, writers: Option<&str>) -> Option<P
     found.or_else(|| most_telling_type(types()).cloned())
 }
 
+/// Adds wall time where it is asked for: files have its parts, and a copy for everybody would double
+/// what they take.
+pub(crate) fn add_wall_if_asked(profile: &mut Profile, asked: Option<&str>) {
+    if asked.is_some_and(ProfileType::may_be_wall) {
+        profile.add_wall();
+    }
+}
+
 /// The stacks of one type, merged.
 pub(crate) fn tree_of(
     profile: &Profile,

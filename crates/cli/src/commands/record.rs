@@ -31,6 +31,7 @@ use super::profiles::output_format;
 use super::profiles::tell_cut;
 use super::record_kinds;
 use super::record_kinds::Kind;
+use super::sample_filters;
 use super::sampling;
 use crate::args::GlobalArgs;
 use crate::args::record::RecordArgs;
@@ -45,7 +46,7 @@ const DEFAULT_DURATION: Duration = Duration::from_secs(10);
 pub(crate) fn run(global: &GlobalArgs, arguments: &RecordArgs) -> Result<ExitCode, CliError> {
     // Everything that can be refused is refused before anything is sampled.
     let format = output_format(arguments.format.as_deref(), arguments.output.as_deref())?;
-    let kinds = record_kinds::parse(&arguments.kinds)
+    let mut kinds = record_kinds::parse(&arguments.kinds)
         .map_err(|error| CliError::usage(format!("-e {error}")))?;
     let events =
         record_kinds::events(&kinds).map_err(|error| CliError::usage(format!("-e {error}")))?;
@@ -61,19 +62,28 @@ pub(crate) fn run(global: &GlobalArgs, arguments: &RecordArgs) -> Result<ExitCod
     if kinds.contains(&Kind::ALLOC) && !global.quiet {
         preload::note_unseen(arguments.command.first());
     }
+    let mut agent = sampling::options(&settings)?;
+    agent.wakers |= arguments.wakers;
     let options = RecordOptions {
         rate_hz: arguments.rate,
         kinds: record_kinds::to_agent(&kinds),
+        inseparable: record_kinds::inseparable(&kinds),
         events,
+        tell: match global.quiet {
+            true => |_| {},
+            false => |missing| output::note(&missing.to_string()),
+        },
         duration,
         stop: stop.flag(),
-        agent: sampling::options(&settings)?,
+        filters: sample_filters::of_flags(&arguments.include, &arguments.exclude)?,
+        agent,
         ..RecordOptions::new(targets(arguments)?)
     };
     let progress = Progress::start(global, duration, is_command);
     let recorded = candela_agent::record(options, || progress.begin());
     drop(progress);
     let mut recording = recorded.map_err(|error| sampling::failure(&error))?;
+    record_kinds::retain_recorded(&mut kinds, &recording.report.missing);
     record_kinds::add_wall(&mut recording.profile, &kinds);
     let was_interrupted = stop.flag().load(Ordering::SeqCst);
 
@@ -89,12 +99,10 @@ pub(crate) fn run(global: &GlobalArgs, arguments: &RecordArgs) -> Result<ExitCod
             output::write_file(&place_of(path, result.kind.as_ref(), format), &bytes)?;
         }
     }
+    let reason = why_empty(&recording, &kinds, is_command);
     if is_command {
         if !global.quiet {
-            output::note(match kinds == [Kind::CPU] {
-                true => "no samples: the command used too little CPU time",
-                false => "no samples: the command ended too soon",
-            });
+            output::note(reason);
         }
         return Ok(exit_code(&recording));
     }
@@ -104,10 +112,20 @@ pub(crate) fn run(global: &GlobalArgs, arguments: &RecordArgs) -> Result<ExitCod
             "interrupted before there was a sample",
         ));
     }
-    Err(CliError::no_data(match kinds == [Kind::CPU] {
-        true => "no samples: nothing of this ran on a CPU while recording",
-        false => "no samples: nothing of this happened while recording",
-    }))
+    Err(CliError::no_data(reason))
+}
+
+/// Why there is no sample, for people.
+fn why_empty(recording: &Recording, kinds: &[Kind], is_command: bool) -> &'static str {
+    if recording.report.count(DropReason::ExcludedByRule) > 0 {
+        return "no samples: --include and --exclude leave all of them out";
+    }
+    match (is_command, kinds == [Kind::CPU]) {
+        (true, true) => "no samples: the command used too little CPU time",
+        (true, false) => "no samples: the command ended too soon",
+        (false, true) => "no samples: nothing of this ran on a CPU while recording",
+        (false, false) => "no samples: nothing of this happened while recording",
+    }
 }
 
 /// The file that the result goes to; none when it goes to standard output.

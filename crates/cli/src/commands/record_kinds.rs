@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use candela_agent::ExplicitEvent;
 use candela_agent::Kinds;
 use candela_agent::MOST_EXPLICIT_EVENTS;
+use candela_agent::Missing;
 use candela_formats::Format;
 use candela_formats::Part;
 use candela_model::Labels;
@@ -101,6 +102,29 @@ pub(crate) fn parse(names: &[String]) -> Result<Vec<Kind>, String> {
         }
     }
     Ok(kinds)
+}
+
+/// Kinds of the agent that are there for `wall`, which is nothing without both of them. A `cpu` that is asked
+/// for itself is worth something alone.
+pub(crate) fn inseparable(kinds: &[Kind]) -> Kinds {
+    let is_wall_alone = kinds.contains(&Kind::Wall) && !kinds.contains(&Kind::CPU);
+    let parts: &[Kind] = if is_wall_alone { &[Kind::Wall] } else { &[] };
+    to_agent(parts)
+}
+
+/// Leaves out what was not recorded because this host cannot give it.
+pub(crate) fn retain_recorded(kinds: &mut Vec<Kind>, missing: &[Missing]) {
+    let is_missing = |name: &str| missing.iter().any(|it| it.what == name);
+    let lacks = |kind: &Kind| match kind {
+        Kind::Sampled(kind) => is_missing(kind.name()),
+        Kind::Event(event) => is_missing(&event.to_string()),
+        Kind::Wall => false,
+    };
+    let lacks_wall = lacks(&Kind::CPU) || lacks(&Kind::OFF_CPU);
+    kinds.retain(|kind| match kind {
+        Kind::Wall => !lacks_wall,
+        kind => !lacks(kind),
+    });
 }
 
 pub(crate) fn to_agent(kinds: &[Kind]) -> Kinds {
@@ -282,6 +306,25 @@ mod tests {
             .collect();
         assert_eq!(names.len(), 3, "{names:?}");
         assert!(names[2].starts_with("wall:wall:"), "{names:?}");
+    }
+
+    #[test]
+    fn wall_goes_with_either_of_its_parts() {
+        let missing = |what: &str| Missing {
+            what: what.to_owned(),
+            reason: "why".to_owned(),
+        };
+        let left = |kinds: &[Kind], what: &str| {
+            let mut kinds = kinds.to_vec();
+            retain_recorded(&mut kinds, &[missing("BPF"), missing(what)]);
+            kinds
+        };
+        assert_eq!(left(&BOTH, "off-cpu"), [Kind::CPU]);
+        assert_eq!(left(&[Kind::CPU, Kind::Wall], "off-cpu"), [Kind::CPU]);
+        assert_eq!(left(&BOTH, "cycles"), BOTH);
+        assert_eq!(inseparable(&[Kind::Wall]), to_agent(&BOTH));
+        assert!(inseparable(&[Kind::Wall, Kind::CPU]).is_empty());
+        assert!(inseparable(&BOTH).is_empty());
     }
 
     #[test]

@@ -1,7 +1,9 @@
 //! What `up`, `agent` and `record` share: the agent's options from the configuration.
 
 use candela_agent::AgentError;
+use candela_agent::AgentHandle;
 use candela_agent::AgentOptions;
+use candela_agent::ContainerSocket;
 use candela_agent::Kinds;
 use candela_agent::OtlpGrpc;
 use candela_agent::OtlpGrpcOptions;
@@ -15,6 +17,7 @@ use crate::commands::record_kinds;
 use crate::config::Settings;
 use crate::errors::CliError;
 use crate::errors::ExitStatus;
+use crate::output;
 
 /// The options of the configuration, without a spool.
 pub(crate) fn options(settings: &Settings) -> Result<AgentOptions, CliError> {
@@ -29,16 +32,20 @@ pub(crate) fn options(settings: &Settings) -> Result<AgentOptions, CliError> {
         kinds: kinds(settings)?,
         rate_hz: u32::try_from(settings.integer("agent.rate"))
             .expect("the key's range is 1 to 1000"),
+        cpu_budget: settings.core_share("agent.cpu_budget").cores(),
         window: settings.duration("agent.interval"),
         first_window: settings
             .duration("agent.interval")
             .min(AgentOptions::default().first_window),
+        wakers: settings.boolean("agent.wakers"),
         timestamps: settings.boolean("agent.timestamps"),
         table_budget_bytes: settings.bytes("agent.table_budget"),
         symbol_cache_bytes: usize::try_from(settings.bytes("agent.symbol_cache"))
             .unwrap_or(usize::MAX),
         extra_labels: Labels::from_pairs(settings.map("agent.labels")),
         service_rules,
+        container_sockets: container_sockets(settings)?,
+        filters: super::sample_filters::sample_filters(settings)?,
         sampling: settings.boolean("agent.sampling"),
         scrape: super::scrape_jobs::scrape_jobs(settings)?,
         debuginfod_urls: super::debuginfod_urls(settings),
@@ -51,6 +58,14 @@ pub(crate) fn options(settings: &Settings) -> Result<AgentOptions, CliError> {
     Ok(options)
 }
 
+fn container_sockets(settings: &Settings) -> Result<Vec<ContainerSocket>, CliError> {
+    const KEY: &str = "agent.container_sockets";
+    let sockets = settings.list(KEY);
+    let sockets = sockets.iter().map(|socket| socket.parse());
+    let sockets: Result<Vec<ContainerSocket>, AgentError> = sockets.collect();
+    sockets.map_err(|error| CliError::usage(format!("{KEY}: {error}")))
+}
+
 fn kinds(settings: &Settings) -> Result<Kinds, CliError> {
     let refused = |error| CliError::usage(format!("agent.kinds: {error}"));
     let kinds = record_kinds::parse(&settings.list("agent.kinds")).map_err(refused)?;
@@ -60,11 +75,6 @@ fn kinds(settings: &Settings) -> Result<Kinds, CliError> {
     }
     if !record_kinds::events(&kinds).map_err(refused)?.is_empty() {
         let error = "events that are named are for recordings: candela record -e";
-        return Err(refused(error.to_owned()));
-    }
-    if kinds.contains(&record_kinds::Kind::ALLOC) {
-        let error =
-            "\"alloc\" is of programs that are started for it: `candela record -e alloc -- CMD`";
         return Err(refused(error.to_owned()));
     }
     Ok(record_kinds::to_agent(&kinds))
@@ -113,11 +123,19 @@ pub(crate) fn exporter(global: &GlobalArgs, server: &str) -> Result<OtlpGrpc, Cl
     OtlpGrpc::new(&options).map_err(|error| CliError::usage(error.to_string()))
 }
 
+/// Says once what of its kinds an agent does without.
+pub(crate) fn tell_missing(agent: &AgentHandle) {
+    for missing in agent.status().missing {
+        output::note(&missing.to_string());
+    }
+}
+
 /// The agent's own sentence, with the exit code that it deserves.
 pub(crate) fn failure(error: &AgentError) -> CliError {
     let status = match error {
         AgentError::StoppedEarly => ExitStatus::Interrupted,
         AgentError::NotPreloaded => ExitStatus::Usage,
+        AgentError::GoHeap { .. } if !error.is_permission_or_kernel() => ExitStatus::NoData,
         error if error.is_permission_or_kernel() => ExitStatus::Permission,
         _ => ExitStatus::Failed,
     };

@@ -19,11 +19,11 @@ use candela_store::StoreOptions;
 use candela_store::SyncMode;
 
 use super::access::auth_options;
-use super::access::tls_options;
 use super::retention_rules::retention_rules;
 use super::symbols::symbol_sources;
 use super::tenant_limits::tenant_limits;
 use super::tenant_limits::tenant_overrides;
+use super::tls::tls_options;
 use crate::args::GlobalArgs;
 use crate::args::serve::ServerArgs;
 use crate::config::Settings;
@@ -162,7 +162,7 @@ pub(crate) fn server_options(
         http_prefixes: settings.list("server.http_prefix"),
         host_names: settings.list("server.allowed_hosts"),
         auth: auth_options(settings)?,
-        tls: tls_options(settings)?,
+        tls: tls_options(settings, "server.tls")?,
         status_source: companions.status,
         self_profiler: companions.self_profiler,
         tenant_limits: tenant_limits(settings),

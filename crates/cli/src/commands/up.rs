@@ -63,6 +63,7 @@ pub(crate) fn run(global: &GlobalArgs, arguments: &UpArgs) -> Result<ExitCode, C
         output::note(&format!("profiles are kept in {place}"));
         if let Some(agent) = &agent {
             figures.show(agent.observer());
+            sampling::tell_missing(agent);
             let doing = sampling::describe(&sampling::options(&settings)?);
             output::note(&format!(
                 "{doing}; the first profiles are there in 3 s; Ctrl-C ends it"

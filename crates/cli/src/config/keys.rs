@@ -2,6 +2,10 @@
 
 use std::time::Duration;
 
+pub(crate) use super::key::Key;
+pub(crate) use super::key::Kind;
+use super::key::key;
+
 const SECOND: Duration = Duration::from_secs(1);
 const HOUR: Duration = Duration::from_secs(3600);
 /// More than anybody keeps profiles, and far from where sums of times would overflow.
@@ -9,56 +13,6 @@ const CENTURY: Duration = Duration::from_secs(36_500 * 24 * 3600);
 
 /// How many of something; 0 is no limit.
 const COUNT: Kind = Kind::Integer(0, i64::MAX);
-
-/// What a value of a key may be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
-    /// Any text.
-    Text,
-    /// A text that nobody is shown.
-    Secret,
-    /// A path; a relative one is relative to the working directory.
-    Path,
-    /// `host:port`.
-    Address,
-    /// `http://` or `https://`; a password in it is shown to nobody.
-    Url,
-    /// A whole number in a range, both ends included.
-    Integer(i64, i64),
-    /// `true` or `false`.
-    Boolean,
-    /// `500ms`, `10s`, `5m`, `14d` in a range, both ends included.
-    Duration(Duration, Duration),
-    /// `64MiB`, `50GB`.
-    Size,
-    /// One of these words.
-    Choice(&'static [&'static str]),
-    /// A list of texts; in the environment separated by commas.
-    List,
-    /// Names, and below each of them names and values; in the environment `name.name=value` separated
-    /// by commas. A [`Value::Map`](super::Value::Map) of `name.name`.
-    Tables,
-    /// Names and values; in the environment `name=value` separated by commas.
-    Map,
-    /// A list of tables that each have a `name`; else as [`Kind::Tables`], with tokens and passwords
-    /// that are shown to nobody.
-    Accounts,
-    /// A list with a shape of its own, which its reader checks; in the environment as YAML on one
-    /// line, JSON for example.
-    Structure,
-}
-
-/// One key.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Key {
-    /// Dotted path, the first part being the section.
-    pub(crate) path: &'static str,
-    pub(crate) kind: Kind,
-    /// The default as it would be written; empty means "not set".
-    pub(crate) default: &'static str,
-    /// What it does, one line.
-    pub(crate) summary: &'static str,
-}
 
 /// Sections that the contract reserves and that have no keys yet.
 pub(crate) const RESERVED_SECTIONS: [&str; 1] = ["insight"];
@@ -431,13 +385,25 @@ pub(crate) const KEYS: &[Key] = &[
         "agent.kinds",
         Kind::List,
         "cpu",
-        "what is sampled: cpu, off-cpu, lock, runq, fault, growth, io, kernel-lock",
+        "what is sampled: cpu, off-cpu, lock, runq, fault, growth, io, kernel-lock, alloc (heaps of Go programs)",
+    ),
+    key(
+        "agent.cpu_budget",
+        Kind::CoreShare,
+        "0.5%",
+        "CPU time of the agent, of one core: less is sampled before it takes more; off is without a bound",
     ),
     key(
         "agent.interval",
         Kind::Duration(SECOND, Duration::from_secs(600)),
         "10s",
         "length of one profile",
+    ),
+    key(
+        "agent.wakers",
+        Kind::Boolean,
+        "false",
+        "waits tell which thread ended them",
     ),
     key(
         "agent.timestamps",
@@ -476,6 +442,36 @@ pub(crate) const KEYS: &[Key] = &[
         "service name by regex over the command line: name=regex",
     ),
     key(
+        "agent.container_sockets",
+        Kind::List,
+        "docker:/var/run/docker.sock,docker:/run/podman/podman.sock,cri:/run/containerd/containerd.sock,cri:/run/crio/crio.sock,cri:/run/k3s/containerd/containerd.sock,cri:/run/cri-dockerd.sock",
+        "sockets of container runtimes that are asked for names and images, as docker:PATH or cri:PATH; an empty list asks none",
+    ),
+    key(
+        "agent.include",
+        Kind::Structure,
+        "",
+        "list of selectors: only series that one of them matches are kept",
+    ),
+    key(
+        "agent.exclude",
+        Kind::Structure,
+        "",
+        "list of selectors: no series that one of them matches is kept",
+    ),
+    key(
+        "agent.hide",
+        Kind::Structure,
+        "",
+        "list of filters as of --hide: frames that are taken out of stacks before they are sent",
+    ),
+    key(
+        "agent.min_samples",
+        Kind::Integer(1, 1_000_000),
+        "1",
+        "series with fewer samples in a profile are left out of it",
+    ),
+    key(
         "agent.sampling",
         Kind::Boolean,
         "true",
@@ -512,6 +508,18 @@ pub(crate) const KEYS: &[Key] = &[
         "file that holds it",
     ),
     key(
+        "agent.on_demand.tls.cert_file",
+        Kind::Path,
+        "",
+        "certificate of this port in PEM, with those above it; with it it speaks TLS only",
+    ),
+    key(
+        "agent.on_demand.tls.key_file",
+        Kind::Path,
+        "",
+        "its private key",
+    ),
+    key(
         "symbols.debuginfod_urls",
         Kind::List,
         "",
@@ -530,24 +538,3 @@ pub(crate) const KEYS: &[Key] = &[
         "most disk space of uploaded symbol files",
     ),
 ];
-
-const fn key(path: &'static str, kind: Kind, default: &'static str, summary: &'static str) -> Key {
-    Key {
-        path,
-        kind,
-        default,
-        summary,
-    }
-}
-
-impl Key {
-    /// `server` of `server.listen`.
-    pub(crate) fn section(&self) -> &'static str {
-        self.path.split('.').next().unwrap_or(self.path)
-    }
-
-    /// The environment variable that sets it: `CANDELA_SERVER__LISTEN`.
-    pub(crate) fn variable(&self) -> String {
-        format!("CANDELA_{}", self.path.replace('.', "__").to_uppercase())
-    }
-}

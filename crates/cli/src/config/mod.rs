@@ -1,5 +1,7 @@
 //! Configuration: flag over environment over file over default, and the origin of each value.
 
+mod core_share;
+mod key;
 pub(crate) mod key_search;
 pub(crate) mod keys;
 mod load;
@@ -12,6 +14,8 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+#[cfg(feature = "agent")]
+pub(crate) use self::core_share::CoreShare;
 pub(crate) use self::load::Inputs;
 pub(crate) use self::load::load;
 #[cfg(feature = "server")]
@@ -100,6 +104,14 @@ impl Settings {
         match self.get(path).value {
             Value::Bytes(bytes) => bytes,
             _ => panic!("{path} is a size with a default"),
+        }
+    }
+
+    #[cfg(feature = "agent")]
+    pub(crate) fn core_share(&self, path: &str) -> CoreShare {
+        match self.get(path).value {
+            Value::CoreShare(share) => share,
+            _ => panic!("{path} is a share of a core with a default"),
         }
     }
 

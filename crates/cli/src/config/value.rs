@@ -7,6 +7,7 @@ use std::net::SocketAddr;
 use std::net::ToSocketAddrs;
 use std::time::Duration;
 
+use super::core_share::CoreShare;
 use super::keys::Kind;
 use super::structure::Structure;
 
@@ -23,6 +24,7 @@ pub(crate) enum Value {
     Boolean(bool),
     Duration(Duration),
     Bytes(u64),
+    CoreShare(CoreShare),
     List(Vec<String>),
     Map(BTreeMap<String, String>),
     /// Fields as `name.field`.
@@ -116,6 +118,7 @@ impl Value {
                 .parse::<bytesize::ByteSize>()
                 .map(|size| Self::Bytes(size.as_u64()))
                 .map_err(|_| format!("{text:?} is no size such as 64MiB or 50GB")),
+            Kind::CoreShare => CoreShare::parse(text).map(Self::CoreShare),
             Kind::Choice(words) if words.contains(&text) => Ok(Self::Text(text.to_owned())),
             Kind::Choice(words) => Err(format!("{text:?} is none of {}", words.join(", "))),
             Kind::List => Ok(Self::List(split_list(text).map(str::to_owned).collect())),
@@ -186,7 +189,9 @@ impl Value {
         match self {
             Self::Unset => None,
             Self::Secret(_) => Some(quoted(MASK)),
-            Self::Text(_) | Self::Url(_) | Self::Address(_) => Some(yaml_text(&self.to_string())),
+            Self::Text(_) | Self::Url(_) | Self::Address(_) | Self::CoreShare(_) => {
+                Some(yaml_text(&self.to_string()))
+            }
             Self::Integer(_) | Self::Boolean(_) | Self::Duration(_) | Self::Bytes(_) => {
                 Some(self.to_string())
             }
@@ -249,6 +254,7 @@ impl fmt::Display for Value {
             Self::Address(address) => write!(formatter, "{address}"),
             Self::Integer(number) => write!(formatter, "{number}"),
             Self::Boolean(flag) => write!(formatter, "{flag}"),
+            Self::CoreShare(share) => write!(formatter, "{share}"),
             Self::Duration(duration) => {
                 formatter.write_str(&in_shortest_unit(duration.as_nanos(), &TIME_UNITS))
             }

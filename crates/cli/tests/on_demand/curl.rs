@@ -83,6 +83,12 @@ impl Network {
 }
 
 impl Asking {
+    /// Whether there is an answer, whatever it says.
+    pub(crate) fn succeeds(mut self) -> bool {
+        let mut curl = self.curl.take().unwrap();
+        curl.wait().unwrap().success()
+    }
+
     pub(crate) fn wait(mut self) -> Answer {
         let mut curl = self.curl.take().unwrap();
         let status = curl.wait().unwrap();

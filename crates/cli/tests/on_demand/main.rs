@@ -9,8 +9,11 @@ mod postgres;
 mod support;
 
 use std::path::Path;
+use std::path::PathBuf;
 use std::process::Command;
 
+use curl::Answer;
+use curl::Asking;
 use curl::Network;
 use postgres::Postgres;
 use support::Running;
@@ -21,14 +24,63 @@ const JSON: &str = "Content-Type: application/json";
 const IN_PROGRESS: &str = "\"Profiling is currently in progress.\"";
 const NOTHING_TO_STOP: &str = "\"Profiling is not in progress, there is nothing to stop.\"";
 
-fn can_run(test: &str) -> bool {
-    support::is_root(test) && TOOLS.iter().all(|tool| support::has_tool(test, tool))
+/// A place for the files of a test; none, with a word, where the tools are not there.
+fn place(test: &str, more_tools: &[&str]) -> Option<tempfile::TempDir> {
+    let mut tools = TOOLS.iter().chain(more_tools);
+    let can_run = support::is_root(test) && tools.all(|tool| support::has_tool(test, tool));
+    can_run.then(|| tempfile::tempdir().unwrap())
 }
 
-/// `candela up` at its default ports.
-fn up(folder: &Path) -> Running {
-    let data_dir = folder.join("data");
-    Running::start_in_own_network(&["up", "--data-dir", data_dir.to_str().unwrap()])
+/// `candela up` at its default ports, with curl in its network.
+struct Endpoint {
+    candela: Running,
+    network: Network,
+    body: PathBuf,
+}
+
+impl Endpoint {
+    fn start(folder: &Path) -> Self {
+        let data_dir = folder.join("data");
+        let arguments = ["up", "--data-dir", data_dir.to_str().unwrap()];
+        let candela = Running::start_in_own_network(&arguments);
+        Self {
+            network: Network::of(&candela),
+            candela,
+            body: folder.join("profile.pb"),
+        }
+    }
+
+    /// Asks for a profile, which goes to [`Self::body`].
+    fn post(&self, request: &str) -> Asking {
+        let arguments = ["-X", "POST", URL, "-H", JSON, "-d", request];
+        self.network.start(&self.body, &arguments)
+    }
+
+    fn status(&self) -> Answer {
+        self.network.ask(&[URL])
+    }
+
+    /// Ends the session in progress.
+    fn stop(&self, query: &str) -> Answer {
+        self.network
+            .ask(&["-X", "DELETE", &format!("{URL}{query}")])
+    }
+
+    fn wait_for_status(&self, code: u16) {
+        support::eventually("the session is in progress, or has ended", || {
+            (self.status().code == code).then_some(())
+        });
+    }
+
+    fn terminate(self) {
+        assert_eq!(self.candela.terminate(), Some(0));
+    }
+}
+
+/// A program with work to do.
+fn burner(folder: &Path) -> support::Program {
+    let program = support::compile_shares(folder);
+    support::Program::start(Command::new(&program).arg("100000"))
 }
 
 /// What `go tool pprof` says of a profile.
@@ -54,42 +106,25 @@ fn cumulated_percent(top: &str, function: &str) -> f64 {
 #[test]
 fn postgres_is_profiled_as_neon_does() {
     let test = "postgres_is_profiled_as_neon_does";
-    if !can_run(test) || !support::has_tool(test, "go") {
+    let Some(folder) = place(test, &["go"]) else {
         return;
-    }
+    };
     let Some(postgres) = Postgres::start(test) else {
         return;
     };
-    let folder = tempfile::tempdir().unwrap();
-    let candela = up(folder.path());
-    let network = Network::of(&candela);
-
-    let file = folder.path().join("profile.pb");
-    let first = network.start(
-        &file,
-        &[
-            "-X",
-            "POST",
-            URL,
-            "-H",
-            JSON,
-            "-d",
-            r#"{"profiler": {"BccProfile": null}, "sampling_frequency": 99, "timeout_seconds": 5, "archive": false}"#,
-        ],
+    let endpoint = Endpoint::start(folder.path());
+    let file = &endpoint.body;
+    let first = endpoint.post(
+        r#"{"profiler": {"BccProfile": null}, "sampling_frequency": 99, "timeout_seconds": 5, "archive": false}"#,
     );
     support::eventually("the session is in progress", || {
-        let status = network.ask(&[URL]);
+        let status = endpoint.status();
         (status.code == 200).then(|| assert_eq!(status.body, IN_PROGRESS.as_bytes()))
     });
-    let second = network.ask(&[
-        "-X",
-        "POST",
-        URL,
-        "-H",
-        JSON,
-        "-d",
-        r#"{"profiler": {"Perf": null}}"#,
-    ]);
+    let request = r#"{"profiler": {"Perf": null}}"#;
+    let second = endpoint
+        .network
+        .ask(&["-X", "POST", URL, "-H", JSON, "-d", request]);
     assert_eq!(second.code, 409);
     assert_eq!(second.body, b"\"Profiling is already in progress.\"");
     let first = first.wait();
@@ -101,12 +136,12 @@ fn postgres_is_profiled_as_neon_does() {
         !first.body.starts_with(&[0x1f, 0x8b]),
         "it is not compressed"
     );
-    let idle = network.ask(&[URL]);
+    let idle = endpoint.status();
     assert_eq!((idle.code, idle.body.len()), (204, 0));
 
-    let top = pprof(&["-top", "-cum"], &file);
+    let top = pprof(&["-top", "-cum"], file);
     assert!(cumulated_percent(&top, "PostgresMain") > 80.0, "{top}");
-    let raw = pprof(&["-raw"], &file);
+    let raw = pprof(&["-raw"], file);
     for part in [
         "samples/count cpu/nanoseconds",
         "Period: 10101010",
@@ -114,7 +149,7 @@ fn postgres_is_profiled_as_neon_does() {
     ] {
         assert!(raw.contains(part), "{part}: {raw}");
     }
-    let tags = pprof(&["-tags"], &file);
+    let tags = pprof(&["-tags"], file);
     let postmaster = format!(" {}\n", postgres.pid());
     assert!(tags.contains("pid"), "{tags}");
     assert!(
@@ -122,28 +157,17 @@ fn postgres_is_profiled_as_neon_does() {
         "the postmaster itself is left out: {tags}"
     );
 
-    let file = folder.path().join("profile.pb.gz");
-    let archive = network.start(
-        &file,
-        &[
-            "-X",
-            "POST",
-            URL,
-            "-H",
-            JSON,
-            "-d",
-            r#"{"profiler": {"Perf": null}, "timeout_seconds": 1, "archive": true}"#,
-        ],
-    );
-    let archive = archive.wait();
+    let archive = endpoint
+        .post(r#"{"profiler": {"Perf": null}, "timeout_seconds": 1, "archive": true}"#)
+        .wait();
     assert_eq!(archive.code, 200, "{archive:?}");
     assert_eq!(archive.header("content-type"), "application/gzip");
     let disposition = "attachment; filename=\"profile.pb.gz\"";
     assert_eq!(archive.header("content-disposition"), disposition);
     assert!(archive.body.starts_with(&[0x1f, 0x8b]), "it is compressed");
-    let top = pprof(&["-top", "-cum"], &file);
+    let top = pprof(&["-top", "-cum"], file);
     assert!(cumulated_percent(&top, "PostgresMain") > 80.0, "{top}");
-    assert_eq!(candela.terminate(), Some(0));
+    endpoint.terminate();
 }
 
 /// User time in ticks: the fourteenth field of proc_pid_stat(5).
@@ -156,73 +180,62 @@ fn cpu_ticks(pid: u32) -> u64 {
 #[test]
 fn a_session_is_stopped_by_delete() {
     let test = "a_session_is_stopped_by_delete";
-    if !can_run(test) {
+    let Some(folder) = place(test, &[]) else {
         return;
-    }
-    let folder = tempfile::tempdir().unwrap();
-    let program = support::compile_shares(folder.path());
-    let burner = support::Program::start(Command::new(&program).arg("100000"));
-    let candela = up(folder.path());
-    let network = Network::of(&candela);
-    let stop = |query: &str| network.ask(&["-X", "DELETE", &format!("{URL}{query}")]);
+    };
+    let burner = burner(folder.path());
+    let endpoint = Endpoint::start(folder.path());
     let request = format!(
         r#"{{"profiler":{{"BccProfile":null}},"timeout_seconds":60,"target":{{"pid":{}}}}}"#,
         burner.pid()
     );
-    let file = folder.path().join("profile.pb");
     let session = || {
-        let session = network.start(&file, &["-X", "POST", URL, "-H", JSON, "-d", &request]);
-        support::eventually("the session is in progress", || {
-            (network.ask(&[URL]).code == 200).then_some(())
-        });
+        let session = endpoint.post(&request);
+        endpoint.wait_for_status(200);
         session
     };
 
     for _ in 0..2 {
-        let idle = stop("");
+        let idle = endpoint.stop("");
         assert_eq!((idle.code, &*idle.body), (412, NOTHING_TO_STOP.as_bytes()));
         assert_eq!(idle.header("content-type"), "application/json");
     }
     let thrown_away = session();
-    let stopped = stop("");
+    let stopped = endpoint.stop("");
     assert_eq!(stopped.code, 200);
     assert_eq!(stopped.body, b"\"Profiling stopped successfully.\"");
-    assert_eq!(network.ask(&[URL]).code, 204, "it has ended");
+    assert_eq!(endpoint.status().code, 204, "it has ended");
     let thrown_away = thrown_away.wait();
     assert_eq!((thrown_away.code, thrown_away.body.len()), (204, 0));
-    assert_eq!(stop("").code, 412);
+    assert_eq!(endpoint.stop("").code, 412);
 
     let kept = session();
     let before = cpu_ticks(burner.pid());
     support::eventually("all of the program's functions have run", || {
         (cpu_ticks(burner.pid()) >= before + 100).then_some(())
     });
-    assert_eq!(stop("?keep=true").code, 200);
+    assert_eq!(endpoint.stop("?keep=true").code, 200);
     let kept = kept.wait();
     assert_eq!(kept.code, 200, "{kept:?}");
-    let query = support::run(&["query", "top", file.to_str().unwrap()]);
+    let query = support::run(&["query", "top", endpoint.body.to_str().unwrap()]);
     assert!(support::stdout(&query).contains("burn_fifty"), "{query:?}");
 
     // Who goes away wants nothing any more, and the end of the process waits for no session.
     drop(session());
-    support::eventually("the session has ended", || {
-        (network.ask(&[URL]).code == 204).then_some(())
-    });
+    endpoint.wait_for_status(204);
     let last = session();
-    assert_eq!(candela.terminate(), Some(0));
+    endpoint.terminate();
     assert_eq!(last.wait().code, 503);
 }
 
 #[test]
 fn what_is_wrong_is_told_by_status_code() {
     let test = "what_is_wrong_is_told_by_status_code";
-    if !can_run(test) {
+    let Some(folder) = place(test, &[]) else {
         return;
-    }
-    let folder = tempfile::tempdir().unwrap();
-    let candela = up(folder.path());
-    let network = Network::of(&candela);
-    let post = |body: &str| network.ask(&["-X", "POST", URL, "-H", JSON, "-d", body]);
+    };
+    let endpoint = Endpoint::start(folder.path());
+    let network = &endpoint.network;
 
     for (body, code) in [
         (
@@ -250,7 +263,7 @@ fn what_is_wrong_is_told_by_status_code() {
             500,
         ),
     ] {
-        let answer = post(body);
+        let answer = endpoint.post(body).wait();
         assert_eq!(answer.code, code, "{body}: {answer:?}");
         assert_eq!(answer.header("content-type"), "application/json");
         let text: String = serde_json::from_slice(&answer.body).unwrap();
@@ -281,39 +294,24 @@ fn what_is_wrong_is_told_by_status_code() {
     support::eventually("the second one goes on without the port", || {
         let messages = second.messages();
         let is_told = messages.contains("going on without profiles on demand");
-        (is_told && messages.contains(&format!("(pid {})", candela.pid()))).then_some(())
+        (is_told && messages.contains(&format!("(pid {})", endpoint.candela.pid()))).then_some(())
     });
     assert_eq!(second.terminate(), Some(0));
-    assert_eq!(candela.terminate(), Some(0));
+    endpoint.terminate();
 }
 
 #[test]
 fn a_token_is_asked_for_where_there_is_one() {
     let test = "a_token_is_asked_for_where_there_is_one";
-    if !can_run(test) {
+    let Some(folder) = place(test, &[]) else {
         return;
-    }
-    let folder = tempfile::tempdir().unwrap();
-    let data_dir = folder.path().to_str().unwrap();
-    let public = |token: &str| {
-        let environment = [
-            ("CANDELA_AGENT__ON_DEMAND__LISTEN", "0.0.0.0:0"),
-            ("CANDELA_AGENT__ON_DEMAND__TOKEN", token),
-        ];
-        let arguments = ["up", "--listen", "127.0.0.1:0", "--data-dir", data_dir];
-        Running::try_start(&arguments, &environment)
     };
-    let refused = public("").unwrap_err();
+    let refused = public(folder.path(), "", &[]).unwrap_err();
     assert!(refused.contains("agent.on_demand.token"), "{refused}");
 
-    let candela = public("sesame").unwrap();
+    let candela = public(folder.path(), "sesame", &[]).unwrap();
     let network = Network::of(&candela);
-    let port = support::eventually("the line with the port", || {
-        let messages = candela.messages();
-        let (_, rest) = messages.split_once("profiles on demand are at http://0.0.0.0:")?;
-        Some(rest.split_once('/')?.0.to_owned())
-    });
-    let url = format!("http://127.0.0.1:{port}/profile/cpu");
+    let url = told_url(&candela, "http");
     let stranger = network.ask(&[&url]);
     assert_eq!(stranger.code, 401);
     assert!(stranger.header("www-authenticate").starts_with("Bearer"));
@@ -325,36 +323,113 @@ fn a_token_is_asked_for_where_there_is_one() {
 }
 
 #[test]
+fn with_a_certificate_the_port_speaks_tls() {
+    let test = "with_a_certificate_the_port_speaks_tls";
+    let Some(folder) = place(test, &[]) else {
+        return;
+    };
+    let rcgen::CertifiedKey { cert, signing_key } =
+        rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let (cert_file, key_file) = (path("cert.pem"), path("key.pem"));
+    std::fs::write(&cert_file, cert.pem()).unwrap();
+    std::fs::write(&key_file, signing_key.serialize_pem()).unwrap();
+    let with = |cert_file: &str| {
+        let environment = [
+            ("CANDELA_AGENT__ON_DEMAND__TLS__CERT_FILE", cert_file),
+            ("CANDELA_AGENT__ON_DEMAND__TLS__KEY_FILE", &key_file),
+        ];
+        public(folder.path(), "sesame", &environment)
+    };
+    let refused = with(&key_file).unwrap_err();
+    assert!(
+        refused.contains("agent.on_demand.tls.cert_file"),
+        "{refused}"
+    );
+
+    let burner = burner(folder.path());
+    let candela = with(&cert_file).unwrap();
+    let network = Network::of(&candela);
+    let url = told_url(&candela, "https").replace("127.0.0.1", "localhost");
+    let ask = |arguments: &[&str]| {
+        let token = ["-H", "Authorization: Bearer sesame", "--cacert", &cert_file];
+        network.ask(&[&token[..], arguments].concat())
+    };
+    assert_eq!(ask(&[&url]).code, 204);
+    let request = format!(
+        r#"{{"profiler":{{"BccProfile":null}},"timeout_seconds":1,"target":{{"pid":{}}}}}"#,
+        burner.pid()
+    );
+    // As other programs speak: HTTP/1.1, and what would rather have HTTP/2 takes it, too.
+    for version in ["--http1.1", "--http2"] {
+        let answer = ask(&[version, "-X", "POST", "-H", JSON, "-d", &request, &url]);
+        assert_eq!(answer.code, 200, "{version}: {answer:?}");
+        assert!(!answer.body.is_empty(), "{version}");
+    }
+    let stranger = network.ask(&["--cacert", &cert_file, &url]);
+    assert_eq!(stranger.code, 401);
+    let plain = network.start(
+        &folder.path().join("plain"),
+        &[&url.replace("https", "http")],
+    );
+    assert!(!plain.succeeds(), "nothing is told without TLS");
+    assert_eq!(candela.terminate(), Some(0));
+}
+
+/// `candela up` that other hosts could ask for profiles.
+fn public(folder: &Path, token: &str, more: &[(&str, &str)]) -> Result<Running, String> {
+    let environment = [
+        ("CANDELA_AGENT__ON_DEMAND__LISTEN", "0.0.0.0:0"),
+        ("CANDELA_AGENT__ON_DEMAND__TOKEN", token),
+    ];
+    let data_dir = folder.to_str().unwrap();
+    let arguments = ["up", "--listen", "127.0.0.1:0", "--data-dir", data_dir];
+    Running::try_start(&arguments, &[&environment, more].concat())
+}
+
+/// Where such a one says that profiles are.
+fn told_url(candela: &Running, scheme: &str) -> String {
+    let port = support::eventually("the line with the port", || {
+        let messages = candela.messages();
+        let told = format!("profiles on demand are at {scheme}://0.0.0.0:");
+        let (_, rest) = messages.split_once(&told)?;
+        Some(rest.split_once('/')?.0.to_owned())
+    });
+    format!("{scheme}://127.0.0.1:{port}/profile/cpu")
+}
+
+#[test]
 fn perf_of_the_host_is_run_where_its_path_is_given() {
     let test = "perf_of_the_host_is_run_where_its_path_is_given";
-    if !can_run(test) || !support::has_tool(test, "perf") {
+    let Some(folder) = place(test, &["perf"]) else {
         return;
-    }
+    };
     if !Path::new("/usr/bin/perf").is_file() {
         println!("SKIP {test}: perf is not /usr/bin/perf");
         return;
     }
-    let folder = tempfile::tempdir().unwrap();
-    let program = support::compile_shares(folder.path());
-    let burner = support::Program::start(Command::new(&program).arg("100000"));
-    let candela = up(folder.path());
-    let network = Network::of(&candela);
-    let file = folder.path().join("profile.pb");
+    let burner = burner(folder.path());
+    let endpoint = Endpoint::start(folder.path());
     let request = format!(
         r#"{{"profiler":{{"Perf":"/usr/bin/perf"}},"timeout_seconds":2,"target":{{"pid":{}}}}}"#,
         burner.pid()
     );
-    let answer = network.start(&file, &["-X", "POST", URL, "-H", JSON, "-d", &request]);
-    let answer = answer.wait();
+    let answer = endpoint.post(&request).wait();
     assert_eq!(
         answer.code,
         200,
         "{}",
         String::from_utf8_lossy(&answer.body)
     );
-    let top = support::run(&["query", "top", file.to_str().unwrap(), "--limit", "0"]);
+    let top = support::run(&[
+        "query",
+        "top",
+        endpoint.body.to_str().unwrap(),
+        "--limit",
+        "0",
+    ]);
     let top = support::stdout(&top);
     assert!(top.contains("burn_fifty"), "{top}");
     assert!(!top.contains("candela"), "only the target's: {top}");
-    assert_eq!(candela.terminate(), Some(0));
+    endpoint.terminate();
 }

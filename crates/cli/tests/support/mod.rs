@@ -181,6 +181,32 @@ pub(crate) fn compile_shares(folder: &Path) -> PathBuf {
     program
 }
 
+/// Compiles a test program of the agent's, one or several files of C.
+pub(crate) fn compile_of_agent(
+    folder: &Path,
+    name: &str,
+    files: &[&str],
+    flags: &[&str],
+) -> PathBuf {
+    let programs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../agent/tests/programs");
+    let program = folder.join(name);
+    let status = Command::new("gcc")
+        .args(["-O2", "-g", "-fomit-frame-pointer", "-pthread", "-o"])
+        .arg(&program)
+        .args(files.iter().map(|file| programs.join(file)))
+        .args(flags)
+        .status()
+        .expect("gcc starts");
+    assert!(status.success(), "gcc compiles {files:?}");
+    program
+}
+
+/// A server, and an agent that sends it what runs and what waits on this host, over OTLP.
+pub(crate) struct Pair {
+    pub(crate) server: Running,
+    agent: Program,
+}
+
 /// A free port of the loopback interface. Somebody else could take it before we do; with port 0 in
 /// the flag there is no such gap, so this serves only where the number must be known before.
 pub(crate) fn free_port() -> u16 {
@@ -298,6 +324,47 @@ impl Running {
     pub(crate) fn kill(mut self) {
         self.child.kill().expect("a child");
         self.child.wait().expect("a child");
+    }
+}
+
+impl Pair {
+    /// Starts both, and waits until the server has something of each kind.
+    pub(crate) fn start(folder: &Path) -> Self {
+        let path = |name: &str| folder.join(name).display().to_string();
+        let arguments = [
+            "server",
+            "--listen",
+            "127.0.0.1:0",
+            "--data-dir",
+            &path("data"),
+        ];
+        let server = Running::start(&arguments);
+        let mut agent = candela();
+        agent
+            .args([
+                "agent",
+                "--server",
+                &server.url(""),
+                "--data-dir",
+                &path("agent"),
+            ])
+            .env("CANDELA_AGENT__KINDS", "cpu,off-cpu")
+            .env("CANDELA_AGENT__RATE", "499")
+            .env("CANDELA_AGENT__INTERVAL", "1s");
+        let agent = Program::start(&mut agent);
+        eventually("the server has wall time, which needs both kinds", || {
+            let types = get_json(&server.url("/api/v1/types"));
+            types.to_string().contains("wall:wall:").then_some(())
+        });
+        Self { server, agent }
+    }
+
+    /// Ends the agent, which sends all that it has.
+    pub(crate) fn end_agent(&self) {
+        signal(self.agent.pid(), "TERM");
+        eventually("the agent ends", || {
+            is_zombie(self.agent.pid()).then_some(())
+        });
     }
 }
 

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 
+use candela_model::FilterKind;
+use candela_model::Filters;
 use serde_json::Value as Node;
 
 use super::meanings::Meaning;
@@ -11,6 +13,7 @@ use super::meanings::meaning;
 use super::source::Entry;
 use crate::config::Value;
 use crate::config::key_search;
+use crate::config::keys::Kind;
 
 const KINDS: &str = "agent.kinds";
 const SERVER: &str = "agent.server";
@@ -29,6 +32,12 @@ pub(super) struct Converted {
     pub(super) foreign: BTreeSet<String>,
     /// The kinds that were named, and whether they are wanted; cpu is unless it was switched off.
     kinds: BTreeMap<&'static str, bool>,
+    /// Matchers of labels, all of which hold for what is kept.
+    included: Vec<String>,
+    /// Selectors of what is left out.
+    excluded: Vec<String>,
+    /// Filters of frames.
+    hidden: Vec<String>,
 }
 
 /// Converts all entries; of several for one key the last counts.
@@ -38,6 +47,7 @@ pub(super) fn convert(entries: &[Entry]) -> Converted {
         converted.take(entry);
     }
     converted.set_kinds();
+    converted.set_filters();
     converted
 }
 
@@ -62,6 +72,19 @@ impl Converted {
             Meaning::Key(path) => self.set(path, entry),
             Meaning::Server => self.set_server(entry),
             Meaning::Kinds(kinds) => self.take_kinds(kinds, entry),
+            Meaning::Included(label) => {
+                let matcher = matcher(label, &self.texts(entry));
+                self.included.extend(matcher);
+            }
+            Meaning::Excluded(label) => {
+                let matcher = matcher(label, &self.texts(entry));
+                self.excluded.extend(matcher.map(|it| format!("{{{it}}}")));
+            }
+            Meaning::Hidden => {
+                for pattern in self.texts(entry) {
+                    self.hide(entry, &pattern);
+                }
+            }
             Meaning::Always(ours, reason) if text_of(&entry.value) != ours => {
                 self.note(entry, reason);
             }
@@ -72,6 +95,16 @@ impl Converted {
 
     fn note(&mut self, entry: &Entry, reason: &str) {
         self.notes.push(format!("{}: {reason}", entry.shown));
+    }
+
+    /// Takes a pattern that the agent would take, too: it does not start with any other.
+    fn hide(&mut self, entry: &Entry, pattern: &str) {
+        let filter = format!("fn:^(?:{pattern})");
+        let parsed = Filters::parse(&[(FilterKind::Hide, filter.as_str())]);
+        match parsed {
+            Ok(_) => self.hidden.push(filter),
+            Err(error) => self.note(entry, &format!("left out: {error}")),
+        }
     }
 
     fn set(&mut self, path: &'static str, entry: &Entry) {
@@ -126,6 +159,33 @@ impl Converted {
         }
     }
 
+    /// The texts of a list; variables have them separated by commas.
+    fn texts(&mut self, entry: &Entry) -> Vec<String> {
+        match Value::from_node(Kind::List, &entry.value) {
+            Ok(Value::List(texts)) => return texts,
+            Ok(_) => {}
+            Err(problem) => self.note(entry, &format!("left out: {problem}")),
+        }
+        Vec::new()
+    }
+
+    /// Telegen samples what all of its targets allow, each of which is one of some values.
+    fn set_filters(&mut self) {
+        let included = match self.included.is_empty() {
+            true => Vec::new(),
+            false => vec![format!("{{{}}}", self.included.join(", "))],
+        };
+        let lists = [
+            ("agent.include", included),
+            ("agent.exclude", std::mem::take(&mut self.excluded)),
+            ("agent.hide", std::mem::take(&mut self.hidden)),
+        ];
+        for (path, texts) in lists.into_iter().filter(|(_, texts)| !texts.is_empty()) {
+            let value = Value::from_node(Kind::Structure, &Node::from(texts));
+            self.settings.insert(path, value.expect("it is a list"));
+        }
+    }
+
     fn set_kinds(&mut self) {
         if self.kinds.is_empty() {
             return;
@@ -147,6 +207,29 @@ fn section_of(path: &str) -> &str {
     let parts = if path.starts_with("agent.") { 2 } else { 1 };
     let end = path.match_indices('.').nth(parts - 1);
     end.map_or(path, |(end, _)| &path[..end])
+}
+
+/// What a label must be to be one of some values; none without values.
+fn matcher(label: &str, values: &[String]) -> Option<String> {
+    match values {
+        [] => None,
+        [value] if !value.contains('*') => Some(format!("{label}={}", Node::from(value.as_str()))),
+        values => {
+            let patterns: Vec<String> = values.iter().map(|value| pattern(value)).collect();
+            let pattern = patterns.join("|");
+            Some(format!("{label}=~{}", Node::from(pattern)))
+        }
+    }
+}
+
+/// The regular expression of a text in which `*` stands for anything.
+fn pattern(text: &str) -> String {
+    let letters = text.chars().map(|letter| match letter {
+        '*' => ".*".to_owned(),
+        plain if plain.is_alphanumeric() || "_-/".contains(plain) => plain.to_string(),
+        special => format!("\\{special}"),
+    });
+    letters.collect()
 }
 
 /// A value as variables have it.
@@ -223,6 +306,38 @@ mod tests {
         assert_eq!(kinds(&only_locks), ["agent.kinds=lock"]);
         let nothing = [entry("agent.profiling.cpu", false)];
         assert_eq!(kinds(&nothing), ["agent.sampling=false"]);
+    }
+
+    #[test]
+    fn targets_become_selectors() {
+        let converted = convert(&[
+            entry("profiling.target_process_names", vec!["web*", "db.main"]),
+            entry("profiling.target_namespaces", vec!["shop"]),
+            entry("profiling.exclude_namespaces", vec!["kube-*"]),
+            entry(
+                "agent.profiling.filters.exclude_patterns",
+                vec!["runtime.*"],
+            ),
+            entry("agent.profiling.filters.min_samples", 3),
+        ]);
+        assert!(converted.notes.is_empty(), "{:?}", converted.notes);
+        let lists = [
+            r#"agent.exclude=["{namespace=~\"kube-.*\"}"]"#,
+            r#"agent.hide=["fn:^(?:runtime.*)"]"#,
+            r#"agent.include=["{process_executable_name=~\"web.*|db\\\\.main\", namespace=\"shop\"}"]"#,
+            "agent.min_samples=3",
+        ];
+        assert_eq!(shown(&converted), lists);
+    }
+
+    #[test]
+    fn patterns_that_are_none_are_left_out() {
+        let path = "agent.profiling.filters.exclude_patterns";
+        let converted = convert(&[entry(path, vec!["((", "main"])]);
+        assert_eq!(shown(&converted), [r#"agent.hide=["fn:^(?:main)"]"#]);
+        assert_eq!(converted.notes.len(), 1, "{:?}", converted.notes);
+        let note = &converted.notes[0];
+        assert!(note.contains("left out: ") && note.contains("(("), "{note}");
     }
 
     #[test]

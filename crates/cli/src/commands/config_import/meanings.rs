@@ -12,6 +12,12 @@ pub(super) enum Meaning {
     Server,
     /// Kinds that are sampled, where the value is true.
     Kinds(&'static [&'static str]),
+    /// Values of a label, with `*` for anything: series that have one of them are kept.
+    Included(&'static str),
+    /// The same: they are left out.
+    Excluded(&'static str),
+    /// Patterns of functions that are not shown.
+    Hidden,
     /// Nothing where the value is this one, which is what we do, else a line.
     Always(&'static str, &'static str),
     /// A line.
@@ -19,6 +25,9 @@ pub(super) enum Meaning {
 }
 
 use Meaning::Always;
+use Meaning::Excluded;
+use Meaning::Hidden;
+use Meaning::Included;
 use Meaning::Key;
 use Meaning::Kinds;
 use Meaning::Nothing;
@@ -40,8 +49,8 @@ const DOCUMENTED: &[(&str, Meaning)] = &[
     ("symbols.demangle_rust", Always("true", DEMANGLING)),
     ("symbols.demangle_cpp", Always("true", DEMANGLING)),
     ("symbols.include_kernel", Always("true", KERNEL)),
-    ("filters.min_samples", Always("1", FEW)),
-    ("filters.exclude_patterns", Nothing(EXCLUDED)),
+    ("filters.min_samples", Key("agent.min_samples")),
+    ("filters.exclude_patterns", Hidden),
     ("java", Nothing(JAVA)),
     ("java_ebpf", Nothing(JAVA)),
     ("python", Nothing(PYTHON)),
@@ -75,17 +84,17 @@ const READ: &[(&str, Meaning)] = &[
     ("goroutine", Nothing(GOROUTINE)),
     ("java", Nothing(JAVA)),
     ("python", Nothing(PYTHON)),
-    ("target_pid", Nothing(TARGET)),
-    ("target_pids", Nothing(TARGET)),
-    ("target_container_ids", Nothing(TARGET)),
-    ("target_process_names", Nothing(TARGET)),
+    ("target_pid", Nothing(PIDS)),
+    ("target_pids", Nothing(PIDS)),
+    ("target_container_ids", Included("container_id")),
+    ("target_process_names", Included("process_executable_name")),
     ("target_executables", Nothing(TARGET)),
-    ("target_namespaces", Nothing(TARGET)),
+    ("target_namespaces", Included("namespace")),
     ("target_deployments", Nothing(TARGET)),
     ("target_daemonsets", Nothing(TARGET)),
     ("target_statefulsets", Nothing(TARGET)),
     ("target_labels", Nothing(TARGET)),
-    ("exclude_namespaces", Nothing(TARGET)),
+    ("exclude_namespaces", Excluded("namespace")),
     ("exclude_kernel", Always("false", KERNEL)),
     (
         "exclude_user",
@@ -151,20 +160,19 @@ const ELSEWHERE: &[(&str, Meaning)] = &[
 ];
 
 const UPLOAD: &str = "each profile is sent when it is complete, every agent.interval";
-const MEMORY: &str = "the agent samples no allocations: `candela record -e alloc -- CMD` does; programs that offer them are scraped, agent.scrape";
+const MEMORY: &str = "of what runs the agent reads the heaps of Go programs: alloc in agent.kinds; `candela record -e alloc -- CMD` samples others; programs that offer them are scraped, agent.scrape";
 const BLOCK: &str = "only the program itself knows: scrape its /debug/pprof/block, agent.scrape; waits of all programs are kind off-cpu";
 const GOROUTINE: &str =
     "only the program itself knows: scrape its /debug/pprof/goroutine, agent.scrape";
 const DEMANGLING: &str = "names are always demangled";
 const KERNEL: &str =
     "kernel frames are always kept; `--hide kind:kernel` leaves them out of an answer";
-const FEW: &str = "rare stacks are kept, so that sums are exact";
-const EXCLUDED: &str =
-    "no stack is left out when it is stored; `--ignore REGEX` leaves it out of an answer";
 const SHORT_WAITS: &str =
     "there is no threshold: short waits are sampled as often as they are a part of the time";
 const TARGET: &str =
-    "the whole host is sampled; a selector such as {namespace=\"x\"} chooses when asking";
+    "agent.include takes selectors such as {namespace=\"x\", pod=~\"web-.*\"}: name these there";
+const PIDS: &str =
+    "a process is new with each start: agent.include chooses by service, executable or container";
 const PERF_MAPS: &str =
     "maps are found where compilers write them, /tmp/perf-PID.map of the process";
 const METRICS: &str =

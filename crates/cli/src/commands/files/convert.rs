@@ -20,6 +20,7 @@ use crate::args::GlobalArgs;
 use crate::args::files::ConvertArgs;
 use crate::args::files::DrawingArgs;
 use crate::args::files::OrientationArg;
+use crate::commands::profiles::add_wall_if_asked;
 use crate::commands::profiles::html_options;
 use crate::commands::profiles::output_format;
 use crate::commands::profiles::resolve_sample_type;
@@ -117,6 +118,7 @@ pub(super) fn svg_options(drawing: &DrawingArgs) -> SvgOptions {
 }
 
 fn keep_type(profile: &mut Profile, wanted: &str) -> Result<(), CliError> {
+    add_wall_if_asked(profile, Some(wanted));
     let profile_type = resolve_sample_type(profile, wanted)?;
     let series = &mut profile.series;
     series.retain(|series| series.profile_type == profile_type);

@@ -11,6 +11,7 @@ use crate::args::GlobalArgs;
 use crate::args::files::DiffArgs;
 use crate::commands::client::Client;
 use crate::commands::profiles::DEFAULT_TYPE;
+use crate::commands::profiles::add_wall_if_asked;
 use crate::errors::CliError;
 use crate::errors::Context;
 use crate::errors::ExitStatus;
@@ -39,6 +40,7 @@ pub(super) fn load(
     }
     let input = Input::new(global, &arguments.reading);
     let mut side = input.read_all(&[source])?;
+    add_wall_if_asked(&mut side.profile, arguments.profile_type.as_deref());
     filters.apply_to_profile(&mut side.profile);
     if side.profile.sample_count() == 0 {
         return Err(CliError::no_data(format!(

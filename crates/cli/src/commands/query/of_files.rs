@@ -11,6 +11,7 @@ use candela_model::Profile;
 use candela_model::ProfileSeries;
 use candela_model::ProfileType;
 use candela_model::Sample;
+use candela_model::WallParts;
 use serde_json::Value;
 use serde_json::json;
 
@@ -20,6 +21,7 @@ use crate::args::query::SeriesArgs;
 use crate::args::query::TagArgs;
 use crate::commands::files::input::FileProfile;
 use crate::commands::files::input::Input;
+use crate::commands::profiles::add_wall_if_asked;
 use crate::commands::profiles::resolve;
 use crate::commands::profiles::tell_choice;
 use crate::errors::CliError;
@@ -38,12 +40,16 @@ pub(super) struct AskedFiles<'a> {
 impl AskedFiles<'_> {
     pub(super) fn types(&self, tags: &TagArgs) -> Result<Value, CliError> {
         let profile = self.tagged(tags)?;
-        let types: BTreeSet<&ProfileType> = profile
+        let mut types: BTreeSet<&ProfileType> = profile
             .series
             .iter()
             .filter(|series| !series.samples.is_empty())
             .map(|series| &series.profile_type)
             .collect();
+        let wall = ProfileType::wall();
+        if WallParts::of(types.iter().copied()).are_whole() {
+            types.insert(&wall);
+        }
         let types: Vec<Value> = types.into_iter().map(type_json).collect();
         Ok(json!({"schema": "candela/types/v1", "types": types}))
     }
@@ -73,6 +79,7 @@ impl AskedFiles<'_> {
         };
         let filters = arguments.filters.filters()?;
         let mut read = self.read()?;
+        add_wall_if_asked(&mut read.profile, arguments.profile_type.as_deref());
         filters.apply_to_profile(&mut read.profile);
         let choice = read.choice(arguments.profile_type.as_deref());
         let wanted = resolve(&read.profile, choice)?;

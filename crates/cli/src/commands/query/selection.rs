@@ -21,6 +21,7 @@ use crate::commands::client::Client;
 use crate::commands::files::input::FileProfile;
 use crate::commands::files::input::Input;
 use crate::commands::profiles::DEFAULT_TYPE;
+use crate::commands::profiles::add_wall_if_asked;
 use crate::commands::profiles::html_options;
 use crate::commands::profiles::resolve;
 use crate::commands::profiles::tell_choice;
@@ -182,6 +183,7 @@ fn asked(selection: &SelectionArgs) -> Option<&str> {
 fn load_files(global: &GlobalArgs, selection: &SelectionArgs) -> Result<FileProfile, CliError> {
     let filters = selection.filters.filters()?;
     let mut loaded = Input::new(global, &selection.reading).read_all(&selection.files)?;
+    add_wall_if_asked(&mut loaded.profile, asked(selection));
     filters.apply_to_profile(&mut loaded.profile);
     if loaded.profile.sample_count() == 0 {
         return Err(CliError::no_data("no data: nothing passes the filters"));

@@ -78,8 +78,9 @@ pub(super) fn run(
 
 fn carry_out(app: &mut App, source: &dyn Source, effect: &Effect) {
     match effect {
-        // The next question is another one.
-        Effect::Regroup | Effect::Quit => {}
+        Effect::Quit => {}
+        // The next question is another one, and until it is answered nothing is known.
+        Effect::Regroup => app.snapshot.forget_trees(),
         Effect::Write => {
             let message = match write(app) {
                 Ok(path) => format!("written to {}", path.display()),

@@ -15,6 +15,7 @@ use candela_agent::AgentTargets;
 use candela_agent::ExportError;
 use candela_agent::InProcess;
 use candela_agent::Kinds;
+use candela_agent::SampleFilters;
 use candela_model::Profile;
 
 use super::history::History;
@@ -178,7 +179,10 @@ pub(super) fn agent_options(
         timestamps: true,
         sampling: true,
         scrape: Vec::new(),
+        filters: SampleFilters::default(),
         spool: None,
+        // Who watches wants the rate that he asked for.
+        cpu_budget: None,
         ..sampling::options(&settings)?
     })
 }

@@ -35,11 +35,18 @@ pub(super) struct Asker {
     window: Duration,
 }
 
+/// A picture, and the service that its trees are of.
+type Picture = (Option<String>, Snapshot);
+
+/// What of the time that was asked for the server has profiles of, milliseconds since the epoch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Covered(Option<(i64, i64)>);
+
 /// A thread that asks, so that the view never waits for a server.
 #[derive(Debug)]
 pub(crate) struct RemoteSource {
     questions: Sender<Question>,
-    answers: Receiver<Snapshot>,
+    answers: Receiver<Picture>,
     asked: Question,
     server: String,
     selector: String,
@@ -68,12 +75,18 @@ impl Asker {
         let selector = selector_of(&self.selector, group);
         let mut profile = Profile::default();
         let mut groups: Vec<Group> = Vec::new();
+        let mut covered = Covered::default();
         for kind in Kind::ALL {
             let found = self.profile(kind, &selector)?;
             profile.absorb(&found);
             self.add_groups(kind, &mut groups)?;
+            // Of everything: what does not run at times is covered all the same.
+            let from = self.from();
+            let parameters = self.parameters(kind, "{}", &from);
+            covered.add(&self.client.get_json("/api/v1/services", &parameters)?);
         }
-        Ok(Snapshot::new(profile, self.window.as_secs_f64(), groups))
+        let seconds = covered.seconds().unwrap_or(self.window.as_secs_f64());
+        Ok(Snapshot::new(profile, seconds, groups))
     }
 
     fn profile(&self, kind: Kind, selector: &str) -> Result<Profile, CliError> {
@@ -146,6 +159,29 @@ impl Asker {
     }
 }
 
+// === impl Covered ===
+
+impl Covered {
+    /// Adds what an answer about services says of its kind. A profile may end after the time that was
+    /// asked for: clocks differ.
+    fn add(&mut self, services: &Value) {
+        let time = |name: &str| services[name].as_i64();
+        let (Some(first), Some(end), Some(to)) = (time("first_ms"), time("end_ms"), time("to"))
+        else {
+            return;
+        };
+        let end = end.min(to).max(first);
+        let (known_first, known_end) = self.0.unwrap_or((first, end));
+        self.0 = Some((known_first.min(first), known_end.max(end)));
+    }
+
+    /// Its length; none where that is nothing, as of profiles that do not tell how long they were taken.
+    fn seconds(self) -> Option<f64> {
+        let (first, end) = self.0?;
+        (end > first).then(|| (end - first) as f64 / 1e3)
+    }
+}
+
 // === impl RemoteSource ===
 
 impl RemoteSource {
@@ -177,7 +213,10 @@ impl Source for RemoteSource {
             let sent = self.questions.send(question.clone());
             sent.or_exit(ExitStatus::Failed, "the thread that asks has ended")?;
         }
-        Ok(self.answers.try_iter().last())
+        // What was asked before the service was another one may still come.
+        let is_asked = |(group, _): &Picture| *group == self.asked.group;
+        let picture = self.answers.try_iter().filter(is_asked).last();
+        Ok(picture.map(|(_, snapshot)| snapshot))
     }
 
     fn url(&self, question: &Question, kind: Kind) -> Option<String> {
@@ -199,11 +238,12 @@ fn ask_on(
     asker: &Asker,
     mut last: Snapshot,
     questions: &Receiver<Question>,
-    answers: &Sender<Snapshot>,
+    answers: &Sender<Picture>,
 ) {
     let mut question = Question::default();
+    let mut of: Option<String> = None;
     loop {
-        if answers.send(last.clone()).is_err() {
+        if answers.send((of.clone(), last.clone())).is_err() {
             return;
         }
         let before = question.group.clone();
@@ -221,8 +261,14 @@ fn ask_on(
         match asker.ask(question.group.as_deref()) {
             Ok(snapshot) => last = snapshot,
             // A server that is started anew is back soon.
-            Err(error) => last.note = Some(error.to_string()),
+            Err(error) => {
+                if of != question.group {
+                    last.forget_trees();
+                }
+                last.note = Some(error.to_string());
+            }
         }
+        of.clone_from(&question.group);
     }
 }
 
@@ -255,6 +301,68 @@ fn percent_encoded(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn picture(group: Option<&str>, seconds: f64) -> Picture {
+        let snapshot = Snapshot::new(Profile::default(), seconds, Vec::new());
+        (group.map(str::to_owned), snapshot)
+    }
+
+    #[test]
+    fn answers_for_another_service_are_not_shown() {
+        let (questions, asked) = channel();
+        let (answer, answers) = channel();
+        let mut source = RemoteSource {
+            questions,
+            answers,
+            asked: Question::default(),
+            server: String::new(),
+            selector: "{}".to_owned(),
+            window: Duration::from_secs(60),
+        };
+        let mut seconds_of = |group: Option<&str>| {
+            let question = Question {
+                group: group.map(str::to_owned),
+                is_paused: false,
+            };
+            let snapshot = source.refresh(&question).expect("an answer or none");
+            snapshot.map(|snapshot| snapshot.seconds)
+        };
+        let send = |picture: Picture| answer.send(picture).expect("somebody listens");
+        send(picture(None, 1.0));
+        assert_eq!(seconds_of(None), Some(1.0));
+        send(picture(None, 2.0));
+        assert_eq!(seconds_of(Some("shop")), None, "it is of everything");
+        send(picture(Some("shop"), 3.0));
+        send(picture(None, 4.0));
+        assert_eq!(seconds_of(Some("shop")), Some(3.0));
+        send(picture(Some("shop"), 5.0));
+        assert_eq!(seconds_of(Some("till")), None);
+        let asked: Vec<Option<String>> = asked.try_iter().map(|it: Question| it.group).collect();
+        assert_eq!(asked, [Some("shop".to_owned()), Some("till".to_owned())]);
+    }
+
+    #[test]
+    fn the_time_that_is_covered_is_that_of_both_kinds() {
+        let services = |first: i64, end: i64| {
+            let to = 60_000;
+            serde_json::json!({"from": 0, "to": to, "first_ms": first, "end_ms": end})
+        };
+        let nothing =
+            serde_json::json!({"from": 0, "to": 60_000, "first_ms": null, "end_ms": null});
+        let seconds = |answers: &[Value]| {
+            let mut covered = Covered::default();
+            answers.iter().for_each(|answer| covered.add(answer));
+            covered.seconds()
+        };
+        assert_eq!(seconds(&[nothing.clone(), nothing.clone()]), None);
+        assert_eq!(seconds(&[services(40_000, 50_000), nothing]), Some(10.0));
+        assert_eq!(
+            seconds(&[services(40_000, 50_000), services(30_000, 45_000)]),
+            Some(20.0)
+        );
+        assert_eq!(seconds(&[services(40_000, 70_000)]), Some(20.0));
+        assert_eq!(seconds(&[services(40_000, 40_000)]), None, "moments");
+    }
 
     #[test]
     fn a_service_joins_the_selector() {

@@ -51,6 +51,16 @@ impl Snapshot {
         }
     }
 
+    /// Leaves only who there is: the trees are of somebody who is not asked for any more.
+    pub(crate) fn forget_trees(&mut self) {
+        *self = Self {
+            seconds: self.seconds,
+            groups: std::mem::take(&mut self.groups),
+            note: self.note.take(),
+            ..Self::default()
+        };
+    }
+
     pub(crate) fn tree(&self, kind: Kind) -> &FlameTree {
         &self.trees[kind.index()]
     }

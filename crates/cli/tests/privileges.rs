@@ -1,0 +1,277 @@
+//! What each capability is for, found by taking it away: `candela` runs as a user of its own, and what it records
+//! as another user, from a folder that only this one may enter.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+
+mod support;
+#[path = "support/users.rs"]
+mod users;
+
+use std::os::unix::fs::chown;
+use std::process::Command;
+
+use candela_agent::CAPABILITIES;
+use support::Program;
+use support::Running;
+use users::OTHER;
+use users::Place;
+use users::RECORDER;
+use users::burn;
+use users::candela;
+use users::cannot_run;
+use users::run;
+use users::started;
+
+/// The functions of the recorded program.
+const FUNCTIONS: [&str; 3] = ["burn_fifty", "burn_thirty", "burn_twenty"];
+
+fn all() -> Vec<&'static str> {
+    CAPABILITIES.iter().map(|it| it.short_name).collect()
+}
+
+fn all_but(name: &str) -> Vec<&'static str> {
+    let all = all();
+    assert!(all.contains(&name), "{name}");
+    all.into_iter().filter(|it| *it != name).collect()
+}
+
+/// Folded stacks of a process, a second of them.
+fn record(capabilities: &[&str], pid: u32) -> String {
+    let pid = pid.to_string();
+    let arguments = [
+        "record", "-p", &pid, "-d", "1s", "-F", "199", "--to", "folded",
+    ];
+    let output = run(capabilities, &arguments);
+    support::expect_code(&output, 0);
+    support::stdout(&output)
+}
+
+#[test]
+fn another_users_program_is_recorded_without_root() {
+    let test = "another_users_program_is_recorded_without_root";
+    if cannot_run(test) {
+        return;
+    }
+    let place = Place::new();
+    let program = place.shares_of_other();
+    let burner = burn(&program, OTHER);
+    let folded = record(&all(), burner.pid());
+    for name in FUNCTIONS {
+        assert!(folded.contains(name), "{folded}");
+    }
+
+    let folded = record(&all_but("cap_dac_read_search"), burner.pid());
+    assert!(is_nameless(&folded), "{folded}");
+    // A deleted binary has no path: the kernel gives it to those who may read the process's mappings.
+    std::fs::remove_file(&program).unwrap();
+    assert!(record(&all(), burner.pid()).contains("burn_fifty"));
+    for name in [
+        "cap_sys_ptrace",
+        "cap_dac_read_search",
+        "cap_checkpoint_restore",
+    ] {
+        let folded = record(&all_but(name), burner.pid());
+        assert!(is_nameless(&folded), "without {name}: {folded}");
+    }
+}
+
+/// A file system of a container is not ours: its binaries are found by way of the process.
+#[test]
+fn a_program_of_another_mount_namespace_is_recorded_without_root() {
+    let test = "a_program_of_another_mount_namespace_is_recorded_without_root";
+    if cannot_run(test) {
+        return;
+    }
+    let place = Place::new();
+    let program = support::compile_shares(place.folder.path());
+    let inside = place.private().join("inside");
+    let mut command = support::in_clean_environment("unshare");
+    let script = r#"
+        mount -t tmpfs -o mode=755 none "$(dirname "$1")" && cp "$0" "$1" &&
+        exec setpriv --reuid "$2" --regid "$2" --clear-groups --inh-caps=-all --bounding-set=-all "$1" 100000"#;
+    command.args(["--mount", "--propagation", "private", "sh", "-c", script]);
+    command.arg(&program).arg(&inside).arg(OTHER.to_string());
+    let burner = started(&mut command, &inside);
+    assert!(!inside.try_exists().unwrap(), "it is there alone");
+    assert!(record(&all(), burner.pid()).contains("burn_fifty"));
+    let folded = record(&all_but("cap_sys_ptrace"), burner.pid());
+    assert!(is_nameless(&folded), "{folded}");
+}
+
+/// There are samples, and none has a function of the program.
+fn is_nameless(folded: &str) -> bool {
+    !folded.is_empty() && !folded.contains("burn_")
+}
+
+#[test]
+fn what_bpf_needs_is_named_when_it_is_missing() {
+    let test = "what_bpf_needs_is_named_when_it_is_missing";
+    if cannot_run(test) {
+        return;
+    }
+    for capability in CAPABILITIES.iter().filter(|it| it.is_required) {
+        let output = run(
+            &all_but(capability.short_name),
+            &["record", "-a", "-d", "1s"],
+        );
+        support::expect_code(&output, 6);
+        let told = format!("capability {} is missing", capability.name);
+        let stderr = support::stderr(&output);
+        assert!(stderr.contains(&told), "{stderr}");
+        assert!(stderr.contains(&all().join(",")), "what to grant: {stderr}");
+    }
+}
+
+#[test]
+fn the_doctor_names_each_missing_capability_and_what_mends_it() {
+    let test = "the_doctor_names_each_missing_capability_and_what_mends_it";
+    if cannot_run(test) {
+        return;
+    }
+    let checks = |capabilities: &[&str]| {
+        let output = run(capabilities, &["doctor", "--json"]);
+        let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        let checks = report["checks"].as_array().unwrap().clone();
+        let failing = checks.into_iter().filter(|check| check["ok"] == false);
+        failing.collect::<Vec<_>>()
+    };
+    let names = |checks: &[serde_json::Value]| {
+        let names = checks
+            .iter()
+            .map(|it| it["name"].as_str().unwrap().to_owned());
+        names.collect::<Vec<_>>()
+    };
+    let of_host = names(&checks(&all()));
+    for capability in CAPABILITIES {
+        assert!(
+            !of_host.contains(&capability.short_name.to_owned()),
+            "{of_host:?}"
+        );
+        let failing = checks(&all_but(capability.short_name));
+        let check = failing
+            .iter()
+            .find(|it| it["name"] == capability.short_name);
+        let check = check.unwrap_or_else(|| panic!("{}: {failing:?}", capability.name));
+        let fix = check["fix"].as_str().unwrap();
+        assert!(fix.contains(capability.short_name), "{check}");
+        let shows_in = match capability.short_name {
+            "cap_bpf" => "bpf_programs",
+            "cap_perfmon" => "side_band",
+            "cap_syslog" => "kernel_symbols",
+            "cap_checkpoint_restore" => "map_files",
+            _ => continue,
+        };
+        assert!(
+            names(&failing).contains(&shows_in.to_owned()),
+            "{failing:?}"
+        );
+    }
+}
+
+#[test]
+fn kernel_functions_have_names_with_one_capability() {
+    let test = "kernel_functions_have_names_with_one_capability";
+    if cannot_run(test) {
+        return;
+    }
+    let mut reader = Command::new("dd");
+    reader.args(["if=/dev/zero", "of=/dev/null", "bs=1"]);
+    let reader = Program::start(&mut reader);
+    let named = |folded: &str| folded.contains("read_zero") || folded.contains("ksys_read");
+    assert!(named(&record(&all(), reader.pid())));
+    let folded = record(&all_but("cap_syslog"), reader.pid());
+    assert!(!folded.is_empty() && !named(&folded), "{folded}");
+}
+
+#[test]
+fn all_kinds_of_the_agent_are_recorded_with_exactly_these_capabilities() {
+    let test = "all_kinds_of_the_agent_are_recorded_with_exactly_these_capabilities";
+    if cannot_run(test) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    chown(folder.path(), Some(RECORDER), Some(RECORDER)).unwrap();
+    let file = folder.path().join("all.pb.gz");
+    let record = |kinds: &str| {
+        let arguments = [
+            "record",
+            "-F",
+            "499",
+            "-e",
+            kinds,
+            "-o",
+            file.to_str().unwrap(),
+        ];
+        let mut command = candela(&all(), &arguments);
+        command.args([
+            "--",
+            "sh",
+            "-c",
+            "sleep 0.1; seq 200000 | sort -R >/dev/null",
+        ]);
+        command.env("TMPDIR", folder.path()).output().unwrap()
+    };
+    let output =
+        record("cpu,off-cpu,lock,runq,fault,growth,io,kernel-lock,tracepoint:sched:sched_switch");
+    support::expect_code(&output, 0);
+    let stderr = support::stderr(&output);
+    assert!(
+        !stderr.contains("without BPF") && !stderr.contains("CAP_"),
+        "{stderr}"
+    );
+    let types = support::stdout(&support::run(&["query", "types", file.to_str().unwrap()]));
+    for expected in [
+        "process_cpu",
+        "off_cpu",
+        "page_faults",
+        "memory_growth",
+        "sched_switch",
+    ] {
+        assert!(types.contains(expected), "{expected}: {types}");
+    }
+
+    // Recordings that watch functions need root, and say so beside what works.
+    let output = record("cpu,alloc,uprobe:/proc/self/exe:main");
+    support::expect_code(&output, 0);
+    let stderr = support::stderr(&output);
+    for told in [
+        "without alloc: ",
+        "without uprobe:",
+        "CAP_SYS_ADMIN is missing",
+    ] {
+        assert!(stderr.contains(told), "{stderr}");
+    }
+    support::expect_code(&record("alloc"), 6);
+}
+
+#[test]
+fn the_agent_sends_another_users_functions_without_root() {
+    let test = "the_agent_sends_another_users_functions_without_root";
+    if cannot_run(test) {
+        return;
+    }
+    let place = Place::new();
+    let program = place.shares_of_other();
+    let _burner = burn(&program, OTHER);
+    let data = place.folder.path().join("server");
+    let server = Running::start(&[
+        "server",
+        "--listen",
+        "127.0.0.1:0",
+        "--data-dir",
+        data.to_str().unwrap(),
+    ]);
+    let own_data = place.folder.path().join("agent");
+    std::fs::create_dir(&own_data).unwrap();
+    chown(&own_data, Some(RECORDER), Some(RECORDER)).unwrap();
+    let url = server.url("");
+    let mut agent = candela(&all(), &["agent", "--server", &url, "--data-dir"]);
+    agent.arg(&own_data);
+    agent.env("CANDELA_AGENT__KINDS", "cpu,off-cpu,lock,fault");
+    let _agent = Program::start(&mut agent);
+    support::eventually("named functions arrive", || {
+        let url = server.url("/api/v1/top?query=%7Bservice_name%3D%22shares%22%7D&from=now-5m");
+        let (status, body) = support::try_get(&url)?;
+        let body = String::from_utf8_lossy(&body).into_owned();
+        (status == 200 && body.contains("burn_fifty")).then_some(())
+    });
+}
