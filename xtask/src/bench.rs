@@ -7,6 +7,13 @@ pub(crate) fn bench(arguments: &[String]) -> Result<(), String> {
     build_and_run(arguments)
 }
 
+/// Runs the same driver, which prints what our agent and others cost on this host.
+pub(crate) fn overhead(arguments: &[String]) -> Result<(), String> {
+    let mut overhead = vec!["overhead".to_owned()];
+    overhead.extend_from_slice(arguments);
+    build_and_run(&overhead)
+}
+
 /// Builds what is measured and the driver, and runs the driver.
 pub(crate) fn build_and_run(arguments: &[String]) -> Result<(), String> {
     run(

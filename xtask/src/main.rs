@@ -20,7 +20,7 @@ type Command = (
     fn(&[String]) -> Result<(), String>,
 );
 
-const COMMANDS: [Command; 9] = [
+const COMMANDS: [Command; 10] = [
     (
         "fmt",
         "format Rust code; --check only reports",
@@ -62,8 +62,13 @@ const COMMANDS: [Command; 9] = [
         fuzz::fuzz,
     ),
     (
+        "overhead",
+        "what profilers cost here; --turns N (5), --only NAME, --peer COMMAND",
+        bench::overhead,
+    ),
+    (
         "soak",
-        "the server under load, its memory and latencies; --minutes N (20)",
+        "the server under load for --minutes N (20); --agent: the agent beside a compiler (30)",
         soak::soak,
     ),
 ];
@@ -88,7 +93,7 @@ fn main() -> ExitCode {
 fn usage() -> ExitCode {
     process::say("usage: cargo xtask COMMAND [ARGUMENT…]");
     for (name, summary, _) in COMMANDS {
-        process::say(&format!("  {name:<6} {summary}"));
+        process::say(&format!("  {name:<8} {summary}"));
     }
     ExitCode::from(2)
 }

@@ -1,5 +1,5 @@
 //! Measures the design targets: `cargo xtask bench [ROW…] [--peer PATH]`; and
-//! `cargo xtask soak [--minutes N]`.
+//! `cargo xtask soak [--agent] [--minutes N]`, `cargo xtask overhead`.
 //!
 //! Prints a table and writes `bench/results.json`. A row that cannot run here says why; a target
 //! that is missed is printed with its figure, never hidden.
@@ -9,6 +9,7 @@
 mod host;
 mod latency;
 mod load;
+mod overhead;
 mod process;
 mod rows;
 mod soak;
@@ -19,7 +20,9 @@ use std::process::ExitCode;
 use serde_json::json;
 
 use crate::host::Bench;
-use crate::soak::Soak;
+use crate::overhead::OverheadOptions;
+use crate::soak::AgentSoak;
+use crate::soak::ServerSoak;
 
 /// One target.
 struct Row {
@@ -107,10 +110,22 @@ const ROWS: &[Row] = &[
         measure: rows::cost::cpu,
     },
     Row {
+        id: "A2",
+        what: "agent CPU, cpu at 19 Hz, off-cpu, lock and fault",
+        target: "≤ 0.3 % of one core + 77 ns per switch + 190 ns per futex call",
+        measure: rows::cost::four_kinds,
+    },
+    Row {
         id: "A3",
         what: "agent memory, 50 processes, 200 binaries",
         target: "≤ 80 MiB",
         measure: rows::cost::memory,
+    },
+    Row {
+        id: "A4",
+        what: "how much longer programs take with everything on",
+        target: "≤ 1 %",
+        measure: rows::cost::slow_down,
     },
     Row {
         id: "A5",
@@ -135,6 +150,12 @@ const ROWS: &[Row] = &[
         what: "off-CPU time of a program with a known duty cycle",
         target: "within 2 %",
         measure: rows::truth::duty_cycle,
+    },
+    Row {
+        id: "Y1",
+        what: "names in 100 MiB with DWARF, cold and warm",
+        target: "≤ 1.5 times blazesym, ≤ 1 µs",
+        measure: rows::symbols::symbolize,
     },
     Row {
         id: "F1",
@@ -189,6 +210,20 @@ fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1).peekable();
     if arguments.next_if_eq("soak").is_some() {
         return soak(&arguments.collect::<Vec<String>>());
+    }
+    if arguments.next_if_eq(rows::symbols::COMMAND).is_some() {
+        let arguments: Vec<String> = arguments.collect();
+        let printed = rows::symbols::print_names(&arguments, &mut |name| println!("{name}"));
+        return match printed {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                println!("symbolize: {error}");
+                ExitCode::FAILURE
+            }
+        };
+    }
+    if arguments.next_if_eq("overhead").is_some() {
+        return overhead(&arguments.collect::<Vec<String>>());
     }
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
@@ -248,33 +283,65 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// `soak [--minutes N]`.
+/// `overhead [--turns N] [--only NAME…] [--peer COMMAND]`.
+fn overhead(arguments: &[String]) -> ExitCode {
+    let Some(options) = OverheadOptions::parse(arguments) else {
+        println!("{}", OverheadOptions::USAGE);
+        return ExitCode::from(2);
+    };
+    let measured = Bench::new(None)
+        .and_then(|bench| overhead::run(&bench, &options, &mut |line| println!("{line}")));
+    match measured {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            println!("overhead: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// `soak [--agent] [--minutes N]`.
 fn soak(arguments: &[String]) -> ExitCode {
-    let minutes = match arguments {
-        [] => Some(20),
+    let (of_agent, rest) = match arguments.split_first() {
+        Some((flag, rest)) if flag == "--agent" => (true, rest),
+        _ => (false, arguments),
+    };
+    let minutes = match rest {
+        [] => Some(if of_agent { 30 } else { 20 }),
         [flag, minutes] if flag == "--minutes" => minutes.parse().ok().filter(|&it| it >= 3),
         _ => None,
     };
     let Some(minutes) = minutes else {
-        println!("soak takes --minutes and a number from 3 on");
+        println!("soak takes --agent, then --minutes and a number from 3 on");
         return ExitCode::from(2);
     };
-    println!("{}", Soak::HEAD);
-    let mut number = 0;
-    let soak = Bench::new(None).and_then(|bench| {
-        Soak::run(&bench, minutes, &mut |minute| {
-            number += 1;
-            println!("{}", minute.line(number));
-        })
+    let soaked = Bench::new(None).and_then(|bench| match of_agent {
+        true => soak_agent(&bench, minutes),
+        false => soak_server(&bench, minutes),
     });
-    match soak {
-        Ok(soak) => {
-            println!("{}", soak.summary());
-            ExitCode::from(u8::from(!soak.is_well()))
-        }
+    match soaked {
+        Ok(is_well) => ExitCode::from(u8::from(!is_well)),
         Err(error) => {
             println!("soak: {error}");
             ExitCode::FAILURE
         }
     }
+}
+
+fn soak_agent(bench: &Bench, minutes: u64) -> Result<bool, String> {
+    println!("{}", AgentSoak::HEAD);
+    let soak = AgentSoak::run(bench, minutes, &mut |line| println!("{line}"))?;
+    println!("{}", soak.summary());
+    Ok(soak.is_well())
+}
+
+fn soak_server(bench: &Bench, minutes: u64) -> Result<bool, String> {
+    println!("{}", ServerSoak::HEAD);
+    let mut number = 0;
+    let soak = ServerSoak::run(bench, minutes, &mut |minute| {
+        number += 1;
+        println!("{}", minute.line(number));
+    })?;
+    println!("{}", soak.summary());
+    Ok(soak.is_well())
 }

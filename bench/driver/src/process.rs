@@ -7,6 +7,7 @@ use std::path::Path;
 use std::path::PathBuf;
 use std::process::Child;
 use std::process::Command;
+use std::process::ExitStatus;
 use std::process::Stdio;
 use std::time::Duration;
 use std::time::Instant;
@@ -57,10 +58,14 @@ impl Program {
         self.0.id()
     }
 
+    /// How it has ended, if it has.
+    pub(crate) fn ended(&mut self) -> Result<Option<ExitStatus>, String> {
+        self.0.try_wait().map_err(|error| error.to_string())
+    }
+
     /// Fails when the program has ended: what was measured of it then is not what the row is about.
     pub(crate) fn still_runs(&mut self) -> Result<(), String> {
-        let ended = self.0.try_wait().map_err(|error| error.to_string())?;
-        match ended {
+        match self.ended()? {
             None => Ok(()),
             Some(status) => Err(format!(
                 "process {} ended with {status} while it was measured",
@@ -74,12 +79,7 @@ impl Program {
         output(Command::new("kill").arg(self.pid().to_string()))?;
         let begun = Instant::now();
         while begun.elapsed() < most {
-            if self
-                .0
-                .try_wait()
-                .map_err(|error| error.to_string())?
-                .is_some()
-            {
+            if self.ended()?.is_some() {
                 return Ok(());
             }
             measure_for(Duration::from_millis(50));
@@ -166,6 +166,17 @@ pub(crate) fn output(command: &mut Command) -> Result<String, String> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
+/// The JSON at an address.
+pub(crate) fn json_of(url: &str) -> Result<serde_json::Value, String> {
+    let failed = |error: &dyn std::fmt::Display| format!("{url}: {error}");
+    let mut response = ureq::get(url).call().map_err(|error| failed(&error))?;
+    let body = response
+        .body_mut()
+        .read_to_vec()
+        .map_err(|error| failed(&error))?;
+    serde_json::from_slice(&body).map_err(|error| failed(&error))
+}
+
 /// Lets time pass: a bench measures over a period, there is no condition to wait for.
 pub(crate) fn measure_for(duration: Duration) {
     let start = Instant::now();
@@ -212,4 +223,23 @@ pub(crate) fn shares(root: &Path, folder: &Path) -> Result<Command, String> {
     let mut command = Command::new(program);
     command.arg("100000");
     Ok(command)
+}
+
+/// Accounting of BPF run time, off again when dropped: it costs a little.
+#[derive(Debug)]
+pub(crate) struct BpfStatistics;
+
+const SWITCH: &str = "/proc/sys/kernel/bpf_stats_enabled";
+
+impl BpfStatistics {
+    pub(crate) fn enable() -> Result<Self, String> {
+        fs::write(SWITCH, "1").map_err(|error| format!("{SWITCH}: {error}; run as root"))?;
+        Ok(Self)
+    }
+}
+
+impl Drop for BpfStatistics {
+    fn drop(&mut self) {
+        let _ = fs::write(SWITCH, "0");
+    }
 }

@@ -8,8 +8,13 @@ use std::time::Duration;
 
 use crate::Figure;
 use crate::host::Bench;
+use crate::overhead::Contestant;
+use crate::overhead::Turns;
+use crate::overhead::Workload;
+use crate::process::BpfStatistics;
 use crate::process::Program;
 use crate::process::compile;
+use crate::process::json_of;
 use crate::process::measure_for;
 use crate::process::shares;
 
@@ -68,6 +73,52 @@ fn peer_cost(bench: &Bench, period: Duration) -> Result<String, String> {
     ))
 }
 
+/// A2: what the agent takes with four kinds: beside programs that only compute, and for each switch of a thread,
+/// lock taken and page fault on top.
+pub(crate) fn four_kinds(bench: &Bench) -> Result<Figure, String> {
+    let workloads = [Workload::SWITCHES, Workload::LOCKS, Workload::FAULTS];
+    let turns = Turns::new(bench, &workloads)?;
+    let contestants = [Contestant::agent(Contestant::FOUR_KINDS, 19)];
+    let outcomes = turns.run(&contestants, 1, &mut |_| ())?;
+    let [outcome] = outcomes.as_slice() else {
+        return Err("nothing was measured".to_owned());
+    };
+    let &[switch_ns, lock_ns, fault_ns] = outcome.operation_ns.as_slice() else {
+        return Err("not all of the work was done".to_owned());
+    };
+    Ok(Figure {
+        text: format!(
+            "{:.2} % of one core, {switch_ns:.0} ns per switch, {lock_ns:.0} ns per lock taken, {fault_ns:.0} ns per fault",
+            outcome.busy_share * 100.0
+        ),
+        is_met: Some(outcome.busy_share <= 0.003 && switch_ns <= 77.0 && lock_ns <= 190.0),
+    })
+}
+
+/// A4: how much longer programs take beside an agent that samples everything.
+pub(crate) fn slow_down(bench: &Bench) -> Result<Figure, String> {
+    let workloads = [Workload::CALLS, Workload::ALLOCATIONS];
+    let mut turns = Turns::new(bench, &workloads)?;
+    turns.with_costs = false;
+    let contestants = [Contestant::nothing(), Contestant::everything()];
+    let outcomes = turns.run(&contestants, 8, &mut |_| ())?;
+    let [nothing, everything] = outcomes.as_slice() else {
+        return Err("nothing was measured".to_owned());
+    };
+    let slow_downs = everything.slow_downs(nothing);
+    let &[calls, allocations] = slow_downs.as_slice() else {
+        return Err("not all of the work was done".to_owned());
+    };
+    Ok(Figure {
+        text: format!(
+            "system calls {:+.1} %, allocations {:+.1} %",
+            calls * 100.0,
+            allocations * 100.0
+        ),
+        is_met: Some(slow_downs.iter().all(|&share| share <= 0.01)),
+    })
+}
+
 /// A3: resident memory of the agent plus kernel memory of its maps, while 50 processes run code of
 /// 200 different shared libraries of this system.
 pub(crate) fn memory(bench: &Bench) -> Result<Figure, String> {
@@ -122,7 +173,9 @@ impl Pair {
         let agent = Program::start(
             Command::new(&candela)
                 .args(["agent", "--rate", rate, "--server", &url, "--data-dir"])
-                .arg(folder.join("agent")),
+                .arg(folder.join("agent"))
+                // What it costs is asked, not whether it lowers its rate in time.
+                .env("CANDELA_AGENT__CPU_BUDGET", "off"),
         )?;
         Ok(Self { server, agent, url })
     }
@@ -135,16 +188,7 @@ impl Pair {
         for program in load {
             program.still_runs()?;
         }
-        let url = format!("{}/api/v1/status", self.url);
-        let mut response = ureq::get(&url)
-            .call()
-            .map_err(|error| format!("{url}: {error}"))?;
-        let body = response
-            .body_mut()
-            .read_to_vec()
-            .map_err(|error| format!("{url}: {error}"))?;
-        let status: serde_json::Value =
-            serde_json::from_slice(&body).map_err(|error| format!("{url}: {error}"))?;
+        let status = json_of(&format!("{}/api/v1/status", self.url))?;
         let ways = status["ingest"].as_object().into_iter().flatten();
         let samples: u64 = ways.filter_map(|(_, sums)| sums["samples"].as_u64()).sum();
         if samples == 0 {
@@ -174,22 +218,4 @@ fn shared_libraries(count: usize) -> Vec<PathBuf> {
     libraries.sort();
     libraries.truncate(count);
     libraries
-}
-
-/// Accounting of BPF run time, off again when dropped: it costs a little.
-struct BpfStatistics;
-
-const SWITCH: &str = "/proc/sys/kernel/bpf_stats_enabled";
-
-impl BpfStatistics {
-    fn enable() -> Result<Self, String> {
-        fs::write(SWITCH, "1").map_err(|error| format!("{SWITCH}: {error}; run as root"))?;
-        Ok(Self)
-    }
-}
-
-impl Drop for BpfStatistics {
-    fn drop(&mut self) {
-        let _ = fs::write(SWITCH, "0");
-    }
 }

@@ -17,7 +17,7 @@ use crate::load::Load;
 use crate::load::profile;
 use crate::process::Program;
 use crate::process::measure_for;
-use crate::soak::Soak;
+use crate::soak::ServerSoak;
 
 const PER_SECOND: u64 = 200;
 /// Pushes and raw writes take turns, so that both meet the same disk.
@@ -98,7 +98,7 @@ fn sync_for(path: &Path, duration: Duration, syncs: &Latencies) -> Result<(), St
 /// I3: ten minutes of 100 profiles a second of 1 000 series, queries beside them.
 pub(crate) fn memory(bench: &Bench) -> Result<Figure, String> {
     const MINUTES: u64 = 10;
-    let soak = Soak::run(bench, MINUTES, &mut |_| {})?;
+    let soak = ServerSoak::run(bench, MINUTES, &mut |_| {})?;
     Ok(Figure {
         text: soak.summary(),
         is_met: Some(soak.most_mib() <= MAX_MIB && soak.is_well()),

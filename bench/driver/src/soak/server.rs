@@ -35,7 +35,7 @@ const QUESTIONS: [&str; 8] = [
 
 /// What was seen, a line for each minute.
 #[derive(Debug, Default)]
-pub(crate) struct Soak {
+pub(crate) struct ServerSoak {
     minutes: Vec<Minute>,
     refused: u64,
     failed_queries: u64,
@@ -67,7 +67,7 @@ impl Minute {
     }
 }
 
-impl Soak {
+impl ServerSoak {
     pub(crate) const HEAD: &str = "| minute | MiB | most MiB | pushes | p50 ms | p99 ms | queries | p50 ms | p99 ms |\n|---|---|---|---|---|---|---|---|---|";
 
     /// Runs it; `tell` gets each minute when it is over.

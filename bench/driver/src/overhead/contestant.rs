@@ -1,0 +1,188 @@
+//! What runs beside the work: our agent in several ways, `perf record`, a peer, or nothing.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use super::memory_group::MemoryGroup;
+use super::memory_group::MemoryUse;
+use crate::host::Bench;
+use crate::process::Program;
+use crate::process::measure_for;
+
+/// One of them.
+#[derive(Clone, Debug)]
+pub(crate) struct Contestant {
+    pub(crate) name: String,
+    how: How,
+}
+
+#[derive(Clone, Debug)]
+enum How {
+    Nothing,
+    /// The kinds of `agent.kinds`, and samples a second.
+    Agent(&'static str, u32),
+    /// Arguments of `perf record`.
+    Perf(&'static [&'static str]),
+    /// A program and its arguments.
+    Peer(Vec<String>),
+}
+
+/// A contestant at work, in a memory group of its own.
+#[derive(Debug)]
+pub(crate) struct Daemon {
+    program: Program,
+    // After the program: a group with processes cannot be removed.
+    group: MemoryGroup,
+}
+
+/// What has been used since a daemon's start.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Spent {
+    pub(crate) process_seconds: f64,
+    /// While the kernel kept statistics of BPF programs.
+    pub(crate) bpf_seconds: f64,
+}
+
+// === impl Contestant ===
+
+impl Contestant {
+    const ALL_KINDS: &str = "cpu,off-cpu,lock,runq,fault,growth,io,kernel-lock";
+    /// Of row A2.
+    pub(crate) const FOUR_KINDS: &str = "cpu,off-cpu,lock,fault";
+
+    pub(crate) fn nothing() -> Self {
+        Self {
+            name: "nothing".to_owned(),
+            how: How::Nothing,
+        }
+    }
+
+    pub(crate) fn agent(kinds: &'static str, rate_hz: u32) -> Self {
+        let name = match kinds {
+            Self::ALL_KINDS => "everything",
+            kinds => kinds,
+        };
+        Self {
+            name: format!("{name} at {rate_hz} Hz"),
+            how: How::Agent(kinds, rate_hz),
+        }
+    }
+
+    pub(crate) fn everything() -> Self {
+        Self::agent(Self::ALL_KINDS, 19)
+    }
+
+    /// Nothing first, each kind on its own, all of them, and what others do.
+    pub(crate) fn all(peer: Option<&str>) -> Vec<Self> {
+        let mut all = vec![
+            Self::nothing(),
+            Self::agent("cpu", 19),
+            Self::agent("cpu", 99),
+        ];
+        let alone = Self::ALL_KINDS.split(',').filter(|&kind| kind != "cpu");
+        all.extend(alone.map(|kind| Self::agent(kind, 19)));
+        all.push(Self::everything());
+        all.push(Self {
+            name: "perf record, frame pointers, 99 Hz".to_owned(),
+            how: How::Perf(&["--call-graph", "fp"]),
+        });
+        all.push(Self {
+            name: "perf record, dwarf, 99 Hz".to_owned(),
+            how: How::Perf(&["--call-graph", "dwarf"]),
+        });
+        if let Some(peer) = peer {
+            let words: Vec<String> = peer.split_whitespace().map(str::to_owned).collect();
+            let name = words.first().map(Path::new).and_then(Path::file_name);
+            all.push(Self {
+                name: name.unwrap_or_default().to_string_lossy().into_owned(),
+                how: How::Peer(words),
+            });
+        }
+        all
+    }
+
+    pub(crate) fn is_nothing(&self) -> bool {
+        matches!(self.how, How::Nothing)
+    }
+
+    /// Starts it; our agent sends to `server`, what others write goes to `folder`. None for nothing.
+    pub(crate) fn start(
+        &self,
+        bench: &Bench,
+        folder: &Path,
+        server: &str,
+    ) -> Result<Option<Daemon>, String> {
+        let command = match &self.how {
+            How::Nothing => return Ok(None),
+            How::Agent(kinds, rate_hz) => {
+                let mut command = Command::new(bench.binary("candela")?);
+                command
+                    .args(["agent", "--rate", &rate_hz.to_string(), "--server", server])
+                    .arg("--data-dir")
+                    .arg(folder.join("agent"))
+                    .env("CANDELA_AGENT__KINDS", kinds)
+                    // What it costs is asked, not whether it samples less in time.
+                    .env("CANDELA_AGENT__CPU_BUDGET", "off");
+                command
+            }
+            How::Perf(arguments) => {
+                let mut command = Command::new("perf");
+                command
+                    .args(["record", "-q", "-a", "-e", "cpu-clock", "-F", "99"])
+                    .args(*arguments)
+                    .arg("-o")
+                    .arg(folder.join("perf.data"));
+                command
+            }
+            How::Peer(words) => {
+                let (program, arguments) = words.split_first().ok_or("the peer has no name")?;
+                let mut command = Command::new(program);
+                command.args(arguments).current_dir(folder);
+                command
+            }
+        };
+        let group = MemoryGroup::create()?;
+        let program = Program::start(&mut group.enter(&command))?;
+        Ok(Some(Daemon { program, group }))
+    }
+}
+
+// === impl Daemon ===
+
+impl Daemon {
+    pub(crate) fn spent(&mut self) -> Result<Spent, String> {
+        self.program.still_runs()?;
+        Ok(Spent {
+            process_seconds: self.program.cpu_seconds()?,
+            bpf_seconds: self.program.bpf_sum("run_time_ns")? as f64 / 1e9,
+        })
+    }
+
+    pub(crate) fn memory(&self) -> Result<MemoryUse, String> {
+        self.group.memory()
+    }
+
+    /// Asks it to end, so that it does not leave its last data to the next one's time.
+    pub(crate) fn end(mut self) -> Result<(), String> {
+        self.program.end(Duration::from_secs(20))?;
+        // Its BPF programs and maps go after a grace period of the kernel.
+        measure_for(Duration::from_millis(300));
+        Ok(())
+    }
+}
+
+// === impl Spent ===
+
+impl Spent {
+    pub(crate) fn since(self, before: Self) -> Self {
+        Self {
+            process_seconds: self.process_seconds - before.process_seconds,
+            bpf_seconds: self.bpf_seconds - before.bpf_seconds,
+        }
+    }
+
+    pub(crate) fn seconds(self) -> f64 {
+        self.process_seconds + self.bpf_seconds
+    }
+}

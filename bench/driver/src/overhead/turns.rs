@@ -1,0 +1,233 @@
+//! The same work beside each contestant, in turns.
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+use std::time::Instant;
+
+use super::contestant::Contestant;
+use super::contestant::Daemon;
+use super::contestant::Spent;
+use super::memory_group::MemoryUse;
+use super::workload::Work;
+use super::workload::Workload;
+use crate::host::Bench;
+use crate::process::BpfStatistics;
+use crate::process::Program;
+use crate::process::compile;
+use crate::process::measure_for;
+
+/// Until a profiler knows what runs, so that its start is not what is measured.
+const WARM_UP: Duration = Duration::from_secs(4);
+const IDLE: Duration = Duration::from_secs(5);
+const BUSY: Duration = Duration::from_secs(10);
+/// Runs of each program a turn.
+const RUNS: usize = 2;
+/// How much longer work takes whose cost is measured: CPU time is known to a hundredth of a second.
+const COST_TIMES: u64 = 8;
+const MIB: f64 = 1024.0 * 1024.0;
+
+/// The programs, and a server for agents.
+#[derive(Debug)]
+pub(crate) struct Turns<'a> {
+    bench: &'a Bench,
+    folder: PathBuf,
+    program: PathBuf,
+    _server: Program,
+    url: String,
+    workloads: &'a [Workload],
+    /// Whether the costs are wanted, too, or only how much slower programs run.
+    pub(crate) with_costs: bool,
+}
+
+/// What was measured of one contestant.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Outcome {
+    pub(crate) name: String,
+    /// Of one core.
+    pub(crate) idle_share: f64,
+    pub(crate) busy_share: f64,
+    /// Of it in BPF programs.
+    pub(crate) busy_bpf_share: f64,
+    memory: MemoryUse,
+    /// The least time of each workload.
+    pub(crate) least: Vec<Duration>,
+    /// Nanoseconds that the contestant takes for each operation of a workload, over what it takes beside a
+    /// program that only computes.
+    pub(crate) operation_ns: Vec<f64>,
+}
+
+// === impl Turns ===
+
+impl<'a> Turns<'a> {
+    pub(crate) fn new(bench: &'a Bench, workloads: &'a [Workload]) -> Result<Self, String> {
+        let folder = bench.folder("overhead")?;
+        let source = "bench/driver/programs/work.c";
+        let compiler = ["gcc", "-O2", "-g", "-fomit-frame-pointer", "-pthread"];
+        let program = compile(bench.root(), &folder, source, &compiler)?;
+        let mut command = Command::new(bench.binary("candela")?);
+        command
+            .args(["server", "--listen", "127.0.0.1:0", "--data-dir"])
+            .arg(folder.join("server"));
+        let (server, url) = Program::start_candela(&mut command)?;
+        Ok(Self {
+            bench,
+            folder,
+            program,
+            _server: server,
+            url,
+            workloads,
+            with_costs: true,
+        })
+    }
+
+    /// The outcome of each contestant, in their order.
+    pub(crate) fn run(
+        &self,
+        contestants: &[Contestant],
+        turns: usize,
+        tell: &mut dyn FnMut(&str),
+    ) -> Result<Vec<Outcome>, String> {
+        let mut outcomes: Vec<Outcome> = contestants
+            .iter()
+            .map(|contestant| Outcome {
+                name: contestant.name.clone(),
+                least: vec![Duration::MAX; self.workloads.len()],
+                ..Outcome::default()
+            })
+            .collect();
+        for turn in 0..turns {
+            for (contestant, outcome) in contestants.iter().zip(&mut outcomes) {
+                tell(&format!(
+                    "turn {} of {turns}: {}",
+                    turn + 1,
+                    contestant.name
+                ));
+                let daemon = contestant.start(self.bench, &self.folder, &self.url)?;
+                if daemon.is_some() {
+                    measure_for(WARM_UP);
+                }
+                self.slow_down(outcome)?;
+                let Some(mut daemon) = daemon else { continue };
+                if turn == 0 && self.with_costs {
+                    self.costs(&mut daemon, outcome)?;
+                }
+                outcome.memory = daemon.memory()?;
+                daemon.end()?;
+            }
+        }
+        Ok(outcomes)
+    }
+
+    fn slow_down(&self, outcome: &mut Outcome) -> Result<(), String> {
+        for _ in 0..RUNS {
+            for (workload, least) in self.workloads.iter().zip(&mut outcome.least) {
+                *least = workload.run(&self.program, 1)?.elapsed.min(*least);
+            }
+        }
+        Ok(())
+    }
+
+    /// Apart from the times: that the kernel keeps statistics takes time, too.
+    fn costs(&self, daemon: &mut Daemon, outcome: &mut Outcome) -> Result<(), String> {
+        let _statistics = BpfStatistics::enable()?;
+        let (spent, seconds) = spent_in(daemon, || {
+            measure_for(IDLE);
+            Ok(())
+        })?;
+        outcome.idle_share = spent.seconds() / seconds;
+        let (spent, seconds) = spent_in(daemon, || self.keep_busy())?;
+        outcome.busy_share = spent.seconds() / seconds;
+        outcome.busy_bpf_share = spent.bpf_seconds / seconds;
+        let compute = self.share_beside(daemon, &Workload::COMPUTE)?;
+        for workload in self.workloads {
+            let share = self.share_beside(daemon, workload)?;
+            let more = (share.0 - compute.0) * share.1.elapsed.as_secs_f64();
+            outcome
+                .operation_ns
+                .push(more * 1e9 / share.1.operations as f64);
+        }
+        Ok(())
+    }
+
+    /// What share of a core the contestant takes while the work is done.
+    fn share_beside(
+        &self,
+        daemon: &mut Daemon,
+        workload: &Workload,
+    ) -> Result<(f64, Work), String> {
+        let mut work = Work::default();
+        let (spent, seconds) = spent_in(daemon, || {
+            work = workload.run(&self.program, COST_TIMES)?;
+            Ok(())
+        })?;
+        Ok((spent.seconds() / seconds, work))
+    }
+
+    /// All cores compute.
+    fn keep_busy(&self) -> Result<(), String> {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let mut command = Command::new(&self.program);
+        command.args(["compute", &u64::MAX.to_string()]);
+        let _burners = (0..cores)
+            .map(|_| Program::start(&mut command))
+            .collect::<Result<Vec<Program>, String>>()?;
+        measure_for(BUSY);
+        Ok(())
+    }
+}
+
+/// What a contestant spends while something is done, and how many seconds that took.
+fn spent_in(
+    daemon: &mut Daemon,
+    work: impl FnOnce() -> Result<(), String>,
+) -> Result<(Spent, f64), String> {
+    let (before, begun) = (daemon.spent()?, Instant::now());
+    work()?;
+    let seconds = begun.elapsed().as_secs_f64();
+    Ok((daemon.spent()?.since(before), seconds))
+}
+
+// === impl Outcome ===
+
+impl Outcome {
+    /// How much longer each workload took than beside `nothing`; 0.01 is one percent.
+    pub(crate) fn slow_downs(&self, nothing: &Self) -> Vec<f64> {
+        let pairs = self.least.iter().zip(&nothing.least);
+        pairs
+            .map(|(least, alone)| least.as_secs_f64() / alone.as_secs_f64() - 1.0)
+            .collect()
+    }
+
+    pub(crate) fn cost_line(&self) -> String {
+        if self.operation_ns.is_empty() {
+            return format!("| {} | – | – | – | – | – |", self.name);
+        }
+        format!(
+            "| {} | {:.2} | {:.2} | {:.2} | {:.0} | {:.0} |",
+            self.name,
+            self.idle_share * 100.0,
+            self.busy_share * 100.0,
+            self.busy_bpf_share * 100.0,
+            self.memory.own as f64 / MIB,
+            self.memory.kernel as f64 / MIB,
+        )
+    }
+
+    pub(crate) fn slow_down_line(&self, nothing: &Self) -> String {
+        let slow_downs = self.slow_downs(nothing).into_iter();
+        let cells: Vec<String> = slow_downs
+            .map(|share| format!("{:+.1} %", share * 100.0))
+            .collect();
+        format!("| {} | {} |", self.name, cells.join(" | "))
+    }
+
+    pub(crate) fn operation_line(&self) -> String {
+        let cells: Vec<String> = self
+            .operation_ns
+            .iter()
+            .map(|nanoseconds| format!("{nanoseconds:.1}"))
+            .collect();
+        format!("| {} | {} |", self.name, cells.join(" | "))
+    }
+}
