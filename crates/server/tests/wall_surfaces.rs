@@ -73,9 +73,6 @@ fn own_surfaces(server: &TestServer, profile_type: &str) -> Vec<(&'static str, i
     let folded = folded.lines().filter_map(|line| line.rsplit_once(' '));
     let folded = folded.map(|(_, value)| value.parse::<i64>().expect("a number"));
     let (_, of_columns) = columns::decode(&bytes("flamegraph?format=columns").body);
-    let speedscope = json("flamegraph?format=speedscope");
-    let weights = speedscope["profiles"][0]["weights"].as_array();
-    let weights = weights.expect("weights").iter().map(number);
     let functions = json("top");
     let functions = functions["functions"].as_array().expect("functions");
     let sleep = functions.iter().find(|it| it["name"] == "sleep");
@@ -90,11 +87,6 @@ fn own_surfaces(server: &TestServer, profile_type: &str) -> Vec<(&'static str, i
         ),
         ("flamegraph columns", number(&of_columns["total"])),
         ("flamegraph folded", folded.sum()),
-        ("flamegraph speedscope", weights.sum()),
-        (
-            "flamegraph flamebearer",
-            number(&json("flamegraph?format=flamebearer")["flamebearer"]["numTicks"]),
-        ),
         (
             "flamegraph pprof",
             pprof_total(&bytes("flamegraph?format=pprof").body),
