@@ -190,6 +190,7 @@ pub use crate::pyroscope::read_flamebearer;
 pub use crate::pyroscope::read_tree;
 pub use crate::pyroscope::read_trie;
 pub use crate::pyroscope::tree_bytes;
+pub use crate::pyroscope::write_flamebearer;
 pub use crate::refusal::Refusal;
 pub use crate::refusal::refusal;
 pub use crate::report::AgentReport;

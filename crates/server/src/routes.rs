@@ -127,10 +127,13 @@ pub(crate) const ROUTES: &[Route] = &[
             TAGIGNORE,
             PATH,
             AGGREGATION,
-            optional("format", "columns (default), json, folded, pprof or svg"),
+            optional(
+                "format",
+                "columns (default), json, folded, speedscope, svg, flamebearer or pprof",
+            ),
             optional(
                 "max_nodes",
-                "the heaviest nodes kept, the rest becomes `other`; default 50000, 0 is all; folded and pprof have all",
+                "the heaviest nodes kept, the rest becomes `other`; default 50000, 0 is all; folded, speedscope and pprof have all",
             ),
             optional(
                 "rare_stacks",

@@ -182,6 +182,49 @@ fn folded_and_svg_are_served() {
 }
 
 #[test]
+fn speedscope_and_flamebearer_are_served() {
+    let server = TestServer::with_demo_profile();
+    let speedscope = server.json("/api/v1/flamegraph?format=speedscope");
+    let profile = &speedscope["profiles"][0];
+    assert_eq!(profile["endValue"], 100);
+    let frames = speedscope["shared"]["frames"].as_array().expect("frames");
+    let stacks = profile["samples"].as_array().expect("stacks");
+    let mut named: Vec<(Vec<&str>, i64)> = stacks
+        .iter()
+        .zip(profile["weights"].as_array().expect("weights"))
+        .map(|(stack, weight)| {
+            let stack = stack.as_array().expect("indices");
+            let name =
+                |index: &Value| frames[index.as_u64().expect("an index") as usize]["name"].as_str();
+            let names = stack.iter().map(|index| name(index).expect("a name"));
+            (names.collect(), weight.as_i64().expect("a number"))
+        })
+        .collect();
+    named.sort();
+    let expected = [
+        (vec!["main", "burn"], 70),
+        (vec!["main", "rest", "sleep"], 30),
+    ];
+    assert_eq!(named, expected);
+
+    let document = server.json("/api/v1/flamegraph?format=flamebearer");
+    let graph = &document["flamebearer"];
+    assert_eq!(graph["numTicks"], 100);
+    assert_eq!(graph["names"][0], "total");
+    // The root, main, its two children, and the one of `rest`.
+    let bars: Vec<usize> = graph["levels"]
+        .as_array()
+        .expect("levels")
+        .iter()
+        .map(|level| level.as_array().expect("numbers").len() / 4)
+        .collect();
+    assert_eq!(bars, [1, 1, 2, 1]);
+    let pruned = server.json("/api/v1/flamegraph?format=flamebearer&max_nodes=2");
+    assert_eq!(pruned["flamebearer"]["numTicks"], 100);
+    assert_eq!(pruned["flamebearer"]["names"][2], "other");
+}
+
+#[test]
 fn series_sum_to_the_total() {
     let server = TestServer::with_demo_profile();
     let series = server.json("/api/v1/series?group_by=service_name&step=10");

@@ -152,7 +152,10 @@ fn units(profile_type: &ProfileType) -> (&str, u32) {
 }
 
 /// Writes one flame graph with all of its bars as a document without a timeline.
-pub(crate) fn write_flamebearer(
+///
+/// # Errors
+/// When the sink fails or the tree has negative values.
+pub fn write_flamebearer(
     tree: &FlameTree,
     profile_type: &ProfileType,
     mut output: impl Write,

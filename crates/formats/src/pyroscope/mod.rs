@@ -18,6 +18,7 @@ use crate::format::Writer;
 pub use crate::pyroscope::document::FlameDocument;
 pub use crate::pyroscope::document::Graph;
 pub use crate::pyroscope::document::Timeline;
+pub use crate::pyroscope::document::write_flamebearer;
 pub use crate::pyroscope::flamebearer::Flamebearer;
 pub use crate::pyroscope::flamebearer_diff::FlamebearerDiff;
 pub use crate::pyroscope::flamebearer_read::read_flamebearer;
@@ -34,6 +35,6 @@ pub(crate) const ENTRY: Entry = Entry {
     detects: Some(flamebearer_read::looks_like_flamebearer),
     read: Some(|input, options| read_flamebearer(input, options)),
     write: Some(Writer::Tree(|tree, profile_type, output, _| {
-        document::write_flamebearer(tree, profile_type, output)
+        write_flamebearer(tree, profile_type, output)
     })),
 };

@@ -5,8 +5,10 @@ use candela_formats::PprofOptions;
 use candela_formats::SvgOptions;
 use candela_formats::encode_columns;
 use candela_formats::tree_json;
+use candela_formats::write_flamebearer;
 use candela_formats::write_folded;
 use candela_formats::write_pprof;
+use candela_formats::write_speedscope;
 use candela_formats::write_svg;
 use candela_model::FlameTree;
 use candela_query::Answer;
@@ -37,8 +39,10 @@ enum Shape {
     Columns,
     Json,
     Folded,
-    Pprof,
+    Speedscope,
     Svg,
+    Flamebearer,
+    Pprof,
 }
 
 pub(crate) async fn flamegraph(asked: Asked) -> Result<Reply, ApiError> {
@@ -65,21 +69,23 @@ impl Shape {
             "columns" => Ok(Self::Columns),
             "json" => Ok(Self::Json),
             "folded" => Ok(Self::Folded),
-            "pprof" => Ok(Self::Pprof),
+            "speedscope" => Ok(Self::Speedscope),
             "svg" => Ok(Self::Svg),
+            "flamebearer" => Ok(Self::Flamebearer),
+            "pprof" => Ok(Self::Pprof),
             other => {
                 let message = format!("format {other:?} is not known here");
                 Err(ApiError::bad_request("unknown_format", message)
-                    .hint("known: columns, json, folded, pprof, svg"))
+                    .hint("known: columns, json, folded, speedscope, svg, flamebearer, pprof"))
             }
         }
     }
 
     fn default_max_nodes(self) -> usize {
         match self {
-            Self::Columns | Self::Json => DEFAULT_MAX_NODES,
+            Self::Columns | Self::Json | Self::Flamebearer => DEFAULT_MAX_NODES,
             Self::Svg => DEFAULT_MAX_NODES_SVG,
-            Self::Folded | Self::Pprof => 0,
+            Self::Folded | Self::Speedscope | Self::Pprof => 0,
         }
     }
 
@@ -94,8 +100,10 @@ impl Shape {
             Self::Columns => columns(query, answer, &tree),
             Self::Json => nested(query, answer, &tree),
             Self::Folded => folded(&tree)?,
-            Self::Pprof => pprof(query, answer, &tree)?,
+            Self::Speedscope => speedscope(answer, &tree)?,
             Self::Svg => svg(query, answer, &tree)?,
+            Self::Flamebearer => flamebearer(answer, &tree)?,
+            Self::Pprof => pprof(query, answer, &tree)?,
         };
         Ok(reply.partial(answer.partial.as_deref()))
     }
@@ -132,6 +140,20 @@ fn folded(tree: &FlameTree) -> Result<Reply, ApiError> {
     let mut bytes = Vec::new();
     write_folded(tree, &mut bytes, &FoldedOptions::default()).map_err(ApiError::unwritten)?;
     Ok(Reply::new("text/plain; charset=utf-8", bytes))
+}
+
+fn speedscope(answer: &Answer<FlameTree>, tree: &FlameTree) -> Result<Reply, ApiError> {
+    let profile_type = answer.profile_type.clone().unwrap_or_default();
+    let mut bytes = Vec::new();
+    write_speedscope(tree, &profile_type, &mut bytes).map_err(ApiError::unwritten)?;
+    Ok(Reply::new("application/json", bytes).file_name("candela.speedscope.json"))
+}
+
+fn flamebearer(answer: &Answer<FlameTree>, tree: &FlameTree) -> Result<Reply, ApiError> {
+    let profile_type = answer.profile_type.clone().unwrap_or_default();
+    let mut bytes = Vec::new();
+    write_flamebearer(tree, &profile_type, &mut bytes).map_err(ApiError::unwritten)?;
+    Ok(Reply::new("application/json", bytes))
 }
 
 /// The merged stacks for what reads pprof. Sums answer it as they answer a picture, which they do not
