@@ -273,16 +273,48 @@ impl Delivery {
     }
 }
 
-/// Samples as taken, not entries: equal stacks are one entry with a larger value.
+/// Samples as taken where their distance tells: equal stacks are one entry with a larger value. What has no
+/// period, such as bytes or the time of each wait, is counted by entries; its values are not samples.
 fn sample_count(profile: &Profile) -> u64 {
     let series = profile.series.iter();
-    let samples = series.map(|series| series.total() / series.period.max(1));
-    samples.map(i64::unsigned_abs).sum()
+    let samples = series.map(|series| match series.period {
+        2.. => (series.total() / series.period).unsigned_abs(),
+        _ => series.samples.len() as u64,
+    });
+    samples.sum()
 }
 
 #[cfg(test)]
 mod tests {
+    use candela_model::Labels;
+    use candela_model::ProfileSeries;
+    use candela_model::ProfileType;
+    use candela_model::Sample;
+    use candela_model::StackId;
+
     use super::*;
+
+    #[test]
+    fn values_without_a_period_are_not_counted_as_samples() {
+        let series = |name: &str, unit: &str, period: i64, values: &[i64]| {
+            let profile_type = ProfileType::new(name, name, unit, name, unit);
+            let samples = values
+                .iter()
+                .map(|&value| Sample::new(StackId::default(), value));
+            ProfileSeries {
+                period,
+                samples: samples.collect(),
+                ..ProfileSeries::new(Labels::default(), profile_type)
+            }
+        };
+        let mut profile = Profile::default();
+        profile.series = vec![
+            series("cpu", "nanoseconds", 10_000_000, &[30_000_000, 10_000_000]),
+            series("delay", "nanoseconds", 1, &[70_000_000, 5]),
+            series("inuse", "bytes", 0, &[4096]),
+        ];
+        assert_eq!(sample_count(&profile), 4 + 2 + 1);
+    }
 
     #[test]
     fn only_a_profile_that_others_overtake_is_given_up() {
