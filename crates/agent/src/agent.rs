@@ -112,7 +112,8 @@ impl Agent {
             .clone()
             .map(|spool| Spool::open(spool, Arc::clone(&board.ledger)))
             .transpose()?;
-        let (delivery, profiles) = Delivery::new(exporter, spool, Arc::clone(&board));
+        let kinds = options.kinds.iter().count();
+        let (delivery, profiles) = Delivery::new(exporter, spool, kinds, Arc::clone(&board));
         let (windows, window_receiver) = sync_channel(WINDOW_QUEUE);
         let stop = Arc::new(AtomicBool::new(false));
         let mut handle = AgentHandle {

@@ -19,11 +19,11 @@ use crate::export::spool::Spool;
 use crate::ledger::DropReason;
 use crate::status::StatusBoard;
 
-/// Profiles between symbolization and export.
-const QUEUE_LENGTH: usize = 4;
+/// Windows between symbolization and export. All kinds of a window come at once, each as a profile.
+const QUEUED_WINDOWS: usize = 4;
 
-/// Profiles kept in memory where there is no spool: a minute of them.
-const MOST_KEPT: usize = 6;
+/// Windows kept in memory where there is no spool: a minute of them.
+const KEPT_WINDOWS: usize = 6;
 
 /// How often waiting profiles are looked at.
 const TURN: Duration = Duration::from_secs(1);
@@ -43,6 +43,7 @@ pub(crate) struct Delivery {
     exporter: Box<dyn Exporter>,
     spool: Option<Spool>,
     kept: VecDeque<Profile>,
+    most_kept: usize,
     backoff: Backoff,
     stuck: StuckProfile,
     queue: Receiver<Profile>,
@@ -103,7 +104,7 @@ impl ProfileQueue {
     /// A queue without a thread behind it, and what comes out of it.
     #[cfg(test)]
     pub(crate) fn for_tests(board: Arc<StatusBoard>) -> (Self, Receiver<Profile>) {
-        let (sender, queue) = sync_channel(QUEUE_LENGTH);
+        let (sender, queue) = sync_channel(QUEUED_WINDOWS);
         (Self { sender, board }, queue)
     }
 }
@@ -111,12 +112,15 @@ impl ProfileQueue {
 // === impl Delivery ===
 
 impl Delivery {
+    /// Hands over up to `profiles_per_window` profiles at once, every interval.
     pub(crate) fn new(
         exporter: Box<dyn Exporter>,
         spool: Option<Spool>,
+        profiles_per_window: usize,
         board: Arc<StatusBoard>,
     ) -> (Self, ProfileQueue) {
-        let (sender, queue) = sync_channel(QUEUE_LENGTH);
+        let profiles_per_window = profiles_per_window.max(1);
+        let (sender, queue) = sync_channel(QUEUED_WINDOWS * profiles_per_window);
         board.parts().delivery.exporter = exporter.name();
         let profiles = ProfileQueue {
             sender,
@@ -126,6 +130,7 @@ impl Delivery {
             exporter,
             spool,
             kept: VecDeque::new(),
+            most_kept: KEPT_WINDOWS * profiles_per_window,
             backoff: Backoff::default(),
             stuck: StuckProfile::default(),
             queue,
@@ -213,7 +218,7 @@ impl Delivery {
             self.show_spool();
             return;
         }
-        if self.kept.len() >= MOST_KEPT
+        if self.kept.len() >= self.most_kept
             && let Some(oldest) = self.kept.pop_front()
         {
             self.board
