@@ -171,6 +171,7 @@ pub use crate::perfetto::read_perfetto;
 pub use crate::perfetto::write_perfetto;
 pub use crate::pmcstat::read_pmcstat;
 pub use crate::pprof::PprofOptions;
+pub use crate::pprof::count_samples;
 pub use crate::pprof::read_inflated_pprof;
 pub use crate::pprof::read_pprof;
 pub use crate::pprof::write_pprof;

@@ -2,19 +2,16 @@
 
 use candela_formats::PprofOptions;
 use candela_formats::WriteError;
+use candela_formats::count_samples;
 use candela_formats::write_pprof;
 use candela_model::Profile;
-use candela_model::ProfileSeries;
-use candela_model::ProfileType;
 
 /// pprof of CPU time (nanoseconds, each series with its period), with the samples counted beside it.
 ///
 /// # Errors
 /// When the profile is not valid.
 pub(crate) fn encode(mut profile: Profile, archive: bool) -> Result<Vec<u8>, WriteError> {
-    // Counts come first, as in the CPU profiles of Go and of everybody since.
-    let counts = profile.series.iter().map(counted).collect::<Vec<_>>();
-    profile.series.splice(0..0, counts);
+    count_samples(&mut profile);
     let options = PprofOptions {
         compress: archive,
         default_sample_type: Some("cpu".to_owned()),
@@ -25,24 +22,13 @@ pub(crate) fn encode(mut profile: Profile, archive: bool) -> Result<Vec<u8>, Wri
     Ok(bytes)
 }
 
-/// The same samples with 1 instead of a period.
-fn counted(series: &ProfileSeries) -> ProfileSeries {
-    let period = series.period.max(1);
-    let mut counted = ProfileSeries {
-        profile_type: ProfileType::new("process_cpu", "samples", "count", "cpu", "nanoseconds"),
-        ..series.clone()
-    };
-    for sample in &mut counted.samples {
-        sample.value = (sample.value / period).max(1);
-    }
-    counted
-}
-
 #[cfg(test)]
 mod tests {
     use candela_formats::ReadOptions;
     use candela_formats::read_pprof;
     use candela_model::Labels;
+    use candela_model::ProfileSeries;
+    use candela_model::ProfileType;
     use candela_model::Sample;
     use candela_model::StackId;
 

@@ -52,12 +52,17 @@ pub(crate) fn resolve(profile: &Profile, choice: TypeChoice<'_>) -> Result<Profi
     )))
 }
 
-/// What is shown where nobody asks: what the writer of the profile wants, else cpu, else the most telling.
+/// What is shown where nobody asks: what the writer of the profile wants, else cpu, else the most telling of
+/// those that have samples.
 pub(crate) fn unasked_type(profile: &Profile, writers: Option<&str>) -> Option<ProfileType> {
     let types = || profile.series.iter().map(|series| &series.profile_type);
     let writers = writers.and_then(|wanted| types().find(|it| it.sample_type == wanted));
     let found = writers.cloned().or_else(|| named(profile, DEFAULT_TYPE));
-    found.or_else(|| most_telling_type(types()).cloned())
+    // A program that gave everything back has nothing in use: an empty table would hide what it allocated.
+    let sampled = profile.series.iter().filter(|it| !it.samples.is_empty());
+    found
+        .or_else(|| most_telling_type(sampled.map(|it| &it.profile_type)).cloned())
+        .or_else(|| most_telling_type(types()).cloned())
 }
 
 /// Adds wall time where it is asked for: files have its parts, and a copy for everybody would double
@@ -229,5 +234,16 @@ mod tests {
         assert_eq!(shown(&all, None).as_deref(), Some(cpu));
         assert_eq!(shown(&all[..2], None).as_deref(), Some(in_use));
         assert_eq!(shown(&[], Some("cpu")), None);
+    }
+
+    #[test]
+    fn a_type_without_samples_is_not_shown_where_another_has_some() {
+        let allocated = "memory:alloc_space:bytes:space:bytes";
+        let in_use = "memory:inuse_space:bytes:space:bytes";
+        let mut profile = profile(&[in_use, allocated]);
+        let sample = candela_model::Sample::new(candela_model::StackId::default(), 1);
+        profile.series[1].samples.push(sample);
+        let shown = unasked_type(&profile, None).map(|shown| shown.to_string());
+        assert_eq!(shown.as_deref(), Some(allocated));
     }
 }

@@ -3,7 +3,6 @@
 use std::io::IsTerminal;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::path::PathBuf;
 use std::process::Command;
 use std::process::ExitCode;
 use std::sync::atomic::Ordering;
@@ -20,6 +19,7 @@ use candela_formats::Format;
 use candela_formats::PprofOptions;
 use candela_formats::Report;
 use candela_formats::WriteOptions;
+use candela_formats::count_samples;
 use candela_model::Profile;
 use indicatif::ProgressBar;
 use indicatif::ProgressStyle;
@@ -29,6 +29,7 @@ use super::profiles::TypeChoice;
 use super::profiles::html_options;
 use super::profiles::output_format;
 use super::profiles::tell_cut;
+use super::profiles::unasked_type;
 use super::record_kinds;
 use super::record_kinds::Kind;
 use super::sample_filters;
@@ -94,9 +95,9 @@ pub(crate) fn run(global: &GlobalArgs, arguments: &RecordArgs) -> Result<ExitCod
     // A file that was asked for is there, and is not the one of last week.
     if let Some(path) = file_of(arguments) {
         let format = format.unwrap_or(Format::Text);
-        for result in record_kinds::results(&recording.profile, &kinds, format) {
-            let (bytes, _) = render(format, &result.profile, global.limit)?;
-            output::write_file(&place_of(path, result.kind.as_ref(), format), &bytes)?;
+        for mut result in record_kinds::results(&recording.profile, &kinds, format) {
+            let (bytes, _) = render(format, &mut result.profile, global.limit)?;
+            output::write_file(&result.path(path, format), &bytes)?;
         }
     }
     let reason = why_empty(&recording, &kinds, is_command);
@@ -134,17 +135,21 @@ fn file_of(arguments: &RecordArgs) -> Option<&Path> {
     (path != Path::new("-")).then_some(path)
 }
 
-/// The file of one kind.
-fn place_of(path: &Path, kind: Option<&Kind>, format: Format) -> PathBuf {
-    kind.map_or_else(|| path.to_owned(), |kind| kind.path(path, format))
-}
-
 /// The recording in a format: with all times, which only a recording has.
-fn render(format: Format, profile: &Profile, limit: usize) -> Result<(Vec<u8>, Report), CliError> {
+fn render(
+    format: Format,
+    profile: &mut Profile,
+    limit: usize,
+) -> Result<(Vec<u8>, Report), CliError> {
+    let shown = unasked_type(profile, None);
+    if format == Format::Pprof {
+        count_samples(profile);
+    }
     let options = WriteOptions {
         limit,
         pprof: PprofOptions {
             keep_times: true,
+            default_sample_type: shown.map(|it| it.sample_type),
             ..PprofOptions::default()
         },
         html: html_options(),
@@ -193,19 +198,19 @@ fn deliver(
 ) -> Result<(), CliError> {
     let shown = format.unwrap_or(Format::Text);
     let mut files = Vec::new();
-    for result in record_kinds::results(&recording.profile, kinds, shown) {
+    for mut result in record_kinds::results(&recording.profile, kinds, shown) {
         let is_file = file_of(arguments).is_some();
         // On a terminal an empty table says nothing; a file that was asked for is there.
         if !is_file && result.profile.sample_count() == 0 {
             continue;
         }
-        let (bytes, report) = render(shown, &result.profile, global.limit)?;
+        let (bytes, report) = render(shown, &mut result.profile, global.limit)?;
         for note in report.notes.iter().filter(|_| !global.quiet) {
             output::note(&format!("note: {note}"));
         }
         match file_of(arguments) {
             Some(path) => {
-                let path = place_of(path, result.kind.as_ref(), shown);
+                let path = result.path(path, shown);
                 output::write_file(&path, &bytes)?;
                 files.push(path.display().to_string());
             }
@@ -267,6 +272,14 @@ fn summarize(global: &GlobalArgs, recording: &Recording, files: &[String]) {
         [] => String::new(),
         files => format!(" in {}", files.join(", ")),
     };
+    // Heaps are read, not sampled: their stacks are whole, and none of them came from the kernel.
+    if report.quality.samples == 0 {
+        let stacks = recording.profile.sample_count();
+        output::note(&format!(
+            "{stacks} entries of heaps in {seconds:.1} s{losses}{place}"
+        ));
+        return;
+    }
     output::note(&format!(
         "{} samples in {seconds:.1} s, {:.1} % of stacks complete{losses}{place}",
         report.quality.samples,
@@ -332,11 +345,11 @@ mod tests {
     fn a_recording_without_samples_is_written_in_every_format() {
         for format in Format::all() {
             let mut results = record_kinds::results(&Profile::default(), &[Kind::CPU], format);
-            let profile = results.remove(0).profile;
+            let mut profile = results.remove(0).profile;
             // A page needs the window, which not every build has.
             let has_place = format != Format::Html || html_options().template.is_some();
             if format.is_writable() && has_place {
-                let written = render(format, &profile, 30);
+                let written = render(format, &mut profile, 30);
                 assert!(written.is_ok(), "{format}: {:?}", written.err());
             }
         }
@@ -353,7 +366,7 @@ mod tests {
             let sample = Sample::new(candela_model::StackId::default(), 5);
             series.samples.push(Sample { time_ns, ..sample });
         }
-        let (bytes, _) = render(Format::Pprof, &profile, 30).expect("written");
+        let (bytes, _) = render(Format::Pprof, &mut profile, 30).expect("written");
         let read = candela_formats::read_pprof(bytes.as_slice(), &ReadOptions::default());
         let (read, _) = read.expect("a profile");
         let mut times: Vec<i64> = read.series[0].samples.iter().map(|s| s.time_ns).collect();

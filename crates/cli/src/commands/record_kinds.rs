@@ -27,9 +27,17 @@ pub(crate) enum Kind {
 /// What is written to one place.
 #[derive(Debug)]
 pub(crate) struct KindResult {
-    /// The one that it is of, where others go elsewhere.
-    pub(crate) kind: Option<Kind>,
+    /// What it is of, where others go elsewhere.
+    pub(crate) part: Option<String>,
     pub(crate) profile: Profile,
+}
+
+/// What a format of one type says of a kind.
+#[derive(Debug)]
+struct KindPart {
+    /// In names of files.
+    name: String,
+    profile_type: ProfileType,
 }
 
 // === impl Kind ===
@@ -54,7 +62,24 @@ impl Kind {
         }
     }
 
-    /// What stands for the kind in formats of one type.
+    /// What of the kind goes to a place of its own in formats of one type.
+    fn parts(&self) -> Vec<KindPart> {
+        let mut parts = vec![KindPart {
+            name: self.name(),
+            profile_type: self.profile_type(),
+        }];
+        // What was allocated and what is left of it are two questions, and neither answers the other.
+        if *self == Self::ALLOC {
+            let profile_type = ProfileType::new("memory", "inuse_space", "bytes", "space", "bytes");
+            parts.push(KindPart {
+                name: "inuse".to_owned(),
+                profile_type,
+            });
+        }
+        parts
+    }
+
+    /// What stands for the kind where one type must.
     fn profile_type(&self) -> ProfileType {
         match self {
             Self::Sampled(kind) => kind.profile_type(),
@@ -62,9 +87,16 @@ impl Kind {
             Self::Event(event) => candela_agent::event_type(event),
         }
     }
+}
 
-    /// `NAME.EXT` with the kind before the extension.
+// === impl KindResult ===
+
+impl KindResult {
+    /// `path`, with the part before its extension where others go elsewhere.
     pub(crate) fn path(&self, path: &Path, format: Format) -> PathBuf {
+        let Some(part) = &self.part else {
+            return path.to_owned();
+        };
         let text = path.to_string_lossy();
         let extensions = format.extensions().iter();
         let known = extensions
@@ -74,7 +106,7 @@ impl Kind {
             let extension = path.extension().map_or(0, |it| it.len() + 1);
             text.split_at(text.len().saturating_sub(extension)).0
         });
-        PathBuf::from(format!("{stem}.{}{}", self.name(), &text[stem.len()..]))
+        PathBuf::from(format!("{stem}.{part}{}", &text[stem.len()..]))
     }
 }
 
@@ -195,39 +227,40 @@ pub(crate) fn add_wall(profile: &mut Profile, kinds: &[Kind]) {
     profile.series.extend(walls);
 }
 
-/// What to write: everything to one place where the format holds it, else each kind to its own.
+/// What to write: everything to one place where the format holds it, else each part of a kind to its own.
 pub(crate) fn results(profile: &Profile, kinds: &[Kind], format: Format) -> Vec<KindResult> {
     if format.keeps().contains(&Part::AllTypes) {
         let mut profile = profile.clone();
-        declare(&mut profile, kinds);
+        declare(&mut profile, kinds.iter().map(Kind::profile_type));
         return vec![KindResult {
-            kind: None,
+            part: None,
             profile,
         }];
     }
-    let of_kind = |kind: &Kind| {
-        let profile_type = kind.profile_type();
+    let parts: Vec<KindPart> = kinds.iter().flat_map(Kind::parts).collect();
+    let is_only_one = parts.len() == 1;
+    let of_part = |part: KindPart| {
         let mut profile = profile.clone();
         profile
             .series
-            .retain(|series| series.profile_type == profile_type);
-        declare(&mut profile, std::slice::from_ref(kind));
+            .retain(|series| series.profile_type == part.profile_type);
+        declare(&mut profile, [part.profile_type]);
         KindResult {
-            kind: (kinds.len() > 1).then(|| kind.clone()),
+            part: (!is_only_one).then_some(part.name),
             profile,
         }
     };
-    kinds.iter().map(of_kind).collect()
+    parts.into_iter().map(of_part).collect()
 }
 
 /// A profile without samples still says of what there are none, which most formats need.
-fn declare(profile: &mut Profile, kinds: &[Kind]) {
+fn declare(profile: &mut Profile, types: impl IntoIterator<Item = ProfileType>) {
     if !profile.series.is_empty() {
         return;
     }
-    let series = kinds
-        .iter()
-        .map(|kind| ProfileSeries::new(Labels::default(), kind.profile_type()));
+    let series = types
+        .into_iter()
+        .map(|profile_type| ProfileSeries::new(Labels::default(), profile_type));
     profile.series.extend(series);
 }
 
@@ -330,19 +363,28 @@ mod tests {
     #[test]
     fn formats_of_one_type_get_a_result_for_each_kind() {
         let mut profile = Profile::default();
-        declare(&mut profile, &BOTH);
+        declare(&mut profile, BOTH.map(|kind| kind.profile_type()));
         assert_eq!(results(&profile, &BOTH, Format::Pprof).len(), 1);
-        let folded = results(&profile, &BOTH, Format::Folded);
-        let kinds: Vec<Option<Kind>> = folded.iter().map(|result| result.kind.clone()).collect();
-        assert_eq!(kinds, BOTH.map(Some));
-        assert!(folded.iter().all(|result| result.profile.series.len() == 1));
-        let only = results(&profile, &[Kind::OFF_CPU], Format::Folded);
-        assert!(only[0].kind.is_none(), "it keeps its name");
+        let parts = |kinds: &[Kind]| -> Vec<Option<String>> {
+            let results = results(&profile, kinds, Format::Folded);
+            assert!(results.iter().all(|it| it.profile.series.len() == 1));
+            results.into_iter().map(|result| result.part).collect()
+        };
+        let named = |names: &[&str]| -> Vec<Option<String>> {
+            names.iter().map(|&name| Some(name.to_owned())).collect()
+        };
+        assert_eq!(parts(&BOTH), named(&["cpu", "off-cpu"]));
+        assert_eq!(parts(&[Kind::OFF_CPU]), [None], "it keeps its name");
+        assert_eq!(parts(&[Kind::ALLOC]), named(&["alloc", "inuse"]));
     }
 
     #[test]
     fn the_kind_stands_before_the_extension() {
-        let path = |path: &str, format| Kind::OFF_CPU.path(Path::new(path), format);
+        let result = KindResult {
+            part: Some("off-cpu".to_owned()),
+            profile: Profile::default(),
+        };
+        let path = |path: &str, format| result.path(Path::new(path), format);
         assert_eq!(path("a/b.svg", Format::Svg), Path::new("a/b.off-cpu.svg"));
         assert_eq!(
             path("b.speedscope.json", Format::Speedscope),

@@ -3,6 +3,7 @@
 //! Decoding is ours instead of generated code: a profile is read far more often than anything else
 //! here, and it needs neither the intermediate structs nor an allocation per field.
 
+mod counts;
 mod id_map;
 mod labels;
 mod metadata;
@@ -16,6 +17,7 @@ use crate::format::Entry;
 use crate::format::Format;
 use crate::format::Part;
 use crate::format::Writer;
+pub use crate::pprof::counts::count_samples;
 pub use crate::pprof::read::read_inflated_pprof;
 pub use crate::pprof::read::read_pprof;
 pub use crate::pprof::write::PprofOptions;
