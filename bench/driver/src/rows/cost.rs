@@ -188,6 +188,7 @@ impl Pair {
             Command::new(&candela)
                 .args(["agent", "--rate", rate, "--server", &url, "--data-dir"])
                 .arg(folder.join("agent"))
+                .env("CANDELA_AGENT__KINDS", "cpu")
                 // What it costs is asked, not whether it lowers its rate in time.
                 .env("CANDELA_AGENT__CPU_BUDGET", "off"),
         )?;

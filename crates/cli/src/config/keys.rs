@@ -384,7 +384,7 @@ pub(crate) const KEYS: &[Key] = &[
     key(
         "agent.kinds",
         Kind::List,
-        "cpu",
+        "cpu,fault,growth",
         "what is sampled: cpu, off-cpu, lock, runq, fault, growth, io, kernel-lock, alloc (heaps of Go programs)",
     ),
     key(
