@@ -14,6 +14,49 @@
 #include "threads.h"
 #include "user_stack.h"
 
+/* What a thread has told last. */
+struct told_allocation {
+	/* The program that told it: exec begins to count anew. */
+	__u64 program;
+	/* Sequence numbers and one more each; 0 is none. */
+	__u64 sampled;
+	__u64 freed;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct told_allocation);
+} told_allocations SEC(".maps");
+
+/*
+ * Whether the current thread has told this just before. Containers of one image have its files from one place, under
+ * a path of their own each: user space cannot see that they are one file, watches it once for each of them, and
+ * each call runs our program as often.
+ */
+static __always_inline int tells_again(struct task_struct *task, int is_end, __u32 sequence)
+{
+	struct told_allocation *told;
+	__u64 now = (__u64)sequence + 1;
+
+	told = bpf_task_storage_get(&told_allocations, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!told)
+		return 0;
+	if (told->program != (__u64)task->mm) {
+		told->program = (__u64)task->mm;
+		told->sampled = 0;
+		told->freed = 0;
+	}
+	if (now == (is_end ? told->freed : told->sampled))
+		return 1;
+	if (is_end)
+		told->freed = now;
+	else
+		told->sampled = now;
+	return 0;
+}
+
 static __always_inline void sample_allocation(struct pt_regs *registers, struct task_struct *task)
 {
 	__u32 payload_bytes = ALLOCATION_WORDS * 8;
@@ -46,7 +89,7 @@ int alloc_sampled(struct pt_regs *registers)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 
-	if (!wanted(task->tgid))
+	if (!wanted(task->tgid) || tells_again(task, 0, registers->dx))
 		return 0;
 	/* The area is the CPU's. Where preemption cannot be disabled (before 6.10), another thread may get the CPU
 	 * meanwhile, and loses its sample. */
@@ -71,7 +114,7 @@ int alloc_freed(struct pt_regs *registers)
 		.sequence = registers->si,
 	};
 
-	if (!wanted(record.pid))
+	if (!wanted(record.pid) || tells_again(bpf_get_current_task_btf(), 1, registers->si))
 		return 0;
 	if (bpf_ringbuf_output(&samples, &record, sizeof(record), wakeup_flag(false)))
 		count(COUNTER_FREES_LOST);

@@ -5,6 +5,7 @@
 
 #include "kernel.h"
 #include <bpf/bpf_helpers.h>
+#include <bpf/bpf_core_read.h>
 #include "event_area.h"
 
 /* What a link's cookie tells; src/explicit.rs makes it. */
@@ -69,7 +70,9 @@ static __always_inline bool is_of_call(const __u64 *arguments, __u64 cookie)
 SEC("raw_tp")
 int explicit_tracepoint(__u64 *arguments)
 {
-	__u64 cookie = bpf_get_attach_cookie(arguments);
+	/* Before Linux 6.10 such links have none, and a recording one tracepoint. */
+	bool has_cookie = bpf_core_field_exists(struct bpf_raw_tp_link, cookie);
+	__u64 cookie = has_cookie ? bpf_get_attach_cookie(arguments) : settings.tracepoint_cookie;
 
 	if (!is_of_call(arguments, cookie))
 		return 0;

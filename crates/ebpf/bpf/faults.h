@@ -96,8 +96,10 @@ static __always_inline int on_fault(void)
 		return 0;
 	}
 	if (progress->interval == 0) {
-		/* Of a thread that was there before us we have seen none; a new one may have had some untraced. */
-		progress->sampled = task->start_boottime < settings.started_boottime_ns ? total - 1 : 0;
+		/* Of a thread that was there before us we have seen none; a new one may have had some untraced, and
+		 * the iterator may be at it. */
+		if (task->start_boottime < settings.started_boottime_ns)
+			progress->sampled = total - 1;
 		progress->due = 1;
 		/* Last: the iterator goes by it. */
 		barrier();
@@ -134,6 +136,15 @@ int fault_in_kernel(void *arguments)
 	return on_fault();
 }
 
+/* Of a thread whose faults were all untraced, as those of MAP_POPULATE are; 0 when it is not asked about. */
+static __always_inline struct fault_progress *untraced_faults(struct task_struct *task)
+{
+	if (task->start_boottime < settings.started_boottime_ns || faults_of(task) == 0 || is_kernel_thread(task) ||
+	    !wanted_task(task))
+		return 0;
+	return bpf_task_storage_get(&fault_progresses, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+}
+
 SEC("tp_btf/sched_process_exit")
 int fault_exit(void *arguments)
 {
@@ -141,7 +152,7 @@ int fault_exit(void *arguments)
 	struct fault_progress *progress = bpf_task_storage_get(&fault_progresses, task, 0, 0);
 	struct scratch *scratch;
 
-	if (!progress)
+	if (!progress && !(progress = untraced_faults(task)))
 		return 0;
 	scratch = enter_event_area();
 	if (!scratch) {
@@ -153,7 +164,7 @@ int fault_exit(void *arguments)
 	return 0;
 }
 
-/* Asked for when a recording begins or ends: only threads whose faults are wanted have a progress. */
+/* Asked for when a recording begins or ends. */
 SEC("iter/task")
 int fault_visit(struct bpf_iter__task *context)
 {
@@ -165,7 +176,12 @@ int fault_visit(struct bpf_iter__task *context)
 	if (!task || !scratch || !visit)
 		return 0;
 	progress = bpf_task_storage_get(&fault_progresses, task, 0, 0);
-	if (!progress || progress->interval == 0 || is_postponed(context))
+	if (!progress && !(progress = untraced_faults(task)))
+		return 0;
+	/* Of a thread that was there before us, in its first fault that we see. */
+	if (progress->interval == 0 && task->start_boottime < settings.started_boottime_ns)
+		return 0;
+	if (is_postponed(context))
 		return 0;
 	sample_rest(scratch, task, progress, visit->time_ns);
 	/* A recording that begins is short for a thread with few faults, as a new thread's life is. */

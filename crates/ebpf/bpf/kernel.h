@@ -145,7 +145,8 @@ struct task_struct {
 	unsigned int flags;
 	/* The lowest address of the kernel's stack of the task. */
 	void *stack;
-	int on_cpu;
+	/* A byte on Linux 7.3: unsigned, or the loader would not fit the access to its size. */
+	unsigned int on_cpu;
 	int exit_state;
 	unsigned in_execve : 1;
 	int pid;
@@ -162,6 +163,11 @@ struct task_struct {
 	unsigned long min_flt;
 	unsigned long maj_flt;
 	struct thread_struct thread;
+} RELOCATED;
+
+/* Only asked whether its links have cookies. */
+struct bpf_raw_tp_link {
+	__u64 cookie;
 } RELOCATED;
 
 /* Never looked into, but a kernel function's type must be complete to be found. */

@@ -80,8 +80,10 @@ static __always_inline void name_holder(struct sample_header *header, __u32 hold
 		return;
 	if (is_current && bpf_ksym_exists(bpf_task_from_vpid))
 		holder = bpf_task_from_vpid(holder_id);
-	else
+	else if (bpf_ksym_exists(bpf_task_from_pid))
 		holder = bpf_task_from_pid(holder_id);
+	else /* before Linux 6.2 */
+		return;
 	if (!holder)
 		return;
 	if (holder->tgid == header->pid && holder->pid != header->tid)

@@ -63,7 +63,10 @@ struct thread_variable {
 	__u32 labels_offset;
 };
 
-/* A process we can walk: its run of regions. Written by user space, deleted at exit. */
+/*
+ * A process we can walk: its run of regions. Written by user space, copied to forks in the kernel, deleted at exec in
+ * the kernel and at exit by user space.
+ */
 struct process {
 	__u32 first_region;
 	__u32 region_count;
@@ -170,6 +173,11 @@ struct {
 	__type(value, __u32);
 } target_cgroup SEC(".maps");
 
+enum {
+	WAKER_NAMES = 1,
+	WAKER_STACKS = 2,
+};
+
 /* Settings, fixed before the programs are loaded; src/loader.rs writes the same layout. */
 struct settings {
 	__u32 filter_pids;
@@ -184,7 +192,7 @@ struct settings {
 	__u32 locks;
 	/* How long threads wait for a CPU is told, and such waits are samples. */
 	__u32 run_queues;
-	/* Who ends waits is told. */
+	/* Who ends waits is told: WAKER_NAMES, or WAKER_STACKS too. */
 	__u32 wakers;
 	/* What one stack copy costs; 0: none are allowed. */
 	__u64 copy_cost_ns;
@@ -203,6 +211,8 @@ struct settings {
 	__u64 request_interval;
 	/* When the programs were loaded, CLOCK_BOOTTIME. */
 	__u64 started_boottime_ns;
+	/* Of the one tracepoint that somebody names, where links of tracepoints have no cookie. */
+	__u64 tracepoint_cookie;
 };
 
 /* A section of its own, so that the loader need not know where in .rodata it lies. */

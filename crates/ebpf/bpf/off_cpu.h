@@ -35,6 +35,8 @@ struct off_cpu_time {
 	struct lock_wait lock;
 	/* Who ended the wait, where that is asked for; wakers.h. */
 	char waker[16];
+	/* When, where the stack was told of who did (CLOCK_MONOTONIC); else 0. */
+	__u64 woken_ns;
 };
 
 struct {
@@ -73,13 +75,25 @@ struct {
 /* What a new entry holds. No struct: one with a bpf_task_work may be in a map's values only. */
 const __u8 empty_deferred_sample[sizeof(struct deferred_sample)] __attribute__((aligned(8))) = {};
 
-/* === kernel functions: all are there where the first one is, from Linux 6.18 on === */
+/* === kernel functions: all are there where one of the first two is, from Linux 6.18 on === */
 
+/* The same without the last argument, which has another type on newer kernels: there the one below is not found. */
+extern int bpf_task_work_schedule_resume(struct task_struct *task, struct bpf_task_work *work, void *map,
+					 int (*callback)(struct bpf_map *map, void *key, void *value)) __ksym __weak;
 extern int bpf_task_work_schedule_resume_impl(struct task_struct *task, struct bpf_task_work *work, void *map__map,
 					      int (*callback)(struct bpf_map *map, void *key, void *value),
 					      void *aux__prog) __ksym __weak;
 extern void bpf_preempt_disable(void) __ksym __weak;
 extern void bpf_preempt_enable(void) __ksym __weak;
+
+static __always_inline bool is_called_when_back(void)
+{
+	if (bpf_ksym_exists(bpf_task_work_schedule_resume))
+		return true;
+	/* One after the other: the verifier does not let both addresses be joined to one number. */
+	barrier();
+	return bpf_ksym_exists(bpf_task_work_schedule_resume_impl);
+}
 
 /* === weighing === */
 
@@ -95,18 +109,25 @@ struct weight {
 	__u32 switches;
 };
 
-/* Xorshift: a seventh of the cost of a switch less than the kernel's generator, which only seeds it. */
-static __always_inline __u32 next_random(struct off_cpu_time *time)
+/*
+ * The number that next_random() gives next. Xorshift: a seventh of the cost of a switch less than the kernel's
+ * generator, which only seeds it.
+ */
+static __always_inline __u32 coming_random(struct off_cpu_time *time)
 {
 	__u32 random = time->random;
 
 	if (random == 0)
-		random = bpf_get_prandom_u32() | 1;
+		time->random = random = bpf_get_prandom_u32() | 1;
 	random ^= random << 13;
 	random ^= random >> 17;
 	random ^= random << 5;
-	time->random = random;
 	return random;
+}
+
+static __always_inline __u32 next_random(struct off_cpu_time *time)
+{
+	return time->random = coming_random(time);
 }
 
 /* How much of a wait is what samples are asked of. */
@@ -162,8 +183,10 @@ static __always_inline void fill_off_cpu_header(struct sample_header *header, st
 	if (time->was_preempted)
 		header->flags |= SAMPLE_PREEMPTED;
 	header->lock_address = time->lock.address;
-	if (settings.wakers)
+	if (settings.wakers) {
 		__builtin_memcpy(header->waker, time->waker, sizeof(header->waker));
+		header->woken_ns = time->woken_ns;
+	}
 }
 
 /* The kernel stack of a task that does not run; how many frames. */
@@ -298,7 +321,9 @@ static __always_inline long call_when_back(struct task_struct *task, const struc
 	struct pt_regs *registers = (struct pt_regs *)bpf_task_pt_regs(task);
 	long call;
 
-	if (bpf_task_work_schedule_resume_impl)
+	if (bpf_ksym_exists(bpf_task_work_schedule_resume))
+		return bpf_task_work_schedule_resume(task, &deferred->work, &deferred_samples, returns_to_user);
+	if (bpf_ksym_exists(bpf_task_work_schedule_resume_impl))
 		return bpf_task_work_schedule_resume_impl(task, &deferred->work, &deferred_samples, returns_to_user,
 							  0);
 	/* In no system call, or past its end: elsewhere when the next one ends. */
@@ -315,12 +340,30 @@ static __always_inline void end_deferred(struct task_struct *task)
 	__u32 tid = task->pid;
 	struct deferred_sample *deferred = 0;
 
-	if (!bpf_task_work_schedule_resume_impl)
+	if (!is_called_when_back())
 		deferred = bpf_map_lookup_elem(&deferred_samples, &tid);
 	if (!deferred)
 		return;
 	give_up_deferred(deferred, scratch_of(off_cpu_area()));
 	bpf_map_delete_elem(&deferred_samples, &tid);
+}
+
+/* A thread that execs takes the id of the first thread, and comes to the end of its system call under that. */
+SEC("tp_btf/sched_process_exec")
+int off_cpu_exec(__u64 *arguments)
+{
+	struct task_struct *task = (struct task_struct *)arguments[0];
+	__u32 former_id = arguments[1];
+	struct deferred_sample *deferred;
+
+	if (former_id == task->pid)
+		return 0;
+	deferred = bpf_map_lookup_elem(&deferred_samples, &former_id);
+	if (!deferred)
+		return 0;
+	give_up_deferred(deferred, scratch_of(off_cpu_area()));
+	bpf_map_delete_elem(&deferred_samples, &former_id);
+	return 0;
 }
 
 static __always_inline void tell_lock(struct deferred_sample *deferred, const struct off_cpu_time *time)
@@ -352,6 +395,8 @@ static __always_inline void sample_later(struct task_struct *task, const struct 
 		/* Of two wakers none is named; 8 bytes tell names apart well enough. Losing a CPU has no waker. */
 		if (settings.wakers && time->waker[0] && *(__u64 *)deferred->header.waker != *(__u64 *)time->waker)
 			deferred->header.waker[0] = 0;
+		if (settings.wakers && time->waker[0])
+			deferred->header.woken_ns = 0;
 		__sync_fetch_and_add(&deferred->owed_ns, weight->value_ns);
 		__sync_fetch_and_add(&deferred->owed_run_queue_ns, weight->run_queue_ns);
 		__sync_fetch_and_add(&deferred->owed_switches, weight->switches);
@@ -408,6 +453,7 @@ static __always_inline void note_departure(struct task_struct *task, struct off_
 	time->was_preempted = was_preempted;
 	time->ran_ns = task->se.sum_exec_runtime;
 	time->waker[0] = 0;
+	time->woken_ns = 0;
 	if (settings.run_queues)
 		time->queued_ns = task->sched_info.run_delay;
 }

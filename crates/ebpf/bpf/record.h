@@ -30,6 +30,7 @@ enum record_kind {
 	RECORD_EXPLICIT = 10,
 	RECORD_ALLOC = 12,
 	RECORD_FREE = 13,
+	RECORD_WAKER = 14,
 };
 
 /* sample_header.flags */
@@ -91,6 +92,11 @@ struct sample_header {
 	__u8 span_id[8];
 	/* Of a wait: the name of the thread that ended it, where that is asked for and it was one. */
 	char waker[16];
+	/*
+	 * Of a wait: when it was ended, where the stack of who did that was told; else 0. Of a RECORD_WAKER, which is that
+	 * stack: the same, and `count` is the id of the thread that waited.
+	 */
+	__u64 woken_ns;
 };
 
 /* The end of a request whose sample was RECORD_BLOCK_IO. */
@@ -154,7 +160,8 @@ enum counter {
 	COUNTER_LABELS_CUT = 24, /* samples with more or longer labels than they tell */
 	COUNTER_FREES_LOST = 25, /* ends of allocations that found no room */
 	COUNTER_TICKS = 26, /* of the clock while something ran that is sampled: samples, and those left out */
-	COUNTER_COUNT = 27,
+	COUNTER_WAKER_STACKS_LOST = 27, /* waits whose waker's stack found no room */
+	COUNTER_COUNT = 28,
 };
 
 #endif

@@ -75,6 +75,7 @@ int sample_cpu(struct bpf_perf_event_data *event)
 	header->lock_address = 0;
 	header->lock_holder[0] = 0;
 	header->waker[0] = 0;
+	header->woken_ns = 0;
 	forget_trace_context(header);
 	header->time_ns = bpf_ktime_get_ns();
 	header->cgroup_id = bpf_get_current_cgroup_id();
@@ -134,6 +135,36 @@ static __always_inline void emit_life(__u32 kind, __u32 pid, __u32 parent)
 		count(COUNTER_LIFE_RING_FULL);
 }
 
+/* Whether samples of a fork are wanted, because its parent's are. */
+static __always_inline bool follow_fork(__u32 parent, __u32 child)
+{
+	__u8 present = 1;
+
+	if (!settings.filter_pids)
+		return true;
+	if (!settings.follow_forks || !bpf_map_lookup_elem(&target_pids, &parent))
+		return false;
+	if (bpf_map_update_elem(&target_pids, &child, &present, BPF_ANY))
+		count(COUNTER_TARGETS_FULL);
+	return true;
+}
+
+/*
+ * A child has its parent's memory, with vfork until it execs, else as it was then: its first samples, for which user
+ * space would be too late, are walked as its parent's are. User space hears of the fork and counts who shares a run
+ * of regions; until it has, the run is used for nothing else (src/arena.rs). False where nothing is known.
+ */
+static __always_inline bool inherit_mappings(__u32 parent, __u32 child)
+{
+	struct process *of_parent = bpf_map_lookup_elem(&processes, &parent);
+	struct process inherited;
+
+	if (!of_parent)
+		return false;
+	inherited = *of_parent;
+	return bpf_map_update_elem(&processes, &child, &inherited, BPF_ANY) == 0;
+}
+
 SEC("tp_btf/sched_process_fork")
 int process_fork(__u64 *arguments)
 {
@@ -141,21 +172,28 @@ int process_fork(__u64 *arguments)
 	struct task_struct *child = (struct task_struct *)arguments[1];
 	__u32 parent_pid = parent->tgid;
 	__u32 child_pid = child->tgid;
+	bool is_followed;
 
 	/* A new thread, not a new process. */
 	if (child->pid != child->tgid)
 		return 0;
+	is_followed = follow_fork(parent_pid, child_pid);
 	/* A process id used again: what lies under it is of a process whose end is still on its way. */
-	bpf_map_delete_elem(&processes, &child_pid);
-	if (settings.filter_pids) {
-		__u8 present = 1;
+	if (!is_followed || !inherit_mappings(parent_pid, child_pid))
+		bpf_map_delete_elem(&processes, &child_pid);
+	if (is_followed)
+		emit_life(RECORD_FORK, child_pid, parent_pid);
+	return 0;
+}
 
-		if (!settings.follow_forks || !bpf_map_lookup_elem(&target_pids, &parent_pid))
-			return 0;
-		if (bpf_map_update_elem(&target_pids, &child_pid, &present, BPF_ANY))
-			count(COUNTER_TARGETS_FULL);
-	}
-	emit_life(RECORD_FORK, child_pid, parent_pid);
+/* What a program has mapped is gone; what the next one maps, user space hears of by the side band. */
+SEC("tp_btf/sched_process_exec")
+int process_exec(__u64 *arguments)
+{
+	struct task_struct *task = (struct task_struct *)arguments[0];
+	__u32 pid = task->tgid;
+
+	bpf_map_delete_elem(&processes, &pid);
 	return 0;
 }
 

@@ -72,11 +72,9 @@ static __always_inline __u8 copy_text(struct scratch *scratch, char *to, __u64 m
 {
 	__u64 bytes = text->count;
 
-	barrier_var(bytes);
-	if (bytes > most) {
+	if (bytes > most)
 		scratch->is_label_cut = 1;
-		bytes = most;
-	}
+	bytes = at_most(bytes, most);
 	if (bytes == 0 || read_user(to, bytes, text->address, other))
 		return 0;
 	return bytes;

@@ -5,12 +5,24 @@
 
 #include "kernel.h"
 #include <bpf/bpf_helpers.h>
+#include <bpf/bpf_core_read.h>
 #include "maps.h"
 #include "trace_context.h"
 
 extern struct cgroup *bpf_cgroup_from_id(__u64 id) __ksym __weak;
 extern void bpf_cgroup_release(struct cgroup *cgroup) __ksym __weak;
 extern long bpf_task_under_cgroup(struct task_struct *task, struct cgroup *ancestor) __ksym __weak;
+
+/* As kernels have it that lack the functions above; later ones have no such field. */
+struct kernfs_node___with_parent {
+	__u64 id;
+	struct kernfs_node___with_parent *parent;
+} RELOCATED;
+
+enum {
+	/* No host nests its cgroups deeper. */
+	MAX_CGROUP_LEVELS = 32,
+};
 
 /* What the next run of an iterator program is for; src/thread_visit.rs writes it. They run one at a time. */
 struct visit {
@@ -67,6 +79,19 @@ static __always_inline bool wanted(__u32 pid)
 	return true;
 }
 
+/* Before Linux 6.5, which has functions for it: the folder of the task's cgroup, or one above, is the target's. */
+static __always_inline bool is_below_target(struct task_struct *task)
+{
+	struct kernfs_node___with_parent *folder = (void *)task->cgroups->dfl_cgrp->kn;
+
+	for (int level = 0; level < MAX_CGROUP_LEVELS && folder; level++) {
+		if (BPF_CORE_READ(folder, id) == settings.target_cgroup_id)
+			return true;
+		folder = BPF_CORE_READ(folder, parent);
+	}
+	return false;
+}
+
 /* As wanted(), which is about the current task's cgroup. */
 static __always_inline bool wanted_task(struct task_struct *task)
 {
@@ -80,6 +105,8 @@ static __always_inline bool wanted_task(struct task_struct *task)
 		return false;
 	if (!settings.filter_cgroup)
 		return true;
+	if (!bpf_ksym_exists(bpf_task_under_cgroup))
+		return is_below_target(task);
 	cgroup = bpf_cgroup_from_id(settings.target_cgroup_id);
 	if (!cgroup)
 		return false;
@@ -106,6 +133,7 @@ static __always_inline void fill_header(struct sample_header *header, __u32 kind
 	header->lock_address = 0;
 	header->lock_holder[0] = 0;
 	header->waker[0] = 0;
+	header->woken_ns = 0;
 	forget_trace_context(header);
 	header->cgroup_id = task->cgroups->dfl_cgrp->kn->id;
 	header->process_start_ns = task->group_leader->start_boottime;

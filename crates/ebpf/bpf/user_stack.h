@@ -208,6 +208,7 @@ static __always_inline __u32 append_context(struct scratch *scratch, __u32 end, 
 
 	if (end > MAX_FRAMES * 8)
 		return end;
+	end = at_most(end, MAX_FRAMES * 8);
 	__builtin_memcpy(scratch->payload + end, scratch->entry_registers, sizeof(scratch->entry_registers));
 	end += sizeof(scratch->entry_registers);
 	scratch->header.flags |= SAMPLE_HAS_REGISTERS;
@@ -303,21 +304,28 @@ static __always_inline __u32 append_labels(struct scratch *scratch, __u32 end)
 	return end + bytes;
 }
 
+/* Hands a record over; not 0 where it finds no room. */
+static __always_inline long finish_record(struct scratch *scratch, __u32 payload_bytes)
+{
+	bool urgent = scratch->header.flags & SAMPLE_HAS_REGISTERS;
+	__u64 bytes = sizeof(scratch->header) + append_labels(scratch, payload_bytes);
+
+	barrier_var(bytes);
+	if (bytes > sizeof(scratch->header) + sizeof(scratch->payload))
+		return 0;
+	return bpf_ringbuf_output(&samples, &scratch->header, bytes, wakeup_flag(urgent));
+}
+
 /* Counts the sample and hands it over. */
 static __always_inline void finish_sample(struct scratch *scratch, __u32 payload_bytes)
 {
 	const struct sample_header *header = &scratch->header;
-	bool urgent = header->flags & SAMPLE_HAS_REGISTERS;
-	__u64 bytes = sizeof(scratch->header) + append_labels(scratch, payload_bytes);
 
 	count(COUNTER_SAMPLES);
 	count_many(COUNTER_USER_FRAMES, header->user_frames);
 	if (header->result <= COUNTER_RESULT_LAST - COUNTER_RESULT_FIRST)
 		count(COUNTER_RESULT_FIRST + header->result);
-	barrier_var(bytes);
-	if (bytes > sizeof(scratch->header) + sizeof(scratch->payload))
-		return;
-	if (bpf_ringbuf_output(&samples, &scratch->header, bytes, wakeup_flag(urgent)))
+	if (finish_record(scratch, payload_bytes))
 		count(COUNTER_RING_FULL);
 }
 

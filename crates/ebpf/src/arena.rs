@@ -8,6 +8,11 @@ use std::collections::{BTreeMap, VecDeque};
 /// microseconds, and to fill this queue takes as many system calls, each at least a microsecond.
 const QUARANTINE: usize = 256;
 
+/// For how many rounds, too. A process may have forked just before its run was released, and the kernel has given the
+/// child the same run. The round that begins after that hears of the fork, and at its end the child has what its
+/// parent has now.
+const QUARANTINE_ROUNDS: u64 = 2;
+
 /// A run of elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Run {
@@ -19,7 +24,9 @@ pub(crate) struct Run {
 #[derive(Debug)]
 pub(crate) struct Arena {
     free: BTreeMap<u32, u32>,
-    quarantine: VecDeque<Run>,
+    /// With the round in which they were released.
+    quarantine: VecDeque<(u64, Run)>,
+    round: u64,
     used: u32,
     capacity: u32,
 }
@@ -31,6 +38,7 @@ impl Arena {
         Arena {
             free: BTreeMap::from([(0, capacity)]),
             quarantine: VecDeque::new(),
+            round: 0,
             used: 0,
             capacity,
         }
@@ -49,7 +57,7 @@ impl Arena {
     pub(crate) fn allocate(&mut self, count: u32) -> Option<Run> {
         let run = self.first_fit(count).or_else(|| {
             // Better an improbable wrong frame than a process that is not walked at all.
-            while let Some(run) = self.quarantine.pop_front() {
+            while let Some((_, run)) = self.quarantine.pop_front() {
                 self.give_back(run);
             }
             self.first_fit(count)
@@ -61,12 +69,19 @@ impl Arena {
     /// Ends the use of `run`, which came from [`Arena::allocate`].
     pub(crate) fn release(&mut self, run: Run) {
         self.used -= run.count;
-        self.quarantine.push_back(run);
-        if self.quarantine.len() > QUARANTINE
-            && let Some(oldest) = self.quarantine.pop_front()
+        self.quarantine.push_back((self.round, run));
+        while self.quarantine.len() > QUARANTINE
+            && let Some(&(released, oldest)) = self.quarantine.front()
+            && self.round >= released + QUARANTINE_ROUNDS
         {
+            self.quarantine.pop_front();
             self.give_back(oldest);
         }
+    }
+
+    /// From now on it is told what happened to processes until now.
+    pub(crate) fn begin_round(&mut self) {
+        self.round += 1;
     }
 
     fn first_fit(&mut self, count: u32) -> Option<Run> {
@@ -133,6 +148,28 @@ mod tests {
         let first = arena.allocate(10).expect("room");
         arena.release(first);
         assert_eq!(arena.allocate(10).expect("room").first, 10);
+    }
+
+    #[test]
+    fn a_released_run_waits_until_forks_before_that_are_known() {
+        let mut arena = Arena::new(100_000);
+        let released = arena.allocate(1).expect("room");
+        arena.release(released);
+        let release_many = |arena: &mut Arena| {
+            let runs: Vec<Run> = (0..2 * QUARANTINE)
+                .map(|_| arena.allocate(1).expect("room"))
+                .collect();
+            let is_reused = runs.contains(&released);
+            runs.into_iter().for_each(|run| arena.release(run));
+            is_reused
+        };
+        assert!(!release_many(&mut arena));
+        assert!(!release_many(&mut arena));
+        arena.begin_round();
+        assert!(!release_many(&mut arena), "a child of before may have it");
+        arena.begin_round();
+        release_many(&mut arena);
+        assert!(release_many(&mut arena));
     }
 
     #[test]

@@ -112,8 +112,10 @@ impl BpfMap {
                 &raw const options,
             )
         };
-        // Maps of maps take batches since Linux 5.19; before, each key is set and waited for.
-        if errno_of(code).raw_os_error() == Some(NOT_SUPPORTED) {
+        // Maps of maps take batches since Linux 5.19, and until 6.1 find the flags of an address among their
+        // options. There each key is set and waited for.
+        let refused = [NOT_SUPPORTED, libc::EINVAL].map(Some);
+        if code < 0 && refused.contains(&errno_of(code).raw_os_error()) {
             let mut pairs = keys.iter().zip(values);
             return pairs.try_for_each(|(&key, &value)| self.update(key, value));
         }
@@ -130,6 +132,34 @@ impl BpfMap {
             return Ok(());
         }
         self.check("delete from", code)
+    }
+
+    /// Its keys, in no order. Of a map that changes meanwhile some may be missing or twice: `most` ends the walk, which
+    /// begins anew where its last key has gone.
+    ///
+    /// # Panics
+    /// Never, but the size of `K` must be that of the map.
+    pub(crate) fn keys<K: Copy + Default>(&self, most: u32) -> Result<Vec<K>, Error> {
+        let mut keys: Vec<K> = Vec::new();
+        while keys.len() < most as usize {
+            let mut next = K::default();
+            let previous = keys.last().map_or(std::ptr::null(), std::ptr::from_ref);
+            // SAFETY: `previous` is null or a key in the vector, which does not change during the call, and `next`
+            // has room for one; both have the map's size (each caller uses the types of bpf/maps.h).
+            let code = unsafe {
+                libbpf_sys::bpf_map_get_next_key(
+                    self.file.as_raw_fd(),
+                    previous.cast(),
+                    (&raw mut next).cast(),
+                )
+            };
+            if errno_of(code).raw_os_error() == Some(libc::ENOENT) {
+                break;
+            }
+            self.check("list", code)?;
+            keys.push(next);
+        }
+        Ok(keys)
     }
 
     /// Copies the values of `key` on all possible CPUs to `out`.

@@ -1,5 +1,7 @@
 //! What this host allows, for `candela doctor`.
 
+use crate::allocations::FunctionLink;
+use crate::defect;
 use crate::host;
 use crate::loader;
 use crate::options::{Options, Target};
@@ -19,7 +21,7 @@ pub struct Check {
     pub required: bool,
     /// What was found.
     pub detail: String,
-    /// What to do about it, where it is not there.
+    /// What to do about it, where it is not there; `{program}` stands for the path of the program that needs it.
     pub fix: Option<&'static str>,
 }
 
@@ -41,10 +43,10 @@ fn kernel() -> Check {
     Check {
         name: "kernel",
         ok: host::kernel_version().is_some_and(|version| version >= FIRST_KERNEL),
-        // Distributions bring bpf_loop to older kernels; whether it loads is what counts.
+        // Distributions bring what is missing to older kernels; whether it loads is what counts.
         required: false,
-        detail: format!("Linux {release} (bpf_loop needs 5.17)"),
-        fix: Some("use Linux 5.17 or newer, or a distribution kernel with bpf_loop"),
+        detail: format!("Linux {release} (walking stacks in BPF needs 6.1)"),
+        fix: Some("use Linux 6.1 or newer; older ones sample own processes without BPF"),
     }
     .done()
 }
@@ -86,7 +88,7 @@ fn jit() -> Check {
             "net.core.bpf_jit_enable = {}",
             setting.unwrap_or("not readable")
         ),
-        fix: Some("sysctl net.core.bpf_jit_enable=1"),
+        fix: Some("sudo sysctl net.core.bpf_jit_enable=1"),
     }
     .done()
 }
@@ -167,7 +169,9 @@ fn own_processes() -> Check {
     });
     let found = match &started {
         Ok(sampler) if sampler.sees_kernel() => "can be sampled without BPF".to_owned(),
-        Ok(_) => "can be sampled without BPF, but not their time in the kernel".to_owned(),
+        Ok(_) => "can be sampled without BPF, but not their time in the kernel: sudo sysctl \
+                  kernel.perf_event_paranoid=1 shows that, too"
+            .to_owned(),
         Err(error) => format!("cannot be sampled without BPF: {error}"),
     };
     Check {
@@ -175,21 +179,13 @@ fn own_processes() -> Check {
         ok: started.is_ok(),
         required: false,
         detail: format!("own processes {found} (kernel.perf_event_paranoid = {level})"),
-        fix: Some("sysctl kernel.perf_event_paranoid=2, or 1 for the time in the kernel, too"),
+        fix: Some("sudo sysctl kernel.perf_event_paranoid=2, or 1 for the time in the kernel, too"),
     }
     .done()
 }
 
 fn programs() -> Check {
-    // As small as it gets: what is probed is the verifier, not memory.
-    let options = Options {
-        sample_ring_bytes: Some(0),
-        max_processes: 1,
-        max_regions: 1,
-        max_tables: 1,
-        ..Options::default()
-    };
-    let loaded = loader::load(&options);
+    let loaded = loader::load(&defect::smallest());
     Check {
         name: "bpf_programs",
         ok: loaded.is_ok(),
@@ -205,14 +201,21 @@ fn programs() -> Check {
 fn probes() -> Check {
     let ok = host::has_capability(CAP_SYS_ADMIN);
     let state = if ok { "held" } else { "missing" };
+    let (alloc, fix) = match FunctionLink::of_host() {
+        FunctionLink::Bpf => ("", "run these recordings as root"),
+        FunctionLink::PerfEvent => (
+            "the kind alloc and ",
+            "run what is to sample these as root, or use Linux 6.6 or newer for alloc",
+        ),
+    };
     Check {
         name: "probes",
         ok,
         required: false,
         detail: format!(
-            "cap_sys_admin is {state}: recordings of alloc and uprobe need it, the agent does not"
+            "cap_sys_admin is {state}: {alloc}recordings of uprobe need it, all else does not"
         ),
-        fix: Some("run these recordings as root"),
+        fix: Some(fix),
     }
     .done()
 }

@@ -26,6 +26,7 @@ pub(crate) mod index {
     pub(crate) const LABELS_CUT: u32 = 24;
     pub(crate) const FREES_LOST: u32 = 25;
     pub(crate) const TICKS: u32 = 26;
+    pub(crate) const WAKER_STACKS_LOST: u32 = 27;
 }
 
 /// How many result codes there are.
@@ -77,6 +78,8 @@ pub struct Counters {
     pub labels_cut: u64,
     /// Ends of sampled allocations dropped because the ring buffer was full.
     pub frees_lost: u64,
+    /// Waits that do not tell the stack of who ended them because there was no room for it.
+    pub waker_stacks_lost: u64,
     /// Hits that the kernel refused because the program ran on that CPU already.
     pub recursion_misses: u64,
 }
@@ -129,6 +132,7 @@ impl CounterMap {
             trace_context_unread: sum(index::TRACE_CONTEXT_UNREAD)?,
             labels_cut: sum(index::LABELS_CUT)?,
             frees_lost: sum(index::FREES_LOST)?,
+            waker_stacks_lost: sum(index::WAKER_STACKS_LOST)?,
             ring_full_by_cpu: {
                 self.map.lookup_per_cpu(index::RING_FULL, &mut per_cpu)?;
                 per_cpu
@@ -176,6 +180,7 @@ impl Counters {
             trace_context_unread: self.trace_context_unread - earlier.trace_context_unread,
             labels_cut: self.labels_cut - earlier.labels_cut,
             frees_lost: self.frees_lost - earlier.frees_lost,
+            waker_stacks_lost: self.waker_stacks_lost - earlier.waker_stacks_lost,
             recursion_misses: self.recursion_misses - earlier.recursion_misses,
         }
     }

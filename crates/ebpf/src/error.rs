@@ -35,7 +35,7 @@ pub enum Error {
     },
     /// Functions of programs may not be watched.
     #[error(
-        "no permission to watch functions of programs, as alloc and uprobe do: capability CAP_SYS_ADMIN is missing; \
+        "no permission to watch functions of programs, as uprobe does and before Linux 6.6 alloc: capability CAP_SYS_ADMIN is missing; \
              run as root"
     )]
     ProbesForbidden,
@@ -140,13 +140,19 @@ pub enum Error {
         /// Why.
         reason: String,
     },
+    /// An event that somebody named is nowhere, whatever the privileges and the kernel.
+    #[error("cannot sample {event}: {reason}")]
+    NoSuchEvent {
+        /// Its name.
+        event: String,
+        /// What is not there.
+        reason: String,
+    },
     /// A place in a file could not be watched.
-    #[error("cannot watch {symbol} in {}: {source}", file.display())]
+    #[error("cannot watch what lies at {offset:#x} in the file: {source}")]
     Probe {
-        /// The function.
-        symbol: &'static str,
-        /// The file.
-        file: PathBuf,
+        /// The place, as an offset in the file.
+        offset: u64,
         /// libbpf's error.
         source: libbpf_rs::Error,
     },
@@ -234,6 +240,7 @@ impl Error {
             self,
             Error::RateOutOfRange { .. }
                 | Error::NoSuchProcess { .. }
+                | Error::NoSuchEvent { .. }
                 | Error::Cgroup { .. }
                 | Error::TableId { .. }
                 | Error::TableSize { .. }

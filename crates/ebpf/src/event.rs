@@ -116,6 +116,10 @@ pub struct Sample<'a> {
     /// The name of the thread that ended the wait, at most 15 bytes; where that is asked for
     /// ([`Waits`](crate::Waits)) and it was not an interrupt.
     pub waker: Option<&'a OsStr>,
+    /// When that was, where the stack of that thread was told; 0 elsewhere.
+    pub(crate) woken_ns: u64,
+    /// That thread when it ended the wait, with its stack, where that is asked for and there was room.
+    pub waker_stack: Option<Box<Sample<'a>>>,
     /// What its program labels the work with, where that is told so.
     pub labels: ThreadLabels<'a>,
     /// Whether the kernel tried to walk the user stack. Of a thread that does not come back there is only

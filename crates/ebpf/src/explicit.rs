@@ -1,8 +1,12 @@
 //! Events that somebody names: tracepoints, functions of programs, counters of the kernel and the CPU.
 
 use crate::loader::MessageCapture;
-use crate::{Error, loader, perf_event};
+use crate::perf_counter::{self, PerfCounter};
+use crate::{Error, loader, perf_event, tracefs};
+use libbpf_rs::btf::Btf;
+use libbpf_rs::btf::types::Struct;
 use libbpf_rs::{Link, Object, PerfEventOpts, RawTracepointOpts, UprobeOpts};
+use std::ffi::OsStr;
 use std::fmt;
 use std::os::fd::{AsRawFd, IntoRawFd};
 use std::path::{Path, PathBuf};
@@ -14,34 +18,14 @@ pub const MOST_EXPLICIT_EVENTS: usize = 16;
 const COOKIE_IS_EXIT: u64 = 1 << 8;
 const COOKIE_CALL_SHIFT: u32 = 16;
 
-/// Counters of `perf_event_open(2)`: name, type, number, as `perf list` has them.
-const COUNTERS: [(&str, u32, u64); 15] = [
-    ("cycles", 0, 0),
-    ("instructions", 0, 1),
-    ("cache-references", 0, 2),
-    ("cache-misses", 0, 3),
-    ("branches", 0, 4),
-    ("branch-misses", 0, 5),
-    ("bus-cycles", 0, 6),
-    ("ref-cycles", 0, 9),
-    ("task-clock", 1, 1),
-    ("page-faults", 1, 2),
-    ("context-switches", 1, 3),
-    ("cpu-migrations", 1, 4),
-    ("minor-faults", 1, 5),
-    ("major-faults", 1, 6),
-    ("alignment-faults", 1, 7),
-];
-
-/// Counters of which there are so many that the kernel chooses how many make a sample.
-const HARDWARE: u32 = 0;
-const TASK_CLOCK: u64 = 1;
+/// What a name that stands alone before a colon is not: a subsystem of tracepoints.
+const OTHER_KINDS: [&str; 4] = ["tracepoint", "uprobe", "kprobe", "usdt"];
 
 /// An event that somebody names. Each time that it comes is a sample; of hardware counters so many that there
 /// are as many samples a second as of CPU time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ExplicitEvent {
-    /// `tracepoint:SUBSYSTEM:NAME`, as in `perf list`. That of a system call is `syscalls:sys_enter_NAME` or
+    /// `tracepoint:SUBSYSTEM:NAME`, or `SUBSYSTEM:NAME` as in `perf list`. That of a system call is `syscalls:sys_enter_NAME` or
     /// `syscalls:sys_exit_NAME`.
     Tracepoint {
         /// The kernel's subsystem; names are unique without it.
@@ -57,24 +41,18 @@ pub enum ExplicitEvent {
         function: String,
     },
     /// A counter, `cycles` for one.
-    Counter {
-        /// As `perf list` has it.
-        name: &'static str,
-        /// `perf_event_attr.type`.
-        event_type: u32,
-        /// `perf_event_attr.config`.
-        config: u64,
-    },
+    Counter(PerfCounter),
 }
 
 /// Why a name is none of an event.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{given:?} is no event: name tracepoint:SUBSYSTEM:NAME, uprobe:PATH:FUNCTION or one of {counters}"
+    "{given:?} is no event: name tracepoint:SUBSYSTEM:NAME, uprobe:PATH:FUNCTION or one of {}, {}",
+    perf_counter::names(),
+    perf_counter::OTHER_NAMES
 )]
 pub struct ExplicitEventError {
     given: String,
-    counters: String,
 }
 
 /// Samples named events until it is dropped.
@@ -90,17 +68,17 @@ impl FromStr for ExplicitEvent {
     type Err = ExplicitEventError;
 
     fn from_str(text: &str) -> Result<ExplicitEvent, ExplicitEventError> {
-        let counter = COUNTERS.iter().find(|(name, ..)| *name == text);
-        if let Some(&(name, event_type, config)) = counter {
-            return Ok(ExplicitEvent::Counter {
-                name,
-                event_type,
-                config,
+        if let Some(counter) = PerfCounter::find(text) {
+            return Ok(ExplicitEvent::Counter(counter));
+        }
+        if let Some((subsystem, name)) = tracepoint_of_perf(text) {
+            return Ok(ExplicitEvent::Tracepoint {
+                subsystem: subsystem.to_owned(),
+                name: name.to_owned(),
             });
         }
         let refused = || ExplicitEventError {
             given: text.to_owned(),
-            counters: COUNTERS.map(|(name, ..)| name).join(", "),
         };
         let (kind, rest) = text.split_once(':').ok_or_else(refused)?;
         // A path may have a colon in it, a function of C++ or Rust two of them: the symbol table's names have none.
@@ -123,7 +101,7 @@ impl FromStr for ExplicitEvent {
 }
 
 impl fmt::Display for ExplicitEvent {
-    /// As it was given.
+    /// As it can be given.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             ExplicitEvent::Tracepoint { subsystem, name } => {
@@ -132,7 +110,7 @@ impl fmt::Display for ExplicitEvent {
             ExplicitEvent::Function { path, function } => {
                 write!(formatter, "uprobe:{}:{function}", path.display())
             }
-            ExplicitEvent::Counter { name, .. } => formatter.write_str(name),
+            ExplicitEvent::Counter(counter) => formatter.write_str(&counter.name),
         }
     }
 }
@@ -146,7 +124,7 @@ impl ExplicitEvent {
                 let file = path.file_name().unwrap_or_default().to_string_lossy();
                 format!("{file}/{function}").replace(':', "_")
             }
-            ExplicitEvent::Counter { name, .. } => (*name).to_owned(),
+            ExplicitEvent::Counter(counter) => counter.name.clone().into_owned(),
         }
     }
 
@@ -157,12 +135,19 @@ impl ExplicitEvent {
         }
     }
 
+    fn not_there(&self, reason: impl fmt::Display) -> Error {
+        Error::NoSuchEvent {
+            event: self.to_string(),
+            reason: reason.to_string(),
+        }
+    }
+
     fn function_refused(&self, path: &Path, source: &libbpf_rs::Error) -> Error {
         if !crate::host::is_there(path) {
-            return self.refused(format_args!("there is no file {}", path.display()));
+            return self.not_there(format_args!("there is no file {}", path.display()));
         }
         match source.kind() {
-            libbpf_rs::ErrorKind::NotFound => self.refused("the file has no such function"),
+            libbpf_rs::ErrorKind::NotFound => self.not_there("the file has no such function"),
             libbpf_rs::ErrorKind::PermissionDenied => Error::ProbesForbidden,
             _ => self.refused(source),
         }
@@ -179,7 +164,7 @@ impl ExplicitEvent {
         };
         let call: syscalls::Sysno = call
             .parse()
-            .map_err(|()| self.refused(format_args!("there is no system call {call:?}")))?;
+            .map_err(|()| self.not_there(format_args!("there is no system call {call:?}")))?;
         let number = call.id() as u64 + 1;
         Ok((raw, is_exit | number << COOKIE_CALL_SHIFT))
     }
@@ -198,10 +183,15 @@ impl ExplicitEvents {
         // What cannot be attached is our error to tell, not libbpf's.
         let _messages = MessageCapture::start();
         let mut links = Vec::new();
+        let mut has_tracepoint = false;
         for (cookie, event) in (0..).zip(events) {
             match event {
-                ExplicitEvent::Tracepoint { name, .. } => {
-                    links.push(attach_tracepoint(object, event, name, cookie)?);
+                ExplicitEvent::Tracepoint { subsystem, name } => {
+                    if let Some(reason) = tracefs::wrong_subsystem(subsystem, name) {
+                        return Err(event.not_there(reason));
+                    }
+                    let is_second = std::mem::replace(&mut has_tracepoint, true);
+                    links.push(attach_tracepoint(object, event, name, cookie, is_second)?);
                 }
                 ExplicitEvent::Function { path, function } => {
                     let options = UprobeOpts {
@@ -214,24 +204,19 @@ impl ExplicitEvents {
                     let link = program.attach_uprobe_with_opts(every_process, path, 0, options);
                     links.push(link.map_err(|source| event.function_refused(path, &source))?);
                 }
-                ExplicitEvent::Counter {
-                    name,
-                    event_type,
-                    config,
-                } => {
-                    let rate_hz = is_frequent(*event_type, *config).then_some(rate_hz);
+                ExplicitEvent::Counter(counter) => {
+                    let rate_hz = counter.is_frequent().then_some(rate_hz);
                     for &cpu in cpus {
-                        let counter =
-                            perf_event::open_counter(name, *event_type, *config, rate_hz, cpu)?;
+                        let file = perf_event::open_counter(counter, rate_hz, cpu)?;
                         let options = PerfEventOpts {
                             cookie,
                             ..PerfEventOpts::default()
                         };
                         let link = loader::program(object, "explicit_counter")
-                            .attach_perf_event_with_opts(counter.as_raw_fd(), options)
+                            .attach_perf_event_with_opts(file.as_raw_fd(), options)
                             .map_err(|source| event.refused(source))?;
                         // The link closes the event when it is dropped.
-                        let _ = counter.into_raw_fd();
+                        let _ = file.into_raw_fd();
                         links.push(link);
                     }
                 }
@@ -241,8 +226,42 @@ impl ExplicitEvents {
     }
 }
 
-fn is_frequent(event_type: u32, config: u64) -> bool {
-    event_type == HARDWARE || config == TASK_CLOCK
+/// `sched:sched_switch`, as perf names it. `cycles:u` looks alike: a counter with a modifier, which we have none of.
+fn tracepoint_of_perf(text: &str) -> Option<(&str, &str)> {
+    let (subsystem, name) = text.split_once(':')?;
+    let is_word = |text: &str| {
+        let mut bytes = text.bytes();
+        !text.is_empty() && bytes.all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))
+    };
+    let is_other = OTHER_KINDS.contains(&subsystem) || PerfCounter::find(subsystem).is_some();
+    (is_word(subsystem) && is_word(name) && !is_other).then_some((subsystem, name))
+}
+
+/// What the cookie of the first tracepoint among `events` would be; 0 where there is none.
+///
+/// # Errors
+/// [`Error::Event`] for a system call that there is not.
+pub(crate) fn first_tracepoint_cookie(events: &[ExplicitEvent]) -> Result<u64, Error> {
+    let mut tracepoints = (0..).zip(events).filter_map(|(cookie, event)| match event {
+        ExplicitEvent::Tracepoint { name, .. } => Some((cookie, event, name)),
+        _ => None,
+    });
+    let Some((cookie, event, name)) = tracepoints.next() else {
+        return Ok(0);
+    };
+    event
+        .raw_tracepoint(name)
+        .map(|(_, of_call)| cookie | of_call)
+}
+
+/// Whether the link of a tracepoint tells its program which one it is: since Linux 6.10.
+fn tracepoints_have_cookies() -> bool {
+    let Ok(types) = Btf::from_vmlinux() else {
+        return false;
+    };
+    let link = types.type_by_name::<Struct<'_>>("bpf_raw_tp_link");
+    let is_cookie = |name: Option<&OsStr>| name == Some(OsStr::new("cookie"));
+    link.is_some_and(|link| link.iter().any(|member| is_cookie(member.name)))
 }
 
 fn attach_tracepoint(
@@ -250,10 +269,16 @@ fn attach_tracepoint(
     event: &ExplicitEvent,
     name: &str,
     cookie: u64,
+    is_second: bool,
 ) -> Result<Link, Error> {
     let (raw, of_call) = event.raw_tracepoint(name)?;
+    let has_cookie = tracepoints_have_cookies();
+    if is_second && !has_cookie {
+        return Err(event.refused("before Linux 6.10 a recording has one tracepoint at most"));
+    }
     let options = RawTracepointOpts {
-        cookie: cookie | of_call,
+        // Where there is none the program has it by its settings.
+        cookie: if has_cookie { cookie | of_call } else { 0 },
         ..RawTracepointOpts::default()
     };
     let program = loader::program(object, "explicit_tracepoint");
@@ -274,6 +299,8 @@ mod tests {
             "tracepoint:syscalls:sys_enter_openat",
             "uprobe:/usr/lib/a:b/libc.so.6:malloc",
             "branch-misses",
+            "L1-dcache-load-misses",
+            "r00c0",
         ];
         for text in texts {
             let event: ExplicitEvent = text.parse().expect(text);
@@ -286,10 +313,20 @@ mod tests {
             "tracepoint:sched",
             "uprobe:/bin/ls:",
             "kprobe:a:b",
+            "cycles:u",
+            "sched:",
+            "/bin/ls:main",
         ] {
             let error = text.parse::<ExplicitEvent>().expect_err(text);
             assert!(error.to_string().contains("tracepoint:SUBSYSTEM:NAME"));
         }
+    }
+
+    #[test]
+    fn tracepoints_may_be_named_as_perf_does() {
+        let event: ExplicitEvent = "sched:sched_switch".parse().expect("a tracepoint");
+        assert_eq!(event, "tracepoint:sched:sched_switch".parse().expect("one"));
+        assert_eq!(event.short_name(), "sched_switch");
     }
 
     #[test]
@@ -300,5 +337,6 @@ mod tests {
         assert_eq!(cookie, COOKIE_IS_EXIT | (libc::SYS_openat as u64 + 1) << 16);
         let error = event.raw_tracepoint("sys_enter_opennat").expect_err("none");
         assert!(error.to_string().contains("opennat"), "{error}");
+        assert!(!error.is_permission_or_kernel(), "{error}");
     }
 }

@@ -86,7 +86,8 @@ impl KernelTables {
         self.mappings().replace(pid, mappings)
     }
 
-    /// Gives `child` the mappings of `parent`; false where the parent has none. `poll` does this for forks.
+    /// Gives `child` the mappings of `parent`; false where the parent has none. The kernel does this for forks, and
+    /// `poll` where the parent became known later.
     ///
     /// # Errors
     /// [`Error::Map`].
@@ -100,6 +101,23 @@ impl KernelTables {
     /// [`Error::Map`].
     pub fn remove_process(&self, pid: u32) -> Result<(), Error> {
         self.mappings().remove(pid)
+    }
+
+    /// Forgets processes that inherited mappings in the kernel and whose fork nobody heard of, as when
+    /// [`Counters::life_ring_full`](crate::Counters::life_ring_full) grows; how many.
+    ///
+    /// # Errors
+    /// [`Error::Map`].
+    pub fn remove_unannounced_processes(&self) -> Result<usize, Error> {
+        self.mappings().remove_unannounced()
+    }
+
+    pub(crate) fn forked(&self, parent: u32, child: u32, time_ns: u64) -> Result<bool, Error> {
+        self.mappings().forked(parent, child, time_ns)
+    }
+
+    pub(crate) fn begin_round(&self) {
+        self.mappings().begin_round();
     }
 
     /// Says where the threads of `pid` tell of their spans, so that samples do; `None`: nowhere. False where

@@ -7,7 +7,7 @@
 //! that tables can be there before the first sample.
 //!
 //! The crate never sees labels, symbols, files of the profiled processes, the network or formats.
-//! It needs Linux 5.17 or newer with BTF, x86-64, and CAP_BPF with CAP_PERFMON. Without these a [`TaskSampler`]
+//! It needs Linux 6.1 or newer with BTF, x86-64, and CAP_BPF with CAP_PERFMON. Without these a [`TaskSampler`]
 //! takes samples of processes of one's own, each with a copy of its stack.
 //!
 //! # Example
@@ -42,10 +42,12 @@ mod capabilities;
 mod clock;
 mod cost;
 mod counters;
+mod defect;
 mod error;
 mod event;
 mod explicit;
 mod faults;
+mod held_records;
 mod host;
 mod kernel_tables;
 mod life;
@@ -55,13 +57,15 @@ mod memory_map;
 mod off_cpu;
 mod options;
 mod pace;
+mod perf_counter;
 mod perf_event;
 mod perf_ring;
+mod polling;
+mod precedence;
 mod privileges;
 mod record;
 mod refusal;
 mod region;
-mod requests;
 mod ring;
 mod sample_reader;
 mod sampler;
@@ -69,14 +73,19 @@ mod sideband;
 mod table_store;
 mod task_record;
 mod task_sampler;
+mod task_threads;
 mod thread_labels;
 mod thread_variable;
 mod thread_visit;
+mod tracefs;
+mod tracepoints;
 
+pub use allocations::AllocationWatch;
 pub use capabilities::{Check, capabilities};
 pub use clock::{Clock, monotonic_ns};
 pub use cost::ProgramCost;
 pub use counters::Counters;
+pub use defect::defect;
 pub use error::Error;
 pub use event::{
     Allocation, Event, FileIdentity, LockWait, Mapped, Sample, TraceContext, UserContext,
@@ -85,12 +94,15 @@ pub use explicit::{ExplicitEvent, ExplicitEventError, MOST_EXPLICIT_EVENTS};
 pub use kernel_tables::{KernelTables, MemoryUse, TableUse};
 pub use options::{
     AllocationProbes, LONGEST_OFF_CPU_MEAN_NS, MAX_STACK_COPY_BYTES, Options, RATE_RANGE_HZ,
-    Target, Waits,
+    Target, Waits, Wakers,
 };
 pub use pace::Pace;
+pub use perf_counter::PerfCounter;
+pub use precedence::Precedence;
 pub use privileges::{CAPABILITIES, Capability};
 pub use region::{Mapping, MappingKind, TableId};
 pub use sampler::Sampler;
 pub use task_sampler::{TaskCounters, TaskSampler};
 pub use thread_labels::{LabelKey, ThreadLabels};
 pub use thread_variable::{BlockVector, ContextFormat, ThreadVariable, TraceSource};
+pub use tracepoints::check_tracepoints;

@@ -2,10 +2,10 @@
 
 use crate::Error;
 use crate::bpf_map::BpfMap;
-use crate::event::{Event, FileIdentity, Mapped};
+use crate::event::Event;
 use crate::kernel_tables::KernelTables;
 use crate::record::LifeRecord;
-use crate::sideband::{OwnedFileIdentity, SidebandBody, SidebandRecord};
+use crate::sideband::{SidebandBody, SidebandRecord};
 use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -61,7 +61,7 @@ impl LifeKeeper<'_> {
                 }
                 self.note(
                     pid,
-                    self.kernel_tables.inherit_mappings(parent, pid).map(|_| ()),
+                    self.kernel_tables.forked(parent, pid, time_ns).map(|_| ()),
                 );
                 handler(Event::Fork {
                     pid,
@@ -91,29 +91,14 @@ impl LifeKeeper<'_> {
                     comm: OsStr::from_bytes(comm),
                 });
             }
-            SidebandBody::Mapped {
-                pid,
-                start,
-                length,
-                file_offset,
-                file,
-                path,
-            } if self.is_wanted(*pid) => {
-                handler(Event::Mapped(Mapped {
-                    pid: *pid,
-                    time_ns,
-                    start: *start,
-                    length: *length,
-                    file_offset: *file_offset,
-                    file: borrow_identity(file),
-                    path: OsStr::from_bytes(path),
-                }));
+            SidebandBody::Mapped(mapping) if self.is_wanted(mapping.pid) => {
+                handler(mapping.to_event(time_ns));
             }
             SidebandBody::Lost { records } => {
                 *self.sideband_lost += records;
                 handler(Event::SidebandLost { records: *records });
             }
-            SidebandBody::Exec { .. } | SidebandBody::Mapped { .. } => {}
+            SidebandBody::Exec { .. } | SidebandBody::Mapped(_) => {}
         }
     }
 
@@ -128,22 +113,5 @@ impl LifeKeeper<'_> {
         if let Err(error) = result {
             tracing::debug!(pid, %error, "mappings not updated");
         }
-    }
-}
-
-pub(crate) fn borrow_identity(file: &OwnedFileIdentity) -> FileIdentity<'_> {
-    match file {
-        OwnedFileIdentity::BuildId(id) => FileIdentity::BuildId(id),
-        &OwnedFileIdentity::Inode {
-            major,
-            minor,
-            inode,
-            generation,
-        } => FileIdentity::Inode {
-            major,
-            minor,
-            inode,
-            generation,
-        },
     }
 }

@@ -1,14 +1,16 @@
 //! Loading the BPF object: sizes, settings, and what a refusal means.
 
+use crate::allocations::{self, FunctionLink};
 use crate::bpf_map::BpfMap;
 use crate::host;
-use crate::options::{LONGEST_OFF_CPU_MEAN_NS, Options, Target};
+use crate::options::{LONGEST_OFF_CPU_MEAN_NS, Options, Target, Wakers};
 use crate::pace::Pace;
 use crate::refusal::{HostFacts, explained};
-use crate::{Error, clock, options};
+use crate::{Error, clock, explicit, options, tracepoints};
 use libbpf_rs::btf::types::Func;
 use libbpf_rs::{
-    Link, MapCore, MapType, Object, ObjectBuilder, OpenObject, PrintLevel, ProgramMut,
+    Link, MapCore, MapType, Object, ObjectBuilder, OpenObject, PrintLevel, ProgramAttachType,
+    ProgramMut,
 };
 use std::collections::VecDeque;
 use std::ffi::OsStr;
@@ -29,6 +31,8 @@ pub(crate) struct Loaded {
     pub(crate) object: Object,
     /// Whether the kernel calls when a thread returns to user space.
     pub(crate) defers: bool,
+    /// How the programs of allocations are attached, where they are wanted.
+    pub(crate) function_link: FunctionLink,
     pub(crate) sample_ring_bytes: u32,
     pub(crate) life_ring_bytes: u32,
 }
@@ -58,13 +62,20 @@ const PLAIN_PARTS: [Part; 4] = [
         maps: &["block_requests"],
     },
     Part {
-        is_wanted: |options| options.off_cpu_mean_ns.is_some() && options.waits.wakers,
+        is_wanted: |options| {
+            options.off_cpu_mean_ns.is_some() && options.waits.wakers != Wakers::Untold
+        },
         programs: &["off_cpu_wake"],
         maps: &[],
     },
 ];
 
-const PARTS: [Part; 5] = [
+const PARTS: [Part; 6] = [
+    Part {
+        is_wanted: |options| options.on_cpu,
+        programs: &["sample_cpu"],
+        maps: &[],
+    },
     Part {
         is_wanted: |options| !options.events.is_empty(),
         programs: &[
@@ -80,13 +91,18 @@ const PARTS: [Part; 5] = [
         maps: &["event_nesting"],
     },
     Part {
-        is_wanted: |options| !options.allocation_probes.is_empty(),
-        programs: &["alloc_sampled", "alloc_freed"],
-        maps: &[],
+        is_wanted: |options| options.allocations,
+        programs: &[allocations::SAMPLED, allocations::FREED],
+        maps: &["told_allocations"],
     },
     Part {
         is_wanted: |options| options.off_cpu_mean_ns.is_some(),
-        programs: &["off_cpu_switch", "off_cpu_visit", CALL_ENDS],
+        programs: &[
+            "off_cpu_switch",
+            "off_cpu_visit",
+            "off_cpu_call_ends",
+            "off_cpu_exec",
+        ],
         maps: &["off_cpu_times", "deferred_samples"],
     },
     Part {
@@ -101,13 +117,16 @@ const PARTS: [Part; 5] = [
     },
 ];
 
-/// What stands in for [`DEFERRAL`] where the kernel does not have it.
-pub(crate) const CALL_ENDS: &str = "off_cpu_call_ends";
+/// What stands in for [`DEFERRALS`] where the kernel has neither.
+pub(crate) const STAND_INS: [&str; 2] = ["off_cpu_call_ends", "off_cpu_exec"];
 
-/// What defers a sample until its thread returns to user space.
-const DEFERRAL: &str = "bpf_task_work_schedule_resume_impl";
+/// What defers a sample until its thread returns to user space: on newer kernels, and on Linux 6.18.
+const DEFERRALS: [&str; 2] = [
+    "bpf_task_work_schedule_resume",
+    "bpf_task_work_schedule_resume_impl",
+];
 
-/// `struct settings` of bpf/maps.h: ten u32 and nine u64.
+/// `struct settings` of bpf/maps.h: ten u32 and ten u64.
 fn settings(options: &Options, cpus: u32) -> Result<Vec<u8>, Error> {
     let (filter_pids, follow_forks) = match options.target {
         Target::Processes { follow_forks, .. } => (1, u32::from(follow_forks)),
@@ -142,9 +161,9 @@ fn settings(options: &Options, cpus: u32) -> Result<Vec<u8>, Error> {
         u32::from(options.waits.all),
         u32::from(options.waits.locks),
         u32::from(options.waits.run_queues),
-        u32::from(options.waits.wakers),
+        options.waits.wakers.to_kernel(),
     ];
-    let double_words: [u64; 9] = [
+    let double_words: [u64; 10] = [
         copy_cost_ns,
         copy_credit_limit_ns,
         options.period_ns()?,
@@ -160,6 +179,7 @@ fn settings(options: &Options, cpus: u32) -> Result<Vec<u8>, Error> {
             .min(u32::MAX.into()),
         options.request_interval.unwrap_or(1).max(1).into(),
         clock::boottime_ns(),
+        explicit::first_tracepoint_cookie(&options.events)?,
     ];
     let words = words.iter().flat_map(|word| word.to_le_bytes());
     let double_words = double_words.iter().flat_map(|word| word.to_le_bytes());
@@ -170,13 +190,17 @@ fn settings(options: &Options, cpus: u32) -> Result<Vec<u8>, Error> {
 ///
 /// # Errors
 /// [`Error::NoBtf`], [`Error::MissingCapability`], [`Error::KernelTooOld`], [`Error::Lockdown`],
-/// [`Error::NoBpf`], [`Error::MemoryLock`], [`Error::Load`], [`Error::Cgroup`], and what
+/// [`Error::NoBpf`], [`Error::NoTracepoint`], [`Error::MemoryLock`], [`Error::Load`], [`Error::Cgroup`], and what
 /// [`Options::period_ns`] refuses.
 pub(crate) fn load(options: &Options) -> Result<Loaded, Error> {
     if !host::is_there(BTF_PATH) {
         return Err(Error::NoBtf { path: BTF_PATH });
     }
     let defers = options.off_cpu_mean_ns.is_none() || can_defer();
+    let function_link = match options.allocations {
+        true => FunctionLink::of_host(),
+        false => FunctionLink::PerfEvent,
+    };
     let messages = MessageCapture::start();
     let cpus = libbpf_rs::num_possible_cpus().map_err(|source| refusal(source, &messages))?;
     let cpus = u32::try_from(cpus).unwrap_or(u32::MAX);
@@ -185,28 +209,16 @@ pub(crate) fn load(options: &Options) -> Result<Loaded, Error> {
         .open_memory(OBJECT)
         .map_err(|source| refusal(source, &messages))?;
     let settings = settings(options, cpus)?;
-    let is_unwanted = |part: &&Part| !(part.is_wanted)(options);
-    let parts = PARTS.iter().chain(&PLAIN_PARTS);
-    let unwanted: Vec<&Part> = parts.filter(is_unwanted).collect();
-    for mut program in open.progs_mut() {
-        let name = program.name().to_string_lossy().into_owned();
-        let is_of = |part: &&Part| part.programs.contains(&name.as_str());
-        if unwanted.iter().any(is_of) || (defers && name == CALL_ENDS) {
-            program.set_autoload(false);
-        }
-    }
-    let maps: Vec<&str> = unwanted
-        .iter()
-        .flat_map(|part| part.maps)
-        .copied()
-        .collect();
-    leave_out(&mut open, &maps).map_err(|source| refusal(source, &messages))?;
+    choose(&mut open, options, defers, function_link)
+        .map_err(|source| refusal(source, &messages))?;
+    tracepoints::check(&open)?;
     size_maps(&mut open, options, &settings, cpus, sample_ring_bytes)
         .map_err(|source| refusal(source, &messages))?;
     let object = open.load().map_err(|source| refusal(source, &messages))?;
     Ok(Loaded {
         object,
         defers,
+        function_link,
         sample_ring_bytes,
         life_ring_bytes: LIFE_RING_BYTES,
     })
@@ -215,7 +227,44 @@ pub(crate) fn load(options: &Options) -> Result<Loaded, Error> {
 /// Whether this kernel calls when a thread returns to user space, wherever it waited.
 pub(crate) fn can_defer() -> bool {
     let types = libbpf_rs::btf::Btf::from_vmlinux();
-    types.is_ok_and(|types| types.type_by_name::<Func<'_>>(DEFERRAL).is_some())
+    types.is_ok_and(|types| {
+        DEFERRALS
+            .iter()
+            .any(|name| types.type_by_name::<Func<'_>>(name).is_some())
+    })
+}
+
+/// Opens the object to look at the programs that would be loaded.
+pub(crate) fn opened(options: &Options) -> libbpf_rs::Result<OpenObject> {
+    let _messages = MessageCapture::start();
+    let mut open = ObjectBuilder::default().open_memory(OBJECT)?;
+    choose(&mut open, options, can_defer(), FunctionLink::PerfEvent)?;
+    Ok(open)
+}
+
+/// Leaves out the programs and maps that nobody asks for.
+fn choose(
+    open: &mut OpenObject,
+    options: &Options,
+    defers: bool,
+    function_link: FunctionLink,
+) -> libbpf_rs::Result<()> {
+    let is_unwanted = |part: &&Part| !(part.is_wanted)(options);
+    let parts = PARTS.iter().chain(&PLAIN_PARTS);
+    let unwanted: Vec<&Part> = parts.filter(is_unwanted).collect();
+    for mut program in open.progs_mut() {
+        let name = program.name().to_string_lossy().into_owned();
+        let is_of = |part: &&Part| part.programs.contains(&name.as_str());
+        if unwanted.iter().any(is_of) || (defers && STAND_INS.contains(&name.as_str())) {
+            program.set_autoload(false);
+        }
+        let tells_allocations = [allocations::SAMPLED, allocations::FREED].contains(&name.as_str());
+        if tells_allocations && function_link == FunctionLink::Bpf {
+            program.set_attach_type(ProgramAttachType::TraceUprobeMulti);
+        }
+    }
+    let maps = unwanted.iter().flat_map(|part| part.maps);
+    leave_out(open, &maps.copied().collect::<Vec<_>>())
 }
 
 fn leave_out(open: &mut OpenObject, maps: &[&str]) -> libbpf_rs::Result<()> {
@@ -237,9 +286,11 @@ fn size_maps(
     for mut map in open.maps_mut() {
         let name = map.name().to_string_lossy().into_owned();
         match name.as_str() {
-            // Those of bpf/off_cpu.h and event_area.h: more for each CPU, and that of the iterators.
+            // Those of bpf/off_cpu.h, event_area.h and wakers.h: more for each CPU, and that of the iterators.
             "scratch_areas" => {
+                let has_wakers = options.waits.wakers == Wakers::Stacks;
                 let per_cpu = match (options.off_cpu_mean_ns, options.has_events()) {
+                    (Some(_), _) if has_wakers => 4,
                     (None, false) => 1,
                     (Some(_), false) => 2,
                     (_, true) => 3,
@@ -304,7 +355,7 @@ pub(crate) fn program<'a>(object: &'a Object, name: &str) -> ProgramMut<'a> {
 }
 
 fn refusal(source: libbpf_rs::Error, messages: &MessageCapture) -> Error {
-    explained(source, messages.text(), &HostFacts::read())
+    explained(source, &messages.text(), &HostFacts::read())
 }
 
 /// libbpf's messages while we load, for the error text. libbpf has one callback per process.

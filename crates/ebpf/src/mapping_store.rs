@@ -7,6 +7,7 @@
 
 use crate::arena::{Arena, Run};
 use crate::bpf_map::BpfMap;
+use crate::clock::monotonic_ns;
 use crate::memory_map::MappedArray;
 use crate::region::{Mapping, Region, overlay};
 use crate::thread_variable::{ThreadVariableEntry, TraceSource};
@@ -18,14 +19,27 @@ use std::collections::HashMap;
 #[derive(Debug)]
 pub(crate) struct MappingStore {
     processes: BpfMap,
+    most_processes: u32,
     regions: MappedArray<Region>,
     arena: Arena,
-    run_of: HashMap<u32, Run>,
+    published: HashMap<u32, Published>,
     /// How many processes share a run, where it is more than one.
     shared: HashMap<Run, u32>,
     /// Where processes tell of their threads' spans.
     context_of: HashMap<u32, TraceSource>,
 }
+
+/// What the kernel has of a process.
+#[derive(Clone, Copy, Debug)]
+struct Published {
+    run: Run,
+    /// Since when, CLOCK_MONOTONIC in nanoseconds.
+    since_ns: u64,
+}
+
+/// So long before a fork its parent's mappings must have been published for the child to have inherited the same ones
+/// in the kernel: a fork takes a moment, and its time is taken at its end.
+const SETTLED_NS: u64 = 1_000_000;
 
 /// The value type of the `processes` map.
 #[derive(Clone, Copy, Debug)]
@@ -52,9 +66,10 @@ impl MappingStore {
             })?;
         Ok(MappingStore {
             processes,
+            most_processes: options.max_processes.max(1),
             arena: Arena::new(regions.len()),
             regions,
-            run_of: HashMap::new(),
+            published: HashMap::new(),
             shared: HashMap::new(),
             context_of: HashMap::new(),
         })
@@ -62,10 +77,10 @@ impl MappingStore {
 
     /// Adds mappings to those of `pid`; where they overlap, the new ones win.
     pub(crate) fn add(&mut self, pid: u32, mappings: &[Mapping]) -> Result<(), Error> {
-        let old = self
-            .run_of
-            .get(&pid)
-            .map_or_else(Vec::new, |run| self.regions.read(run.first, run.count));
+        let old = self.published.get(&pid).map_or_else(Vec::new, |published| {
+            let Run { first, count } = published.run;
+            self.regions.read(first, count)
+        });
         let new: Vec<Region> = mappings.iter().map(Region::from).collect();
         self.publish(pid, &overlay(&old, &new))
     }
@@ -76,34 +91,85 @@ impl MappingStore {
         self.publish(pid, &overlay(&[], &new))
     }
 
-    /// Gives `child` the mappings of `parent`; false where the parent has none.
+    /// Gives `child` the mappings of `parent`; false where the parent has none, and then it has none either.
     pub(crate) fn inherit(&mut self, parent: u32, child: u32) -> Result<bool, Error> {
-        let Some(&run) = self.run_of.get(&parent) else {
+        let Some(&Published { run, .. }) = self.published.get(&parent) else {
+            // The kernel may have let it inherit what its parent had then.
+            self.remove(child)?;
             return Ok(false);
         };
         if parent == child {
             return Ok(true);
         }
-        self.remove(child)?;
-        // Its only thread has its parent's memory, and so the variable where that had it.
-        if let Some(&context) = self.context_of.get(&parent) {
-            self.context_of.insert(child, context);
-        }
+        self.inherit_context(parent, child);
         self.set_entry(child, run)?;
-        *self.shared.entry(run).or_insert(1) += 1;
-        self.run_of.insert(child, run);
+        self.share(
+            child,
+            Published {
+                run,
+                since_ns: monotonic_ns(),
+            },
+        );
         Ok(true)
+    }
+
+    /// The same for a child that was forked at `time_ns` and has what its parent had then from the kernel: by now it may
+    /// be another program, and is told nothing that it knows.
+    pub(crate) fn forked(&mut self, parent: u32, child: u32, time_ns: u64) -> Result<bool, Error> {
+        let published = self.published.get(&parent).copied();
+        let inherited = published.filter(|it| it.since_ns + SETTLED_NS < time_ns);
+        let Some(inherited) = inherited.filter(|_| parent != child) else {
+            return self.inherit(parent, child);
+        };
+        self.inherit_context(parent, child);
+        self.share(child, inherited);
+        Ok(true)
+    }
+
+    /// Its only thread has its parent's memory, and so the variable where that had it.
+    fn inherit_context(&mut self, parent: u32, child: u32) {
+        match self.context_of.get(&parent).copied() {
+            Some(context) => self.context_of.insert(child, context),
+            None => self.context_of.remove(&child),
+        };
+    }
+
+    fn share(&mut self, child: u32, published: Published) {
+        *self.shared.entry(published.run).or_insert(1) += 1;
+        if let Some(old) = self.published.insert(child, published) {
+            self.release(old.run);
+        }
     }
 
     /// Forgets `pid`; samples of it come with stack copies again.
     pub(crate) fn remove(&mut self, pid: u32) -> Result<(), Error> {
         self.context_of.remove(&pid);
-        let Some(run) = self.run_of.remove(&pid) else {
-            return Ok(());
-        };
+        // Also of one that is unknown here: the kernel lets forks inherit on its own.
         let result = self.processes.delete(pid);
-        self.release(run);
+        if let Some(published) = self.published.remove(&pid) {
+            self.release(published.run);
+        }
         result
+    }
+
+    /// Forgets processes that have their mappings from the kernel alone, as when nobody heard of the fork; how
+    /// many.
+    pub(crate) fn remove_unannounced(&mut self) -> Result<usize, Error> {
+        let there: Vec<u32> = self.processes.keys(self.most_processes)?;
+        let unannounced = there
+            .into_iter()
+            .filter(|pid| !self.published.contains_key(pid));
+        let mut count = 0;
+        for pid in unannounced {
+            self.processes.delete(pid)?;
+            count += 1;
+        }
+        Ok(count)
+    }
+
+    /// Begins to hand on what has happened to processes until now.
+    pub(crate) fn begin_round(&mut self) {
+        self.arena.begin_round();
     }
 
     /// Says where the threads of `pid` tell of their spans; false where it has no mappings.
@@ -112,7 +178,7 @@ impl MappingStore {
         pid: u32,
         context: Option<TraceSource>,
     ) -> Result<bool, Error> {
-        let Some(&run) = self.run_of.get(&pid) else {
+        let Some(&Published { run, .. }) = self.published.get(&pid) else {
             return Ok(false);
         };
         if self.context_of.get(&pid).copied() == context {
@@ -122,20 +188,23 @@ impl MappingStore {
             Some(context) => self.context_of.insert(pid, context),
             None => self.context_of.remove(&pid),
         };
-        self.set_entry(pid, run).map(|()| true)
+        self.set_entry(pid, run)?;
+        let since_ns = monotonic_ns();
+        self.published.insert(pid, Published { run, since_ns });
+        Ok(true)
     }
 
     /// How many processes have mappings, and how many regions they use.
     pub(crate) fn usage(&self) -> (u32, u32) {
-        (self.run_of.len() as u32, self.arena.used())
+        (self.published.len() as u32, self.arena.used())
     }
 
     pub(crate) fn processes(&self) -> Vec<u32> {
-        self.run_of.keys().copied().collect()
+        self.published.keys().copied().collect()
     }
 
     pub(crate) fn contains(&self, pid: u32) -> bool {
-        self.run_of.contains_key(&pid)
+        self.published.contains_key(&pid)
     }
 
     fn publish(&mut self, pid: u32, regions: &[Region]) -> Result<(), Error> {
@@ -151,8 +220,9 @@ impl MappingStore {
             self.arena.release(run);
             return Err(error);
         }
-        if let Some(old) = self.run_of.insert(pid, run) {
-            self.release(old);
+        let since_ns = monotonic_ns();
+        if let Some(old) = self.published.insert(pid, Published { run, since_ns }) {
+            self.release(old.run);
         }
         Ok(())
     }

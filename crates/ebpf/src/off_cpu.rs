@@ -1,7 +1,7 @@
 //! The off-CPU programs: attached to every switch, and run over all threads on request.
 
 use crate::Error;
-use crate::loader::{self, CALL_ENDS};
+use crate::loader::{self, STAND_INS};
 use crate::thread_visit::{ThreadVisitor, Visit};
 use libbpf_rs::{Link, Object};
 
@@ -23,15 +23,15 @@ pub(crate) struct OffCpu {
 // === impl OffCpu ===
 
 impl OffCpu {
-    /// Without `defers` at the end of each system call, too: the kernel does not call when a thread returns to
-    /// user space.
+    /// Without `defers` at the end of each system call and at execs, too: the kernel does not call when a thread
+    /// returns to user space.
     pub(crate) fn attach(object: &Object, defers: bool) -> Result<OffCpu, Error> {
         let threads = ThreadVisitor::attach(object, VISIT)?;
-        let programs: &[&'static str] = match defers {
-            true => &[SWITCH],
-            false => &[CALL_ENDS, SWITCH],
+        let stand_ins: &[&'static str] = match defers {
+            true => &[],
+            false => &STAND_INS,
         };
-        let links = programs.iter().map(|&program| {
+        let links = stand_ins.iter().chain(&[SWITCH]).map(|&program| {
             let link = loader::program(object, program).attach_trace();
             link.map_err(|source| Error::Attach { program, source })
         });

@@ -4,6 +4,7 @@ use crate::Error;
 use crate::explicit::ExplicitEvent;
 #[cfg(doc)]
 use crate::explicit::MOST_EXPLICIT_EVENTS;
+use std::fs::File;
 use std::path::PathBuf;
 
 /// Slowest and fastest sampling rate, in Hz.
@@ -40,8 +41,9 @@ pub struct Options {
     pub request_interval: Option<u32>,
     /// Sample events that somebody names, too; the first [`MOST_EXPLICIT_EVENTS`] of them.
     pub events: Vec<ExplicitEvent>,
-    /// Sample allocations, too: where they are told, once for each file.
-    pub allocation_probes: Vec<AllocationProbes>,
+    /// Sample allocations, too, of the libraries that [`Sampler::watch_allocations`](crate::Sampler::watch_allocations) is
+    /// told.
+    pub allocations: bool,
     /// Whose samples are wanted.
     pub target: Target,
     /// Leave the calling process out.
@@ -78,20 +80,32 @@ pub struct Waits {
     pub locks: bool,
     /// Those of threads that could run, and they say how much of the time that was.
     pub run_queues: bool,
-    /// All of them say which thread ended them, unless it was an interrupt.
-    pub wakers: bool,
+    /// What all of them tell of the thread that ended them, unless it was an interrupt.
+    pub wakers: Wakers,
+}
+
+/// What waits tell of the thread that ended them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Wakers {
+    /// Nothing.
+    #[default]
+    Untold,
+    /// Its name.
+    Names,
+    /// Its name and the stack on which it did.
+    Stacks,
 }
 
 /// A file with two functions that programs call when an allocation was sampled and when one ends. They get
 /// what `candela-preload` says: (address, size, sequence, interval) and (address, sequence).
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AllocationProbes {
-    /// The shared library, as this process finds it.
-    pub file: PathBuf,
-    /// The symbol of the one function.
-    pub sampled: &'static str,
-    /// The symbol of the other.
-    pub freed: &'static str,
+#[derive(Clone, Copy, Debug)]
+pub struct AllocationProbes<'a> {
+    /// The shared library.
+    pub file: &'a File,
+    /// Where the one function begins, as an offset in the file.
+    pub sampled: u64,
+    /// Where the other does.
+    pub freed: u64,
 }
 
 /// Whose samples are wanted.
@@ -118,8 +132,21 @@ impl Waits {
         all: true,
         locks: false,
         run_queues: false,
-        wakers: false,
+        wakers: Wakers::Untold,
     };
+}
+
+// === impl Wakers ===
+
+impl Wakers {
+    /// As bpf/maps.h numbers them.
+    pub(crate) fn to_kernel(self) -> u32 {
+        match self {
+            Wakers::Untold => 0,
+            Wakers::Names => 1,
+            Wakers::Stacks => 2,
+        }
+    }
 }
 
 // === impl Options ===
@@ -132,7 +159,7 @@ impl Default for Options {
             off_cpu_mean_ns: None,
             waits: Waits::ALL,
             fault_interval: None,
-            allocation_probes: Vec::new(),
+            allocations: false,
             growth_mean_bytes: None,
             kernel_lock_mean_ns: None,
             request_interval: None,
@@ -169,7 +196,7 @@ impl Options {
     /// Whether something is sampled that a thread does itself, at once: see bpf/event_area.h.
     pub(crate) fn has_events(&self) -> bool {
         self.fault_interval.is_some()
-            || !self.allocation_probes.is_empty()
+            || self.allocations
             || self.growth_mean_bytes.is_some()
             || self.kernel_lock_mean_ns.is_some()
             || self.request_interval.is_some()

@@ -1,6 +1,7 @@
 //! perf_event_open(2), for the events we use.
 
 use crate::Error;
+use crate::perf_counter::PerfCounter;
 use libbpf_rs::libbpf_sys;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
@@ -33,17 +34,15 @@ pub(crate) fn open_cpu_clock(cpu: u32, period_ns: u64) -> Result<OwnedFd, Error>
 /// so many a second.
 ///
 /// # Errors
-/// [`Error::Event`] where the CPU has no such counter, [`Error::MissingCapability`], [`Error::PerfEvent`].
+/// [`Error::Event`] where the CPU has no such counter, [`Error::MissingCapability`].
 pub(crate) fn open_counter(
-    name: &'static str,
-    event_type: u32,
-    config: u64,
+    counter: &PerfCounter,
     rate_hz: Option<u32>,
     cpu: u32,
 ) -> Result<OwnedFd, Error> {
     let mut attributes = attributes(0);
-    attributes.type_ = event_type;
-    attributes.config = config;
+    attributes.type_ = counter.event_type;
+    attributes.config = counter.config;
     attributes.set_disabled(1);
     attributes.set_exclude_idle(1);
     match rate_hz {
@@ -53,12 +52,17 @@ pub(crate) fn open_counter(
         }
         None => attributes.__bindgen_anon_1.sample_period = 1,
     }
-    open(&attributes, cpu, name).map_err(|error| match error {
-        Error::PerfEvent { source, .. } if is_unsupported(&source) => Error::Event {
-            event: name.to_owned(),
-            reason: "this machine has no such counter; virtual machines often have none at all"
-                .to_owned(),
-        },
+    let refused = |reason: String| Error::Event {
+        event: counter.name.to_string(),
+        reason,
+    };
+    open(&attributes, cpu, "counter").map_err(|error| match error {
+        Error::PerfEvent { source, .. } if is_unsupported(&source) => refused(
+            "this machine has no such counter; virtual machines often have none at all".to_owned(),
+        ),
+        Error::PerfEvent { source, .. } => {
+            refused(format!("perf_event_open on CPU {cpu}: {source}"))
+        }
         other => other,
     })
 }

@@ -3,8 +3,8 @@
 
 use crate::host;
 
-/// What a refusal and `candela doctor` say about every one of [`CAPABILITIES`].
-pub(crate) const GRANT: &str = "run as root, or: setcap cap_bpf,cap_perfmon,cap_sys_ptrace,cap_dac_read_search,cap_syslog,cap_checkpoint_restore=ep candela";
+/// What `candela doctor` says about every one of [`CAPABILITIES`]; `{program}` stands for the path of the program.
+pub(crate) const GRANT: &str = "run as root, or: sudo setcap cap_bpf,cap_perfmon,cap_sys_ptrace,cap_dac_read_search,cap_syslog,cap_checkpoint_restore=ep {program}";
 
 /// Its number, of linux/capability.h. It implies CAP_BPF and CAP_PERFMON, and alone lets watch functions of programs:
 /// the kernel opens perf events of uprobes for no lesser one.
@@ -26,7 +26,8 @@ pub struct Capability {
 }
 
 /// Every capability that `candela agent` uses and no other, each found by taking it away
-/// (`crates/cli/tests/privileges.rs`). Recordings that watch functions of programs need CAP_SYS_ADMIN.
+/// (`crates/cli/tests/privileges.rs`). Recordings that watch functions of programs need CAP_SYS_ADMIN. What root has besides
+/// is a turn before others on an overloaded host ([`Precedence`](crate::Precedence)), which a unit gets by `LimitNICE=`.
 pub const CAPABILITIES: [Capability; 6] = [
     Capability {
         name: "CAP_BPF",

@@ -6,7 +6,7 @@ use candela_unwind::{Registers, StackCopy, WalkResult};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
-const SAMPLE_HEADER_BYTES: usize = 152;
+const SAMPLE_HEADER_BYTES: usize = 160;
 const REGISTER_COUNT: usize = 17;
 
 const RECORD_SAMPLE: u32 = 1;
@@ -21,6 +21,7 @@ const RECORD_BLOCK_IO_DONE: u32 = 9;
 const RECORD_EXPLICIT: u32 = 10;
 const RECORD_ALLOC: u32 = 12;
 const RECORD_FREE: u32 = 13;
+const RECORD_WAKER: u32 = 14;
 
 /// In the sequence of `struct allocation`: its end will be told.
 const IS_FOLLOWED: u64 = 1 << 32;
@@ -54,6 +55,8 @@ pub(crate) enum SampleKind {
     Request,
     /// Its kernel frames are what [`allocation_of`] reads.
     Allocation,
+    /// Who ends a wait whose sample comes later; `count` is the thread that waited.
+    Waker,
 }
 
 /// The end of a request whose sample was of [`SampleKind::Request`].
@@ -140,6 +143,7 @@ impl SampleRecord {
             RECORD_BLOCK_IO => SampleKind::Request,
             RECORD_EXPLICIT => SampleKind::Explicit,
             RECORD_ALLOC => SampleKind::Allocation,
+            RECORD_WAKER => SampleKind::Waker,
             RECORD_FREE => return decode_free(fields).map(SampleRecord::Freed),
             RECORD_BLOCK_IO_DONE => {
                 fields.u32()?;
@@ -178,6 +182,7 @@ pub(crate) fn decode_sample<'a>(record: &'a [u8], frames: &'a mut Vec<u64>) -> O
         span_id: header.array()?,
     };
     let waker = text_before_nul(header.bytes(16)?);
+    let woken_ns = header.u64()?;
 
     let mut payload = Fields {
         rest: &record[SAMPLE_HEADER_BYTES..],
@@ -216,6 +221,8 @@ pub(crate) fn decode_sample<'a>(record: &'a [u8], frames: &'a mut Vec<u64>) -> O
         }),
         trace: (trace != TraceContext::default()).then_some(trace),
         waker: (!waker.is_empty()).then_some(waker),
+        woken_ns,
+        waker_stack: None,
         labels,
         is_walked: flags & NOT_WALKED == 0,
         kernel_frames,
@@ -347,6 +354,7 @@ mod tests {
         record[112] = 0x4b; // the first byte of the trace
         record[135] = 0x02; // the last byte of the span
         record[136] = b'w'; // the first byte of the waker
+        record[159] = 7; // the last byte of when it ended the wait
         record[5] = PREEMPTED;
         record[72] = 0x40; // the address of a lock
         let mut frames = Vec::new();
@@ -359,6 +367,7 @@ mod tests {
         assert_eq!((trace.trace_id[0], trace.trace_id[1]), (0x4b, 0));
         assert_eq!((trace.span_id[6], trace.span_id[7]), (0, 2));
         assert_eq!(sample.waker, Some(OsStr::new("w")));
+        assert_eq!(sample.woken_ns, 7 << 56);
         record[7] = 1; // labels
         assert!(decode_sample(&record, &mut Vec::new()).is_none());
         record.resize(SAMPLE_HEADER_BYTES + 16 + LABEL_BYTES, 0);

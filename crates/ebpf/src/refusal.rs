@@ -6,12 +6,26 @@ use crate::Error;
 use crate::host;
 use crate::privileges::Capability;
 
-/// The first kernel with the `bpf_loop` helper.
-pub(crate) const FIRST_KERNEL: (u32, u32) = (5, 17);
+/// The first kernel on which perf events may look into maps that grow. The helper `bpf_loop` is there since 5.17.
+pub(crate) const FIRST_KERNEL: (u32, u32) = (6, 1);
 
-/// What the verifier says of a call of the helper `bpf_loop` where there is none. Its name alone tells
-/// nothing: any log of the verifier has it, whatever was refused.
-const UNKNOWN_HELPER: [&str; 2] = ["unknown#181", "invalid func unknown"];
+/// What the verifier says of a call of the helper `bpf_loop` where there is none, and of a map that grows. The name of
+/// the helper alone tells nothing: any log of the verifier has it, whatever was refused.
+const WORDS_OF_OLD_KERNELS: [&str; 3] = [
+    "unknown#181",
+    "invalid func unknown",
+    "can only use preallocated hash map",
+];
+
+/// What it says of reading the kernel's memory where lockdown forbids it: `bpf_probe_read_kernel`, or what libbpf takes
+/// in its place. Both helpers are there on all kernels that have anything of what we need.
+const WORDS_OF_LOCKDOWN: [&str; 2] = [
+    "unknown func bpf_probe_read",
+    "cannot use helper bpf_probe_read",
+];
+
+/// How much of the messages an error has: what the verifier minds, its summary, and libbpf's own words.
+const KEPT_LINES: usize = 4;
 
 /// What libbpf says before the name of a tracepoint that the kernel does not have.
 const NO_SUCH_TRACEPOINT: &str = "failed to find kernel BTF type ID of '";
@@ -27,16 +41,20 @@ pub(crate) struct HostFacts {
 }
 
 /// The reason behind an error of libbpf, by its kind, libbpf's messages and the host.
-pub(crate) fn explained(source: libbpf_rs::Error, messages: String, host: &HostFacts) -> Error {
+pub(crate) fn explained(source: libbpf_rs::Error, messages: &str, host: &HostFacts) -> Error {
     let too_old = || Error::KernelTooOld {
         release: host.kernel_release.clone(),
-        needed: "5.17",
-        feature: "walking stacks in BPF (the helper bpf_loop)",
+        needed: "6.1",
+        feature: "walking stacks in BPF (bpf_loop, and maps that grow)",
     };
-    if UNKNOWN_HELPER.iter().any(|text| messages.contains(text)) {
+    let has_one_of = |words: &[&str]| words.iter().any(|text| messages.contains(text));
+    if has_one_of(&WORDS_OF_LOCKDOWN) {
+        return Error::Lockdown;
+    }
+    if has_one_of(&WORDS_OF_OLD_KERNELS) {
         return too_old();
     }
-    if let Some(name) = missing_tracepoint(&messages) {
+    if let Some(name) = missing_tracepoint(messages) {
         return Error::NoTracepoint { name };
     }
     match source.kind() {
@@ -50,7 +68,7 @@ pub(crate) fn explained(source: libbpf_rs::Error, messages: String, host: &HostF
             if host.lockdown_mode.as_deref() == Some("confidentiality") {
                 return Error::Lockdown;
             }
-            Error::Load { source, messages }
+            not_loaded(source, messages)
         }
         ErrorKind::Unsupported => Error::NoBpf,
         ErrorKind::OutOfMemory => Error::MemoryLock {
@@ -58,8 +76,24 @@ pub(crate) fn explained(source: libbpf_rs::Error, messages: String, host: &HostF
             limit: host.locked_memory_limit.clone(),
         },
         _ if host.kernel_version.is_some_and(|it| it < FIRST_KERNEL) => too_old(),
-        _ => Error::Load { source, messages },
+        _ => not_loaded(source, messages),
     }
+}
+
+fn not_loaded(source: libbpf_rs::Error, messages: &str) -> Error {
+    Error::Load {
+        source,
+        messages: last_words(messages),
+    }
+}
+
+/// One line of what libbpf and the verifier said, which lists the whole program before it comes to the point:
+/// instructions begin with their number, source lines with a semicolon.
+fn last_words(messages: &str) -> String {
+    let is_listed = |first: char| first.is_ascii_digit() || first == ';';
+    let is_told = |line: &&str| !line.is_empty() && !line.starts_with(is_listed);
+    let lines: Vec<&str> = messages.lines().map(str::trim).filter(is_told).collect();
+    lines[lines.len().saturating_sub(KEPT_LINES)..].join("; ")
 }
 
 /// The tracepoint that libbpf looked for in vain among the kernel's types.
@@ -99,7 +133,7 @@ mod tests {
 
     fn explain(error_number: i32, messages: &str, host: &HostFacts) -> String {
         let source = libbpf_rs::Error::from_raw_os_error(error_number);
-        explained(source, messages.to_owned(), host).to_string()
+        explained(source, messages, host).to_string()
     }
 
     /// The verifier's words for a helper that this kernel does not have.
@@ -152,8 +186,8 @@ mod tests {
         };
         assert_eq!(
             explain(libc::EINVAL, &words, &old_host),
-            "kernel 5.15.0-139-generic is too old: walking stacks in BPF (the helper bpf_loop) needs \
-             Linux 5.17 or newer"
+            "kernel 5.15.0-139-generic is too old: walking stacks in BPF (bpf_loop, and maps that grow) \
+             needs Linux 6.1 or newer"
         );
     }
 
@@ -167,6 +201,21 @@ mod tests {
         assert!(explain(libc::EINVAL, "", &old_host).contains("5.10.0 is too old"));
         let other = explain(libc::EINVAL, "R1 invalid mem access", &current_host());
         assert!(other.contains("R1 invalid mem access"), "{other}");
+    }
+
+    #[test]
+    fn of_a_listed_program_only_the_end_is_told() {
+        let messages = "libbpf: prog 'growth_end': -- BEGIN PROG LOAD LOG --\n0: R1=ctx()\n\
+                        ; if (!scratch) @ growth.h:62\n1: (15) if r0 == 0x0 goto pc+1\n\
+                        R1 invalid mem access 'scalar'\nprocessed 2 insns (limit 1000000)\n\
+                        -- END PROG LOAD LOG --; libbpf: failed to load object";
+        let told = explain(libc::EACCES, messages, &current_host());
+        let (_, words) = told.split_once("last messages: ").expect("messages");
+        assert_eq!(
+            words,
+            "libbpf: prog 'growth_end': -- BEGIN PROG LOAD LOG --; R1 invalid mem access 'scalar'; processed 2 \
+             insns (limit 1000000); -- END PROG LOAD LOG --; libbpf: failed to load object"
+        );
     }
 
     #[test]
@@ -189,6 +238,15 @@ mod tests {
             ..current_host()
         };
         assert!(explain(libc::EPERM, "", &locked).contains("lockdown=integrity"));
+        // As Linux 5.10 to 7.3 say it, and securityfs need not be mounted.
+        for words in [
+            "unknown func bpf_probe_read_kernel#113",
+            "program of this type cannot use helper bpf_probe_read#4",
+        ] {
+            let messages = format!("R1=ctx()\n{words}\nprocessed 138 insns");
+            let told = explain(libc::EINVAL, &messages, &current_host());
+            assert!(told.contains("lockdown=integrity"), "{told}");
+        }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The running sampler.
 
-use crate::allocations;
+use crate::allocations::{self, AllocationWatch, FunctionLink};
 use crate::bpf_map::BpfMap;
 use crate::clock::{Clock, monotonic_ns};
 use crate::cost::{self, ProgramCost, RunTimes};
@@ -14,8 +14,9 @@ use crate::life::{LifeEvent, LifeKeeper};
 use crate::loader::{self, Loaded};
 use crate::mapping_store::MappingStore;
 use crate::off_cpu::OffCpu;
-use crate::options::{Options, Target};
+use crate::options::{AllocationProbes, Options, Target};
 use crate::pace::Pace;
+use crate::polling::{has_hung_up, poll_files, readable, take_until};
 use crate::record::decode_life;
 use crate::ring::Ring;
 use crate::sample_reader::SampleReader;
@@ -26,8 +27,7 @@ use candela_unwind::{RuleSet, Table};
 use libbpf_rs::{Link, Object};
 use std::collections::HashSet;
 use std::fs::File;
-use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, IntoRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, IntoRawFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -55,6 +55,7 @@ pub struct Sampler {
     run_times: RunTimes,
     period_ns: u64,
     pace: Pace,
+    function_link: FunctionLink,
     /// With `Target::Processes`: whose side-band records are wanted.
     targets: Option<HashSet<u32>>,
     pending: Vec<LifeEvent>,
@@ -117,6 +118,7 @@ impl Sampler {
         let Loaded {
             object,
             defers,
+            function_link,
             sample_ring_bytes,
             life_ring_bytes,
         } = loaded;
@@ -162,6 +164,7 @@ impl Sampler {
             run_times,
             period_ns,
             pace: Pace::of(options).within_bounds(),
+            function_link,
             targets,
             pending: Vec::new(),
             reader: SampleReader::default(),
@@ -170,8 +173,6 @@ impl Sampler {
             object,
         };
         sampler.attach()?;
-        let probes = allocations::attach(&sampler.object, &options.allocation_probes)?;
-        sampler.links.extend(probes);
         if options.off_cpu_mean_ns.is_some() {
             sampler.off_cpu = Some(OffCpu::attach(&sampler.object, defers)?);
         }
@@ -219,16 +220,15 @@ impl Sampler {
         handler: &mut dyn FnMut(Event<'_>),
     ) -> Result<(), Error> {
         self.wait(timeout)?;
+        self.kernel_tables.begin_round();
         // What happens to processes later than this has samples before it that are not taken yet.
         let until_ns = monotonic_ns();
         // Samples up to here are handled after what happened to their processes before them.
         let samples_end = self.samples.produced();
         self.collect_life();
 
-        let mut pending = std::mem::take(&mut self.pending);
-        let later = pending.partition_point(|event| event.time_ns() <= until_ns);
-        let later = pending.split_off(later);
-        let mut life = pending.drain(..).peekable();
+        let life = take_until(&mut self.pending, until_ns, LifeEvent::time_ns);
+        let mut life = life.into_iter().peekable();
         let Sampler {
             samples,
             reader,
@@ -256,9 +256,20 @@ impl Sampler {
         for event in life {
             keeper.deliver(&event, handler);
         }
-        pending.extend(later);
-        self.pending = pending;
         Ok(())
+    }
+
+    /// Samples what programs that have a library allocate, from now on, also those that run already. Of a file that
+    /// is watched under two of its paths calls are told once. It needs
+    /// [`Options::allocations`](crate::Options::allocations).
+    ///
+    /// # Errors
+    /// [`Error::ProbesForbidden`], [`Error::Probe`].
+    pub fn watch_allocations(
+        &self,
+        probes: &AllocationProbes<'_>,
+    ) -> Result<AllocationWatch, Error> {
+        allocations::watch(&self.object, self.function_link, probes)
     }
 
     /// Counts time off CPU from `start_ns` (CLOCK_MONOTONIC) on, also that of threads which have been off
@@ -329,6 +340,7 @@ impl Sampler {
             sideband_lost: self.sideband_lost,
             undecodable: self.undecodable + self.reader.undecodable(),
             lost: counted.lost + self.reader.given_up(),
+            waker_stacks_lost: counted.waker_stacks_lost + self.reader.wakers_given_up(),
             recursion_misses: misses.sum(),
             ..counted
         })
@@ -441,7 +453,7 @@ impl Sampler {
         for cpu in online_cpus()? {
             sidebands.push((cpu, Sideband::open(cpu, self.mapped_build_ids)?));
         }
-        for program in ["process_fork", "process_exit"] {
+        for program in ["process_fork", "process_exec", "process_exit"] {
             let link = loader::program(&self.object, program).attach_trace();
             self.links
                 .push(link.map_err(|source| Error::Attach { program, source })?);
@@ -483,11 +495,6 @@ impl Sampler {
     }
 
     fn wait(&mut self, timeout: Duration) -> Result<(), Error> {
-        let readable = |file: BorrowedFd<'_>| libc::pollfd {
-            fd: file.as_raw_fd(),
-            events: libc::POLLIN,
-            revents: 0,
-        };
         let mut files = vec![readable(self.samples.as_fd()), readable(self.life.as_fd())];
         let rings = files.len();
         let there = self.cpus.iter().filter(|cpu| !cpu.sideband.is_gone);
@@ -497,13 +504,13 @@ impl Sampler {
         }
         let there = self.cpus.iter_mut().filter(|cpu| !cpu.sideband.is_gone);
         for (cpu, file) in there.zip(&files[rings..]) {
-            cpu.sideband.is_gone = file.revents & (libc::POLLHUP | libc::POLLERR) != 0;
+            cpu.sideband.is_gone = has_hung_up(file);
         }
         // An exec brings half a dozen records within a millisecond: one wake-up is enough.
         poll_files(&mut [], timeout.min(GATHERING)).map(|_| ())
     }
 
-    /// Fills `pending` with what happened to processes, in the order of time.
+    /// Adds what happened to processes to `pending`.
     fn collect_life(&mut self) {
         let Sampler {
             life,
@@ -524,24 +531,6 @@ impl Sampler {
             Some(record) => pending.push(LifeEvent::Life(record)),
             None => *undecodable += 1,
         });
-        pending.sort_by_key(LifeEvent::time_ns);
-    }
-}
-
-/// Waits for one of `files`; false when none was ready in time.
-pub(crate) fn poll_files(files: &mut [libc::pollfd], timeout: Duration) -> Result<bool, Error> {
-    let timeout_ms = i32::try_from(timeout.as_millis()).unwrap_or(i32::MAX);
-    // SAFETY: `files` is a valid array of that many pollfds and outlives the call.
-    let code = unsafe { libc::poll(files.as_mut_ptr(), files.len() as libc::nfds_t, timeout_ms) };
-    if code >= 0 {
-        return Ok(code > 0);
-    }
-    match io::Error::last_os_error() {
-        error if error.kind() == io::ErrorKind::Interrupted => Ok(false),
-        source => Err(Error::System {
-            action: "wait for events",
-            source,
-        }),
     }
 }
 

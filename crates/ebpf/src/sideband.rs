@@ -4,11 +4,14 @@
 //! only, cover the kernel's own (execve) as well as dlopen, and name the file.
 
 use crate::Error;
+use crate::event::{Event, FileIdentity, Mapped};
 use crate::perf_event;
 use crate::perf_ring::PerfRing;
 use crate::record::{Fields, text_before_nul};
 use libbpf_rs::libbpf_sys;
+use std::ffi::OsStr;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::ffi::OsStrExt;
 
 const PAGE: usize = 4096;
 /// 64 KiB per CPU: some hundred mappings, read as soon as the first is written.
@@ -31,25 +34,24 @@ pub(crate) struct SidebandRecord {
 
 #[derive(Debug)]
 pub(crate) enum SidebandBody {
-    Exec {
-        pid: u32,
-        comm: Vec<u8>,
-    },
-    Mapped {
-        pid: u32,
-        start: u64,
-        length: u64,
-        file_offset: u64,
-        file: OwnedFileIdentity,
-        path: Vec<u8>,
-    },
-    Lost {
-        records: u64,
-    },
+    Exec { pid: u32, comm: Vec<u8> },
+    Mapped(OwnedMapping),
+    Lost { records: u64 },
+}
+
+/// A new executable mapping, as [`Mapped`] tells it.
+#[derive(Debug)]
+pub(crate) struct OwnedMapping {
+    pub(crate) pid: u32,
+    start: u64,
+    length: u64,
+    file_offset: u64,
+    file: OwnedFileIdentity,
+    path: Vec<u8>,
 }
 
 #[derive(Debug)]
-pub(crate) enum OwnedFileIdentity {
+enum OwnedFileIdentity {
     Inode {
         major: u32,
         minor: u32,
@@ -57,6 +59,36 @@ pub(crate) enum OwnedFileIdentity {
         generation: u64,
     },
     BuildId(Vec<u8>),
+}
+
+// === impl OwnedMapping ===
+
+impl OwnedMapping {
+    pub(crate) fn to_event(&self, time_ns: u64) -> Event<'_> {
+        let file = match &self.file {
+            OwnedFileIdentity::BuildId(id) => FileIdentity::BuildId(id),
+            &OwnedFileIdentity::Inode {
+                major,
+                minor,
+                inode,
+                generation,
+            } => FileIdentity::Inode {
+                major,
+                minor,
+                inode,
+                generation,
+            },
+        };
+        Event::Mapped(Mapped {
+            pid: self.pid,
+            time_ns,
+            start: self.start,
+            length: self.length,
+            file_offset: self.file_offset,
+            file,
+            path: OsStr::from_bytes(&self.path),
+        })
+    }
 }
 
 // === impl Sideband ===
@@ -142,14 +174,14 @@ pub(crate) fn decode_mapping(fields: &mut Fields<'_>, misc: u32) -> Option<Sideb
     };
     // Protection and flags: executable, or there would be no record.
     fields.u64()?;
-    Some(SidebandBody::Mapped {
+    Some(SidebandBody::Mapped(OwnedMapping {
         pid,
         start,
         length,
         file_offset,
         file,
         path: owned_text(fields.rest),
-    })
+    }))
 }
 
 pub(crate) fn owned_text(bytes: &[u8]) -> Vec<u8> {

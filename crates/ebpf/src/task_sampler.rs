@@ -1,22 +1,23 @@
 //! Sampling without BPF: processes of one's own, by perf events alone.
 
 use crate::clock::monotonic_ns;
-use crate::event::{Event, Mapped, Sample};
-use crate::life::borrow_identity;
+use crate::event::{Event, Sample};
 use crate::options::{Options, Target};
 use crate::perf_event::{self, TaskClock};
 use crate::perf_ring::PerfRing;
-use crate::sampler::{check_targets, online_cpus, poll_files};
+use crate::polling::{has_hung_up, poll_files, readable, take_until};
+use crate::sampler::{check_targets, online_cpus};
 use crate::sideband::SidebandBody;
 use crate::task_record::{TaskBody, TaskRecord, TaskSample, UserState, decode};
+use crate::task_threads::TaskThreads;
 use crate::thread_labels::ThreadLabels;
 use crate::{Error, host};
 use libbpf_rs::libbpf_sys::PERF_RECORD_UNTHROTTLE;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::fs;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::time::Duration;
 
@@ -32,9 +33,6 @@ const LEAST_RING_BYTES: usize = 128 * 1024;
 
 /// The reader wakes when a ring is a quarter full; until then its timeout is the batching interval.
 const WAKEUP_BYTES: u32 = 128 * 1024;
-
-/// Names of threads that are remembered; those of more come without one.
-const MOST_NAMES: usize = 65_536;
 
 /// How often threads are looked for that were started while events were opened.
 const ROUNDS: usize = 3;
@@ -52,8 +50,7 @@ pub struct TaskSampler {
     with_kernel: bool,
     /// Whose samples are wanted, where those of forks are not.
     wanted: Option<HashSet<u32>>,
-    /// By thread.
-    names: HashMap<u32, Vec<u8>>,
+    threads: TaskThreads,
     pending: Vec<(u32, TaskRecord)>,
     counters: TaskCounters,
 }
@@ -114,7 +111,7 @@ impl TaskSampler {
             period_ns,
             with_kernel: true,
             wanted,
-            names: HashMap::new(),
+            threads: TaskThreads::default(),
             pending: Vec::new(),
             counters: TaskCounters::default(),
         };
@@ -122,6 +119,8 @@ impl TaskSampler {
         for &pid in pids {
             if pid == std::process::id() && *follow_forks {
                 sampler.open(pid, CALLING_THREAD, &cpus)?;
+                // No end of its other threads is its own.
+                sampler.threads.begun(pid, pid, b"");
             } else {
                 sampler.open_process(pid, &cpus)?;
             }
@@ -163,11 +162,8 @@ impl TaskSampler {
         // A later record of one CPU may come after one of another CPU that is not there yet.
         let until_ns = monotonic_ns();
         self.collect();
-        let mut pending = std::mem::take(&mut self.pending);
-        pending.sort_by_key(|(_, record)| record.time_ns);
-        let later = pending.partition_point(|(_, record)| record.time_ns <= until_ns);
-        self.pending = pending.split_off(later);
-        for (cpu, record) in pending {
+        let records = take_until(&mut self.pending, until_ns, |(_, record)| record.time_ns);
+        for (cpu, record) in records {
             self.deliver(cpu, &record, handler);
         }
         Ok(())
@@ -197,7 +193,8 @@ impl TaskSampler {
             }
             for tid in new {
                 let name = fs::read_to_string(format!("/proc/{pid}/task/{tid}/comm"));
-                self.remember(tid, name.unwrap_or_default().trim_end().as_bytes());
+                let name = name.unwrap_or_default();
+                self.threads.begun(pid, tid, name.trim_end().as_bytes());
                 self.open(pid, tid, cpus)?;
             }
         }
@@ -258,15 +255,11 @@ impl TaskSampler {
         let mut rings: Vec<&mut TaskRing> = self.rings.iter_mut().filter(listening).collect();
         let mut files: Vec<libc::pollfd> = rings
             .iter()
-            .map(|ring| libc::pollfd {
-                fd: ring.ring.as_fd().as_raw_fd(),
-                events: libc::POLLIN,
-                revents: 0,
-            })
+            .map(|ring| readable(ring.ring.as_fd()))
             .collect();
         poll_files(&mut files, timeout)?;
         for (ring, file) in rings.iter_mut().zip(&files) {
-            ring.is_hung_up = file.revents & (libc::POLLHUP | libc::POLLERR) != 0;
+            ring.is_hung_up = has_hung_up(file);
         }
         Ok(())
     }
@@ -299,13 +292,15 @@ impl TaskSampler {
                 comm,
                 is_exec,
             } => {
-                self.remember(*tid, comm);
                 if *is_exec {
+                    self.threads.replaced(*pid, *tid, comm);
                     handler(Event::Exec {
                         pid: *pid,
                         time_ns,
                         comm: OsStr::from_bytes(comm),
                     });
+                } else {
+                    self.threads.begun(*pid, *tid, comm);
                 }
             }
             &TaskBody::Forked {
@@ -314,8 +309,8 @@ impl TaskSampler {
                 tid,
                 parent_tid,
             } => {
-                let name = self.names.get(&parent_tid).cloned();
-                self.remember(tid, &name.unwrap_or_default());
+                let name = self.threads.name(parent, parent_tid).to_vec();
+                self.threads.begun(pid, tid, &name);
                 if pid != parent {
                     handler(Event::Fork {
                         pid,
@@ -325,8 +320,7 @@ impl TaskSampler {
                 }
             }
             &TaskBody::Ended { pid, tid } => {
-                self.names.remove(&tid);
-                if pid == tid {
+                if self.threads.ended(pid, tid) {
                     handler(Event::Exit { pid, time_ns });
                 }
             }
@@ -353,7 +347,7 @@ impl TaskSampler {
         if matches!(sample.user, UserState::Compat) {
             self.counters.compat_tasks += 1;
         }
-        let comm = self.names.get(&sample.tid).map_or(&[][..], Vec::as_slice);
+        let comm = self.threads.name(sample.pid, sample.tid);
         handler(Event::Sample(Sample {
             pid: sample.pid,
             tid: sample.tid,
@@ -375,6 +369,8 @@ impl TaskSampler {
             lock: None,
             trace: None,
             waker: None,
+            woken_ns: 0,
+            waker_stack: None,
             labels: ThreadLabels::default(),
             is_walked: false,
             kernel_frames: &sample.kernel_frames,
@@ -390,34 +386,13 @@ impl TaskSampler {
         handler: &mut dyn FnMut(Event<'_>),
     ) {
         match body {
-            SidebandBody::Mapped {
-                pid,
-                start,
-                length,
-                file_offset,
-                file,
-                path,
-            } => handler(Event::Mapped(Mapped {
-                pid: *pid,
-                time_ns,
-                start: *start,
-                length: *length,
-                file_offset: *file_offset,
-                file: borrow_identity(file),
-                path: OsStr::from_bytes(path),
-            })),
+            SidebandBody::Mapped(mapping) => handler(mapping.to_event(time_ns)),
             &SidebandBody::Lost { records } => {
                 self.counters.lost += records;
                 handler(Event::SidebandLost { records });
             }
             // Names come as records of their own here.
             SidebandBody::Exec { .. } => {}
-        }
-    }
-
-    fn remember(&mut self, tid: u32, name: &[u8]) {
-        if self.names.len() < MOST_NAMES || self.names.contains_key(&tid) {
-            self.names.insert(tid, name.to_vec());
         }
     }
 }

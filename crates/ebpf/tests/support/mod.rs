@@ -8,7 +8,7 @@
 pub(crate) mod twin;
 
 use candela_ebpf::{KernelTables, Mapping, MappingKind, Sampler, TableId, UserContext};
-use candela_ebpf::{Options, capabilities};
+use candela_ebpf::{Options, capabilities, defect};
 use candela_unwind::{AddressSpace, Region, RuleSet, Table, WalkResult};
 use object::{Object, ObjectSegment, ObjectSymbol};
 use std::collections::HashMap;
@@ -29,8 +29,12 @@ pub(crate) fn skip(reason: &str) {
     eprintln!("skipped: {reason}");
 }
 
-/// `None`, with the reason on standard error, where BPF cannot be used.
+/// `None`, with the reason on standard error, where BPF cannot be used; fails where it can, but our programs are
+/// refused.
 pub(crate) fn start(options: &Options) -> Option<Sampler> {
+    if let Some(error) = defect() {
+        panic!("{error}");
+    }
     if let Some(check) = capabilities()
         .into_iter()
         .find(|check| check.required && !check.ok)
