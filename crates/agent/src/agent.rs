@@ -20,10 +20,13 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use candela_ebpf::Clock;
+use candela_ebpf::Precedence;
 use candela_ebpf::monotonic_ns;
 
+use crate::allocations::loaded_libraries;
 use crate::collector::Collector;
 use crate::cost::CostKeeper;
+use crate::cpu::Naming;
 use crate::cpu::SamplingPlan;
 use crate::error::AgentError;
 use crate::export::Delivery;
@@ -31,19 +34,22 @@ use crate::export::Exporter;
 use crate::export::ProfileQueue;
 use crate::export::spool::Spool;
 use crate::go_heaps::GoHeapWatch;
+use crate::go_heaps::GoHeaps;
 use crate::kinds::Kind;
 use crate::kinds::Kinds;
 use crate::ledger::DropReason;
 use crate::limits::allow_many_files;
+use crate::no_samples::NoSamples;
 use crate::options::AgentOptions;
 use crate::pipeline::FinishedWindow;
 use crate::pipeline::finish_windows;
 use crate::pipeline::start_symbols;
 use crate::pipeline::symbolize;
 use crate::scrape::Scraper;
+use crate::source::Missing;
 use crate::source::StartedSource;
 use crate::source::Wanted;
-use crate::source::start_go_heaps;
+use crate::source::naming;
 use crate::source::start_source;
 use crate::status::AgentStatus;
 use crate::status::Quality;
@@ -55,8 +61,8 @@ use crate::windows::Windows;
 /// more than a thousand samples a second.
 const WAIT_MEAN_NS: u64 = 1_000_000_000;
 
-/// Windows between sampling and symbolization: three of each kind, and of what is in use.
-const WINDOW_QUEUE: usize = 3 * (Kind::ALL.len() + 1);
+/// Windows between sampling and symbolization: three of each kind, and of what is in use, of which there are two.
+const WINDOW_QUEUE: usize = 3 * (Kind::ALL.len() + 3);
 
 const SAMPLER: &str = "candela-sampler";
 const SYMBOLS: &str = "candela-symbols";
@@ -134,45 +140,30 @@ impl Agent {
                 Arc::clone(&board),
             )?),
         };
-        // Allocations are not sampled but read, where programs count them themselves.
-        let sampled_kinds = options.kinds.without(Kind::Alloc);
-        let start_source = || {
-            let wanted = Wanted {
-                plan: SamplingPlan {
-                    rate_hz: options.rate_hz,
-                    kinds: sampled_kinds,
-                    events: Vec::new(),
-                    allocation_probes: Vec::new(),
-                    wait_mean_ns: Some(WAIT_MEAN_NS),
-                    wakers: options.wakers,
-                },
-                inseparable: Kinds::from([]),
-                target: options.targets.to_kernel(),
-                exclude_self: options.exclude_self,
-            };
-            start_source(&options, &wanted, &board)
-        };
-        let has_source = options.sampling && !sampled_kinds.is_empty();
-        let source = has_source.then(start_source).transpose()?;
-        let has_heaps = options.sampling && options.kinds.has(Kind::Alloc);
-        let start_heaps = || {
-            let targets = options.targets.clone();
-            start_go_heaps(&options, targets, options.timestamps, &board)
-        };
-        let heaps = has_heaps.then(start_heaps).transpose()?;
-        let heaps = heaps.map(|heaps| GoHeapWatch {
-            heaps,
-            windows: windows.clone(),
-            board: Arc::clone(&board),
-        });
+        let mut source = None;
+        let mut heaps = None;
+        if options.sampling {
+            let naming = naming(&options, &board)?;
+            source = Some(start_sampling(&options, &naming, &board)?);
+            heaps = options.kinds.has(Kind::Alloc).then(|| GoHeapWatch {
+                heaps: GoHeaps::new(
+                    options.targets.clone(),
+                    naming,
+                    Arc::clone(&board.ledger),
+                    options.timestamps,
+                ),
+                windows: windows.clone(),
+                board: Arc::clone(&board),
+            });
+        }
         handle.spawn(EXPORT, move || delivery.run())?;
         if let Some(scraper) = scraper {
             let stop = Arc::clone(&stop);
             handle.spawn(SCRAPE, move || scraper.run(&stop))?;
         }
-        if source.is_none() && heaps.is_none() {
+        let Some(StartedSource { source, missing }) = source else {
             return Ok(handle);
-        }
+        };
         let symbol_options = options.clone();
         let symbol_board = Arc::clone(&board);
         handle.spawn(SYMBOLS, move || {
@@ -183,18 +174,60 @@ impl Agent {
             let stop = Arc::clone(&stop);
             handle.spawn(HEAPS, move || heaps.run(schedule, &stop))?;
         }
-        if let Some(StartedSource { source, missing }) = source {
-            board.parts().missing = missing;
-            let sampling = Sampling {
-                options,
-                windows,
-                board,
-                stop,
-            };
-            handle.spawn(SAMPLER, move || sampling.run(source))?;
-        }
+        board.parts().missing = missing;
+        let sampling = Sampling {
+            options,
+            windows,
+            board,
+            stop,
+        };
+        handle.spawn(SAMPLER, move || sampling.run(source))?;
         Ok(handle)
     }
+}
+
+/// Starts what is sampled; of allocations those of programs that have the library, now or later.
+fn start_sampling(
+    options: &AgentOptions,
+    naming: &Naming,
+    board: &StatusBoard,
+) -> Result<StartedSource, AgentError> {
+    let (allocation_libraries, refused) = match options.kinds.has(Kind::Alloc) {
+        true => loaded_libraries(&options.targets.processes()),
+        false => (Vec::new(), 0),
+    };
+    board
+        .ledger
+        .add(DropReason::AllocationLibraryRefused, refused);
+    let wanted = Wanted {
+        plan: SamplingPlan {
+            rate_hz: options.rate_hz,
+            kinds: options.kinds,
+            events: Vec::new(),
+            allocation_libraries,
+            wait_mean_ns: Some(WAIT_MEAN_NS),
+            wakers: options.wakers,
+        },
+        inseparable: Kinds::from([]),
+        target: options.targets.to_kernel(),
+        exclude_self: options.exclude_self,
+    };
+    let refusal = match start_source(options, naming, &wanted, board) {
+        Err(error) if error.is_permission_or_kernel() => error,
+        started => return started,
+    };
+    // Heaps of Go programs are read, whatever the kernel refuses.
+    if options.kinds != Kinds::from([Kind::Alloc]) {
+        return Err(refusal);
+    }
+    let missing = Missing {
+        what: "alloc of all but Go programs".to_owned(),
+        reason: refusal.to_string(),
+    };
+    Ok(StartedSource {
+        source: Box::new(NoSamples),
+        missing: vec![missing],
+    })
 }
 
 // === impl AgentHandle ===
@@ -302,7 +335,9 @@ struct Sampling {
 
 impl Sampling {
     fn run(self, mut source: Box<dyn Collector + Send>) {
-        let mut windows = Windows::new(self.options.timestamps);
+        // How much CPU time it takes, its budget bounds; when it gets it, nobody else should.
+        let _precedence = Precedence::take();
+        let mut windows = Windows::continuous(self.options.timestamps);
         let mut start_ns = monotonic_ns();
         if let Err(error) = source.starts_at(start_ns) {
             self.board.fail(format!("sampling has not begun: {error}"));

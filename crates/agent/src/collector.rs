@@ -33,9 +33,8 @@ pub(crate) trait Collector {
     fn scale(&self, window: WindowId) -> Scale;
 
     /// Samples for nobody until what is seen to run has its unwind tables, so that a recording of a
-    /// second is as complete as one of a minute. Of `watched` processes they may be asked for before they are
-    /// sampled. Nothing of it is counted.
-    fn warm_up(&mut self, watched: &[u32], stop: &AtomicBool) -> Result<(), AgentError>;
+    /// second is as complete as one of a minute. Nothing of it is counted.
+    fn warm_up(&mut self, stop: &AtomicBool) -> Result<(), AgentError>;
 
     /// Keeps only samples of a process and of those that it will fork. The kernel follows forks of
     /// this process, which may have children that nobody asked for.

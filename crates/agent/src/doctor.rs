@@ -16,6 +16,7 @@ pub fn capabilities() -> Vec<Check> {
 
 fn kernel_symbols() -> Check {
     let loaded = KernelSymbols::load();
+    let kptr_restrict = fs::read_to_string("/proc/sys/kernel/kptr_restrict").unwrap_or_default();
     Check {
         name: "kernel_symbols",
         ok: loaded.is_ok(),
@@ -26,7 +27,19 @@ fn kernel_symbols() -> Check {
         },
         fix: loaded
             .is_err()
-            .then_some("run as root or with cap_syslog, or: sysctl kernel.kptr_restrict=0"),
+            .then(|| kernel_symbols_remedy(kptr_restrict.trim())),
+    }
+}
+
+/// What shows the addresses of functions at a level of `kernel.kptr_restrict`: at 0 perf events of the kernel must be
+/// allowed, too, and at 2 nobody sees them (`kallsyms_show_value` of kernel/ksyms_common.c).
+fn kernel_symbols_remedy(kptr_restrict: &str) -> &'static str {
+    match kptr_restrict {
+        "0" => "run as root or with cap_syslog, or: sudo sysctl kernel.perf_event_paranoid=1",
+        "2" => "sudo sysctl kernel.kptr_restrict=1, and run as root or with cap_syslog",
+        _ => {
+            "run as root or with cap_syslog, or: sudo sysctl kernel.kptr_restrict=0 kernel.perf_event_paranoid=1"
+        }
     }
 }
 
@@ -55,6 +68,14 @@ fn mapped_files() -> Check {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_set_already_is_no_remedy() {
+        assert!(!kernel_symbols_remedy("0").contains("kptr_restrict"));
+        assert!(kernel_symbols_remedy("0").contains("perf_event_paranoid=1"));
+        assert!(kernel_symbols_remedy("1").contains("kptr_restrict=0"));
+        assert!(kernel_symbols_remedy("2").contains("kptr_restrict=1"));
+    }
 
     #[test]
     fn what_fails_says_what_to_do() {

@@ -5,12 +5,14 @@
 //! milliseconds before it, without being stopped.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use candela_ebpf::Target;
+use candela_ebpf::Wakers;
 use candela_ebpf::monotonic_ns;
 use candela_model::FrameKind;
 use candela_model::LabelValue;
@@ -31,7 +33,9 @@ use crate::pipeline::start_symbols;
 use crate::pipeline::symbolize;
 use crate::processes::TaskState;
 use crate::processes::check_is_process;
+use crate::processes::may_look_into;
 use crate::processes::tasks_of;
+use crate::source::naming;
 use crate::source::start_cpu;
 use crate::status::StatusBoard;
 use crate::windows::Windows;
@@ -65,6 +69,18 @@ pub struct Dump {
     pub time_ns: i64,
     /// Its threads by their ids, each once.
     pub threads: Vec<DumpedThread>,
+    /// Why there are threads without a stack, where there are any.
+    pub no_stack: Option<NoStack>,
+}
+
+/// Why threads of a process have no stack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum NoStack {
+    /// Its mappings may not be read.
+    Forbidden,
+    /// They neither ran nor waited where it can be seen.
+    NotSeen,
 }
 
 /// A thread at one moment.
@@ -120,6 +136,22 @@ struct Seen<'a> {
     reason: Option<&'a str>,
 }
 
+// === impl NoStack ===
+
+impl fmt::Display for NoStack {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Forbidden => {
+                "its mappings may not be read; run as root, or with cap_sys_ptrace and every capability that it has"
+            }
+            Self::NotSeen => {
+                "they were seen neither running nor waiting: they came or went meanwhile, or the kernel does not tell; \
+                 try again"
+            }
+        })
+    }
+}
+
 /// Takes one stack of each thread of a process.
 ///
 /// # Errors
@@ -137,18 +169,19 @@ pub fn dump(options: DumpOptions) -> Result<Dump, AgentError> {
         rate_hz: RATE_HZ,
         kinds: Kinds::from([Kind::Cpu, Kind::OffCpu]),
         events: Vec::new(),
-        allocation_probes: Vec::new(),
+        allocation_libraries: Vec::new(),
         // However short the last wait was, its thread has a stack.
         wait_mean_ns: Some(1),
-        wakers: false,
+        wakers: Wakers::Untold,
     };
     let target = Target::Processes {
         pids: vec![pid],
         follow_forks: false,
     };
-    let mut source = start_cpu(&agent, plan, target, false, &board)?;
+    let naming = naming(&agent, &board)?;
+    let mut source = start_cpu(&agent, &naming, plan, target, false, &board)?;
     allow_many_files();
-    source.warm_up(&[pid], &stop)?;
+    source.warm_up(&stop)?;
     let mut windows = Windows::new(true);
     let start_ns = monotonic_ns();
     source.starts_at(start_ns)?;
@@ -175,20 +208,29 @@ pub fn dump(options: DumpOptions) -> Result<Dump, AgentError> {
         profile.absorb(&built);
     }
     let mut seen = samples_by_thread(&profile);
-    let threads = tasks.into_iter().map(|(tid, task)| {
-        let samples = seen.remove(&i64::from(tid)).unwrap_or_default();
-        let chosen = choose(&profile, &samples, time_ns);
-        DumpedThread {
-            tid,
-            name: task.name,
-            state: state_of(task.state, chosen, time_ns),
-            frames: chosen.map_or_else(Vec::new, |it| frames_of(&profile, it.stack)),
-        }
+    let threads: Vec<DumpedThread> = tasks
+        .into_iter()
+        .map(|(tid, task)| {
+            let samples = seen.remove(&i64::from(tid)).unwrap_or_default();
+            let chosen = choose(&profile, &samples, time_ns);
+            DumpedThread {
+                tid,
+                name: task.name,
+                state: state_of(task.state, chosen, time_ns),
+                frames: chosen.map_or_else(Vec::new, |it| frames_of(&profile, it.stack)),
+            }
+        })
+        .collect();
+    let lacks_stacks = threads.iter().any(|thread| thread.frames.is_empty());
+    let no_stack = lacks_stacks.then(|| match may_look_into(pid) {
+        true => NoStack::NotSeen,
+        false => NoStack::Forbidden,
     });
     Ok(Dump {
         pid,
         time_ns,
-        threads: threads.collect(),
+        threads,
+        no_stack,
     })
 }
 

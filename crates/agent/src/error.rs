@@ -3,7 +3,9 @@
 use std::io;
 use std::path::PathBuf;
 
+use crate::allocations::UnseenAllocations;
 use crate::go_heaps::GoHeapError;
+use crate::kinds::Kind;
 
 /// Why the agent could not start, or why a recording has no result.
 #[derive(Debug, thiserror::Error)]
@@ -58,7 +60,10 @@ pub enum AgentError {
     #[error("a service rule has an empty service name; give it one")]
     EmptyServiceName,
     /// A configured service rule has a pattern that does not parse.
-    #[error("service rule pattern {pattern:?} is no regular expression: {source}")]
+    #[error(
+        "service rule pattern {pattern:?} is no regular expression: {}",
+        in_one_line(source)
+    )]
     ServicePattern {
         /// The pattern as given.
         pattern: String,
@@ -68,6 +73,12 @@ pub enum AgentError {
     /// The socket of a container runtime without protocol or path.
     #[error("{given:?} is no socket of a container runtime: write docker:PATH or cri:PATH")]
     ContainerSocket {
+        /// As given.
+        given: String,
+    },
+    /// The name of a node that none can have.
+    #[error("{given:?} is no name of a node; give the pod its spec.nodeName, or unset it")]
+    NodeName {
         /// As given.
         given: String,
     },
@@ -81,6 +92,11 @@ pub enum AgentError {
         /// What is allowed.
         range: &'static str,
     },
+    /// Nothing is to be sampled.
+    #[error(
+        "no kind of profile is chosen; name one or more of {}", Kind::ALL.map(Kind::name).join(", ")
+    )]
+    NoKinds,
     /// Neither sampling nor scraping is wanted.
     #[error("the agent is to sample nothing and has nothing to scrape; turn one of both on")]
     NothingToDo,
@@ -125,6 +141,14 @@ pub enum AgentError {
         name = candela_preload::FILE_NAME
     )]
     NotPreloaded,
+    /// Allocations of a process that the library would not see either.
+    #[error("process {pid} {why}")]
+    UnseenAllocations {
+        /// The process.
+        pid: u32,
+        /// Why.
+        why: UnseenAllocations,
+    },
     /// The heap profile of a Go program cannot be had.
     #[error("process {pid} allocates without malloc: it is a Go program, but {source}")]
     GoHeap {
@@ -167,5 +191,34 @@ impl AgentError {
             Self::NeitherWay { .. } => true,
             _ => false,
         }
+    }
+}
+
+/// What is wrong with a pattern, without the drawing that points at it.
+fn in_one_line(error: &regex::Error) -> String {
+    let text = error.to_string();
+    let last = text.lines().last().unwrap_or_default();
+    last.trim_start_matches("error: ").to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::kinds::Kinds;
+    use crate::labels::ServiceRule;
+
+    #[test]
+    fn errors_are_one_line() {
+        let rule = ServiceRule::new("shop").expect("a name");
+        let error = rule.with_command_line("(shop").expect_err("no pattern");
+        let text = error.to_string();
+        assert!(
+            text.ends_with("unclosed group") && text.lines().count() == 1,
+            "{text}"
+        );
+        let text = Kinds::from([]).check().expect_err("none").to_string();
+        assert!(
+            text.starts_with("no kind of profile is chosen; name one or more of cpu, off-cpu,"),
+            "{text}"
+        );
     }
 }

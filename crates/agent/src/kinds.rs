@@ -26,7 +26,8 @@ pub enum Kind {
     BlockIo,
     /// Where threads wait for locks of the kernel.
     KernelLock,
-    /// What programs allocate, and what of it is in use at the end; in the continuous agent those of Go.
+    /// What programs allocate, and what of it is in use at the end; in the continuous agent those of Go and those that
+    /// were started with the library.
     Alloc,
 }
 
@@ -171,11 +172,7 @@ impl Kinds {
         if !self.is_empty() {
             return Ok(());
         }
-        Err(AgentError::Option {
-            name: "kinds",
-            value: "of nothing".to_owned(),
-            range: "one or more of cpu, off-cpu, lock, runq, fault, growth, io, kernel-lock, alloc",
-        })
+        Err(AgentError::NoKinds)
     }
 }
 

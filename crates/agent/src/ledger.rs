@@ -46,11 +46,18 @@ reasons! {
     UserStackMissed => "off_cpu_user_stack_missed",
     /// Samples of time off CPU without a stack: the kernel did not tell of the switch that ended it.
     ArrivalMissed => "off_cpu_arrival_missed",
+    /// Samples of time off CPU without the stack of the thread that ended it: it found no room.
+    WakerStackLost => "waker_stack_lost",
     /// Ends of sampled allocations that were not told: what was in use may be less than what the profile says.
     FreesLost => "alloc_frees_lost",
     /// Sampled allocations that were not followed to their end, because too many live at a time: they are not
     /// among those in use.
     AllocationNotFollowed => "alloc_not_followed",
+    /// Sampled allocations of sizes or intervals that cannot be: their program tells nonsense.
+    AllocationImplausible => "alloc_implausible",
+    /// Files under the name of the library of allocations that are not watched, because they are something else or
+    /// the kernel does not allow it: what their processes allocate is not told.
+    AllocationLibraryRefused => "alloc_library_refused",
     /// Go programs that profile no memory (`runtime.MemProfileRate` is 0): their heaps are not told.
     GoHeapOff => "go_heap_off",
     /// Go programs whose heap profile could not be found or read.

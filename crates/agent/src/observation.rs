@@ -35,6 +35,16 @@ pub(crate) struct RawStack<'a> {
     pub(crate) lock: Option<&'a WaitedLock>,
     /// What its thread worked on, where that is told.
     pub(crate) context: Option<&'a SampleContext>,
+    /// Who ended the wait, where that is told with its stack.
+    pub(crate) waker: Option<&'a WakerStack>,
+}
+
+/// The stack on which a thread ended the wait of another one, innermost frame first.
+#[derive(Clone, Debug)]
+pub(crate) struct WakerStack {
+    pub(crate) process: ProcessView,
+    pub(crate) kernel: Vec<u64>,
+    pub(crate) user: Vec<u64>,
 }
 
 /// A lock that a thread waited for.

@@ -8,9 +8,11 @@ use std::time::Duration;
 
 use candela_ebpf::ExplicitEvent;
 use candela_ebpf::Target;
+use candela_ebpf::Wakers;
 use candela_model::Labels;
 
 use crate::containers::ContainerSocket;
+use crate::containers::KubernetesOptions;
 use crate::error::AgentError;
 use crate::export::SpoolOptions;
 use crate::filters::SampleFilters;
@@ -44,8 +46,9 @@ pub struct AgentOptions {
     pub first_window: Duration,
     /// How long samples are gathered before they are looked at, 10 ms to 1 s.
     pub poll_interval: Duration,
-    /// Samples of waits say which thread ended them, unless it was an interrupt; a wake-up costs a little then.
-    pub wakers: bool,
+    /// What samples of waits say of the thread that ended them, unless it was an interrupt; a wake-up costs a little
+    /// then.
+    pub wakers: Wakers,
     /// Keep the time, process and thread of every sample.
     pub timestamps: bool,
     /// The most kernel memory that unwind tables may take, bytes.
@@ -60,6 +63,8 @@ pub struct AgentOptions {
     pub service_rules: Vec<ServiceRule>,
     /// Where container runtimes are asked for the names of containers, in this order.
     pub container_sockets: Vec<ContainerSocket>,
+    /// The node that this host is, and what of its pods becomes labels.
+    pub kubernetes: KubernetesOptions,
     /// Which samples are kept.
     pub filters: SampleFilters,
     /// debuginfod servers; none are asked when this is empty.
@@ -140,7 +145,7 @@ impl Default for AgentOptions {
             window: Duration::from_secs(10),
             first_window: Duration::from_secs(3),
             poll_interval: Duration::from_millis(250),
-            wakers: false,
+            wakers: Wakers::Untold,
             timestamps: false,
             table_budget_bytes: 48 << 20,
             symbol_cache_bytes: 48 << 20,
@@ -148,6 +153,7 @@ impl Default for AgentOptions {
             extra_labels: Labels::default(),
             service_rules: Vec::new(),
             container_sockets: usual_sockets(),
+            kubernetes: KubernetesOptions::default(),
             filters: SampleFilters::default(),
             debuginfod_urls: Vec::new(),
             debuginfod_cache: None,
@@ -161,7 +167,7 @@ impl AgentOptions {
     /// Whether an agent can start with these options, the kernel and the disk aside.
     ///
     /// # Errors
-    /// [`AgentError::Option`] with the range, [`AgentError::Scrape`].
+    /// [`AgentError::Option`] with the range, [`AgentError::NodeName`], [`AgentError::Scrape`].
     pub fn check(&self) -> Result<(), AgentError> {
         let within = |name, value: Duration, from: Duration, to: Duration, range| {
             if (from..=to).contains(&value) {
@@ -197,6 +203,7 @@ impl AgentOptions {
             });
         }
         self.kinds.check()?;
+        self.kubernetes.check()?;
         Ok(check_jobs(&self.scrape)?)
     }
 

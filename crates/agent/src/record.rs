@@ -1,22 +1,29 @@
 //! One recording: everything from start to end is one profile with times.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::process::Child;
 use std::process::Command;
 use std::process::ExitStatus;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use candela_ebpf::Precedence;
 use candela_ebpf::Target;
 use candela_ebpf::monotonic_ns;
 use candela_model::Profile;
 
 use crate::allocations::AllocationSources;
+use crate::allocations::PreloadedLibrary;
+use crate::cpu::Naming;
 use crate::cpu::SamplingPlan;
 use crate::error::AgentError;
+use crate::go_heaps::GoHeaps;
 use crate::kinds::Kind;
 use crate::ledger::DropReason;
 use crate::limits::allow_many_files;
+use crate::no_samples::NoSamples;
 use crate::options::AgentOptions;
 use crate::options::AgentTargets;
 use crate::options::RecordOptions;
@@ -29,7 +36,7 @@ use crate::short_stacks::ShortStacks;
 use crate::source::Missing;
 use crate::source::StartedSource;
 use crate::source::Wanted;
-use crate::source::start_go_heaps;
+use crate::source::naming;
 use crate::source::start_source;
 use crate::status::Quality;
 use crate::status::SourceStatus;
@@ -53,6 +60,9 @@ pub struct Recording {
     pub report: RecordReport,
     /// How the recorded command ended; `None` without a command, or when it was still running.
     pub exit_status: Option<ExitStatus>,
+    /// Where the library that samples allocations had to stay, because programs that have it still ran. A later
+    /// recording removes it.
+    pub library_left: Option<PathBuf>,
 }
 
 /// How complete a recording is.
@@ -99,8 +109,8 @@ impl RecordReport {
 ///
 /// # Errors
 /// As [`Agent::start`](crate::Agent::start); [`AgentError::Command`] when the command cannot be
-/// started; with allocations [`AgentError::Preload`], [`AgentError::NotPreloaded`] and
-/// [`AgentError::GoHeap`].
+/// started; with allocations [`AgentError::Preload`], [`AgentError::NotPreloaded`],
+/// [`AgentError::UnseenAllocations`] and [`AgentError::GoHeap`].
 pub fn record(options: RecordOptions, begins: impl FnOnce()) -> Result<Recording, AgentError> {
     options.agent.check()?;
     if options.events.is_empty() {
@@ -127,15 +137,21 @@ pub fn record(options: RecordOptions, begins: impl FnOnce()) -> Result<Recording
         _ => Vec::new(),
     };
     let (target, mut command) = kernel_target(targets);
+    let naming = naming(&agent, &board)?;
     let mut allocations = match kinds.has(Kind::Alloc) {
-        true => watch_allocations(command.as_mut(), running, &agent, &board)?,
+        true => watch_allocations(command.as_mut(), running, &naming, &board)?,
         false => AllocationSources::default(),
+    };
+    // What only Go's runtime tells is read, and needs nothing of the kernel.
+    let kinds = match allocations.loaded.is_empty() {
+        true => kinds.without(Kind::Alloc),
+        false => kinds,
     };
     let plan = SamplingPlan {
         rate_hz,
         kinds,
         events,
-        allocation_probes: std::mem::take(&mut allocations.probes),
+        allocation_libraries: std::mem::take(&mut allocations.loaded),
         wait_mean_ns: None,
         wakers: agent.wakers,
     };
@@ -148,13 +164,23 @@ pub fn record(options: RecordOptions, begins: impl FnOnce()) -> Result<Recording
     if command.is_none() {
         allow_many_files();
     }
+    // So that unwind tables are there early, however busy the host is: the thread that builds them inherits it.
+    let precedence = Precedence::take();
     let StartedSource {
         mut source,
         missing,
-    } = start_source(&agent, &wanted, &board)?;
+    } = match wanted.plan.is_empty() {
+        true => StartedSource {
+            source: Box::new(NoSamples),
+            missing: Vec::new(),
+        },
+        false => start_source(&agent, &naming, &wanted, &board)?,
+    };
+    // The command must not inherit it.
+    drop(precedence);
     missing.iter().for_each(tell);
     if command.is_none() {
-        source.warm_up(&allocations.preloaded, &stop)?;
+        source.warm_up(&stop)?;
         if stop.load(Ordering::Relaxed) {
             return Err(AgentError::StoppedEarly);
         }
@@ -173,6 +199,7 @@ pub fn record(options: RecordOptions, begins: impl FnOnce()) -> Result<Recording
     let mut child = command.as_mut().map(start_command).transpose()?;
     // After the command was started, which has the limits that the user gave it.
     allow_many_files();
+    let precedence = Precedence::take();
     if let Some(child) = &child {
         source.only_family_of(child.id());
     }
@@ -197,6 +224,7 @@ pub fn record(options: RecordOptions, begins: impl FnOnce()) -> Result<Recording
     }
     let end_ns = monotonic_ns();
     source.settle(end_ns, &mut windows)?;
+    drop(precedence);
     if let Some(heaps) = &mut allocations.go_heaps {
         for (window, scale) in heaps.read(end_ns) {
             windows.push(window, scale);
@@ -204,11 +232,9 @@ pub fn record(options: RecordOptions, begins: impl FnOnce()) -> Result<Recording
     }
     let mut finished = finish_windows(&*source, &mut windows, start_ns, end_ns, &board);
     let source_status = source.status();
-    if let Some(library) = allocations.library
-        && source.has_family_left()
-    {
-        library.keep();
-    }
+    let has_family_left = source.has_family_left();
+    let library = allocations.library.filter(|_| has_family_left);
+    let library_left = library.map(PreloadedLibrary::keep);
     drop(source);
     // Names take longer than anything else.
     if discard.load(Ordering::Relaxed) {
@@ -247,6 +273,7 @@ pub fn record(options: RecordOptions, begins: impl FnOnce()) -> Result<Recording
             duration_ns: end_ns - start_ns,
         },
         exit_status,
+        library_left,
     })
 }
 
@@ -277,13 +304,14 @@ fn kernel_target(targets: RecordTargets) -> (Target, Option<Command>) {
 fn watch_allocations(
     command: Option<&mut Command>,
     running: Option<AgentTargets>,
-    agent: &AgentOptions,
+    naming: &Naming,
     board: &StatusBoard,
 ) -> Result<AllocationSources, AgentError> {
     match (command, running) {
         (Some(command), _) => AllocationSources::of_command(command),
         (None, Some(targets)) => {
-            let heaps = start_go_heaps(agent, targets.clone(), true, board)?;
+            let ledger = Arc::clone(&board.ledger);
+            let heaps = GoHeaps::new(targets.clone(), naming.clone(), ledger, true);
             AllocationSources::of_running(&targets, heaps)
         }
         (None, None) => Ok(AllocationSources::default()),

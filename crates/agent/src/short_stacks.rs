@@ -48,7 +48,7 @@ impl ShortStacks {
                 let mapping = match &window.spaces[space as usize] {
                     Space::Kernel => "[kernel]",
                     Space::Object(object) => object.path.as_str(),
-                    Space::Process { .. } => "",
+                    Space::Process { .. } | Space::Separator => "",
                 };
                 *counts.entry((result.name(), mapping)).or_default() += samples;
             }

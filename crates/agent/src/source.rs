@@ -15,14 +15,11 @@ use crate::cpu::Naming;
 use crate::cpu::SamplingPlan;
 use crate::cpu::TaskCollector;
 use crate::error::AgentError;
-use crate::go_heaps::GoHeaps;
 use crate::kinds::Kind;
 use crate::kinds::Kinds;
 use crate::labels::Labeler;
 use crate::labels::Namer;
-use crate::ledger::Ledger;
 use crate::options::AgentOptions;
-use crate::options::AgentTargets;
 use crate::status::StatusBoard;
 
 /// Something that was asked for and cannot be had on this host.
@@ -64,6 +61,7 @@ impl fmt::Display for Missing {
 /// What the kernel refuses, whatever else it would allow.
 pub(crate) fn start_cpu(
     options: &AgentOptions,
+    naming: &Naming,
     plan: SamplingPlan,
     target: Target,
     exclude_self: bool,
@@ -76,7 +74,7 @@ pub(crate) fn start_cpu(
         table_budget_bytes: options.table_budget_bytes,
     };
     let (ledger, clocks) = (Arc::clone(&board.ledger), Arc::clone(&board.clocks));
-    CpuCollector::start(cpu, naming(options, &ledger)?, ledger, clocks)
+    CpuCollector::start(cpu, naming.clone(), ledger, clocks)
 }
 
 /// What works of `wanted`: by BPF, or where that works not at all and processes are wanted, what they do on CPUs
@@ -86,19 +84,28 @@ pub(crate) fn start_cpu(
 /// As [`start_cpu`], when nothing works or what is refused has nothing to do with this host.
 pub(crate) fn start_source(
     options: &AgentOptions,
+    naming: &Naming,
     wanted: &Wanted,
     board: &StatusBoard,
 ) -> Result<StartedSource, AgentError> {
     let start = |plan: SamplingPlan| {
         let target = wanted.target.clone();
-        start_cpu(options, plan, target, wanted.exclude_self, board)
+        start_cpu(options, naming, plan, target, wanted.exclude_self, board)
     };
     let refusal = match start(wanted.plan.clone()) {
         Ok(source) => return Ok(started(source, Vec::new())),
         Err(refusal) if refusal.is_permission_or_kernel() => refusal,
         Err(error) => return Err(error),
     };
-    let (plan, missing) = what_works(wanted);
+    // A trial of each kind takes as long as many starts: first without what lacks a tracepoint.
+    let (plan, missing) = what_works(wanted, CpuCollector::check_tracepoints);
+    if !plan.is_empty()
+        && !missing.is_empty()
+        && let Ok(source) = start(plan)
+    {
+        return Ok(started(source, missing));
+    }
+    let (plan, missing) = what_works(wanted, CpuCollector::try_plan);
     if !plan.is_empty() {
         // Each works alone and not all together: no kind is to blame.
         if missing.is_empty() {
@@ -109,39 +116,29 @@ pub(crate) fn start_source(
     if !wanted.plan.kinds.has(Kind::Cpu) || wanted.inseparable.has(Kind::Cpu) {
         return Err(refusal);
     }
-    start_without_bpf(options, wanted, board, refusal)
+    start_without_bpf(options, naming, wanted, board, refusal)
 }
 
-/// The heaps of Go programs, which are read from time to time.
-pub(crate) fn start_go_heaps(
-    options: &AgentOptions,
-    targets: AgentTargets,
-    keeps_times: bool,
-    board: &StatusBoard,
-) -> Result<GoHeaps, AgentError> {
-    let ledger = Arc::clone(&board.ledger);
-    let naming = naming(options, &ledger)?;
-    Ok(GoHeaps::new(targets, naming, ledger, keeps_times))
-}
-
-fn naming(options: &AgentOptions, ledger: &Arc<Ledger>) -> Result<Naming, AgentError> {
+/// How processes are named, and which are wanted: one for all sources, which ask container runtimes by one thread.
+pub(crate) fn naming(options: &AgentOptions, board: &StatusBoard) -> Result<Naming, AgentError> {
     Ok(Naming {
-        namer: namer(options, ledger)?,
+        namer: namer(options, board)?,
         filters: options.filters.clone(),
     })
 }
 
 /// What names processes, with a thread that asks container runtimes.
-pub(crate) fn namer(
-    options: &AgentOptions,
-    ledger: &Arc<Ledger>,
-) -> Result<Arc<Namer>, AgentError> {
+pub(crate) fn namer(options: &AgentOptions, board: &StatusBoard) -> Result<Arc<Namer>, AgentError> {
     let labeler = Labeler::new(
         &options.host_name(),
         options.extra_labels.clone(),
         options.service_rules.clone(),
     );
-    let containers = Containers::start(&options.container_sockets, Arc::clone(ledger))?;
+    let kubernetes = &options.kubernetes;
+    let labeler = labeler.on_node(kubernetes.node.as_deref().unwrap_or_default());
+    let sockets = &options.container_sockets;
+    let (ledger, clocks) = (Arc::clone(&board.ledger), Arc::clone(&board.clocks));
+    let containers = Containers::start(sockets, kubernetes, ledger, clocks)?;
     Ok(Namer::new(labeler, containers))
 }
 
@@ -152,8 +149,11 @@ fn started(source: impl Collector + Send + 'static, missing: Vec<Missing>) -> St
     }
 }
 
-/// The part of a plan that this host allows, each kind and event tried alone, and the rest with its reasons.
-fn what_works(wanted: &Wanted) -> (SamplingPlan, Vec<Missing>) {
+/// The part of a plan that passes, each kind and event on its own, and the rest with its reasons.
+fn what_works(
+    wanted: &Wanted,
+    passes: impl Fn(&SamplingPlan) -> Result<(), AgentError>,
+) -> (SamplingPlan, Vec<Missing>) {
     let plan = &wanted.plan;
     let parts = plan.kinds.iter().count() + plan.events.len();
     let mut missing = Vec::new();
@@ -162,7 +162,7 @@ fn what_works(wanted: &Wanted) -> (SamplingPlan, Vec<Missing>) {
         if parts == 1 {
             return false;
         }
-        let Err(error) = CpuCollector::try_plan(part) else {
+        let Err(error) = passes(part) else {
             return true;
         };
         missing.push(Missing {
@@ -214,6 +214,7 @@ fn what_works(wanted: &Wanted) -> (SamplingPlan, Vec<Missing>) {
 /// Processes of one's own by perf events.
 fn start_without_bpf(
     options: &AgentOptions,
+    naming: &Naming,
     wanted: &Wanted,
     board: &StatusBoard,
     refusal: AgentError,
@@ -221,7 +222,7 @@ fn start_without_bpf(
     let source = TaskCollector::start(
         wanted.plan.rate_hz,
         wanted.target.clone(),
-        naming(options, &board.ledger)?,
+        naming.clone(),
         options.table_budget_bytes,
         board,
     );

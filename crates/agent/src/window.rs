@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use candela_model::Labels;
 use hashbrown::HashMap;
-use twox_hash::XxHash3_128;
 
 use crate::allocations::AllocationNumber;
 use crate::labels::Unsettled;
@@ -14,36 +13,21 @@ pub(crate) use crate::observation::Moment;
 pub(crate) use crate::observation::ProcessView;
 pub(crate) use crate::observation::RawStack;
 pub(crate) use crate::observation::WaitedLock;
-use crate::processes::Code;
-use crate::processes::Object;
-use crate::processes::ProcessIdentity;
+pub(crate) use crate::observation::WakerStack;
+use crate::places::CodePlace;
+use crate::places::KERNEL_SPACE;
+pub(crate) use crate::places::Place;
+pub(crate) use crate::places::Space;
 use crate::sample_context::Contexts;
+use crate::sample_context::SampleContext;
 use crate::short_stacks::ShortWalks;
+use crate::stack_key::StackKey;
 
 /// How many different stacks a window holds at most: about 200 bytes each.
 const MOST_STACKS: usize = 1_000_000;
 
 /// How many samples with times a recording holds at most, 40 bytes each.
 const MOST_EVENTS: usize = 100_000_000;
-
-/// What a place is in.
-#[derive(Clone, Debug)]
-pub(crate) enum Space {
-    Kernel,
-    /// Addresses are offsets in the file.
-    Object(Arc<Object>),
-    /// Addresses are those of the process: memory without file.
-    Process {
-        pid: u32,
-    },
-}
-
-/// A place in code: a space of the window and an address in it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Place {
-    pub(crate) space: u32,
-    pub(crate) address: u64,
-}
 
 /// A process of the window.
 #[derive(Clone, Debug)]
@@ -59,6 +43,8 @@ pub(crate) struct WindowStack {
     pub(crate) process: u32,
     first_place: u32,
     place_count: u32,
+    /// Of its places, those of who ended the wait and the separator, which are the first.
+    waker_place_count: u32,
     pub(crate) was_preempted: bool,
     /// Index into `locks`.
     pub(crate) lock: Option<u32>,
@@ -95,6 +81,7 @@ pub(crate) struct Window {
     pub(crate) spaces: Vec<Space>,
     object_spaces: HashMap<u32, u32>,
     process_spaces: HashMap<u32, u32>,
+    separator_space: Option<u32>,
     pub(crate) processes: Vec<WindowProcess>,
     process_index: HashMap<(u32, u32), u32>,
     pub(crate) locks: Vec<WaitedLock>,
@@ -109,13 +96,11 @@ pub(crate) struct Window {
     pub(crate) short: ShortWalks,
     /// Samples that found no room.
     pub(crate) dropped: u64,
-    key: Vec<u8>,
+    key: StackKey,
 }
 
 /// How many result codes there are.
 pub(crate) const RESULT_CODES: usize = 9;
-
-const KERNEL_SPACE: u32 = 0;
 
 // === impl Window ===
 
@@ -132,6 +117,7 @@ impl Window {
             spaces: vec![Space::Kernel],
             object_spaces: HashMap::new(),
             process_spaces: HashMap::new(),
+            separator_space: None,
             processes: Vec::new(),
             process_index: HashMap::new(),
             locks: Vec::new(),
@@ -143,7 +129,7 @@ impl Window {
             results: [0; RESULT_CODES],
             short: ShortWalks::default(),
             dropped: 0,
-            key: Vec::new(),
+            key: StackKey::default(),
         }
     }
 
@@ -191,6 +177,54 @@ impl Window {
         self.stacks[position as usize].add(amount);
     }
 
+    /// Adds the samples of a stack that is nowhere else in the window, whose places are known; with times they are
+    /// one of this time (CLOCK_MONOTONIC, nanoseconds), of no thread.
+    pub(crate) fn add_placed(
+        &mut self,
+        process: &ProcessView,
+        (places, context): (&[CodePlace], Option<&SampleContext>),
+        time_ns: u64,
+        (samples, amount): (u64, Amount),
+    ) {
+        if self.stacks.len() >= MOST_STACKS {
+            self.dropped += samples;
+            return;
+        }
+        let first_place = self.stack_places.len() as u32;
+        for code in places {
+            let place = self.user_place(code);
+            let place = self.place(place);
+            self.stack_places.push(place);
+        }
+        let stack = WindowStack {
+            process: self.process(process),
+            first_place,
+            place_count: places.len() as u32,
+            waker_place_count: 0,
+            was_preempted: false,
+            lock: None,
+            context: context.and_then(|context| self.contexts.number(context)),
+            samples,
+            amount,
+        };
+        if self.keeps_times {
+            let thread_name = self.thread_name("");
+            self.timed.push(TimedSample {
+                time_ns,
+                stack: self.stacks.len() as u32,
+                tid: 0,
+                thread_name,
+                allocation: AllocationNumber::NONE,
+                amount,
+            });
+        }
+        self.stacks.push(stack);
+    }
+
+    pub(crate) fn keeps_times(&self) -> bool {
+        self.keeps_times
+    }
+
     /// The samples whose allocations `is_in_use`, with their times; they were counted by how their walks
     /// ended before.
     pub(crate) fn in_use(&self, is_in_use: impl Fn(AllocationNumber) -> bool) -> Self {
@@ -225,6 +259,11 @@ impl Window {
         &self.stack_places[first..first + stack.place_count as usize]
     }
 
+    /// The places of the thread that was sampled, without those of who ended its wait.
+    pub(crate) fn own_places_of(&self, stack: &WindowStack) -> &[u32] {
+        &self.places_of(stack)[stack.waker_place_count as usize..]
+    }
+
     fn stack_position(&mut self, process: &ProcessView, stack: &RawStack<'_>) -> Option<u32> {
         let lock = match stack.lock {
             Some(lock) => Some(self.lock(lock)?),
@@ -232,8 +271,7 @@ impl Window {
         };
         let context = stack.context;
         let context = context.and_then(|context| self.contexts.number(context));
-        self.fill_key(process.identity, stack, lock, context);
-        let key = XxHash3_128::oneshot(&self.key);
+        let key = self.key.of(process.identity, stack, lock, context);
         if let Some(&position) = self.stack_index.get(&key) {
             return Some(position);
         }
@@ -245,27 +283,6 @@ impl Window {
         Some(position)
     }
 
-    fn fill_key(
-        &mut self,
-        identity: ProcessIdentity,
-        stack: &RawStack<'_>,
-        lock: Option<u32>,
-        context: Option<u32>,
-    ) {
-        self.key.clear();
-        for number in [identity.pid, identity.serial, identity.generation] {
-            self.key.extend(number.to_le_bytes());
-        }
-        self.key.push(u8::from(stack.was_preempted));
-        for index in [lock, context] {
-            self.key.extend(index.unwrap_or(u32::MAX).to_le_bytes());
-        }
-        self.key.extend((stack.kernel.len() as u32).to_le_bytes());
-        for address in stack.kernel.iter().chain(stack.user) {
-            self.key.extend(address.to_le_bytes());
-        }
-    }
-
     fn add_stack(
         &mut self,
         process: &ProcessView,
@@ -274,30 +291,17 @@ impl Window {
         context: Option<u32>,
     ) -> u32 {
         let first_place = self.stack_places.len() as u32;
-        for (depth, &address) in stack.kernel.iter().enumerate() {
-            // Return addresses name what follows the call; the call is before them.
-            let is_exact = depth == 0 && stack.is_in_kernel;
-            let place = Place {
-                space: KERNEL_SPACE,
-                address: if is_exact {
-                    address
-                } else {
-                    address.saturating_sub(1)
-                },
-            };
-            let place = self.place(place);
-            self.stack_places.push(place);
+        if let Some(waker) = stack.waker {
+            self.add_waker(waker);
         }
-        for &address in stack.user {
-            let place = self.user_place(process, address);
-            let place = self.place(place);
-            self.stack_places.push(place);
-        }
+        let waker_place_count = self.stack_places.len() as u32 - first_place;
+        self.add_frames(process, (stack.kernel, stack.is_in_kernel), stack.user);
         let process = self.process(process);
         self.stacks.push(WindowStack {
             process,
             first_place,
             place_count: self.stack_places.len() as u32 - first_place,
+            waker_place_count,
             was_preempted: stack.was_preempted,
             lock,
             context,
@@ -307,40 +311,65 @@ impl Window {
         self.stacks.len() as u32 - 1
     }
 
-    fn user_place(&mut self, process: &ProcessView, address: u64) -> Place {
-        let object = process
-            .mappings
-            .find(address)
-            .and_then(|mapping| match &mapping.code {
-                Code::Object(object) => {
-                    Some((object, address - mapping.start + mapping.file_offset))
-                }
-                Code::Anonymous => None,
+    /// The frames of a thread, innermost first.
+    fn add_frames(
+        &mut self,
+        process: &ProcessView,
+        (kernel, is_in_kernel): (&[u64], bool),
+        user: &[u64],
+    ) {
+        for (depth, &address) in kernel.iter().enumerate() {
+            // Return addresses name what follows the call; the call is before them.
+            let is_exact = depth == 0 && is_in_kernel;
+            let place = Place::of_kernel(match is_exact {
+                true => address,
+                false => address.saturating_sub(1),
             });
-        match object {
-            // What is mapped from a file that is no ELF file was written by a just-in-time compiler.
-            Some((object, offset))
-                if !matches!(object.description(), Some(None)) || !object.is_readable() =>
-            {
-                let spaces = &mut self.spaces;
-                let space = *self.object_spaces.entry(object.number).or_insert_with(|| {
-                    spaces.push(Space::Object(Arc::clone(object)));
-                    spaces.len() as u32 - 1
-                });
-                Place {
-                    space,
-                    address: offset,
-                }
-            }
-            _ => {
-                let spaces = &mut self.spaces;
-                let pid = process.identity.pid;
-                let space = *self.process_spaces.entry(pid).or_insert_with(|| {
-                    spaces.push(Space::Process { pid });
-                    spaces.len() as u32 - 1
-                });
-                Place { space, address }
-            }
+            let place = self.place(place);
+            self.stack_places.push(place);
+        }
+        for &address in user {
+            let place = self.user_place(&CodePlace::of(process, address));
+            let place = self.place(place);
+            self.stack_places.push(place);
+        }
+    }
+
+    /// The frames of who ended a wait, outermost first, and the separator. So the wake-up itself lies next to the call
+    /// that waited, as in off-wake flame graphs.
+    fn add_waker(&mut self, waker: &WakerStack) {
+        let first = self.stack_places.len();
+        self.add_frames(&waker.process, (&waker.kernel, false), &waker.user);
+        self.stack_places[first..].reverse();
+        let separator = self.separator();
+        let separator = self.place(separator);
+        self.stack_places.push(separator);
+    }
+
+    fn separator(&mut self) -> Place {
+        let spaces = &mut self.spaces;
+        let space = *self.separator_space.get_or_insert_with(|| {
+            spaces.push(Space::Separator);
+            spaces.len() as u32 - 1
+        });
+        Place { space, address: 0 }
+    }
+
+    fn user_place(&mut self, code: &CodePlace) -> Place {
+        let spaces = &mut self.spaces;
+        let known = match &code.space {
+            Space::Kernel => return Place::of_kernel(code.address),
+            Space::Object(object) => self.object_spaces.entry(object.number),
+            Space::Process { pid } => self.process_spaces.entry(*pid),
+            Space::Separator => return self.separator(),
+        };
+        let space = *known.or_insert_with(|| {
+            spaces.push(code.space.clone());
+            spaces.len() as u32 - 1
+        });
+        Place {
+            space,
+            address: code.address,
         }
     }
 
@@ -411,10 +440,12 @@ impl WindowStack {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::processes::Code;
     use crate::processes::Mappings;
+    use crate::processes::Object;
     use crate::processes::ObjectSource;
+    use crate::processes::ProcessIdentity;
     use crate::processes::ProcessMapping;
-    use crate::sample_context::SampleContext;
     use candela_unwind::WalkResult;
 
     fn process(pid: u32, generation: u32, start: u64) -> ProcessView {
@@ -446,6 +477,7 @@ mod tests {
             was_preempted: false,
             lock: None,
             context: None,
+            waker: None,
         }
     }
 
@@ -526,6 +558,7 @@ mod tests {
             context.span.span_id = [number; 8];
             let stack = RawStack {
                 context: Some(&context),
+                waker: None,
                 ..stack(&[], &[0x10_010])
             };
             window.add(&process, &stack, MOMENT, AMOUNT);

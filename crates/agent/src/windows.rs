@@ -1,8 +1,14 @@
 //! The windows of a source: one for each kind of sample that it takes.
 
+use crate::allocations::AllocationNumber;
+use crate::allocations::InUse;
 use crate::kinds::Kind;
 use crate::kinds::Kinds;
 use crate::symbolize::Scale;
+use crate::window::Amount;
+use crate::window::Moment;
+use crate::window::ProcessView;
+use crate::window::RawStack;
 use crate::window::Window;
 
 /// Which window.
@@ -28,6 +34,8 @@ pub(crate) struct Windows {
     events: Vec<Window>,
     /// Those that are whole when they come: what is in use, and heaps that were read.
     others: Vec<(Window, Scale)>,
+    /// What is in use of sampled allocations.
+    pub(crate) in_use: InUse,
 }
 
 // === impl Destination ===
@@ -46,9 +54,19 @@ impl Destination {
 // === impl Windows ===
 
 impl Windows {
-    /// Empty windows. With `keeps_times` each sample is kept with its time and thread.
+    /// Empty windows of a recording. With `keeps_times` each sample is kept with its time and thread.
     pub(crate) fn new(keeps_times: bool) -> Self {
+        Self::with(keeps_times, InUse::Recorded(Vec::new()))
+    }
+
+    /// Those of the continuous agent.
+    pub(crate) fn continuous(keeps_times: bool) -> Self {
+        Self::with(keeps_times, InUse::Held(Box::default()))
+    }
+
+    fn with(keeps_times: bool, in_use: InUse) -> Self {
         Self {
+            in_use,
             keeps_times,
             kinds: std::array::from_fn(|_| Window::new(keeps_times)),
             events: Vec::new(),
@@ -65,6 +83,28 @@ impl Windows {
             self.events.push(Window::new(self.keeps_times));
         }
         &mut self.events[event]
+    }
+
+    /// Adds a sample.
+    pub(crate) fn add(
+        &mut self,
+        id: WindowId,
+        process: &ProcessView,
+        stack: &RawStack<'_>,
+        moment: Moment<'_>,
+        amount: Amount,
+    ) {
+        self.of(id).add(process, stack, moment, amount);
+        if moment.allocation != AllocationNumber::NONE {
+            self.in_use.add(moment.allocation, process, stack, amount);
+        }
+    }
+
+    /// Adds a window of what is in use at `time_ns` (CLOCK_MONOTONIC).
+    pub(crate) fn push_in_use(&mut self, time_ns: u64) {
+        let allocated = &self.kinds[Kind::Alloc as usize];
+        let in_use = self.in_use.window(allocated, time_ns);
+        self.push(in_use, Scale::in_use());
     }
 
     /// Adds a whole window, with what the values of its samples are.

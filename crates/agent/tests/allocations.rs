@@ -1,12 +1,10 @@
 //! Allocations of native programs: counted, weighed, and followed to their end.
 
+#[path = "support/memory.rs"]
+mod memory;
 mod support;
 
-use std::io::BufRead;
-use std::io::BufReader;
-use std::io::Write;
 use std::path::Path;
-use std::path::PathBuf;
 use std::process::Command;
 use std::process::Stdio;
 use std::time::Duration;
@@ -19,58 +17,9 @@ use candela_agent::RecordOptions;
 use candela_agent::RecordTargets;
 use candela_agent::Recording;
 use candela_agent::UnseenAllocations;
-use candela_model::Profile;
 
-/// What a function has allocated, and what of it is in use.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Memory {
-    objects: i64,
-    bytes: i64,
-    objects_in_use: i64,
-    bytes_in_use: i64,
-}
-
-/// What is allocated by stacks that begin in `function`: nothing of the library or of `malloc` is left of them.
-fn memory_of(profile: &Profile, function: &str) -> Memory {
-    let sum = |sample_type: &str, unit: &str| {
-        let id = format!("memory:{sample_type}:{unit}:space:bytes");
-        let series = profile.series.iter();
-        let of_type = series.filter(|series| series.profile_type.to_string() == id);
-        let samples = of_type.flat_map(|series| &series.samples);
-        let of_function = samples.filter(|sample| {
-            let leaf = profile.stacks.get(sample.stack).first();
-            let mut names = leaf
-                .into_iter()
-                .flat_map(|&it| support::names_of(profile, it));
-            names.any(|name| name == function)
-        });
-        of_function.map(|sample| sample.value).sum()
-    };
-    Memory {
-        objects: sum("alloc_objects", "count"),
-        bytes: sum("alloc_space", "bytes"),
-        objects_in_use: sum("inuse_objects", "count"),
-        bytes_in_use: sum("inuse_space", "bytes"),
-    }
-}
-
-fn build(directory: &Path) -> (PathBuf, PathBuf) {
-    let (program, plugin) = (directory.join("allocate"), directory.join("plugin.so"));
-    let flags = ["-O2", "-g", "-fomit-frame-pointer", "-pthread"];
-    let compile = |source: &str, more: &[&str], output: &Path| {
-        let mut arguments: Vec<PathBuf> = flags.iter().chain(more).map(PathBuf::from).collect();
-        arguments.extend([
-            "-o".into(),
-            output.to_owned(),
-            support::source(source),
-            "-ldl".into(),
-        ]);
-        support::run("gcc", arguments);
-    };
-    compile("allocate.c", &[], &program);
-    compile("allocating_plugin.c", &["-shared", "-fPIC"], &plugin);
-    (program, plugin)
-}
+use crate::memory::Memory;
+use crate::memory::Service;
 
 fn options(targets: RecordTargets) -> RecordOptions {
     RecordOptions {
@@ -91,53 +40,47 @@ fn assert_nothing_lost(recording: &Recording) {
 
 #[test]
 fn every_allocation_of_threads_forks_and_loaded_libraries_is_where_it_was_made() {
+    check_every_allocation(None);
+}
+
+#[test]
+fn the_same_holds_with_another_allocator_loaded() {
+    let mut are_there = 0;
+    for name in ["libjemalloc.so.2", "libtcmalloc_minimal.so.4"] {
+        let library = Path::new("/usr/lib/x86_64-linux-gnu").join(name);
+        if library.try_exists().expect("the folder can be read") {
+            are_there += 1;
+            check_every_allocation(Some(&library));
+        }
+    }
+    if are_there == 0 {
+        eprintln!("skipped: neither jemalloc nor tcmalloc is installed");
+    }
+}
+
+/// All of them, in a program that loads `allocator` before the C library.
+fn check_every_allocation(allocator: Option<&Path>) {
     if support::cannot_sample() || support::lacks("gcc") {
         return;
     }
     let directory = tempfile::tempdir().expect("a temporary directory");
-    let (program, plugin) = build(directory.path());
+    let (program, plugin) = memory::build(directory.path());
     let mut command = Command::new(program);
     command
         .arg("few")
         .arg(plugin)
         // All of them are samples.
         .env("CANDELA_ALLOC_INTERVAL", "0")
+        .envs(allocator.map(|library| ("LD_PRELOAD", library)))
         .stdin(Stdio::null());
     let recording = candela_agent::record(options(RecordTargets::Command(command)), || {})
         .unwrap_or_else(|error| panic!("{error}"));
     assert_nothing_lost(&recording);
     assert!(recording.exit_status.is_some_and(|status| status.success()));
-    let of = |function| memory_of(&recording.profile, function);
-    let memory = |objects, bytes, objects_in_use, bytes_in_use| Memory {
-        objects,
-        bytes,
-        objects_in_use,
-        bytes_in_use,
-    };
-    // The forked process frees its copies of ten of them.
-    assert_eq!(of("small"), memory(20, 20 * 48, 19, 19 * 48));
-    assert_eq!(of("grow"), memory(10, 55_000, 1, 10_000));
-    assert_eq!(
-        of("align"),
-        memory(4, 4096 + 640 + 6400 + 64_000, 3, 4096 + 6400 + 64_000)
-    );
-    assert_eq!(of("threaded"), memory(40, 40 * 70, 36, 36 * 70));
-    assert_eq!(of("plug"), memory(6, 6 * 90, 5, 5 * 90));
+    memory::assert_few(&recording.profile, 1, 1);
     // One child ends with four, another one becomes a program that knows nothing of them.
-    assert_eq!(of("in_child"), memory(10, 10 * 80, 4, 4 * 80));
-}
-
-/// What the sampling error of a sum may be: four standard errors, of objects of one size.
-fn assert_near(estimated: i64, objects: i64, size: i64, interval: f64, unit: i64) {
-    let chance = 1.0 - (-(size as f64) / interval).exp();
-    let samples = objects as f64 * chance;
-    let standard_error = ((1.0 - chance) / samples).sqrt();
-    let truth = (objects * unit) as f64;
-    let off_by = (estimated as f64 - truth) / truth;
-    assert!(
-        off_by.abs() < 4.0 * standard_error,
-        "{estimated} instead of {truth}: off by {off_by:.4}, of {samples:.0} samples of {size} bytes"
-    );
+    let in_child = memory::of_function(&recording.profile, "in_child");
+    assert_eq!(in_child, Memory::of(10, 10 * 80, 4, 4 * 80));
 }
 
 #[test]
@@ -147,67 +90,43 @@ fn sums_of_a_service_are_right_within_the_sampling_error() {
         return;
     }
     let directory = tempfile::tempdir().expect("a temporary directory");
-    let (program, _) = build(directory.path());
+    let (program, _) = memory::build(directory.path());
     let library = directory.path().join("libcandela-preload.so");
     std::fs::write(&library, ALLOCATION_LIBRARY).expect("written");
-    let mut child = Command::new(program)
+    let mut command = Command::new(program);
+    command
         .env("LD_PRELOAD", &library)
         .env("CANDELA_ALLOC_INTERVAL", INTERVAL.to_string())
-        .env("CANDELA_ALLOC_SEED", "7")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("it was just built");
-    // A program that has just been started may not be itself yet.
-    let maps = format!("/proc/{}/maps", child.id());
-    let has_library =
-        || std::fs::read_to_string(&maps).is_ok_and(|it| it.contains("candela-preload"));
-    while !has_library() {
-        let status = child.try_wait().expect("it is our child");
-        assert!(status.is_none(), "it ended: {status:?}");
-        std::thread::yield_now();
-    }
-    let mut stdin = child.stdin.take().expect("piped");
-    let mut stdout = BufReader::new(child.stdout.take().expect("piped"));
-    let options = options(RecordTargets::Pids(vec![child.id()]));
+        .env("CANDELA_ALLOC_SEED", "7");
+    let mut service = Service::start(command);
+    service.expect("ready\n");
+    let options = options(RecordTargets::Pids(vec![service.pid()]));
     let stop = std::sync::Arc::clone(&options.stop);
+    let (sender, begun) = std::sync::mpsc::channel();
     let recording = std::thread::scope(|scope| {
-        let recorder = scope
-            .spawn(|| candela_agent::record(options, || stdin.write_all(b"\n").expect("it reads")));
-        let mut line = String::new();
-        stdout.read_line(&mut line).expect("text");
+        let begins = move || sender.send(()).expect("the test waits");
+        let recorder = scope.spawn(|| candela_agent::record(options, begins));
+        // Without a begin there is an error to tell.
+        if begun.recv().is_ok() {
+            service.go_on();
+        }
         stop.store(true, std::sync::atomic::Ordering::Relaxed);
-        assert_eq!(line, "done\n");
         recorder.join().expect("no panic")
     });
-    child.kill().expect("it waits for another line");
-    child.wait().expect("it is our child");
     let recording = recording.unwrap_or_else(|error| panic!("{error}"));
     assert_nothing_lost(&recording);
-    let functions = [
-        ("small", 48, 150_000, 37_500),
-        ("medium", 1000, 20_000, 10_000),
-        ("large", 30_000, 3000, 0),
-    ];
-    for (function, size, objects, in_use) in functions {
-        let memory = memory_of(&recording.profile, function);
-        let interval = f64::from(INTERVAL);
-        assert_near(memory.objects, objects, size, interval, 1);
-        assert_near(memory.bytes, objects, size, interval, size);
-        if in_use == 0 {
-            assert_eq!((memory.objects_in_use, memory.bytes_in_use), (0, 0));
-            continue;
-        }
-        assert_near(memory.objects_in_use, in_use, size, interval, 1);
-        assert_near(memory.bytes_in_use, in_use, size, interval, size);
-    }
+    memory::assert_many(&recording.profile, INTERVAL);
 }
 
 #[test]
 fn what_runs_without_the_library_is_refused() {
-    let options = options(RecordTargets::Pids(vec![std::process::id()]));
+    let sleeping = Command::new("sleep").arg("1000").spawn();
+    let mut sleeping = sleeping.expect("coreutils are there");
+    let options = options(RecordTargets::Pids(vec![sleeping.id()]));
     let refused = candela_agent::record(options, || panic!("nothing begins"));
-    let error = refused.expect_err("this test does not have it");
+    sleeping.kill().expect("it runs");
+    sleeping.wait().expect("it has ended");
+    let error = refused.expect_err("it does not have the library");
     assert!(matches!(error, AgentError::NotPreloaded), "{error}");
     assert!(error.to_string().contains("-e alloc -- CMD"), "{error}");
 }

@@ -8,19 +8,15 @@ use std::process::Child;
 use std::process::Command;
 use std::process::Stdio;
 use std::sync::mpsc::Receiver;
-use std::sync::mpsc::channel;
 use std::time::Duration;
-use std::time::Instant;
 
-use candela_agent::Agent;
-use candela_agent::AgentHandle;
 use candela_agent::AgentOptions;
 use candela_agent::AgentStatus;
 use candela_agent::AgentTargets;
-use candela_agent::InProcess;
 use candela_model::Profile;
 
-const PATIENCE: Duration = Duration::from_secs(60);
+use crate::support::wait_for;
+
 const RATE_HZ: u32 = 997;
 const TICK_NS: i64 = 1_000_000_000 / RATE_HZ as i64;
 
@@ -90,14 +86,6 @@ impl Measured {
     }
 }
 
-fn wait_for(agent: &AgentHandle, what: &str, is_there: impl Fn(&AgentStatus) -> bool) {
-    let deadline = Instant::now() + PATIENCE;
-    while !is_there(&agent.status()) {
-        assert!(Instant::now() < deadline, "{what}: {:?}", agent.status());
-        std::thread::park_timeout(Duration::from_millis(20));
-    }
-}
-
 #[test]
 fn the_rate_follows_the_budget_and_sums_stay_right() {
     if support::cannot_sample() || support::lacks("gcc") || support::lacks("kill") {
@@ -110,12 +98,6 @@ fn the_rate_follows_the_budget_and_sums_stay_right() {
     support::run("gcc", flags.into_iter().chain(files));
     let busy = [Busy::start(&program), Busy::start(&program)];
 
-    let (sender, profiles) = channel();
-    let exporter = InProcess::new(move |profile| {
-        // The test may have seen enough.
-        let _ = sender.send(profile.clone());
-        Ok(())
-    });
     let options = AgentOptions {
         rate_hz: RATE_HZ,
         // Two busy CPUs cost more than that at this rate, and what comes anyway far less.
@@ -125,7 +107,7 @@ fn the_rate_follows_the_budget_and_sums_stay_right() {
         first_window: Duration::from_secs(1),
         ..AgentOptions::default()
     };
-    let agent = Agent::start(options, Box::new(exporter)).expect("it starts");
+    let (agent, profiles) = support::start_agent(options);
     let before_ns: u64 = busy.iter().map(Busy::cpu_ns).sum();
     wait_for(&agent, "the budget", |status| {
         status.cost.budget_ppm == 20_000

@@ -15,22 +15,22 @@ use std::process::Command;
 use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::Mutex;
+use std::sync::MutexGuard;
 use std::sync::mpsc::Receiver;
-use std::sync::mpsc::channel;
 use std::time::Duration;
 use std::time::Instant;
 
-use candela_agent::Agent;
 use candela_agent::AgentHandle;
 use candela_agent::AgentOptions;
 use candela_agent::AgentTargets;
 use candela_agent::ContainerSocket;
-use candela_agent::InProcess;
+use candela_agent::Kind;
 use candela_agent::SampleFilters;
 use candela_model::Profile;
 use candela_model::ProfileSeries;
+use tempfile::TempDir;
 
-const PATIENCE: Duration = Duration::from_secs(60);
+use crate::support::PATIENCE;
 
 /// The container of the recorded answer.
 const ID: &str = "55cd8b1eecf8d84a28c0c1898481cad0aff4fe42669cf91c762e8212e3083fab";
@@ -149,29 +149,54 @@ fn answer_as_docker(stream: &mut UnixStream, path: &str) {
     stream.write_all(&message).expect("the agent reads it");
 }
 
-fn start_agent(
-    runtime: &Runtime,
-    container: &Container,
-    filters: SampleFilters,
-) -> (AgentHandle, Receiver<Profile>) {
-    let (sender, profiles) = channel();
-    let exporter = InProcess::new(move |profile| {
-        // The test may have seen enough.
-        let _ = sender.send(profile.clone());
-        Ok(())
-    });
-    let options = AgentOptions {
-        rate_hz: 99,
-        window: Duration::from_secs(1),
-        first_window: Duration::from_secs(1),
-        // Another container of the host would be asked for, too.
-        targets: AgentTargets::Pids(vec![container.child.id()]),
-        container_sockets: vec![ContainerSocket::Docker(runtime.path.clone())],
-        filters,
-        ..AgentOptions::default()
-    };
-    let agent = Agent::start(options, Box::new(exporter)).expect("it starts");
-    (agent, profiles)
+/// A container and its runtime, in a test that has its turn.
+struct Scene {
+    container: Container,
+    runtime: Runtime,
+    _directory: TempDir,
+    _turn: MutexGuard<'static, ()>,
+}
+
+impl Scene {
+    /// `None` where there can be none.
+    fn start(answer: fn(&mut UnixStream, &str)) -> Option<Self> {
+        if support::cannot_sample() || support::lacks("gcc") {
+            return None;
+        }
+        let turn = support::turn();
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        Some(Self {
+            container: Container::start(directory.path())?,
+            runtime: Runtime::start(directory.path(), answer),
+            _directory: directory,
+            _turn: turn,
+        })
+    }
+
+    fn start_agent(&self, filters: SampleFilters) -> (AgentHandle, Receiver<Profile>) {
+        support::start_agent(AgentOptions {
+            rate_hz: 99,
+            // Two sources, which both name processes.
+            kinds: [Kind::Cpu, Kind::Alloc].into(),
+            window: Duration::from_secs(1),
+            first_window: Duration::from_secs(1),
+            // Another container of the host would be asked for, too.
+            targets: AgentTargets::Pids(vec![self.container.child.id()]),
+            container_sockets: vec![ContainerSocket::Docker(self.runtime.path.clone())],
+            filters,
+            ..AgentOptions::default()
+        })
+    }
+}
+
+/// How many threads of the test ask container runtimes.
+fn asking_threads() -> usize {
+    let tasks = std::fs::read_dir("/proc/self/task").expect("our own threads");
+    let names = tasks
+        .flatten()
+        .map(|task| std::fs::read_to_string(task.path().join("comm")));
+    let names = names.map_while(Result::ok);
+    names.filter(|name| name == "candela-places\n").count()
 }
 
 /// The next series of the container.
@@ -190,16 +215,10 @@ fn next_series(profiles: &Receiver<Profile>) -> ProfileSeries {
 
 #[test]
 fn containers_have_the_names_that_their_runtime_tells() {
-    if support::cannot_sample() || support::lacks("gcc") {
-        return;
-    }
-    let _turn = support::turn();
-    let directory = tempfile::tempdir().expect("a temporary directory");
-    let Some(container) = Container::start(directory.path()) else {
+    let Some(scene) = Scene::start(answer_as_docker) else {
         return;
     };
-    let runtime = Runtime::start(directory.path(), answer_as_docker);
-    let (agent, profiles) = start_agent(&runtime, &container, SampleFilters::default());
+    let (agent, profiles) = scene.start_agent(SampleFilters::default());
     // The first profile has it already.
     for _ in 0..2 {
         let labels = next_series(&profiles).labels;
@@ -209,10 +228,11 @@ fn containers_have_the_names_that_their_runtime_tells() {
         assert_eq!(labels.get("process_executable_name"), Some("busy"));
     }
     assert_eq!(
-        runtime.asked(),
+        scene.runtime.asked(),
         [format!("/containers/{ID}/json")],
         "asked once"
     );
+    assert_eq!(asking_threads(), 1, "of all sources");
     let status = agent.stop().expect("it stops");
     assert_eq!(status.drops["container_unnamed"], 0);
 
@@ -221,7 +241,7 @@ fn containers_have_the_names_that_their_runtime_tells() {
         exclude: vec![r#"{container="complex_worker_1"}"#.parse().expect("sound")],
         ..SampleFilters::default()
     };
-    let (agent, profiles) = start_agent(&runtime, &container, filters);
+    let (agent, profiles) = scene.start_agent(filters);
     let deadline = Instant::now() + PATIENCE;
     while agent.status().drops["excluded_by_rule"] < 200 {
         assert!(Instant::now() < deadline, "{:?}", agent.status().drops);
@@ -231,21 +251,14 @@ fn containers_have_the_names_that_their_runtime_tells() {
         }
     }
     agent.stop().expect("it stops");
-    drop(container);
 }
 
 #[test]
 fn a_runtime_that_does_not_answer_delays_nothing() {
-    if support::cannot_sample() || support::lacks("gcc") {
-        return;
-    }
-    let _turn = support::turn();
-    let directory = tempfile::tempdir().expect("a temporary directory");
-    let Some(container) = Container::start(directory.path()) else {
+    let Some(scene) = Scene::start(|_, _| {}) else {
         return;
     };
-    let runtime = Runtime::start(directory.path(), |_, _| {});
-    let (agent, profiles) = start_agent(&runtime, &container, SampleFilters::default());
+    let (agent, profiles) = scene.start_agent(SampleFilters::default());
     let mut samples = 0;
     for _ in 0..5 {
         let series = next_series(&profiles);
@@ -259,9 +272,12 @@ fn a_runtime_that_does_not_answer_delays_nothing() {
     }
     // It never waits, whatever else this host does; two seconds of five are enough to see it.
     assert!(samples > 198, "{samples} samples in five windows");
-    assert_eq!(runtime.asked().len(), 1, "it is left alone for a while");
+    assert_eq!(
+        scene.runtime.asked().len(),
+        1,
+        "it is left alone for a while"
+    );
     let status = agent.stop().expect("it stops");
     assert_eq!(status.drops["container_unnamed"], 1);
     assert_eq!(status.drops["symbolizer_behind"], 0);
-    drop(container);
 }

@@ -14,7 +14,6 @@ use std::time::Duration;
 use std::time::Instant;
 
 use candela_agent::Agent;
-use candela_agent::AgentHandle;
 use candela_agent::AgentOptions;
 use candela_agent::AgentStatus;
 use candela_agent::ExportError;
@@ -30,9 +29,9 @@ use opentelemetry_proto::tonic::collector::profiles::v1development::profiles_ser
 use opentelemetry_proto::tonic::collector::profiles::v1development::profiles_service_server::ProfilesServiceServer;
 use tonic::codec::CompressionEncoding;
 
+use crate::support::PATIENCE;
 use crate::support::Stacks;
-
-const PATIENCE: Duration = Duration::from_secs(60);
+use crate::support::wait_for;
 
 /// A busy program that ends with the test.
 struct Busy(Child);
@@ -97,13 +96,7 @@ fn windows_of_the_whole_host() {
     let _turn = support::turn();
     let directory = tempfile::tempdir().expect("a temporary directory");
     let _busy = Busy::start(directory.path());
-    let (sender, profiles) = channel();
-    let exporter = InProcess::new(move |profile| {
-        // The test may have seen enough.
-        let _ = sender.send(profile.clone());
-        Ok(())
-    });
-    let agent = Agent::start(options(), Box::new(exporter)).expect("it starts");
+    let (agent, profiles) = support::start_agent(options());
     let profile = wait_for_busy(&profiles);
     assert_eq!(profile.validate(), Ok(()));
     let stacks = busy_stacks(&profile);
@@ -239,14 +232,6 @@ fn serve(
             .serve_with_incoming(connections),
     );
     (address, requests)
-}
-
-fn wait_for(agent: &AgentHandle, what: &str, is_there: impl Fn(&AgentStatus) -> bool) {
-    let deadline = Instant::now() + PATIENCE;
-    while !is_there(&agent.status()) {
-        assert!(Instant::now() < deadline, "{what}: {:?}", agent.status());
-        std::thread::park_timeout(Duration::from_millis(20));
-    }
 }
 
 #[test]

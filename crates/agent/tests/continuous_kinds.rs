@@ -7,17 +7,15 @@ use std::io::BufReader;
 use std::process::Child;
 use std::process::Command;
 use std::process::Stdio;
-use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use candela_agent::Agent;
 use candela_agent::AgentOptions;
 use candela_agent::AgentTargets;
-use candela_agent::InProcess;
 use candela_agent::Kind;
 use candela_model::Profile;
 
-const PATIENCE: Duration = Duration::from_secs(60);
+use crate::support::PATIENCE;
+
 const OFF_CPU: &str = "off_cpu:off_cpu:nanoseconds:off_cpu:nanoseconds";
 const DELAY: &str = "mutex:delay:nanoseconds:contentions:count";
 
@@ -69,12 +67,6 @@ fn what_waits_all_the_time_is_in_every_window() {
     BufReader::new(stdout).read_line(&mut line).expect("text");
     assert_eq!(line, "ready\n");
 
-    let (sender, profiles) = channel();
-    let exporter = InProcess::new(move |profile| {
-        // The test may have seen enough.
-        let _ = sender.send(profile.clone());
-        Ok(())
-    });
     let options = AgentOptions {
         kinds: Kind::ALL.into_iter().collect(),
         targets: AgentTargets::Pids(vec![child.0.id()]),
@@ -82,7 +74,7 @@ fn what_waits_all_the_time_is_in_every_window() {
         first_window: Duration::from_secs(1),
         ..AgentOptions::default()
     };
-    let agent = Agent::start(options, Box::new(exporter)).expect("it starts");
+    let (agent, profiles) = support::start_agent(options);
     let (mut waits, mut locks) = (0, 0);
     // Windows are of one kind each; nothing runs and nothing faults here.
     while waits < 4 || locks < 4 {

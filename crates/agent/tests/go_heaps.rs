@@ -18,16 +18,15 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use candela_agent::Agent;
 use candela_agent::AgentError;
 use candela_agent::AgentOptions;
 use candela_agent::AgentTargets;
 use candela_agent::DropReason;
 use candela_agent::GoHeapError;
-use candela_agent::InProcess;
 use candela_agent::Kind;
 use candela_agent::RecordOptions;
 use candela_agent::RecordTargets;
+use candela_agent::SourceStatus;
 use candela_formats::ReadOptions;
 use candela_model::Profile;
 
@@ -220,6 +219,11 @@ fn record(program: &mut Program) -> Profile {
     ] {
         assert_eq!(recording.report.count(reason), 0, "{:?}", recording.report);
     }
+    let nothing = SourceStatus::default();
+    assert_eq!(
+        recording.report.source, nothing,
+        "the kernel is asked for nothing"
+    );
     recording.profile
 }
 
@@ -250,12 +254,6 @@ fn the_continuous_agent_reads_heaps_in_each_window() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let file = build(directory.path(), &support::source("heap.go"), &[]);
     let mut program = Program::start(&file, directory.path(), Some("1"));
-    let (sender, profiles) = channel();
-    let exporter = InProcess::new(move |profile| {
-        // The test may have seen enough.
-        let _ = sender.send(profile.clone());
-        Ok(())
-    });
     let options = AgentOptions {
         kinds: [Kind::Alloc].into(),
         targets: AgentTargets::Pids(vec![program.child.id()]),
@@ -263,9 +261,9 @@ fn the_continuous_agent_reads_heaps_in_each_window() {
         first_window: Duration::from_secs(1),
         ..AgentOptions::default()
     };
-    let agent = Agent::start(options, Box::new(exporter)).expect("it starts");
+    let (agent, profiles) = support::start_agent(options);
     // What is in use is told while nothing happens.
-    let first = profiles.recv_timeout(Duration::from_secs(60));
+    let first = profiles.recv_timeout(support::PATIENCE);
     let first = first.expect("a window in time");
     let own = program.own_profile("before.pb.gz");
     for sample_type in TYPES {
@@ -283,6 +281,13 @@ fn the_continuous_agent_reads_heaps_in_each_window() {
     program.expect("done\n");
     let status = agent.stop().expect("it stops");
     assert_eq!(status.failure, "");
+    for thread in ["candela-heaps", "candela-places"] {
+        assert!(
+            status.cost.threads.contains_key(thread),
+            "{:?}",
+            status.cost
+        );
+    }
     // Several windows may have it, and each tells what is in use.
     let mut whole = Profile::default();
     let mut in_use = Profile::default();

@@ -3,6 +3,7 @@
 
 mod support;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::path::PathBuf;
 use std::process::Command;
@@ -12,6 +13,7 @@ use candela_agent::Kinds;
 use candela_agent::RecordOptions;
 use candela_agent::RecordTargets;
 use candela_agent::Recording;
+use candela_model::LabelValue;
 use candela_model::Profile;
 use candela_model::Sample;
 
@@ -151,6 +153,49 @@ fn requests_to_a_disk_are_counted_and_timed_by_who_made_them() {
 }
 
 #[test]
+fn what_is_written_past_the_page_cache_waits_for_the_disk() {
+    if support::cannot_sample_off_cpu() || support::lacks("gcc") {
+        return;
+    }
+    let told = record(Kind::OffCpu, "requests", &["500", "blocks"]);
+    let Some(&elapsed_ns) = told.truth.first() else {
+        eprintln!("skipped: the temporary directory has no block device behind it");
+        return;
+    };
+    let profile = &told.recording.profile;
+    let off_cpu = profile.series.iter().filter(|series| {
+        series.profile_type.to_string() == "off_cpu:off_cpu:nanoseconds:off_cpu:nanoseconds"
+    });
+    let mut waited_ns: BTreeMap<&str, i64> = BTreeMap::new();
+    for sample in off_cpu.flat_map(|series| &series.samples) {
+        let mut locations = profile.stacks.get(sample.stack).iter();
+        let is_of_writes = locations.any(|&location| {
+            let names = support::names_of(profile, location);
+            names.iter().any(|name| name == "write_blocks")
+        });
+        if is_of_writes {
+            *waited_ns.entry(reason_of(profile, sample)).or_default() += sample.value;
+        }
+    }
+    // The writes before, which go to the page cache, seldom wait for anything.
+    let disk_ns = waited_ns.remove("disk").unwrap_or_default();
+    assert!(disk_ns > elapsed_ns / 10, "{disk_ns} of {elapsed_ns} ns");
+    waited_ns.remove("preempted");
+    assert!(waited_ns.is_empty(), "{waited_ns:?}");
+}
+
+/// What a sample of time off CPU waited for.
+fn reason_of<'a>(profile: &'a Profile, sample: &Sample) -> &'a str {
+    let strings = &profile.symbols.strings;
+    let labels = profile.label_sets.get(sample.label_set).iter();
+    let mut reasons = labels.filter(|label| strings.get(label.key) == "off_cpu_reason");
+    match reasons.next().map(|label| label.value) {
+        Some(LabelValue::Text(text)) => strings.get(text),
+        other => panic!("a reason is a word: {other:?}"),
+    }
+}
+
+#[test]
 fn named_events_come_as_often_as_they_happen() {
     if support::cannot_sample() || support::lacks("gcc") {
         return;
@@ -162,7 +207,8 @@ fn named_events_come_as_often_as_they_happen() {
         "tracepoint:syscalls:sys_exit_pwrite64".to_owned(),
         format!("uprobe:{}:write_blocks", program.display()),
         "tracepoint:sched:sched_process_exec".to_owned(),
-        "page-faults".to_owned(),
+        "faults".to_owned(),
+        "syscalls:sys_enter_close".to_owned(),
     ];
     let told = run(directory.path(), &program, &["50", "blocks"], |options| {
         options.kinds = [].into();
@@ -191,6 +237,7 @@ fn named_events_come_as_often_as_they_happen() {
     );
     assert_eq!(count("sched_process_exec", &[]), 1);
     assert!(count("page-faults", &[]) > 10);
+    assert!(count("sys_enter_close", &["main"]) >= 1);
 }
 
 #[test]

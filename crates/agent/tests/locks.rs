@@ -9,6 +9,7 @@ use std::process::Command;
 use candela_agent::Kind;
 use candela_agent::RecordOptions;
 use candela_agent::RecordTargets;
+use candela_agent::Wakers;
 use candela_model::LabelValue;
 use candela_model::Profile;
 use candela_model::Sample;
@@ -51,13 +52,23 @@ fn label<'a>(profile: &'a Profile, sample: &Sample, key: &str) -> Option<&'a str
 
 #[test]
 fn waits_for_a_mutex_are_told_with_its_address_and_who_held_it() {
+    check_waits_of_main(&[]);
+}
+
+#[test]
+fn waits_for_a_mutex_with_priority_inheritance_are_told_alike() {
+    check_waits_of_main(&["inherit"]);
+}
+
+/// Waits for a mutex of the sort that the program is told to make.
+fn check_waits_of_main(sort: &[&str]) {
     if support::cannot_sample_off_cpu() || support::lacks("gcc") {
         return;
     }
     let directory = tempfile::tempdir().expect("a temporary directory");
     let truth = directory.path().join("truth");
     let mut command = Command::new(build(directory.path()));
-    command.arg(ROUNDS.to_string()).arg(&truth);
+    command.arg(ROUNDS.to_string()).arg(&truth).args(sort);
     let options = RecordOptions {
         // Each wait is longer than the sampling period, so that there is no chance in it.
         rate_hz: 499,
@@ -108,7 +119,7 @@ fn who_ended_a_wait_is_told() {
         kinds: [Kind::OffCpu, Kind::Lock].into(),
         ..RecordOptions::new(RecordTargets::Command(command))
     };
-    options.agent.wakers = true;
+    options.agent.wakers = Wakers::Names;
     let recording = candela_agent::record(options, || {}).unwrap_or_else(|error| panic!("{error}"));
     let profile = &recording.profile;
     for profile_type in [DELAY, OFF_CPU] {

@@ -32,7 +32,7 @@ pub enum Error {
     /// `/proc/kallsyms` shows zero for every address.
     #[error(
         "the kernel hides its symbol addresses (kptr_restrict is {kptr_restrict}); run as root or with \
-         CAP_SYSLOG, or set kernel.kptr_restrict=0"
+         CAP_SYSLOG, or set kernel.kptr_restrict=0 and kernel.perf_event_paranoid=1"
     )]
     KernelAddressesHidden {
         /// The value of `/proc/sys/kernel/kptr_restrict`, or `unknown`.

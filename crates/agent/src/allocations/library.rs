@@ -3,6 +3,7 @@
 use std::ffi::OsStr;
 use std::ffi::OsString;
 use std::fs;
+use std::fs::File;
 use std::fs::Permissions;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -11,15 +12,16 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::path::PathBuf;
 use std::process::Command;
+use std::sync::Arc;
 
-use candela_ebpf::AllocationProbes;
-use candela_preload::probes;
 use rustix::fs::StatVfsMountFlags;
 use tempfile::TempDir;
 
-use crate::allocations::frames::is_library;
+use crate::allocations::leftovers;
+use crate::allocations::library_file::LibraryError;
+use crate::allocations::library_file::LibraryFile;
+use crate::allocations::loaded::LoadedLibrary;
 use crate::error::AgentError;
-use crate::processes::parse_maps;
 
 const VARIABLE: &str = "LD_PRELOAD";
 
@@ -57,9 +59,10 @@ impl PreloadedLibrary {
             directory: std::env::temp_dir(),
             source: io::Error::other("programs may not be loaded from there"),
         })?;
+        leftovers::remove_unused(&parent);
         let write = || {
             let directory = tempfile::Builder::new()
-                .prefix("candela-")
+                .prefix(leftovers::PREFIX)
                 .tempdir_in(&parent)?;
             fs::set_permissions(directory.path(), Permissions::from_mode(0o755))?;
             let file = directory.path().join(candela_preload::FILE_NAME);
@@ -91,47 +94,26 @@ impl PreloadedLibrary {
         command.env(VARIABLE, value);
     }
 
-    pub(crate) fn probes(&self) -> AllocationProbes {
-        probes_in(self.file.clone())
+    /// The library, for a command that will load it.
+    pub(crate) fn to_load(&self) -> Result<LoadedLibrary, AgentError> {
+        let library = File::open(&self.file).map_err(LibraryError::from);
+        let library = library.and_then(LibraryFile::read);
+        let library = library.map_err(|error| AgentError::Preload {
+            directory: self.directory.path().to_owned(),
+            source: io::Error::other(error),
+        })?;
+        Ok(LoadedLibrary {
+            pid: None,
+            library: Arc::new(library),
+        })
     }
 
-    /// Leaves the file where it is: programs that are still to be started will look for it.
-    pub(crate) fn keep(self) {
-        let path = self.directory.keep();
-        tracing::info!(path = %path.display(), "left for programs that still run");
-    }
-}
-
-/// Which of these processes have the library, and where it is loaded in any of them, each file once.
-pub(crate) fn libraries_of(pids: &[u32]) -> (Vec<u32>, Vec<AllocationProbes>) {
-    let mut seen = Vec::new();
-    let mut having = Vec::new();
-    let mut found = Vec::new();
-    for pid in pids {
-        let maps = fs::read(format!("/proc/{pid}/maps")).unwrap_or_default();
-        let paths = parse_maps(&maps).map(|line| String::from_utf8_lossy(line.path));
-        for path in paths.filter(|path| is_library(path)) {
-            let file = PathBuf::from(format!("/proc/{pid}/root{path}"));
-            let Ok(metadata) = fs::metadata(&file) else {
-                continue;
-            };
-            having.push(*pid);
-            let identity = (metadata.dev(), metadata.ino());
-            if !seen.contains(&identity) {
-                seen.push(identity);
-                found.push(probes_in(file));
-            }
-        }
-    }
-    having.dedup();
-    (having, found)
-}
-
-fn probes_in(file: PathBuf) -> AllocationProbes {
-    AllocationProbes {
-        file,
-        sampled: probes::SAMPLED,
-        freed: probes::FREED,
+    /// Leaves the file where it is, in the directory that is returned: programs that are still to be started will
+    /// look for it.
+    pub(crate) fn keep(self) -> PathBuf {
+        let directory = self.directory.keep();
+        leftovers::mark(&directory);
+        directory
     }
 }
 

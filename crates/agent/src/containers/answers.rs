@@ -20,9 +20,14 @@ const MOST_CONTAINERS: usize = 4096;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Finding {
     Known(Arc<ContainerFacts>),
+    /// What is known is not all; they may be asked again at this time (CLOCK_MONOTONIC, nanoseconds).
+    Partly {
+        facts: Arc<ContainerFacts>,
+        again_ns: u64,
+    },
     /// The runtimes are being asked.
     Awaited,
-    /// No runtime tells; they may be asked again at this time (CLOCK_MONOTONIC, nanoseconds).
+    /// Nobody tells; they may be asked again at this time.
     Unknown {
         again_ns: u64,
     },
@@ -39,7 +44,7 @@ pub(super) struct Answers {
 // === impl Answers ===
 
 impl Answers {
-    /// What there is about a container, where it need not be asked for any more.
+    /// What there is about a container, unless nobody knew it and may be asked again.
     pub(super) fn find(&self, id: &str, now_ns: u64) -> Option<Finding> {
         match self.lock().get(id) {
             Some(Finding::Unknown { again_ns }) if *again_ns <= now_ns => None,
@@ -47,14 +52,14 @@ impl Answers {
         }
     }
 
-    /// Notes that somebody asks.
-    pub(super) fn await_one(&self, id: &str) {
+    /// Notes what there is until who is being asked has answered.
+    pub(super) fn ask(&self, id: &str, meanwhile: Finding) {
         let mut by_id = self.lock();
         if by_id.len() >= MOST_CONTAINERS {
             // What still runs is asked for again when it is next met.
             by_id.retain(|_, finding| *finding == Finding::Awaited);
         }
-        by_id.insert(id.to_owned(), Finding::Awaited);
+        by_id.insert(id.to_owned(), meanwhile);
     }
 
     pub(super) fn set(&self, id: &str, finding: Finding) {
@@ -92,7 +97,7 @@ mod tests {
     fn what_nobody_knows_is_asked_again_later() {
         let answers = Answers::default();
         assert_eq!(answers.find("a", 0), None);
-        answers.await_one("a");
+        answers.ask("a", Finding::Awaited);
         assert_eq!(answers.find("a", 0), Some(Finding::Awaited));
         let unknown = Finding::Unknown { again_ns: 100 };
         answers.set("a", unknown.clone());
@@ -106,7 +111,7 @@ mod tests {
         let answers = Answers::default();
         for number in 0..=MOST_CONTAINERS {
             let id = number.to_string();
-            answers.await_one(&id);
+            answers.ask(&id, Finding::Awaited);
             if number > 0 {
                 answers.set(&id, Finding::Known(Arc::default()));
             }

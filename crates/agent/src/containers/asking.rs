@@ -1,12 +1,14 @@
-//! Asking the runtimes, one after the other.
+//! Asking the runtimes, one after the other, and looking for what the API server has told.
 
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use candela_ebpf::monotonic_ns;
 use hashbrown::HashSet;
 use tokio::sync::mpsc::Receiver;
 use tokio::time::Instant;
+use tokio::time::sleep_until;
 use tokio::time::timeout;
 
 use crate::containers::answers::Answers;
@@ -15,26 +17,33 @@ use crate::containers::cri;
 use crate::containers::docker;
 use crate::containers::error::RuntimeError;
 use crate::containers::facts::ContainerFacts;
+use crate::containers::kubernetes::KubernetesOptions;
+use crate::containers::pods::Pods;
+use crate::containers::question::Question;
 use crate::containers::socket::ContainerSocket;
 use crate::ledger::DropReason;
 use crate::ledger::Ledger;
 
-/// How long one runtime may take for one container.
+/// How long one runtime may take for one container, and the API server to tell of it.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// How long a runtime is left alone that has not answered: each container would wait for it anew.
 const REST: Duration = Duration::from_secs(30);
 
-/// How long it is remembered that no runtime knows a container, nanoseconds.
+/// How long it is remembered that nobody knows a container, or all of it, nanoseconds.
 const UNKNOWN_FOR_NS: u64 = 60_000_000_000;
 
 /// More containers without names are not counted.
 const MOST_COUNTED: usize = 4096;
 
-/// Asks for containers whose ids come.
+/// Answers that the API server is waited for at a time; further questions wait in their queue.
+const MOST_WAITING: usize = 256;
+
+/// Asks for containers as they are met.
 #[derive(Debug)]
 pub(super) struct Asking {
     runtimes: Vec<Runtime>,
+    kubernetes: KubernetesOptions,
     answers: Arc<Answers>,
     ledger: Arc<Ledger>,
     /// Those whose names are counted as missing.
@@ -48,11 +57,23 @@ struct Runtime {
     has_warned: bool,
 }
 
+/// A container that the runtimes were asked for. The API server may tell of its pod in a moment: of a start it hears
+/// later than we do.
+#[derive(Debug)]
+struct Asked {
+    question: Question,
+    of_runtime: Option<ContainerFacts>,
+    /// Whether a runtime has not answered.
+    has_failed: bool,
+    until: Instant,
+}
+
 // === impl Asking ===
 
 impl Asking {
     pub(super) fn new(
         sockets: Vec<ContainerSocket>,
+        kubernetes: KubernetesOptions,
         answers: Arc<Answers>,
         ledger: Arc<Ledger>,
     ) -> Self {
@@ -63,6 +84,7 @@ impl Asking {
         });
         Self {
             runtimes: runtimes.collect(),
+            kubernetes,
             answers,
             ledger,
             counted: HashSet::new(),
@@ -70,32 +92,93 @@ impl Asking {
     }
 
     /// Until nobody can ask any more.
-    pub(super) async fn run(mut self, mut ids: Receiver<String>) {
-        while let Some(id) = ids.recv().await {
-            let finding = match self.ask(&id).await {
-                Some(facts) => Finding::Known(Arc::new(facts)),
-                None => Finding::Unknown {
-                    again_ns: monotonic_ns().saturating_add(UNKNOWN_FOR_NS),
+    pub(super) async fn run(mut self, mut questions: Receiver<Question>) {
+        let mut pods = Pods::watch(&self.kubernetes);
+        // In the order in which they end.
+        let mut waiting: Vec<Asked> = Vec::new();
+        loop {
+            let end = waiting
+                .first()
+                .map_or_else(Instant::now, |asked| asked.until);
+            let question = tokio::select! {
+                question = questions.recv(), if waiting.len() < MOST_WAITING => match question {
+                    Some(question) => Some(question),
+                    None => return,
                 },
+                () = pods.changed() => None,
+                () = sleep_until(end), if !waiting.is_empty() => None,
             };
-            self.answers.set(&id, finding);
+            if let Some(question) = question {
+                waiting.push(self.ask_runtimes(question).await);
+            }
+            waiting.retain(|asked| !self.answer(asked, &pods));
         }
     }
 
-    async fn ask(&mut self, id: &str) -> Option<ContainerFacts> {
-        let mut has_failed = false;
+    async fn ask_runtimes(&mut self, question: Question) -> Asked {
+        let mut asked = Asked {
+            question,
+            of_runtime: None,
+            has_failed: false,
+            until: Instant::now(),
+        };
         for runtime in &mut self.runtimes {
-            match runtime.ask(id).await {
-                Ok(Some(facts)) => return Some(facts),
+            let id = &asked.question.container_id;
+            match runtime.ask(id, &self.kubernetes).await {
                 Ok(None) => {}
-                Err(()) => has_failed = true,
+                Err(()) => asked.has_failed = true,
+                Ok(facts) => {
+                    asked.of_runtime = facts;
+                    break;
+                }
             }
         }
-        // Where all runtimes answer and none knows it, there is no name to be had.
-        if has_failed && self.counted.len() < MOST_COUNTED && self.counted.insert(id.to_owned()) {
+        asked.until = Instant::now() + PATIENCE;
+        asked
+    }
+
+    /// Answers what can be answered, or need not be waited for any longer; `false` where it may be in a moment.
+    fn answer(&mut self, asked: &Asked, pods: &Pods) -> bool {
+        let (of_pod, is_late) = match pods.find(&asked.question) {
+            Poll::Ready(of_pod) => (of_pod, false),
+            Poll::Pending if Instant::now() < asked.until => return false,
+            Poll::Pending => (pods.find_pod(&asked.question), true),
+        };
+        let again_ns = monotonic_ns().saturating_add(UNKNOWN_FOR_NS);
+        let finding = match together(asked.of_runtime.clone(), of_pod) {
+            Some(facts) if is_late || facts.name.is_empty() => Finding::Partly {
+                facts: Arc::new(facts),
+                again_ns,
+            },
+            Some(facts) => Finding::Known(Arc::new(facts)),
+            None => {
+                self.count_unnamed(asked, is_late);
+                Finding::Unknown { again_ns }
+            }
+        };
+        self.answers.set(&asked.question.container_id, finding);
+        true
+    }
+
+    /// Where all who are asked answer and none knows it, there is no name to be had.
+    fn count_unnamed(&mut self, asked: &Asked, is_late: bool) {
+        let is_lost = asked.has_failed || (is_late && asked.question.pod_uid.is_some());
+        if !is_lost || self.counted.len() >= MOST_COUNTED {
+            return;
+        }
+        if self.counted.insert(asked.question.container_id.clone()) {
             self.ledger.add(DropReason::ContainerUnnamed, 1);
         }
-        None
+    }
+}
+
+fn together(
+    of_runtime: Option<ContainerFacts>,
+    of_pod: Option<ContainerFacts>,
+) -> Option<ContainerFacts> {
+    match (of_runtime, of_pod) {
+        (Some(of_runtime), Some(of_pod)) => Some(of_runtime.with_pod(of_pod)),
+        (of_runtime, of_pod) => of_runtime.or(of_pod),
     }
 }
 
@@ -103,7 +186,11 @@ impl Asking {
 
 impl Runtime {
     /// `Err` when it has not answered, which was said.
-    async fn ask(&mut self, id: &str) -> Result<Option<ContainerFacts>, ()> {
+    async fn ask(
+        &mut self,
+        id: &str,
+        kubernetes: &KubernetesOptions,
+    ) -> Result<Option<ContainerFacts>, ()> {
         if self.rests_until.is_some_and(|until| Instant::now() < until) {
             return Err(());
         }
@@ -113,7 +200,7 @@ impl Runtime {
         let asked = async {
             match &self.socket {
                 ContainerSocket::Docker(path) => docker::ask(path, id).await,
-                ContainerSocket::Cri(path) => cri::ask(path, id).await,
+                ContainerSocket::Cri(path) => cri::ask(path, id, kubernetes).await,
             }
         };
         let answer = timeout(PATIENCE, asked).await;

@@ -14,6 +14,7 @@ use tonic_prost::ProstCodec;
 
 use crate::containers::error::RuntimeError;
 use crate::containers::facts::ContainerFacts;
+use crate::containers::kubernetes::KubernetesOptions;
 
 const LIST_CONTAINERS: &str = "/runtime.v1.RuntimeService/ListContainers";
 const LIST_SANDBOXES: &str = "/runtime.v1.RuntimeService/ListPodSandbox";
@@ -77,10 +78,17 @@ struct Sandbox {
     /// With those of the pod.
     #[prost(map = "string, string", tag = "5")]
     labels: HashMap<String, String>,
+    /// Those of the pod, and the runtime's own.
+    #[prost(map = "string, string", tag = "6")]
+    annotations: HashMap<String, String>,
 }
 
 /// Asks for a container by its full id; `None` when the runtime has no such one.
-pub(super) async fn ask(path: &Path, id: &str) -> Result<Option<ContainerFacts>, RuntimeError> {
+pub(super) async fn ask(
+    path: &Path,
+    id: &str,
+    options: &KubernetesOptions,
+) -> Result<Option<ContainerFacts>, RuntimeError> {
     let endpoint = Endpoint::from_shared(format!("unix://{}", path.display()))?;
     let channel = endpoint.connect().await?;
     let listed: ListContainersResponse = list(channel.clone(), LIST_CONTAINERS, id).await?;
@@ -102,6 +110,10 @@ pub(super) async fn ask(path: &Path, id: &str) -> Result<Option<ContainerFacts>,
     let sandboxes: ListSandboxesResponse = list(channel, LIST_SANDBOXES, sandbox_id).await?;
     if let Some(sandbox) = sandboxes.items.first() {
         facts.set_app(&sandbox.labels);
+        facts.labels = options.chosen(
+            |key| sandbox.labels.get(key),
+            |key| sandbox.annotations.get(key),
+        );
     }
     Ok(Some(facts))
 }

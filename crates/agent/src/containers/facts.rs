@@ -13,7 +13,7 @@ const POD_NAMESPACE: &str = "io.kubernetes.pod.namespace";
 const CONTAINER_NAME: &str = "io.kubernetes.container.name";
 
 /// Labels of pods that name their application, the recommended one first.
-const APP_LABELS: [&str; 3] = ["app.kubernetes.io/name", "app", "k8s-app"];
+pub(super) const APP_LABELS: [&str; 3] = ["app.kubernetes.io/name", "app", "k8s-app"];
 
 /// What a runtime tells about a container. Texts that it does not tell are empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -26,6 +26,8 @@ pub struct ContainerFacts {
     pub pod: Option<PodContainer>,
     /// What the pod's labels say it is an instance of.
     pub app: Option<String>,
+    /// Further labels of its series, by their names: the pod's workload, and what of the pod was chosen.
+    pub labels: Vec<(String, String)>,
 }
 
 // === impl ContainerFacts ===
@@ -45,6 +47,7 @@ impl ContainerFacts {
                 container: kept(container),
             }),
             app: None,
+            labels: Vec::new(),
         }
     }
 
@@ -52,6 +55,18 @@ impl ContainerFacts {
     pub(super) fn set_app(&mut self, pod_labels: &HashMap<String, String>) {
         let mut values = APP_LABELS.iter().filter_map(|name| pod_labels.get(*name));
         self.app = values.find(|value| !value.is_empty()).map(|app| kept(app));
+    }
+
+    /// The same with what the API server tells of the pod. Of the container itself the runtime knows best.
+    pub(super) fn with_pod(self, of_pod: Self) -> Self {
+        let or = |own: String, other: String| if own.is_empty() { other } else { own };
+        Self {
+            name: or(self.name, of_pod.name),
+            image: or(self.image, of_pod.image),
+            pod: self.pod.or(of_pod.pod),
+            app: of_pod.app.or(self.app),
+            labels: of_pod.labels,
+        }
     }
 
     /// Name and tag of the image. One that is known by its hash alone has no name.
@@ -70,7 +85,8 @@ impl ContainerFacts {
     }
 }
 
-fn kept(text: &str) -> String {
+/// A text as long as it may be.
+pub(super) fn kept(text: &str) -> String {
     text[..text.floor_char_boundary(LONGEST_TEXT)].to_owned()
 }
 

@@ -2,7 +2,8 @@
 //!
 //! Costs are of two parts: what each sample costs, in the kernel and in the threads that handle it, and what
 //! comes whatever the rate is. What a rate would cost is predicted from both and from how busy the CPUs have been
-//! lately at most, so that the rate is lowered before the budget is exceeded.
+//! lately at most, so that the rate is lowered before the budget is exceeded. Where the second part alone is more
+//! than the budget, a lower rate cannot keep it: samples are given up only while they are what matters.
 
 use std::collections::VecDeque;
 
@@ -26,6 +27,10 @@ const AIM: f64 = 0.9;
 
 /// More is sampled again only when that would cost no more than this part of the budget.
 const ROOM: f64 = 0.75;
+
+/// Where the budget cannot be kept whatever the rate is, samples may cost this part of what it is exceeded by: to
+/// give them up as well would save next to nothing, and leave no profile.
+const NEGLIGIBLE: f64 = 0.1;
 
 /// Windows between a change and the next step up.
 const PATIENCE: u32 = 2;
@@ -67,7 +72,7 @@ pub(super) enum Verdict {
     /// All is well, or nothing is known yet.
     Keep,
     Change(Step),
-    /// The budget cannot be kept: the agent costs so much, in cores, when it samples as little as it may.
+    /// The budget cannot be kept: the agent costs so much, in cores, and sampling less would not help.
     Exhausted(f64),
 }
 
@@ -161,8 +166,23 @@ impl Model {
         self.wait / (pace.off_cpu_mean_ns.max(1)) as f64
     }
 
+    /// What can be given up.
+    fn samples_at(&self, pace: Pace) -> f64 {
+        self.cpu_at(pace) + self.wait_at(pace)
+    }
+
     fn at(&self, pace: Pace) -> f64 {
-        self.cpu_at(pace) + self.wait_at(pace) + self.rest
+        self.samples_at(pace) + self.rest
+    }
+
+    /// What samples may cost so that all together stays within `part` of the budget; of one that cannot be kept,
+    /// so that it is not they that exceed it. Below zero where only fewer of them could keep it.
+    fn for_samples(&self, limit: f64, part: f64) -> f64 {
+        let excess = self.rest - limit;
+        match excess > 0.0 {
+            true => part * NEGLIGIBLE * excess,
+            false => part * limit - self.rest,
+        }
     }
 }
 
@@ -199,7 +219,7 @@ impl Budget {
         }
         let model = Model::of(&self.history);
         let cost_before = model.at(self.pace);
-        let next = match cost_before > self.limit {
+        let next = match model.samples_at(self.pace) > model.for_samples(self.limit, 1.0) {
             true => self.less(&model),
             false => self.more(&model),
         };
@@ -236,7 +256,8 @@ impl Budget {
             ticks_per_sample,
             ..self.pace
         };
-        let fits = |pace: &Pace| model.at(*pace) <= AIM * self.limit;
+        let room = model.for_samples(self.limit, AIM);
+        let fits = |pace: &Pace| model.samples_at(*pace) <= room;
         let mut slower_paces = (ticks + 1..=slowest).map(slower);
         let slowest_pace = slower_paces.clone().next_back();
         let fitting = slower_paces.find(fits).or(slowest_pace);
@@ -259,7 +280,7 @@ impl Budget {
                 ..self.pace
             }
         };
-        let has_room = model.at(next) <= ROOM * self.limit;
+        let has_room = model.samples_at(next) <= model.for_samples(self.limit, ROOM);
         (next != self.pace && has_room).then_some(next)
     }
 }
@@ -366,6 +387,36 @@ mod tests {
         assert_eq!(host.pace.off_cpu_mean_ns, LONGEST_OFF_CPU_MEAN_NS);
         let window = host.window(2, waits_ns, 60_000_000);
         assert!(matches!(host.judge(&window), Verdict::Exhausted(_)));
+    }
+
+    #[test]
+    fn samples_that_cost_little_beside_the_rest_are_kept() {
+        let mut host = Host::new(19);
+        // The rest takes 4.7 %, samples of two busy CPUs 0.11 %: without them the budget is exceeded ninefold, too.
+        host.settle(2, 0, 470_000_000);
+        assert_eq!(host.pace.ticks_per_sample, 1);
+        let window = host.window(2, 0, 470_000_000);
+        assert!(matches!(host.judge(&window), Verdict::Exhausted(_)));
+    }
+
+    #[test]
+    fn samples_that_add_to_a_lost_budget_are_given_up_until_they_do_not() {
+        let mut host = Host::new(99);
+        // 16 × 99 × 30 µs are 4.8 %, and a tenth of what the rest is too much by is 0.42 %.
+        host.settle(16, 0, 470_000_000);
+        assert_eq!(host.pace.ticks_per_sample, 13);
+        let window = host.window(16, 0, 470_000_000);
+        assert!(matches!(host.judge(&window), Verdict::Exhausted(_)));
+    }
+
+    #[test]
+    fn samples_given_up_come_back_when_they_turn_out_not_to_matter() {
+        let mut host = Host::new(19);
+        // Beside 0.49 % there is room for next to nothing; beside 4.7 % all of them are next to nothing.
+        host.settle(2, 0, 49_000_000);
+        assert_eq!(host.pace.ticks_per_sample, 16);
+        host.settle(2, 0, 470_000_000);
+        assert_eq!(host.pace.ticks_per_sample, 1);
     }
 
     #[test]

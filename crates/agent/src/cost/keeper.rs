@@ -148,7 +148,7 @@ impl CostKeeper {
         match budget.judge(&window) {
             Verdict::Keep => self.is_exhausted = false,
             Verdict::Change(step) => self.change(source, step),
-            Verdict::Exhausted(cost) => self.tell_exhausted(cost),
+            Verdict::Exhausted(cost) => self.tell_exhausted(cost, source.pace()),
         }
     }
 
@@ -193,6 +193,7 @@ impl CostKeeper {
             Err(error) => {
                 tracing::info!(%error, "run times in the kernel are not measured; a sample is taken to cost 15 us there");
                 self.can_measure = false;
+                self.board.parts().cost.programs_unmeasured = 1;
             }
         }
     }
@@ -264,7 +265,7 @@ impl CostKeeper {
             "{} the agent would cost {:.2} % of a core as before and {:.2} % now",
             match is_less {
                 true => "less is sampled, to stay within agent.cpu_budget:",
-                false => "more is sampled again, agent.cpu_budget has room:",
+                false => "more is sampled again, as that costs little:",
             },
             step.cost_before * 100.0,
             step.cost * 100.0,
@@ -275,12 +276,13 @@ impl CostKeeper {
     }
 
     /// Once for each time.
-    fn tell_exhausted(&mut self, cost: f64) {
+    fn tell_exhausted(&mut self, cost: f64, pace: Pace) {
         if std::mem::replace(&mut self.is_exhausted, true) {
             return;
         }
         tracing::warn!(
-            "agent.cpu_budget is not kept: the agent costs {:.2} % of a core and samples as little as it may; give it more, or take kinds out of agent.kinds",
+            rate_hz = self.hertz(pace),
+            "agent.cpu_budget is not kept: the agent costs {:.2} % of a core, and to sample less would not help; give it more, or take kinds out of agent.kinds",
             cost * 100.0
         );
     }

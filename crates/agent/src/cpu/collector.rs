@@ -2,10 +2,8 @@
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use candela_ebpf::AllocationProbes;
 use candela_ebpf::Counters;
 use candela_ebpf::ExplicitEvent;
 use candela_ebpf::Options;
@@ -13,13 +11,20 @@ use candela_ebpf::Pace;
 use candela_ebpf::Sampler;
 use candela_ebpf::Target;
 use candela_ebpf::Waits;
+use candela_ebpf::Wakers;
+use candela_ebpf::check_tracepoints;
 use candela_ebpf::monotonic_ns;
 
+use crate::allocations::LoadedLibrary;
 use crate::collector::Collector;
 use crate::collector::SourceWork;
 use crate::cost::ThreadClocks;
 use crate::cpu::state::CpuState;
 use crate::cpu::view::Naming;
+use crate::cpu::waiting::Polled;
+use crate::cpu::waiting::collect;
+use crate::cpu::waiting::collect_rest;
+use crate::cpu::waiting::collect_until_tables;
 use crate::error::AgentError;
 use crate::kinds::Kind;
 use crate::kinds::Kinds;
@@ -50,6 +55,10 @@ const STACK_COPY_BURST_OF_ALLOCATIONS: u32 = 2000;
 /// Room for those copies, some kilobytes each, between two looks at them.
 const RING_BYTES_OF_ALLOCATIONS: u32 = 16 << 20;
 
+/// The same of the continuous agent, whose services come one by one and share most of their libraries.
+const STACK_COPY_BURST_OF_SERVICES: u32 = 500;
+const RING_BYTES_OF_SERVICES: u32 = 4 << 20;
+
 /// One page fault of so many gives a stack, which costs as much as dozens of faults.
 const FAULT_INTERVAL: u32 = 256;
 
@@ -65,21 +74,6 @@ const REQUEST_INTERVAL: u32 = 16;
 /// Waits for locks of the kernel are short: a millisecond in all gives a sample.
 const LONGEST_KERNEL_LOCK_MEAN_NS: u64 = 1_000_000;
 
-/// While samples wait for the loader, its answers are looked for this often.
-const POLL_WITH_PENDING: Duration = Duration::from_millis(5);
-
-/// How long a final flush waits for tables.
-const SETTLE_NS: u64 = 1_000_000_000;
-
-/// At 99 Hz what runs for a tenth of this is seen in it; what is not comes with stack copies later.
-const SHORTEST_WARM_UP_NS: u64 = 200_000_000;
-
-/// Whoever waits for a recording should not wait for much else.
-const LONGEST_WARM_UP_NS: u64 = 3_000_000_000;
-
-/// How late the end of the warm-up is noticed.
-const WARM_UP_POLL: Duration = Duration::from_millis(20);
-
 /// What is sampled how often.
 #[derive(Clone, Debug)]
 pub(crate) struct SamplingPlan {
@@ -87,13 +81,13 @@ pub(crate) struct SamplingPlan {
     pub(crate) kinds: Kinds,
     /// What is sampled besides.
     pub(crate) events: Vec<ExplicitEvent>,
-    /// Where allocations are told, with that kind.
-    pub(crate) allocation_probes: Vec<AllocationProbes>,
+    /// What tells of allocations from the start, with that kind.
+    pub(crate) allocation_libraries: Vec<LoadedLibrary>,
     /// The time that a sample of waiting stands for at least, nanoseconds; `None` is the sampling period, so
     /// that a thread that always waits gives as many samples as one that always runs.
     pub(crate) wait_mean_ns: Option<u64>,
-    /// Waits say who ended them.
-    pub(crate) wakers: bool,
+    /// What waits say of who ended them.
+    pub(crate) wakers: Wakers,
 }
 
 /// Settings of the source.
@@ -110,6 +104,7 @@ pub(crate) struct CpuOptions {
 pub(crate) struct CpuCollector {
     sampler: Sampler,
     state: CpuState,
+    is_recording: bool,
     kinds: Kinds,
     events: Vec<ExplicitEvent>,
     wait_mean_ns: u64,
@@ -129,6 +124,11 @@ impl SamplingPlan {
         self.kinds.is_empty() && self.events.is_empty()
     }
 
+    /// Whether each sample is kept, for a while; else it goes on and on.
+    fn is_recording(&self) -> bool {
+        self.wait_mean_ns.is_none()
+    }
+
     fn wait_mean_ns(&self) -> u64 {
         let period_ns = 1_000_000_000 / u64::from(self.rate_hz.max(1));
         self.wait_mean_ns.unwrap_or(period_ns)
@@ -137,10 +137,23 @@ impl SamplingPlan {
     fn to_kernel(&self, target: Target, exclude_self: bool) -> Options {
         let (rate_hz, kinds) = (self.rate_hz, self.kinds);
         let wait_mean_ns = self.wait_mean_ns();
-        let (growth_mean_bytes, request_interval) = match self.wait_mean_ns {
-            None => (RECORDED_GROWTH_MEAN_BYTES, 1),
-            Some(_) => (GROWTH_MEAN_BYTES, REQUEST_INTERVAL),
+        let (growth_mean_bytes, request_interval) = match self.is_recording() {
+            true => (RECORDED_GROWTH_MEAN_BYTES, 1),
+            false => (GROWTH_MEAN_BYTES, REQUEST_INTERVAL),
         };
+        let stack_copy_burst = STACK_COPY_BURST.max(rate_hz * STACK_COPY_SECONDS);
+        let (stack_copy_burst, sample_ring_bytes) =
+            match (kinds.has(Kind::Alloc), self.is_recording()) {
+                (false, _) => (stack_copy_burst, None),
+                (true, true) => (
+                    STACK_COPY_BURST_OF_ALLOCATIONS,
+                    Some(RING_BYTES_OF_ALLOCATIONS),
+                ),
+                (true, false) => (
+                    STACK_COPY_BURST_OF_SERVICES.max(stack_copy_burst),
+                    Some(RING_BYTES_OF_SERVICES),
+                ),
+            };
         Options {
             rate_hz,
             on_cpu: kinds.has(Kind::Cpu),
@@ -158,19 +171,21 @@ impl SamplingPlan {
                 .then_some(wait_mean_ns.min(LONGEST_KERNEL_LOCK_MEAN_NS)),
             request_interval: kinds.has(Kind::BlockIo).then_some(request_interval),
             events: self.events.clone(),
-            allocation_probes: match kinds.has(Kind::Alloc) {
-                true => self.allocation_probes.clone(),
-                false => Vec::new(),
-            },
+            allocations: kinds.has(Kind::Alloc),
             target,
             exclude_self,
-            stack_copy_burst: match kinds.has(Kind::Alloc) {
-                true => STACK_COPY_BURST_OF_ALLOCATIONS,
-                false => STACK_COPY_BURST.max(rate_hz * STACK_COPY_SECONDS),
-            },
-            sample_ring_bytes: kinds.has(Kind::Alloc).then_some(RING_BYTES_OF_ALLOCATIONS),
+            stack_copy_burst,
+            sample_ring_bytes,
             ..Options::default()
         }
+    }
+
+    fn of_ourselves(&self) -> Options {
+        let target = Target::Processes {
+            pids: vec![std::process::id()],
+            follow_forks: false,
+        };
+        self.to_kernel(target, false)
     }
 }
 
@@ -179,11 +194,18 @@ impl SamplingPlan {
 impl CpuCollector {
     /// Whether the kernel takes a plan: sampling begins with ourselves alone, and ends.
     pub(crate) fn try_plan(plan: &SamplingPlan) -> Result<(), AgentError> {
-        let ourselves = Target::Processes {
-            pids: vec![std::process::id()],
-            follow_forks: false,
-        };
-        Sampler::start(&plan.to_kernel(ourselves, false))?;
+        let sampler = Sampler::start(&plan.of_ourselves())?;
+        if plan.kinds.has(Kind::Alloc) {
+            for loaded in &plan.allocation_libraries {
+                drop(sampler.watch_allocations(&loaded.library.probes())?);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the kernel has the tracepoints of a plan, which takes next to no time.
+    pub(crate) fn check_tracepoints(plan: &SamplingPlan) -> Result<(), AgentError> {
+        check_tracepoints(&plan.of_ourselves())?;
         Ok(())
     }
 
@@ -196,7 +218,13 @@ impl CpuCollector {
         let sampler =
             Sampler::start(&options.plan.to_kernel(options.target, options.exclude_self))?;
         let wait_mean_ns = options.plan.wait_mean_ns();
-        let SamplingPlan { kinds, events, .. } = options.plan;
+        let is_recording = options.plan.is_recording();
+        let SamplingPlan {
+            kinds,
+            events,
+            allocation_libraries,
+            ..
+        } = options.plan;
         let kernel = sampler.kernel_tables();
         let mut state = CpuState::new(
             Some(kernel),
@@ -207,7 +235,30 @@ impl CpuCollector {
             clocks,
         )?;
         state.wait_mean_ns = wait_mean_ns;
+        if kinds.has(Kind::Alloc) {
+            if !is_recording {
+                state.follow_services();
+                // What has come since they were looked for.
+                state.libraries.distrust();
+            }
+            let pids: Vec<u32> = allocation_libraries
+                .iter()
+                .filter_map(|it| it.pid)
+                .collect();
+            // Nothing else may sample processes whose allocations are to be sampled before.
+            state.prepare(&pids);
+            for loaded in &allocation_libraries {
+                let Err(error) = state.libraries.watch(&sampler, loaded) else {
+                    continue;
+                };
+                // One file of many is no reason to do without the others.
+                if is_recording || matches!(error, candela_ebpf::Error::ProbesForbidden) {
+                    return Err(error.into());
+                }
+            }
+        }
         Ok(Self {
+            is_recording,
             sampler,
             state,
             kinds,
@@ -241,6 +292,16 @@ impl CpuCollector {
         self.collect(Duration::ZERO, windows)
     }
 
+    fn take_in_use(&mut self, time_ns: u64, windows: &mut Windows) {
+        if !self.kinds.has(Kind::Alloc) {
+            return;
+        }
+        if !self.is_recording {
+            self.state.heaps.remove_vanished(&mut windows.in_use);
+        }
+        self.state.take_in_use(time_ns, windows);
+    }
+
     fn read_counters(&mut self) {
         match self.sampler.counters() {
             Ok(counters) => self.counters = counters.since(&self.of_warm_up),
@@ -262,6 +323,7 @@ impl CpuCollector {
             (DropReason::ContextUnread, counters.trace_context_unread),
             (DropReason::LabelsCut, counters.labels_cut),
             (DropReason::FreesLost, counters.frees_lost),
+            (DropReason::WakerStackLost, counters.waker_stacks_lost),
             (DropReason::LifeRingFull, counters.life_ring_full),
             (DropReason::SidebandLost, counters.sideband_lost),
             (DropReason::RecursionMissed, counters.recursion_misses),
@@ -272,8 +334,25 @@ impl CpuCollector {
         if counters.life_ring_full > self.life_ring_full {
             self.life_ring_full = counters.life_ring_full;
             self.state.processes.remove_vanished();
-            self.state.processes.distrust_all();
+            self.state.distrust_all();
+            let removed = self.sampler.kernel_tables().remove_unannounced_processes();
+            if let Err(error) = removed {
+                tracing::warn!(%error, "processes that nobody was told of stay in the kernel");
+            }
         }
+    }
+}
+
+impl Polled for CpuCollector {
+    fn state(&mut self) -> &mut CpuState {
+        &mut self.state
+    }
+
+    fn poll(&mut self, timeout: Duration, windows: &mut Windows) -> Result<(), AgentError> {
+        let Self { sampler, state, .. } = self;
+        sampler.poll(timeout, &mut |event| state.handle(&event, windows))?;
+        state.libraries.watch_noticed(sampler);
+        Ok(())
     }
 }
 
@@ -299,24 +378,13 @@ impl Collector for CpuCollector {
         Scale::of(kind, i64::try_from(period).unwrap_or(i64::MAX))
     }
 
-    /// What has no end, such as a host on which programs come and go, ends after [`LONGEST_WARM_UP_NS`].
-    fn warm_up(&mut self, watched: &[u32], stop: &AtomicBool) -> Result<(), AgentError> {
-        // Nothing else may sample processes whose allocations are to be sampled before.
-        if self.kinds.has(Kind::Alloc) {
-            self.state.prepare(watched);
-        }
+    fn warm_up(&mut self, stop: &AtomicBool) -> Result<(), AgentError> {
         let mut nobodys = Windows::new(false);
         let start_ns = monotonic_ns();
-        let elapsed_ns = || monotonic_ns() - start_ns;
         // Off CPU since the machine started, so that each thread gives a sample now.
         self.sampler.start_off_cpu(1)?;
         self.sample_off_cpu(start_ns, &mut nobodys)?;
-        while !stop.load(Ordering::Relaxed) && elapsed_ns() < LONGEST_WARM_UP_NS {
-            self.collect(WARM_UP_POLL, &mut nobodys)?;
-            if elapsed_ns() >= SHORTEST_WARM_UP_NS && !self.state.awaits_tables() {
-                break;
-            }
-        }
+        collect_until_tables(self, start_ns, &mut nobodys, stop)?;
         self.sample_rest_of_faults(monotonic_ns(), &mut nobodys)?;
         self.state.give_up_pending(&mut nobodys);
         // What the kernel lost is looked up again now.
@@ -348,35 +416,23 @@ impl Collector for CpuCollector {
     }
 
     fn collect(&mut self, timeout: Duration, windows: &mut Windows) -> Result<(), AgentError> {
-        let timeout = match self.state.has_pending() {
-            true => timeout.min(POLL_WITH_PENDING),
-            false => timeout,
-        };
-        let Self { sampler, state, .. } = self;
-        sampler.poll(timeout, &mut |event| state.handle(&event, windows))?;
-        state.take_replies(windows);
-        Ok(())
+        collect(self, timeout, windows)
     }
 
     fn close(&mut self, end_ns: u64, windows: &mut Windows) -> Result<(), AgentError> {
-        self.sample_off_cpu(end_ns, windows)
+        self.sample_off_cpu(end_ns, windows)?;
+        self.take_in_use(end_ns, windows);
+        Ok(())
     }
 
     fn settle(&mut self, end_ns: u64, windows: &mut Windows) -> Result<(), AgentError> {
         self.state.ends_at(end_ns);
-        let deadline_ns = monotonic_ns() + SETTLE_NS;
         self.sample_rest_of_faults(end_ns, windows)?;
         while self.sampler.end_off_cpu(end_ns)? > 0 {
             self.collect(Duration::ZERO, windows)?;
         }
-        self.collect(Duration::ZERO, windows)?;
-        while self.state.has_pending() && monotonic_ns() < deadline_ns {
-            self.collect(POLL_WITH_PENDING, windows)?;
-        }
-        self.state.give_up_pending(windows);
-        if self.kinds.has(Kind::Alloc) {
-            self.state.take_in_use(windows);
-        }
+        collect_rest(self, windows)?;
+        self.take_in_use(end_ns, windows);
         Ok(())
     }
 
@@ -403,6 +459,7 @@ impl Collector for CpuCollector {
             processes: self.state.processes.len(),
             objects: self.state.processes.objects.len(),
             unwind_tables: self.state.tables.len(),
+            allocation_libraries: self.state.libraries.len(),
             kernel_tables: memory.tables,
             kernel_table_bytes: memory.table_bytes,
             kernel_other_bytes: memory.other_bytes,

@@ -5,10 +5,13 @@ mod collector;
 mod event_counts;
 mod pending;
 mod raw_stack;
+mod registration;
 mod state;
 mod strangers;
 mod thread_context;
 mod view;
+mod waiting;
+mod waker;
 mod without_bpf;
 mod worth;
 

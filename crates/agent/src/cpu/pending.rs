@@ -21,6 +21,7 @@ use crate::window::Moment;
 use crate::window::ProcessView;
 use crate::window::RawStack;
 use crate::window::WaitedLock;
+use crate::window::WakerStack;
 use crate::windows::Destination;
 use crate::windows::WindowId;
 use crate::windows::Windows;
@@ -35,8 +36,7 @@ pub(crate) struct PendingSample {
     destination: Destination,
     worth: Worth,
     was_preempted: bool,
-    lock: Option<WaitedLock>,
-    work: Option<SampleContext>,
+    told: ToldOfSample,
     time_ns: u64,
     tid: u32,
     thread_name: String,
@@ -45,6 +45,15 @@ pub(crate) struct PendingSample {
     registers: Registers,
     stack_base: u64,
     stack: Vec<u8>,
+}
+
+/// What a sample tells besides its stack.
+#[derive(Clone, Debug)]
+pub(crate) struct ToldOfSample {
+    pub(crate) lock: Option<WaitedLock>,
+    /// What its thread worked on.
+    pub(crate) work: Option<SampleContext>,
+    pub(crate) waker: Option<WakerStack>,
 }
 
 /// What a walk of a stack copy came to.
@@ -94,7 +103,7 @@ impl PendingSample {
         destination: Destination,
         worth: Worth,
         sample: &Sample<'_>,
-        (lock, work): (Option<WaitedLock>, Option<SampleContext>),
+        told: ToldOfSample,
         context: &UserContext<'_>,
     ) -> Self {
         Self {
@@ -102,8 +111,7 @@ impl PendingSample {
             destination,
             worth,
             was_preempted: sample.was_preempted,
-            lock,
-            work,
+            told,
             time_ns: sample.time_ns,
             tid: sample.tid,
             thread_name: sample.comm.to_string_lossy().into_owned(),
@@ -117,7 +125,9 @@ impl PendingSample {
 
     /// Heap in bytes.
     pub(crate) fn bytes(&self) -> usize {
-        size_of::<Self>() + self.stack.len() + self.kernel.len() * size_of::<u64>()
+        let waker = self.told.waker.as_ref();
+        let of_waker = waker.map_or(0, |waker| waker.kernel.len() + waker.user.len());
+        size_of::<Self>() + self.stack.len() + (self.kernel.len() + of_waker) * size_of::<u64>()
     }
 
     /// CLOCK_MONOTONIC, nanoseconds.
@@ -141,7 +151,8 @@ impl PendingSample {
             is_in_kernel: self.is_in_kernel,
             was_preempted: self.was_preempted,
             lock: None,
-            context: self.work.as_ref(),
+            context: self.told.work.as_ref(),
+            waker: self.told.waker.as_ref(),
         };
         let moment = Moment {
             time_ns: self.time_ns,
@@ -150,9 +161,8 @@ impl PendingSample {
             allocation: self.worth.allocation,
         };
         for id in self.destination.windows() {
-            stack.lock = self.lock.as_ref().filter(|_| tells_locks(id));
-            let window = windows.of(id);
-            window.add(&self.process, &stack, moment, self.worth.amount(id));
+            stack.lock = self.told.lock.as_ref().filter(|_| tells_locks(id));
+            windows.add(id, &self.process, &stack, moment, self.worth.amount(id));
         }
     }
 }

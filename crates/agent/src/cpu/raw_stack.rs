@@ -10,8 +10,9 @@ use crate::window::Moment;
 use crate::window::ProcessView;
 use crate::window::RawStack;
 use crate::window::WaitedLock;
-use crate::window::Window;
+use crate::window::WakerStack;
 use crate::windows::WindowId;
+use crate::windows::Windows;
 
 /// Whether the samples of a window say for which lock they waited.
 pub(crate) fn tells_locks(window: WindowId) -> bool {
@@ -30,7 +31,7 @@ pub(crate) fn waited_lock(sample: &Sample<'_>) -> Option<WaitedLock> {
 pub(crate) fn raw_stack<'a>(
     sample: &'a Sample<'_>,
     lock: Option<&'a WaitedLock>,
-    context: Option<&'a SampleContext>,
+    (context, waker): (Option<&'a SampleContext>, Option<&'a WakerStack>),
     user: &'a [u64],
     result: WalkResult,
 ) -> RawStack<'a> {
@@ -42,11 +43,12 @@ pub(crate) fn raw_stack<'a>(
         was_preempted: sample.was_preempted,
         lock,
         context,
+        waker,
     }
 }
 
 pub(crate) fn add(
-    window: &mut Window,
+    windows: &mut Windows,
     process: &ProcessView,
     sample: &Sample<'_>,
     stack: &RawStack<'_>,
@@ -59,5 +61,5 @@ pub(crate) fn add(
         thread_name: &thread_name,
         allocation: worth.allocation,
     };
-    window.add(process, stack, moment, worth.amount(id));
+    windows.add(id, process, stack, moment, worth.amount(id));
 }

@@ -5,8 +5,6 @@ use std::sync::Arc;
 
 use candela_ebpf::Event;
 use candela_ebpf::KernelTables;
-use candela_ebpf::Mapping;
-use candela_ebpf::MappingKind;
 use candela_ebpf::Sample;
 use candela_ebpf::monotonic_ns;
 use candela_model::Labels;
@@ -14,9 +12,11 @@ use candela_unwind::WalkResult;
 use hashbrown::HashSet;
 
 use crate::allocations::LiveHeaps;
+use crate::allocations::WatchedLibraries;
 use crate::cost::ThreadClocks;
 use crate::cpu::event_counts::EventCounts;
 use crate::cpu::pending::PendingSample;
+use crate::cpu::pending::ToldOfSample;
 use crate::cpu::pending::shown_frames;
 use crate::cpu::pending::walk_copy;
 use crate::cpu::raw_stack::add;
@@ -33,7 +33,6 @@ use crate::labels::ProcessFacts;
 use crate::ledger::DropReason;
 use crate::ledger::Ledger;
 use crate::processes::Code;
-use crate::processes::Object;
 use crate::processes::ProcessTable;
 use crate::processes::find_context;
 use crate::tables::Loader;
@@ -52,10 +51,6 @@ const MOST_PENDING_BYTES_OF_MANY: usize = 64 << 20;
 /// How long a sample waits for its tables. The largest take some hundred milliseconds to build.
 const LONGEST_WAIT_NS: u64 = 3_000_000_000;
 
-/// A process with more executable mappings is not told to the kernel, where all processes share
-/// 65 536 of them: its stacks come as copies, a few per second.
-const MOST_MAPPINGS: usize = 8192;
-
 /// Everything but the sampler itself, so that its events can be handled while it is polled.
 #[derive(Debug)]
 pub(crate) struct CpuState {
@@ -69,14 +64,17 @@ pub(crate) struct CpuState {
     pending: Vec<PendingSample>,
     pending_bytes: usize,
     /// Processes whose mappings the kernel should get as soon as their objects are described.
-    unregistered: HashSet<u32>,
+    pub(super) unregistered: HashSet<u32>,
     /// Processes whose mappings have changed since the kernel got them; it hears of a program and
     /// its libraries at once rather than of each.
-    changed: HashSet<u32>,
+    pub(super) changed: HashSet<u32>,
     /// Whose samples are wanted of those that come; `None` is all.
     pub(super) family: Option<HashSet<u32>>,
     pub(super) kinds: Kinds,
     pub(super) heaps: LiveHeaps,
+    pub(super) libraries: WatchedLibraries,
+    /// What the stacks of pending samples may take, bytes.
+    pub(super) most_pending_bytes: usize,
     /// What a sample of a wait stands for at least, nanoseconds.
     pub(crate) wait_mean_ns: u64,
     /// When the samples that count were taken, CLOCK_MONOTONIC in nanoseconds.
@@ -102,6 +100,11 @@ impl CpuState {
             // Tables that no kernel holds have its room here.
             None => TableSlots::with_room(table_budget_bytes),
         };
+        // Where every sample is a copy, or every allocation makes one.
+        let most_pending_bytes = match kernel.is_none() || kinds.has(Kind::Alloc) {
+            true => MOST_PENDING_BYTES_OF_MANY,
+            false => MOST_PENDING_BYTES,
+        };
         let kernel_facts = ProcessFacts::kernel(0);
         let kernel_labels = Arc::new(naming.namer.labeler().labels(&kernel_facts));
         let state = Self {
@@ -117,7 +120,9 @@ impl CpuState {
             changed: HashSet::new(),
             family: None,
             kinds,
-            heaps: LiveHeaps::default(),
+            heaps: LiveHeaps::recorded(),
+            libraries: WatchedLibraries::new(Arc::clone(&ledger)),
+            most_pending_bytes,
             wait_mean_ns: 0,
             times: 0..=u64::MAX,
             frames: Vec::new(),
@@ -153,29 +158,40 @@ impl CpuState {
             Event::KernelLock(sample) => self.sample_at_once(sample, Kind::KernelLock, windows),
             Event::Explicit(sample) => self.sample_of_event(sample, windows),
             Event::Allocated(sample, allocation) => self.allocated(sample, allocation, windows),
-            Event::Freed { .. } => self.freed(event),
+            Event::Freed { .. } => self.freed(event, windows),
             Event::Exec { pid, comm, time_ns } => {
-                self.replaced(*pid, *time_ns);
-                self.processes.exec(*pid, &comm.to_string_lossy());
+                self.replaced(*pid, *time_ns, windows);
+                self.processes.exec(*pid, &comm.to_string_lossy(), *time_ns);
             }
-            Event::Fork { pid, parent, .. } => {
+            Event::Fork {
+                pid,
+                parent,
+                time_ns,
+            } => {
                 if let Some(family) = &mut self.family
                     && family.contains(parent)
                 {
                     family.insert(*pid);
                 }
-                self.processes.fork(*pid, *parent);
+                self.libraries.forked(*pid, *parent);
+                self.forked(*pid, *parent, *time_ns);
             }
             Event::Exit { pid, time_ns } => {
                 self.changed.remove(pid);
                 self.unregistered.remove(pid);
-                self.heaps.ended(*pid);
+                self.heaps.ended(*pid, &mut windows.in_use);
+                self.libraries.left(*pid, *time_ns);
                 self.processes.exit(*pid, *time_ns);
             }
-            Event::Mapped(mapped) if self.processes.mapped(mapped) => {
-                self.changed.insert(mapped.pid);
+            Event::Mapped(mapped) => {
+                let has_library = self.notice_library(mapped);
+                // What is recorded alone gets sampled: its tables cannot be there too early.
+                let is_wanted = self.family.is_some() && self.is_of_family(mapped.pid);
+                if self.processes.mapped(mapped) || has_library || is_wanted {
+                    self.changed.insert(mapped.pid);
+                }
             }
-            Event::SidebandLost { .. } => self.processes.distrust_all(),
+            Event::SidebandLost { .. } => self.distrust_all(),
             _ => {}
         }
     }
@@ -209,19 +225,7 @@ impl CpuState {
         if !new_objects.is_empty() {
             self.loader.describe(new_objects);
         }
-        let mut registrable = std::mem::take(&mut self.changed);
-        if has_news {
-            registrable.extend(self.unregistered.drain());
-        }
-        let now_ns = monotonic_ns();
-        for pid in registrable {
-            let process = self.processes.live_mut(pid);
-            if process.is_some_and(|process| process.registration.is_too_early(now_ns)) {
-                self.changed.insert(pid);
-                continue;
-            }
-            self.register(pid);
-        }
+        self.register_changed(has_news);
         self.retry_pending(windows, has_news);
     }
 
@@ -237,7 +241,9 @@ impl CpuState {
     }
 
     pub(crate) fn sweep(&mut self) {
-        self.processes.sweep(monotonic_ns());
+        let now_ns = monotonic_ns();
+        self.processes.sweep(now_ns);
+        self.libraries.sweep(now_ns);
         self.tables.sweep(&self.loader);
         self.remove_ended();
     }
@@ -257,6 +263,14 @@ impl CpuState {
         }
     }
 
+    /// Events were lost: what is known of processes may be out of date.
+    pub(crate) fn distrust_all(&mut self) {
+        self.processes.distrust_all();
+        if self.kinds.has(Kind::Alloc) {
+            self.libraries.distrust();
+        }
+    }
+
     /// Samples that are earlier do not count.
     pub(crate) fn starts_at(&mut self, start_ns: u64) {
         self.times = start_ns..=*self.times.end();
@@ -265,6 +279,14 @@ impl CpuState {
     /// Samples that are later do not count any more.
     pub(crate) fn ends_at(&mut self, end_ns: u64) {
         self.times = *self.times.start()..=end_ns;
+    }
+
+    /// The sampler has told the kernel by now, which may have let the child inherit before.
+    fn forked(&mut self, pid: u32, parent: u32, time_ns: u64) {
+        self.processes.fork(pid, parent, time_ns);
+        if let Some(child) = self.processes.live_mut(pid) {
+            child.registered_ns = monotonic_ns();
+        }
     }
 
     /// A sample that is in the recording or not, as a whole.
@@ -320,12 +342,14 @@ impl CpuState {
         }
         let lock = waited_lock(sample).filter(|_| destination.windows().any(tells_locks));
         let work = self.context_of(sample);
+        let waker = self.waker_of(sample);
         let mut add = |view: &ProcessView, user: &[u64], result| {
             for id in destination.windows() {
                 let lock = lock.as_ref().filter(|_| tells_locks(id));
                 let shown = shown_frames(destination, view, user);
-                let stack = raw_stack(sample, lock, work.as_ref(), shown, result);
-                add(windows.of(id), view, sample, &stack, (worth, id));
+                let told = (work.as_ref(), waker.as_ref());
+                let stack = raw_stack(sample, lock, told, shown, result);
+                add(windows, view, sample, &stack, (worth, id));
             }
         };
         if sample.result == WalkResult::KernelOnly {
@@ -370,7 +394,7 @@ impl CpuState {
             // Nothing was missing yet. What will be is told by the walk here.
             false => {
                 if !sample.process_known {
-                    self.register(sample.pid);
+                    self.make_known(sample);
                 }
                 view
             }
@@ -391,8 +415,8 @@ impl CpuState {
             None => add(&view, &frames, walked.result),
             Some(object) => {
                 self.tables.request(&object, &self.loader);
-                let work = (lock.clone(), work.clone());
-                let pending = PendingSample::new(view, destination, worth, sample, work, context);
+                let told = ToldOfSample { lock, work, waker };
+                let pending = PendingSample::new(view, destination, worth, sample, told, context);
                 self.wait(pending, &frames, windows);
             }
         }
@@ -400,11 +424,11 @@ impl CpuState {
     }
 
     /// Does what lets the kernel walk the next stack of this process itself.
-    fn help_next_walk(&mut self, view: ProcessView, sample: &Sample<'_>) -> ProcessView {
+    pub(super) fn help_next_walk(&mut self, view: ProcessView, sample: &Sample<'_>) -> ProcessView {
         let pid = sample.pid;
         let last = sample.user_frames.last().copied();
         if !sample.process_known {
-            self.register(pid);
+            self.make_known(sample);
             return view;
         }
         let mapping = last.and_then(|address| view.mappings.find(address));
@@ -436,13 +460,7 @@ impl CpuState {
 
     fn wait(&mut self, sample: PendingSample, frames: &[u64], windows: &mut Windows) {
         let bytes = sample.bytes();
-        // Where every sample is a copy, or every allocation makes one.
-        let has_many = self.kernel.is_none() || self.kinds.has(Kind::Alloc);
-        let most_bytes = match has_many {
-            true => MOST_PENDING_BYTES_OF_MANY,
-            false => MOST_PENDING_BYTES,
-        };
-        if self.pending_bytes + bytes > most_bytes {
+        if self.pending_bytes + bytes > self.most_pending_bytes {
             self.ledger.add(DropReason::PendingFull, 1);
             sample.add_to(windows, frames, WalkResult::NoTable);
             return;
@@ -476,81 +494,5 @@ impl CpuState {
             }
         }
         self.frames = frames;
-    }
-
-    /// Gives the kernel the mappings of a process, or notes it until they are all described.
-    pub(super) fn register(&mut self, pid: u32) {
-        let Some(kernel) = &self.kernel else {
-            return;
-        };
-        // Nobody would take the mappings of an ended process out again.
-        let Some(process) = self.processes.live_mut(pid) else {
-            return;
-        };
-        process
-            .registration
-            .begin(monotonic_ns(), process.mappings.len());
-        if process.mappings.len() > MOST_MAPPINGS {
-            process.is_registered = false;
-            self.ledger.add(DropReason::MappingsRefused, 1);
-            return;
-        }
-        let mut mappings = Vec::new();
-        for mapping in process.mappings.iter() {
-            let length = mapping.end - mapping.start;
-            let table = match &mapping.code {
-                Code::Anonymous => None,
-                Code::Object(object) => match object.description() {
-                    None if object.is_readable() => {
-                        self.unregistered.insert(pid);
-                        return;
-                    }
-                    None | Some(None) => None,
-                    Some(Some(description)) => {
-                        let bias = description.bias(mapping.start, length, mapping.file_offset);
-                        bias.zip(self.tables.kernel_id(object))
-                    }
-                },
-            };
-            mappings.push(Mapping {
-                start: mapping.start,
-                end: mapping.end,
-                bias: table.map_or(0, |(bias, _)| bias),
-                kind: table.map_or(MappingKind::FramePointer, |(_, id)| MappingKind::Table(id)),
-            });
-        }
-        match kernel.replace_process_mappings(pid, &mappings) {
-            Ok(()) => {
-                process.is_registered = true;
-                tell_thread_context(kernel, process);
-                self.request_tables_of(pid);
-            }
-            Err(error) => {
-                process.is_registered = false;
-                self.ledger.add(DropReason::MappingsRefused, 1);
-                tracing::debug!(%error, pid, "mappings not registered");
-            }
-        }
-    }
-
-    /// A slot has turned out to have no table: the kernel must follow frame pointers there.
-    fn register_all_with(&mut self, slot: u32) {
-        let tables = &mut self.tables;
-        let mut has_slot = |object: &Arc<Object>| tables.slot_of(object) == Some(slot);
-        let concerned: Vec<u32> = self
-            .processes
-            .live()
-            .filter(|process| process.is_registered)
-            .filter(|process| {
-                process.mappings.iter().any(|mapping| match &mapping.code {
-                    Code::Object(object) => has_slot(object),
-                    Code::Anonymous => false,
-                })
-            })
-            .map(|process| process.identity.pid)
-            .collect();
-        for pid in concerned {
-            self.register(pid);
-        }
     }
 }

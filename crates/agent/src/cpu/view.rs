@@ -17,7 +17,7 @@ use crate::window::ProcessView;
 const LABEL_ATTEMPTS: u8 = 10;
 
 /// How processes are named, and which of them nobody wants.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Naming {
     pub(crate) namer: Arc<Namer>,
     pub(crate) filters: SampleFilters,
@@ -86,10 +86,23 @@ fn facts_of(process: &Process, sample: &Sample<'_>) -> ProcessFacts {
         "" => sample.comm.to_string_lossy(),
         command => command.into(),
     };
-    ProcessFacts::read(
-        process.identity.pid,
-        &command,
-        process.executable(),
-        process.context_address,
-    )
+    let pid = process.identity.pid;
+    ProcessFacts {
+        pid,
+        ..ProcessFacts::read(
+            namesake(process).unwrap_or(pid),
+            &command,
+            process.executable(),
+            process.context_address,
+        )
+    }
+}
+
+/// Who has the names of a process that is gone: its parent runs the same program in the same place, at least as a rule.
+fn namesake(process: &Process) -> Option<u32> {
+    let executable = format!("/proc/{}/exe", process.identity.pid);
+    match std::fs::read_link(executable) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => process.parent,
+        _ => None,
+    }
 }

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use candela_ebpf::Options;
@@ -16,6 +15,10 @@ use crate::collector::Collector;
 use crate::collector::SourceWork;
 use crate::cpu::state::CpuState;
 use crate::cpu::view::Naming;
+use crate::cpu::waiting::Polled;
+use crate::cpu::waiting::collect;
+use crate::cpu::waiting::collect_rest;
+use crate::cpu::waiting::collect_until_tables;
 use crate::error::AgentError;
 use crate::kinds::Kind;
 use crate::kinds::Kinds;
@@ -26,20 +29,6 @@ use crate::status::StatusBoard;
 use crate::symbolize::Scale;
 use crate::windows::WindowId;
 use crate::windows::Windows;
-
-/// While samples wait for unwind tables, these are looked for this often.
-const POLL_WITH_PENDING: Duration = Duration::from_millis(5);
-
-/// How late the end of the warm-up is noticed.
-const WARM_UP_POLL: Duration = Duration::from_millis(20);
-
-/// What runs for a tenth of this at 99 Hz has its tables afterwards.
-const SHORTEST_WARM_UP_NS: u64 = 200_000_000;
-
-const LONGEST_WARM_UP_NS: u64 = 3_000_000_000;
-
-/// How long the end waits for tables.
-const SETTLE_NS: u64 = 1_000_000_000;
 
 /// Samples what processes do on CPUs by perf events alone.
 #[derive(Debug)]
@@ -110,6 +99,17 @@ impl TaskCollector {
     }
 }
 
+impl Polled for TaskCollector {
+    fn state(&mut self) -> &mut CpuState {
+        &mut self.state
+    }
+
+    fn poll(&mut self, timeout: Duration, windows: &mut Windows) -> Result<(), AgentError> {
+        let Self { sampler, state, .. } = self;
+        Ok(sampler.poll(timeout, &mut |event| state.handle(&event, windows))?)
+    }
+}
+
 impl Collector for TaskCollector {
     fn windows(&self) -> Vec<WindowId> {
         vec![WindowId::Kind(Kind::Cpu)]
@@ -120,16 +120,9 @@ impl Collector for TaskCollector {
         Scale::of(Kind::Cpu, period)
     }
 
-    fn warm_up(&mut self, _watched: &[u32], stop: &AtomicBool) -> Result<(), AgentError> {
+    fn warm_up(&mut self, stop: &AtomicBool) -> Result<(), AgentError> {
         let mut nobodys = Windows::new(false);
-        let start_ns = monotonic_ns();
-        let elapsed_ns = || monotonic_ns() - start_ns;
-        while !stop.load(Ordering::Relaxed) && elapsed_ns() < LONGEST_WARM_UP_NS {
-            self.collect(WARM_UP_POLL, &mut nobodys)?;
-            if elapsed_ns() >= SHORTEST_WARM_UP_NS && !self.state.awaits_tables() {
-                break;
-            }
-        }
+        collect_until_tables(self, monotonic_ns(), &mut nobodys, stop)?;
         self.state.give_up_pending(&mut nobodys);
         self.of_warm_up = self.sampler.counters();
         self.ledger
@@ -151,14 +144,7 @@ impl Collector for TaskCollector {
     }
 
     fn collect(&mut self, timeout: Duration, windows: &mut Windows) -> Result<(), AgentError> {
-        let timeout = match self.state.has_pending() {
-            true => timeout.min(POLL_WITH_PENDING),
-            false => timeout,
-        };
-        let Self { sampler, state, .. } = self;
-        sampler.poll(timeout, &mut |event| state.handle(&event, windows))?;
-        state.take_replies(windows);
-        Ok(())
+        collect(self, timeout, windows)
     }
 
     /// Nothing waits here.
@@ -168,13 +154,7 @@ impl Collector for TaskCollector {
 
     fn settle(&mut self, end_ns: u64, windows: &mut Windows) -> Result<(), AgentError> {
         self.state.ends_at(end_ns);
-        let deadline_ns = monotonic_ns() + SETTLE_NS;
-        self.collect(Duration::ZERO, windows)?;
-        while self.state.has_pending() && monotonic_ns() < deadline_ns {
-            self.collect(POLL_WITH_PENDING, windows)?;
-        }
-        self.state.give_up_pending(windows);
-        Ok(())
+        collect_rest(self, windows)
     }
 
     fn sweep(&mut self) {

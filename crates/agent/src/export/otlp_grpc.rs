@@ -105,7 +105,12 @@ impl OtlpGrpc {
             // The certificates that the system trusts, or those of $SSL_CERT_FILE.
             let tls = ClientTlsConfig::new().with_native_roots();
             let with_tls = endpoint.tls_config(tls);
-            endpoint = with_tls.map_err(|error| refused(with_causes(&error)))?;
+            endpoint = with_tls.map_err(|error| {
+                refused(with_causes(
+                    &error.to_string(),
+                    std::error::Error::source(&error),
+                ))
+            })?;
         }
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
@@ -246,10 +251,8 @@ fn error_of(endpoint: &str, status: &Status) -> ExportError {
     );
     // What grpc-go says of a message over its limit; the code alone also stands for "busy".
     let is_final = is_final || status.message().contains("larger than max");
-    let mut reason = format!("{endpoint}: {}", status.message());
-    if let Some(cause) = std::error::Error::source(status) {
-        reason = format!("{reason}: {}", with_causes(cause));
-    }
+    let mut reason = with_causes(status.message(), std::error::Error::source(status));
+    reason.insert_str(0, &format!("{endpoint}: "));
     if is_final {
         return ExportError::Rejected { reason };
     }
@@ -264,11 +267,14 @@ fn error_of(endpoint: &str, status: &Status) -> ExportError {
     }
 }
 
-fn with_causes(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
+/// A message with the causes that it does not tell itself: layers of a client repeat what the one below says.
+fn with_causes(message: &str, mut cause: Option<&(dyn std::error::Error + 'static)>) -> String {
+    let mut text = message.to_owned();
     while let Some(error) = cause {
-        text = format!("{text}: {error}");
+        let more = error.to_string();
+        if !text.contains(&more) {
+            text = format!("{text}: {more}");
+        }
         cause = error.source();
     }
     text
@@ -309,5 +315,8 @@ mod tests {
             .export(&Profile::default())
             .expect_err("nobody is there");
         assert!(matches!(error, ExportError::Unavailable { .. }), "{error}");
+        let text = error.to_string();
+        assert!(text.contains("refused"), "{text}");
+        assert_eq!(text.matches("tcp connect error").count(), 1, "{text}");
     }
 }

@@ -235,6 +235,7 @@ fn add(window: &mut Window, view: &ProcessView, stack: &[u64], time_ns: u64, amo
         was_preempted: false,
         lock: None,
         context: None,
+        waker: None,
     };
     // The runtime does not tell which threads they were.
     let moment = Moment {

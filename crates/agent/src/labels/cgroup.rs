@@ -129,7 +129,10 @@ fn pod_uid(path: &str) -> Option<String> {
 /// The service under `system.slice`. What a login session runs (`user@1000.service`, `session-3`,
 /// `init.scope`) is no service: all of a desktop would have one name.
 fn systemd_unit(path: &str) -> Option<String> {
-    let mut components = path.split('/').filter(|component| !component.is_empty());
+    // Seen from a cgroup namespace below the root, paths begin by leaving it.
+    let mut components = path
+        .split('/')
+        .filter(|component| !component.is_empty() && *component != "..");
     if components.next()? != "system.slice" {
         return None;
     }
@@ -340,6 +343,14 @@ mod tests {
             None,
             Some("nginx"),
         ),
+        // Seen from the cgroup namespace of a pod
+        (
+            "0::/../../../../system.slice/kubelet.service\n",
+            None,
+            None,
+            Some("kubelet"),
+        ),
+        ("0::/../../init.scope\n", None, None, None),
         ("0::/init.scope\n", None, None, None),
         (
             "0::/user.slice/user-1000.slice/session-3.scope\n",

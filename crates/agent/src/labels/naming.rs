@@ -7,6 +7,7 @@ use candela_model::Labels;
 
 use crate::containers::Containers;
 use crate::containers::Finding;
+use crate::containers::Question;
 use crate::labels::Labeler;
 use crate::labels::ProcessFacts;
 
@@ -54,11 +55,17 @@ impl Namer {
     pub(crate) fn name(self: &Arc<Self>, mut facts: ProcessFacts, now_ns: u64) -> Named {
         // Before the look for an answer: one that comes in between is not missed.
         let answers = self.containers.answers();
-        let container_id = facts.cgroup.container_id.as_deref();
-        let finding = container_id.map(|id| self.containers.find(id, now_ns));
+        let finding = question(&facts).map(|question| self.containers.find(question, now_ns));
         let mut again_ns = u64::MAX;
         match &finding {
             Some(Finding::Known(container)) => facts.container = Some(Arc::clone(container)),
+            Some(Finding::Partly {
+                facts: container,
+                again_ns: again,
+            }) => {
+                facts.container = Some(Arc::clone(container));
+                again_ns = *again;
+            }
             Some(Finding::Unknown { again_ns: again }) => again_ns = *again,
             Some(Finding::Awaited) | None => {}
         }
@@ -105,9 +112,23 @@ impl Unsettled {
     pub(crate) fn settled(&self, deadline: Instant) -> Arc<Labels> {
         let mut facts = self.facts.clone();
         let id = facts.cgroup.container_id.as_deref().unwrap_or_default();
-        if let Some(Finding::Known(container)) = self.namer.containers.wait(id, deadline) {
+        let finding = self.namer.containers.wait(id, deadline);
+        if let Some(
+            Finding::Known(container)
+            | Finding::Partly {
+                facts: container, ..
+            },
+        ) = finding
+        {
             facts.container = Some(container);
         }
         Arc::new(self.namer.labeler.labels(&facts))
     }
+}
+
+fn question(facts: &ProcessFacts) -> Option<Question> {
+    Some(Question {
+        container_id: facts.cgroup.container_id.clone()?,
+        pod_uid: facts.cgroup.pod_uid.clone(),
+    })
 }

@@ -43,6 +43,7 @@ const LONGEST_VALUE: usize = 1024;
 #[derive(Clone, Debug, Default)]
 pub struct Labeler {
     host: String,
+    node: String,
     extra: Labels,
     rules: Vec<ServiceRule>,
 }
@@ -53,9 +54,17 @@ impl Labeler {
     pub fn new(host: &str, extra: Labels, rules: Vec<ServiceRule>) -> Self {
         Self {
             host: host.to_owned(),
+            node: String::new(),
             extra,
             rules,
         }
+    }
+
+    /// The same for a node of Kubernetes, which this host is.
+    #[must_use]
+    pub fn on_node(self, node: &str) -> Self {
+        let node = node.to_owned();
+        Self { node, ..self }
     }
 
     /// The labels of a process. No label is set without a value.
@@ -63,6 +72,9 @@ impl Labeler {
     pub fn labels(&self, facts: &ProcessFacts) -> Labels {
         let mut labels = published_labels(&facts.published);
         labels.set("host", self.host.as_str());
+        if !self.node.is_empty() {
+            labels.set("node", self.node.as_str());
+        }
         if !facts.is_kernel {
             labels.set("process_executable_name", facts.executable_name());
         }
@@ -80,6 +92,9 @@ impl Labeler {
             labels.set("container", container.name.as_str());
             labels.set("container.image.name", image.unwrap_or_default());
             labels.set("container.image.tag", tag.unwrap_or_default());
+            for (name, value) in &container.labels {
+                labels.set(name.as_str(), value.as_str());
+            }
         }
         if let Some(pod) = facts.pod_container() {
             labels.set("pod", pod.pod.as_str());
@@ -233,6 +248,32 @@ mod tests {
             labels.to_string(),
             r#"{container="db", container.image.name="r.example:5000/postgres", container.image.tag="16", host="h", process_executable_name="python3.11", service_name="db"}"#
         );
+    }
+
+    #[test]
+    fn pods_have_what_is_known_of_them() {
+        let label = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        let container = ContainerFacts {
+            pod: Some(PodContainer {
+                pod: "web-1".to_owned(),
+                namespace: "shop".to_owned(),
+                container: String::new(),
+            }),
+            labels: vec![label("workload", "web"), label("k8s.pod.label.team", "a")],
+            ..ContainerFacts::default()
+        };
+        let facts = ProcessFacts {
+            container: Some(Arc::new(container)),
+            ..python()
+        };
+        let labeler = Labeler::new("h", Labels::default(), vec![]).on_node("node-1");
+        // The container's name is not known yet.
+        assert_eq!(
+            labeler.labels(&facts).to_string(),
+            r#"{host="h", k8s.pod.label.team="a", namespace="shop", node="node-1", pod="web-1", process_executable_name="python3.11", service_name="python:app.py", workload="web"}"#
+        );
+        let kernel = labeler.labels(&ProcessFacts::kernel(2));
+        assert_eq!(kernel.get("node"), Some("node-1"));
     }
 
     #[test]

@@ -134,7 +134,7 @@ impl FrameCause {
             Self::KernelHidden => (
                 "kernel_hidden",
                 "the kernel does not tell where its functions are",
-                "run as root or with cap_syslog, or: sysctl kernel.kptr_restrict=0",
+                "run as root or with cap_syslog, or: sudo sysctl kernel.kptr_restrict=0 kernel.perf_event_paranoid=1",
             ),
         };
         Explanation {
@@ -143,6 +143,12 @@ impl FrameCause {
             remedy,
         }
     }
+}
+
+/// A text with what is known in the places of words in braces.
+pub(super) fn filled(text: &str, known: &[(&str, &str)]) -> String {
+    let fill_one = |text: String, (word, value): &(&str, &str)| text.replace(word, value);
+    known.iter().fold(text.to_owned(), fill_one)
 }
 
 /// How a walk ended, in words.

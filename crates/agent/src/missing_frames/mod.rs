@@ -1,4 +1,5 @@
-//! Why frames of a process are missing or have no names, and what mends it: `candela doctor -p PID`.
+//! Why frames of a process or of a stored profile are missing or have no names, and what mends it: `candela doctor -p PID`
+//! and `--frames FILE`.
 
 mod code;
 mod debug_packages;
@@ -6,6 +7,7 @@ mod explanation;
 mod process;
 mod runtimes;
 mod sampled;
+mod stored;
 
 pub use self::code::CodeReport;
 pub use self::explanation::Explanation;
@@ -18,3 +20,7 @@ pub use self::process::Problem;
 pub use self::process::check_frames;
 pub use self::sampled::SampledCode;
 pub use self::sampled::SampledFrames;
+pub use self::stored::StoredCode;
+pub use self::stored::StoredEnds;
+pub use self::stored::StoredFrameReport;
+pub use self::stored::check_stored_frames;

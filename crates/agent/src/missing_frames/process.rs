@@ -20,6 +20,7 @@ use crate::missing_frames::code::CodeReport;
 use crate::missing_frames::debug_packages::DebugPackages;
 use crate::missing_frames::debug_packages::quoted;
 use crate::missing_frames::explanation::FrameCause;
+use crate::missing_frames::explanation::filled;
 use crate::missing_frames::runtimes;
 use crate::missing_frames::runtimes::Runtime;
 use crate::missing_frames::sampled::KERNEL;
@@ -30,9 +31,12 @@ use crate::options::RecordTargets;
 use crate::processes::FileNumber;
 use crate::processes::MapsLine;
 use crate::processes::check_is_process;
+use crate::processes::may_look_into;
 use crate::processes::open_mapped;
 use crate::processes::parse_maps;
+use crate::record::Recording;
 use crate::record::record;
+use crate::source::Missing;
 
 /// Samples per second.
 const RATE_HZ: u32 = 199;
@@ -99,13 +103,16 @@ pub fn check_frames(options: &FrameCheckOptions) -> Result<FrameReport, AgentErr
     let look = Look::at(pid);
     let sampled = sample(options);
     let (sampled, not_sampled) = match sampled {
-        Ok(sampled) => (Some(sampled), String::new()),
+        Ok(recording) if recording.report.quality.samples == 0 => {
+            (None, why_nothing_was_seen(pid, &recording.report.missing))
+        }
+        Ok(recording) => (Some(SampledFrames::of(&recording)), String::new()),
         Err(error) => (None, error.to_string()),
     };
     Ok(look.report(sampled, not_sampled, asks_debuginfod))
 }
 
-fn sample(options: &FrameCheckOptions) -> Result<SampledFrames, AgentError> {
+fn sample(options: &FrameCheckOptions) -> Result<Recording, AgentError> {
     let options = RecordOptions {
         rate_hz: RATE_HZ,
         // What waits has stacks too, where the kernel can take them.
@@ -115,8 +122,26 @@ fn sample(options: &FrameCheckOptions) -> Result<SampledFrames, AgentError> {
         agent: options.agent.clone(),
         ..RecordOptions::new(RecordTargets::Pids(vec![options.pid]))
     };
-    let recording = record(options, || {})?;
-    Ok(SampledFrames::of(&recording))
+    record(options, || {})
+}
+
+/// Why there was no sample, though sampling was possible.
+fn why_nothing_was_seen(pid: u32, missing: &[Missing]) -> String {
+    if !may_look_into(pid) {
+        return format!(
+            "the mappings of process {pid} may not be read: run as root, or with cap_sys_ptrace and every capability \
+             that the process has"
+        );
+    }
+    let has_waits = missing.iter().all(|it| it.what != Kind::OffCpu.name());
+    if has_waits {
+        return "it neither ran nor waited where that can be seen".to_owned();
+    }
+    let reasons: Vec<String> = missing.iter().map(ToString::to_string).collect();
+    format!(
+        "it did not run, and its waits are not seen: {}",
+        reasons.join("; ")
+    )
 }
 
 /// What `/proc` says of a process.
@@ -342,17 +367,12 @@ impl Look {
                 ("{map}", map.as_str()),
                 ("{pid}", pid.as_str()),
             ];
-            let fill = |text: &str| {
-                let fill_one =
-                    |text: String, (word, value): &(&str, &str)| text.replace(word, value);
-                known.iter().fold(text.to_owned(), fill_one)
-            };
             let problems = code.causes.iter().map(|cause| {
                 let explanation = cause.explanation();
                 Problem {
                     cause: explanation.name,
-                    meaning: fill(explanation.meaning),
-                    remedy: fill(explanation.remedy),
+                    meaning: filled(explanation.meaning, &known),
+                    remedy: filled(explanation.remedy, &known),
                 }
             });
             code.problems = problems.collect();

@@ -19,6 +19,7 @@ use candela_listen::HostPolicy;
 use candela_listen::SecretDigest;
 
 use crate::on_demand::reply::Refusal;
+use crate::on_demand::routes::PROFILE;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
@@ -39,12 +40,10 @@ pub(crate) async fn carry_request_id(mut request: Request, next: Next) -> Respon
     let id = request.headers().get(REQUEST_ID).cloned();
     let id = id.unwrap_or_else(new_id);
     request.headers_mut().insert(REQUEST_ID, id.clone());
-    tracing::info!(
-        method = %request.method(),
-        path = request.uri().path(),
-        id = ?id,
-        "a request for a profile on demand"
-    );
+    // Metrics are asked for four times a minute, and nothing comes of it.
+    if request.uri().path() == PROFILE {
+        tracing::info!(method = %request.method(), id = ?id, "a request for a profile on demand");
+    }
     let mut response = next.run(request).await;
     response.headers_mut().insert(REQUEST_ID, id);
     response

@@ -3,7 +3,7 @@
 //! The requests and answers are those of the endpoint of Neon's `compute_ctl`, so that what asks there
 //! can ask here: PostgreSQL's processes unless told otherwise, one session at a time. Both profilers that
 //! a request can name are our own sampler, which needs neither kernel headers nor tools; a tool of the
-//! host is run only when the request has its path.
+//! host is run only when the request has its path. Beside it is `/metrics`, as there.
 //!
 //! ```text
 //! routes ─ request ─► session ─► target ─► sampler or tools ─► encode

@@ -1,6 +1,5 @@
 //! A session from its target to its bytes.
 
-use std::sync::Arc;
 use std::time::Instant;
 
 use candela_ebpf::monotonic_ns;
@@ -17,6 +16,7 @@ use crate::on_demand::tools;
 use crate::options::AgentOptions;
 use crate::pipeline::LONGEST_NAMING;
 use crate::source::namer;
+use crate::status::StatusBoard;
 
 /// How a session ended.
 #[derive(Debug)]
@@ -73,7 +73,7 @@ fn take(
 
 fn find(request: &ProfileRequest, agent: &AgentOptions) -> Result<Resolved, String> {
     // What cannot be counted here is the agent's to count.
-    let namer = namer(agent, &Arc::default()).map_err(|error| error.to_string())?;
+    let namer = namer(agent, &StatusBoard::default()).map_err(|error| error.to_string())?;
     let deadline = Instant::now() + LONGEST_NAMING;
     let name_of = |process: &HostProcess| namer.settled(process.facts(), monotonic_ns(), deadline);
     request.target().resolve(&HostProcess::all(), name_of)

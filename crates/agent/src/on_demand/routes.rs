@@ -13,6 +13,7 @@ use axum::extract::State;
 use axum::extract::rejection::BytesRejection;
 use axum::http::HeaderMap;
 use axum::http::StatusCode;
+use axum::http::header::CONTENT_TYPE;
 use axum::middleware::from_fn;
 use axum::middleware::from_fn_with_state;
 use axum::response::IntoResponse;
@@ -20,6 +21,7 @@ use axum::response::Response;
 use axum::routing::get;
 use tokio::task::spawn_blocking;
 
+use crate::agent::AgentObserver;
 use crate::on_demand::guard::Guard;
 use crate::on_demand::guard::carry_request_id;
 use crate::on_demand::guard::check;
@@ -32,6 +34,9 @@ use crate::on_demand::session::Sessions;
 use crate::on_demand::session::Signals;
 use crate::options::AgentOptions;
 
+/// Where profiles are.
+pub(crate) const PROFILE: &str = "/profile/cpu";
+
 /// Requests are a few words and perhaps a list of processes.
 const LARGEST_REQUEST: usize = 64 << 10;
 
@@ -43,6 +48,8 @@ const END_PATIENCE: Duration = Duration::from_secs(10);
 pub(crate) struct Desk {
     pub(crate) sessions: Arc<Sessions>,
     pub(crate) agent: Arc<AgentOptions>,
+    /// Of the agent beside it.
+    pub(crate) observer: AgentObserver,
     /// Whether the process ends, and its sessions with it.
     pub(crate) is_closing: Arc<AtomicBool>,
 }
@@ -61,7 +68,8 @@ impl Drop for Waiting {
 pub(crate) fn router(desk: Desk, guard: Guard) -> Router {
     let routes = get(status).post(start).delete(stop);
     Router::new()
-        .route("/profile/cpu", routes)
+        .route(PROFILE, routes)
+        .route("/metrics", get(metrics))
         .with_state(desk)
         .layer(DefaultBodyLimit::max(LARGEST_REQUEST))
         .layer(from_fn_with_state(guard, check))
@@ -123,6 +131,14 @@ async fn status(State(desk): State<Desk>) -> Response {
         true => reply::text(StatusCode::OK, "Profiling is currently in progress."),
         false => StatusCode::NO_CONTENT.into_response(),
     }
+}
+
+/// What the agent counts, as Prometheus reads it: it may have no server beside it that tells.
+async fn metrics(State(desk): State<Desk>) -> Response {
+    let mut text = String::new();
+    desk.observer.status().write_metrics(&mut text);
+    let headers = [(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")];
+    (headers, text).into_response()
 }
 
 /// Ends the session, whose data is thrown away unless the query says `keep=true`.

@@ -19,9 +19,11 @@ use candela_listen::holder_of_port;
 use candela_listen::serve;
 use tokio::sync::watch;
 
+use crate::agent::AgentObserver;
 use crate::on_demand::error::OnDemandError;
 use crate::on_demand::guard::Guard;
 use crate::on_demand::routes::Desk;
+use crate::on_demand::routes::PROFILE;
 use crate::on_demand::routes::router;
 use crate::on_demand::session::Sessions;
 use crate::options::AgentOptions;
@@ -150,11 +152,11 @@ impl OnDemandServer {
         })
     }
 
-    /// Serves in a thread of its own.
+    /// Serves in a thread of its own; `/metrics` has what `observer` tells.
     ///
     /// # Errors
     /// When the system refuses a thread or the listener.
-    pub fn start(self) -> Result<OnDemandHandle, OnDemandError> {
+    pub fn start(self, observer: AgentObserver) -> Result<OnDemandHandle, OnDemandError> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .thread_name("candela-demand")
@@ -180,6 +182,7 @@ impl OnDemandServer {
         let desk = Desk {
             sessions: Arc::default(),
             agent: Arc::new(self.options.agent),
+            observer,
             is_closing: Arc::default(),
         };
         let (sessions, is_closing) = (Arc::clone(&desk.sessions), Arc::clone(&desk.is_closing));
@@ -221,7 +224,7 @@ impl OnDemandHandle {
     #[must_use]
     pub fn url(&self) -> String {
         let scheme = if self.has_tls { "https" } else { "http" };
-        format!("{scheme}://{}/profile/cpu", self.address)
+        format!("{scheme}://{}{PROFILE}", self.address)
     }
 }
 

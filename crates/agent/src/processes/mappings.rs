@@ -89,6 +89,16 @@ impl Mappings {
         self.sorted.len()
     }
 
+    /// Whether these are still those of the process that forked the other.
+    pub(crate) fn is_shared_with(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.sorted, &other.sorted)
+    }
+
+    /// Whether anybody else may have them.
+    pub(crate) fn may_be_shared(&self) -> bool {
+        Arc::strong_count(&self.sorted) > 1
+    }
+
     pub(crate) fn iter(&self) -> impl Iterator<Item = &ProcessMapping> {
         self.sorted.iter()
     }

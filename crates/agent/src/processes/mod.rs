@@ -1,5 +1,6 @@
 //! Processes, their mappings and the files behind them.
 
+mod forks;
 mod listing;
 mod mappings;
 mod maps_file;
@@ -28,6 +29,7 @@ pub(crate) use self::table::ProcessTable;
 pub(crate) use self::table::find_context;
 pub(crate) use self::tasks::TaskState;
 pub(crate) use self::tasks::check_is_process;
+pub(crate) use self::tasks::may_look_into;
 pub(crate) use self::tasks::tasks_of;
 pub(crate) use self::thread_context::ThreadContext;
 pub(crate) use self::thread_context::find_thread_context;

@@ -23,6 +23,10 @@ pub(crate) struct Process {
     pub(crate) identity: ProcessIdentity,
     /// CLOCK_BOOTTIME, nanoseconds; 0 until its first sample tells.
     pub(crate) start_ns: u64,
+    /// When it was forked or replaced its program, CLOCK_MONOTONIC in nanoseconds; 0 when it is older than the agent.
+    pub(crate) began_ns: u64,
+    /// The process that forked it, whose program it runs.
+    pub(crate) parent: Option<u32>,
     /// The name that exec gave it; empty when it is older than the agent.
     pub(crate) command: String,
     pub(crate) mappings: Mappings,
@@ -30,6 +34,10 @@ pub(crate) struct Process {
     pub(crate) is_complete: bool,
     /// Whether the kernel has its mappings.
     pub(crate) is_registered: bool,
+    /// Since when (CLOCK_MONOTONIC, nanoseconds): samples of before may say otherwise.
+    pub(crate) registered_ns: u64,
+    /// The generation that the kernel has.
+    registered_generation: u32,
     /// Where its OpenTelemetry process context lies.
     pub(crate) context_address: Option<u64>,
     /// The names of attributes of its threads, by their numbers.
@@ -77,6 +85,9 @@ pub(crate) struct RegistrationPace {
     not_before_ns: u64,
 }
 
+/// No process comes as far.
+const NO_GENERATION: u32 = u32::MAX;
+
 /// Time between two registrations per mapping: a hundred times what one takes.
 const REGISTRATION_PAUSE_NS: u64 = 10_000;
 
@@ -102,10 +113,14 @@ impl Process {
                 generation: 0,
             },
             start_ns: 0,
+            began_ns: 0,
+            parent: None,
             command: String::new(),
             mappings: Mappings::default(),
             is_complete: false,
             is_registered: false,
+            registered_ns: 0,
+            registered_generation: 0,
             context_address: None,
             attribute_keys: Arc::default(),
             attribute_keys_wait: ContextWait::default(),
@@ -122,7 +137,7 @@ impl Process {
     }
 
     /// What `fork` makes of it.
-    pub(crate) fn forked(&self, pid: u32, serial: u32) -> Self {
+    pub(crate) fn forked(&self, pid: u32, serial: u32, time_ns: u64) -> Self {
         Self {
             identity: ProcessIdentity {
                 pid,
@@ -130,11 +145,29 @@ impl Process {
                 generation: 0,
             },
             start_ns: 0,
+            began_ns: time_ns,
+            parent: Some(self.identity.pid),
+            registered_generation: match self.is_registration_current() {
+                true => 0,
+                false => NO_GENERATION,
+            },
             // The publisher marks its context MADV_DONTFORK.
             context_address: None,
             context_check: ContextCheck::default(),
             ..self.clone()
         }
+    }
+
+    /// The kernel has its mappings as they are.
+    pub(crate) fn note_registration(&mut self, now_ns: u64) {
+        self.is_registered = true;
+        self.registered_ns = now_ns;
+        self.registered_generation = self.identity.generation;
+    }
+
+    /// Whether the kernel has its mappings as they are.
+    pub(crate) fn is_registration_current(&self) -> bool {
+        self.is_registered && self.registered_generation == self.identity.generation
     }
 
     /// The path of its program.

@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use crate::labels::is_context_mapping;
 use crate::ledger::Ledger;
+use crate::processes::forks::UnknownForks;
 use crate::processes::mappings::Code;
 use crate::processes::mappings::Mappings;
 use crate::processes::mappings::ProcessMapping;
@@ -27,6 +28,9 @@ const LARGEST_MAPS: u64 = 64 << 20;
 /// How long a process that has ended is kept, because samples of it may still be on their way.
 const EXITED_GRACE_NS: u64 = 2_000_000_000;
 
+/// How many generations back it is looked for what a process has mapped; nobody forks as deep without an exec.
+const MOST_GENERATIONS: usize = 64;
+
 const VDSO: &[u8] = b"[vdso]";
 
 /// Processes by pid.
@@ -35,6 +39,7 @@ pub(crate) struct ProcessTable {
     live: HashMap<u32, Process>,
     /// Ended processes with the time of their end.
     exited: HashMap<u32, (u64, Process)>,
+    forks: UnknownForks,
     pub(crate) objects: Objects,
     next_serial: u32,
     buffer: Vec<u8>,
@@ -45,6 +50,7 @@ impl ProcessTable {
         Self {
             live: HashMap::new(),
             exited: HashMap::new(),
+            forks: UnknownForks::default(),
             objects: Objects::new(ledger),
             next_serial: 1,
             buffer: Vec::new(),
@@ -76,8 +82,8 @@ impl ProcessTable {
         self.live.values_mut()
     }
 
-    /// The process of a sample; one that is new or incomplete is read from `/proc`. `None` when it
-    /// is gone and no event told of it.
+    /// The process of a sample; one that is new or incomplete is read from `/proc`, and one that is gone by now
+    /// has what its parent has. `None` when no event told of it either.
     pub(crate) fn sampled(&mut self, pid: u32, start_ns: u64) -> Option<&mut Process> {
         let is_older = |process: &Process| process.start_ns != 0 && process.start_ns != start_ns;
         if let Some(process) = self.live.get(&pid)
@@ -98,40 +104,80 @@ impl ProcessTable {
             .live
             .get(&pid)
             .is_some_and(|process| process.is_complete);
-        if !is_complete {
-            self.scan(pid);
+        if !is_complete && !self.scan(pid) && !self.live.contains_key(&pid) {
+            self.adopt(pid);
         }
-        let process = self.live.get_mut(&pid)?;
+        let process = self.get_mut(pid)?;
+        // One that ended earlier may have had its id.
+        if is_older(process) {
+            return None;
+        }
         process.start_ns = start_ns;
         Some(process)
     }
 
-    pub(crate) fn exec(&mut self, pid: u32, command: &str) {
+    pub(crate) fn exec(&mut self, pid: u32, command: &str, time_ns: u64) {
+        self.forks.forget(pid);
         let mut process = Process::new(pid, self.serial());
+        process.began_ns = time_ns;
         process.command = command.to_owned();
         process.is_complete = true;
         self.live.insert(pid, process);
     }
 
-    pub(crate) fn fork(&mut self, pid: u32, parent: u32) {
+    pub(crate) fn fork(&mut self, pid: u32, parent: u32, time_ns: u64) {
         let serial = self.serial();
-        let child = self
-            .live
-            .get(&parent)
-            .map(|parent| parent.forked(pid, serial));
+        let known = self.live.get(&parent);
+        let child = known.map(|parent| parent.forked(pid, serial, time_ns));
         match child {
             Some(child) => {
+                self.forks.forget(pid);
                 self.live.insert(pid, child);
             }
             None => {
                 self.live.remove(&pid);
+                self.forks.note(pid, parent, time_ns);
             }
         }
     }
 
     pub(crate) fn exit(&mut self, pid: u32, time_ns: u64) {
+        self.forks.ended(pid, time_ns);
         if let Some(process) = self.live.remove(&pid) {
             self.exited.insert(pid, (time_ns, process));
+        }
+    }
+
+    /// Makes a process known that is gone and was forked by one that nothing was known of: it had what the nearest
+    /// of its ancestors has of which something can be known.
+    fn adopt(&mut self, pid: u32) {
+        let Some(fork) = self.forks.of(pid) else {
+            return;
+        };
+        let mut nearest = fork;
+        for _ in 0..MOST_GENERATIONS {
+            if self.get_mut(nearest.parent).is_some() || self.scan(nearest.parent) {
+                break;
+            }
+            match self.forks.of(nearest.parent) {
+                // A process that is younger than its child has got the id of the parent.
+                Some(earlier) if earlier.time_ns <= nearest.time_ns => nearest = earlier,
+                _ => return,
+            }
+        }
+        let serial = self.serial();
+        let ancestor = self.get_mut(nearest.parent);
+        let Some(ancestor) = ancestor.filter(|it| it.began_ns <= nearest.time_ns) else {
+            return;
+        };
+        let child = ancestor.forked(pid, serial, fork.time_ns);
+        match fork.ended_ns {
+            Some(ended_ns) => {
+                self.exited.insert(pid, (ended_ns, child));
+            }
+            None => {
+                self.live.insert(pid, child);
+            }
         }
     }
 
@@ -194,7 +240,11 @@ impl ProcessTable {
         let next_serial = &mut self.next_serial;
         let process = self.live.entry(pid).or_insert_with(|| {
             *next_serial += 1;
-            Process::new(pid, *next_serial)
+            let fork = self.forks.forget(pid);
+            let mut process = Process::new(pid, *next_serial);
+            process.began_ns = fork.map_or(0, |fork| fork.time_ns);
+            process.parent = fork.map(|fork| fork.parent);
+            process
         });
         process.mappings = Mappings::from_lines(lines);
         process.identity.generation += 1;
@@ -206,13 +256,16 @@ impl ProcessTable {
     pub(crate) fn sweep(&mut self, now_ns: u64) {
         self.exited
             .retain(|_, (ended_ns, _)| now_ns.saturating_sub(*ended_ns) < EXITED_GRACE_NS);
+        self.forks
+            .forget_ended_before(now_ns.saturating_sub(EXITED_GRACE_NS));
         self.objects.sweep();
     }
 
     /// Forgets processes that no longer exist although no event said so.
     pub(crate) fn remove_vanished(&mut self) {
-        let is_there = |pid: &u32| std::fs::metadata(format!("/proc/{pid}")).is_ok();
-        self.live.retain(|pid, _| is_there(pid));
+        let is_there = |pid: u32| std::fs::metadata(format!("/proc/{pid}")).is_ok();
+        self.live.retain(|&pid, _| is_there(pid));
+        self.forks.retain(is_there);
     }
 
     fn serial(&mut self) -> u32 {
@@ -316,11 +369,41 @@ mod tests {
         let pid = std::process::id();
         table.sampled(pid, 5).expect("we exist");
         table.exit(pid, 1_000);
-        table.fork(pid + 1, pid);
+        table.fork(pid + 1, pid, 2_000);
         assert!(table.get_mut(pid + 1).is_none(), "a fork of nobody we know");
         assert!(table.sampled(pid, 5).is_some());
         table.sweep(1_000 + EXITED_GRACE_NS);
         assert!(table.get_mut(pid).is_none());
+    }
+
+    #[test]
+    fn a_fork_that_is_gone_had_what_its_parent_has() {
+        /// Above the largest process ids that Linux gives.
+        const CHILD: u32 = 5_000_000;
+        const GRANDCHILD: u32 = 5_000_001;
+        const LATER: u32 = 5_000_002;
+        let mut table = table();
+        let pid = std::process::id();
+        table.fork(CHILD, pid, 10);
+        table.fork(GRANDCHILD, CHILD, 11);
+        table.exit(GRANDCHILD, 12);
+        let here = a_fork_that_is_gone_had_what_its_parent_has as fn() as usize as u64;
+        for child in [GRANDCHILD, CHILD] {
+            let process = table.sampled(child, 5).expect("it has been");
+            assert!(process.mappings.find(here).is_some());
+            assert_eq!(process.parent, Some(pid));
+        }
+        assert!(!table.is_live(GRANDCHILD), "it has ended");
+        assert!(table.is_live(CHILD), "as far as events told");
+
+        table.exit(pid, 20);
+        table.sweep(20 + EXITED_GRACE_NS);
+        table.fork(LATER, pid, 30);
+        table.exec(pid, "another", 40);
+        assert!(
+            table.sampled(LATER, 5).is_none(),
+            "its parent's program is gone"
+        );
     }
 
     #[test]

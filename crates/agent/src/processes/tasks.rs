@@ -76,6 +76,13 @@ pub(crate) fn tasks_of(pid: u32) -> Result<BTreeMap<u32, Task>, AgentError> {
     Ok(tasks)
 }
 
+/// Whether the mappings of a process may be read, and with them its files and its stacks: being root is not enough
+/// where it has a capability that we lack.
+pub(crate) fn may_look_into(pid: u32) -> bool {
+    let mappings = fs::read(format!("/proc/{pid}/maps"));
+    !mappings.is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied)
+}
+
 /// The process of a thread.
 fn process_of(tid: u32) -> Option<u32> {
     let status = fs::read_to_string(format!("/proc/{tid}/status")).ok()?;

@@ -25,6 +25,8 @@ pub struct CostStatus {
     pub resident_bytes: u64,
     /// Kernel memory of all BPF maps, bytes.
     pub map_bytes: u64,
+    /// 1 where the kernel does not measure the run times of programs, which takes CAP_SYS_ADMIN.
+    pub programs_unmeasured: u64,
     /// Addresses whose names were known already.
     pub symbol_cache_hits: u64,
     /// Addresses whose names had to be looked up.
@@ -71,6 +73,7 @@ impl CostStatus {
             ("pace_changes", self.pace_changes),
             ("resident_bytes", self.resident_bytes),
             ("map_bytes", self.map_bytes),
+            ("programs_unmeasured", self.programs_unmeasured),
             ("symbol_cache_hits", self.symbol_cache_hits),
             ("symbol_cache_misses", self.symbol_cache_misses),
         ])

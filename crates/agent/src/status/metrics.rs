@@ -81,6 +81,12 @@ impl AgentStatus {
             ),
             ("cpus", "gauge", "CPUs sampled.", source.cpus as u64),
             (
+                "allocation_libraries",
+                "gauge",
+                "Files of the library that samples allocations which are watched.",
+                source.allocation_libraries as u64,
+            ),
+            (
                 "kernel_processes",
                 "gauge",
                 "Processes whose mappings the kernel has.",
@@ -208,6 +214,11 @@ impl CostStatus {
                 "wait_mean_seconds",
                 "What a sample of waiting stands for at least.",
                 self.wait_mean_ns as f64 / 1e9,
+            ),
+            (
+                "bpf_measured",
+                "Whether the kernel measures run times of programs, which takes CAP_SYS_ADMIN.",
+                1.0 - self.programs_unmeasured as f64,
             ),
         ];
         for (name, help, value) in gauges {

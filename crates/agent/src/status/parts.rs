@@ -21,6 +21,8 @@ pub struct SourceStatus {
     pub objects: usize,
     /// Different build ids known now.
     pub unwind_tables: usize,
+    /// Files of the library that samples allocations which are watched now.
+    pub allocation_libraries: usize,
     /// Unwind tables in the kernel now.
     pub kernel_tables: u32,
     /// Kernel memory of unwind tables, bytes.

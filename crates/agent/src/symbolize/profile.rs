@@ -40,6 +40,9 @@ use crate::window::WindowStack;
 /// The file name of what the kernel itself runs.
 const KERNEL_FILE: &str = "[kernel]";
 
+/// The frame between the stack of a wait and that of who ended it: what off-wake flame graphs have.
+const SEPARATOR: &str = "--";
+
 /// What the source says of all samples of a window.
 #[derive(Clone, Debug)]
 pub(crate) struct ProfileHeader {
@@ -122,7 +125,14 @@ impl Builder<'_> {
             Space::Kernel => self.kernel_location(place.address),
             Space::Object(object) => self.object_location(place, object),
             Space::Process { pid } => self.process_location(place.address, *pid),
+            Space::Separator => self.separator(),
         }
+    }
+
+    fn separator(&mut self) -> LocationId {
+        let symbols = &mut self.profile.symbols;
+        let function = symbols.intern_function(SEPARATOR, "", "", 0);
+        symbols.intern_location(&Location::new(FrameKind::Unknown, 0), &[(function, 0, 0)])
     }
 
     fn kernel_location(&mut self, address: u64) -> LocationId {
@@ -259,7 +269,7 @@ impl Builder<'_> {
                 }
                 scratch.clear();
                 let places = self.window.places_of(stack).iter();
-                let places = places.skip_while(|&&place| is_ours[place as usize]);
+                let places = places.filter(|&&place| !is_ours[place as usize]);
                 scratch.extend(places.map(|&place| locations[place as usize]));
                 self.profile.stacks.intern(&scratch)
             })

@@ -65,14 +65,14 @@ fn reason_labels(
                 let symbol = kernel.find(place.address);
                 symbol.and_then(|symbol| OffCpuReason::of_function(symbol.name))
             }
-            Space::Object(_) | Space::Process { .. } => None,
+            Space::Object(_) | Space::Process { .. } | Space::Separator => None,
         })
         .collect();
     let reason = |stack: &WindowStack| {
         if stack.was_preempted {
             return OffCpuReason::Preempted;
         }
-        let mut from_inside = window.places_of(stack).iter();
+        let mut from_inside = window.own_places_of(stack).iter();
         let found = from_inside.find_map(|&place| places[place as usize]);
         found.unwrap_or(OffCpuReason::Other)
     };

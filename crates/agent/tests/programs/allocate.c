@@ -1,16 +1,20 @@
 /*
  * Allocates known numbers of known sizes, each in a function of its own.
  *
- *   allocate many          waits for a line, allocates much, says so and waits for another line
+ *   allocate many          says that it is there, and for a line allocates much, says so and waits for another
  *   allocate few PLUGIN    a little of everything: threads, realloc, alignment, a library, fork, exec
+ *   allocate served PLUGIN the same for each line, until there are no more
+ *   allocate maps FILE     maps a file as code, says so and waits for a line
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -112,16 +116,28 @@ static void forks(void)
 	waitpid(child, 0, 0);
 }
 
-static void wait_for_line(void)
+/* Whether there was one. */
+static int wait_for_line(void)
 {
 	char byte;
 
-	while (read(0, &byte, 1) == 1 && byte != '\n')
-		;
+	while (read(0, &byte, 1) == 1)
+		if (byte == '\n')
+			return 1;
+	return 0;
+}
+
+static int say(const char *line)
+{
+	ssize_t length = strlen(line);
+
+	return write(1, line, length) == length;
 }
 
 static int many(void)
 {
+	if (!say("ready\n"))
+		return 1;
 	wait_for_line();
 	small(150000);
 	for (int i = 0; i < 150000; i++)
@@ -131,7 +147,7 @@ static int many(void)
 	for (int i = 150000; i < 160000; i++)
 		free(kept[i]);
 	large(3000);
-	if (write(1, "done\n", 5) != 5)
+	if (!say("done\n"))
 		return 1;
 	wait_for_line();
 	return 0;
@@ -157,9 +173,35 @@ static int few(const char *plugin)
 	return 0;
 }
 
+static int served(const char *plugin)
+{
+	if (!say("ready\n"))
+		return 1;
+	while (wait_for_line())
+		if (few(plugin) || !say("done\n"))
+			return 1;
+	return 0;
+}
+
+static int maps(const char *path)
+{
+	int file = open(path, O_RDONLY);
+
+	if (file < 0 || mmap(0, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, file, 0) == MAP_FAILED)
+		return 1;
+	if (!say("ready\n"))
+		return 1;
+	wait_for_line();
+	return 0;
+}
+
 int main(int count, char **arguments)
 {
-	if (count > 2)
-		return few(arguments[2]);
-	return many();
+	if (count < 3)
+		return many();
+	if (!strcmp(arguments[1], "served"))
+		return served(arguments[2]);
+	if (!strcmp(arguments[1], "maps"))
+		return maps(arguments[2]);
+	return few(arguments[2]);
 }

@@ -1,5 +1,5 @@
 /*
- * Waits for a lock in a known way. Arguments: how often, a file.
+ * Waits for a lock in a known way. Arguments: how often, a file, and "inherit" for a mutex with priority inheritance.
  * The thread "keeper" holds a mutex for 20 ms at a time; main wants it meanwhile, in contend(). Then it writes
  * how often it waited, how long in nanoseconds, and the mutex's address.
  */
@@ -10,7 +10,7 @@
 
 #include "../../../ebpf/tests/programs/times.h"
 
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t mutex;
 static volatile int is_held;
 static volatile int rounds;
 
@@ -40,10 +40,16 @@ __attribute__((noinline)) static long contend(void)
 int main(int argc, char **argv)
 {
 	FILE *file = argc > 2 ? fopen(argv[2], "w") : 0;
+	pthread_mutexattr_t attributes;
 	pthread_t keeper;
 	long waited = 0;
 
 	if (!file)
+		return 1;
+	pthread_mutexattr_init(&attributes);
+	if (argc > 3 && pthread_mutexattr_setprotocol(&attributes, PTHREAD_PRIO_INHERIT))
+		return 1;
+	if (pthread_mutex_init(&mutex, &attributes))
 		return 1;
 	rounds = atoi(argv[1]);
 	if (pthread_create(&keeper, 0, keep, 0) || pthread_setname_np(keeper, "keeper"))

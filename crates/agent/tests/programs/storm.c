@@ -1,6 +1,6 @@
 /*
- * Much at a time: `storm processes N`, `mappings N`, `threads N`, `execs N`, `bomb N`. When all is over it prints the
- * CPU time that it and its children took, nanoseconds.
+ * Much at a time: `storm processes N`, `mappings N`, `threads N`, `execs N`, `bomb N`, and `known N`, which is a bomb
+ * after a while. When all is over it prints the CPU time that it and its children took, nanoseconds.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -131,7 +131,10 @@ int main(int argc, char **argv) {
         execs(argv[0], count);
     else if (!strcmp(argv[1], "bomb"))
         bomb(count);
-    else
+    else if (!strcmp(argv[1], "known")) {
+        burn_in_storm(400000000);
+        bomb(count);
+    } else
         return 2;
     while (wait(0) > 0)
         ;

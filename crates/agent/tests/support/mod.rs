@@ -13,10 +13,17 @@ use std::process::Command;
 use std::sync::Mutex;
 use std::sync::MutexGuard;
 use std::sync::PoisonError;
+use std::sync::mpsc::Receiver;
+use std::sync::mpsc::channel;
 use std::time::Duration;
 use std::time::Instant;
 
+use candela_agent::Agent;
 use candela_agent::AgentError;
+use candela_agent::AgentHandle;
+use candela_agent::AgentOptions;
+use candela_agent::AgentStatus;
+use candela_agent::InProcess;
 use candela_agent::RecordOptions;
 use candela_agent::RecordTargets;
 use candela_agent::Recording;
@@ -24,8 +31,12 @@ use candela_model::LocationId;
 use candela_model::Profile;
 use candela_model::ProfileSeries;
 
-/// Why a test is skipped here, unless it can run: the kernel must let us sample.
+/// Why a test is skipped here, unless it can run: the kernel must let us sample. Fails where it lets others load
+/// programs, but not us.
 pub(crate) fn cannot_sample() -> bool {
+    if let Some(error) = candela_agent::defect() {
+        panic!("{error}");
+    }
     let missing = candela_agent::capabilities()
         .into_iter()
         .find(|check| check.required && !check.ok);
@@ -51,6 +62,29 @@ pub(crate) fn cannot_sample_off_cpu() -> bool {
         eprintln!("skipped: {}", check.detail);
     }
     missing.is_some() || cannot_sample()
+}
+
+/// How long anything may take on a busy machine.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A continuous agent, with the profiles that it makes.
+pub(crate) fn start_agent(options: AgentOptions) -> (AgentHandle, Receiver<Profile>) {
+    let (sender, profiles) = channel();
+    let exporter = InProcess::new(move |profile| {
+        // The test may have seen enough.
+        let _ = sender.send(profile.clone());
+        Ok(())
+    });
+    let agent = Agent::start(options, Box::new(exporter)).expect("it starts");
+    (agent, profiles)
+}
+
+pub(crate) fn wait_for(agent: &AgentHandle, what: &str, is_there: impl Fn(&AgentStatus) -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !is_there(&agent.status()) {
+        assert!(Instant::now() < deadline, "{what}: {:?}", agent.status());
+        std::thread::park_timeout(Duration::from_millis(20));
+    }
 }
 
 /// Says why a test is skipped.

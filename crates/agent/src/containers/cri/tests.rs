@@ -103,7 +103,8 @@ impl UnaryService<ListRequest> for Sandboxes {
     fn call(&mut self, request: Request<ListRequest>) -> Self::Future {
         let asked = request.into_inner().filter.unwrap_or_default().id;
         let sandbox = Sandbox {
-            labels: owned(&[("app.kubernetes.io/name", "shop-web")]),
+            labels: owned(&[("app.kubernetes.io/name", "shop-web"), ("team", "checkout")]),
+            annotations: owned(&[("example.org/revision", "17")]),
         };
         let items = match asked == SANDBOX {
             true => vec![sandbox],
@@ -127,21 +128,37 @@ async fn containers_and_their_pods_are_told() {
     let listener = UnixListener::bind(&path).expect("a socket");
     let server = Server::builder().add_service(Runtime);
     tokio::spawn(server.serve_with_incoming(UnixListenerStream::new(listener)));
-    let facts = ask(&path, ID).await.expect("an answer").expect("it");
+    let options = KubernetesOptions {
+        pod_labels: vec!["team".to_owned(), "absent".to_owned()],
+        pod_annotations: vec!["example.org/revision".to_owned()],
+        ..KubernetesOptions::default()
+    };
+    let facts = ask(&path, ID, &options)
+        .await
+        .expect("an answer")
+        .expect("it");
     let pod = facts.pod.clone().expect("a pod");
     assert_eq!(pod.pod, "web-7d9f-x2");
     assert_eq!(pod.namespace, "shop");
     assert_eq!(pod.container, "web");
     assert_eq!(facts.image, "r.example/shop/web:v7");
     assert_eq!(facts.app.as_deref(), Some("shop-web"));
+    let chosen = [
+        ("k8s.pod.label.team", "checkout"),
+        ("k8s.pod.annotation.example.org/revision", "17"),
+    ];
+    let chosen = chosen.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    assert_eq!(facts.labels, chosen);
     let other = ID.replace('3', "4");
-    assert_eq!(ask(&path, &other).await.expect("an answer"), None);
+    let answer = ask(&path, &other, &options).await;
+    assert_eq!(answer.expect("an answer"), None);
 }
 
 #[tokio::test]
 async fn a_runtime_that_is_away_is_an_error() {
     let directory = tempfile::tempdir().expect("a temporary directory");
-    let error = ask(&directory.path().join("cri.sock"), ID).await;
+    let options = KubernetesOptions::default();
+    let error = ask(&directory.path().join("cri.sock"), ID, &options).await;
     let error = error.expect_err("nobody is there").to_string();
     assert!(error.contains("cannot connect"), "{error}");
 }
