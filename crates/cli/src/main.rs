@@ -55,7 +55,7 @@ fn run(command_line: &CommandLine) -> Result<ExitCode, CliError> {
         #[cfg(feature = "agent")]
         Command::Dump(arguments) => commands::dump::run(global, arguments),
         #[cfg(feature = "agent")]
-        Command::Preload { file } => commands::preload::run(global, file),
+        Command::Preload { place } => commands::preload::run(global, place),
         Command::Convert(arguments) => commands::files::convert::run(global, arguments),
         Command::Push(arguments) => commands::files::push::run(global, arguments),
         #[cfg(feature = "server")]
@@ -75,6 +75,13 @@ fn run(command_line: &CommandLine) -> Result<ExitCode, CliError> {
             pid: Some(pid),
             ..
         } => commands::frame_doctor::run(global, *pid, *json),
+        #[cfg(feature = "agent")]
+        Command::Doctor {
+            json,
+            frames: Some(frames),
+            profile_type,
+            ..
+        } => commands::stored_frame_doctor::run(global, frames, profile_type.as_deref(), *json),
         Command::Doctor { json, .. } => commands::doctor::run(global, *json),
         Command::Config(command) => commands::config::run(global, command),
         Command::Formats { json } => commands::about::formats(*json),

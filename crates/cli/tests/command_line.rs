@@ -8,7 +8,7 @@ use support::stdout;
 
 #[test]
 fn wrong_usage_exits_with_2_and_one_clear_line() {
-    let cases: [(&[&str], &str); 7] = [
+    let cases: [(&[&str], &str); 9] = [
         (&["frobnicate"], "unrecognized subcommand"),
         (&["query", "top", "--from"], "a value is required"),
         (
@@ -25,6 +25,11 @@ fn wrong_usage_exits_with_2_and_one_clear_line() {
             "cannot be used with",
         ),
         (&["record", "-a", "-d", "soon"], "is no duration such as"),
+        (&["record", "-a", "-e", "heap"], "did you mean alloc?"),
+        (
+            &["top", "--query", r#"{service_name="api"}"#],
+            "add --server URL",
+        ),
     ];
     for (arguments, part) in cases {
         let output = run(arguments);

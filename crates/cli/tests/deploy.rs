@@ -139,7 +139,8 @@ fn containers_are_granted_the_same() {
     assert_eq!(added, short_names(), "docker run of docs/deploy.md");
     assert!(docs.contains("--cap-drop=ALL") && docs.contains("--pid=host"));
     let dockerfile = text("deploy/container/Dockerfile");
-    assert!(dockerfile.contains("--no-default-features --features agent"));
+    assert!(dockerfile.contains("--no-default-features --features \"$FEATURES\""));
+    assert!(dockerfile.contains("\nARG FEATURES=agent\n"));
     assert!(dockerfile.contains("+crt-static"));
     for line in dockerfile
         .lines()
@@ -156,6 +157,33 @@ fn containers_are_granted_the_same() {
             "{line}"
         );
     }
+}
+
+#[test]
+fn nodes_are_granted_the_same() {
+    let manifest = text("deploy/kubernetes/candela-agent.yaml");
+    let (_, after) = manifest.split_once("              add:\n").unwrap();
+    let added: Vec<&str> = after
+        .lines()
+        .map_while(|line| line.strip_prefix("                - "))
+        .collect();
+    assert_eq!(added, short_names());
+    for line in [
+        "      hostPID: true",
+        "              drop: [ALL]",
+        "            allowPrivilegeEscalation: false",
+        "            readOnlyRootFilesystem: true",
+    ] {
+        assert!(manifest.lines().any(|it| it == line), "{line}: {manifest}");
+    }
+    for taken in ["privileged: true", "hostNetwork", "hostPath"] {
+        assert!(!manifest.contains(taken), "{taken}: {manifest}");
+    }
+    // Read only, and pods only.
+    let rules = manifest.split_once("\nrules:\n").unwrap().1;
+    let rules = rules.split_once("\n---\n").unwrap().0;
+    let wanted = "  - apiGroups: [\"\"]\n    resources: [pods]\n    verbs: [list, watch]";
+    assert_eq!(rules, wanted);
 }
 
 #[test]

@@ -152,6 +152,9 @@ fn the_doctor_names_each_missing_capability_and_what_mends_it() {
             .find(|it| it["name"] == capability.short_name);
         let check = check.unwrap_or_else(|| panic!("{}: {failing:?}", capability.name));
         let fix = check["fix"].as_str().unwrap();
+        let program = std::fs::canonicalize(env!("CARGO_BIN_EXE_candela")).unwrap();
+        let command = format!("=ep {}", program.display());
+        assert!(fix.ends_with(&command), "{fix}");
         assert!(fix.contains(capability.short_name), "{check}");
         let shows_in = match capability.short_name {
             "cap_bpf" => "bpf_programs",
@@ -229,18 +232,80 @@ fn all_kinds_of_the_agent_are_recorded_with_exactly_these_capabilities() {
         assert!(types.contains(expected), "{expected}: {types}");
     }
 
-    // Recordings that watch functions need root, and say so beside what works.
+    // Recordings that watch functions by perf events need root, and say so beside what works.
     let output = record("cpu,alloc,uprobe:/proc/self/exe:main");
     support::expect_code(&output, 0);
     let stderr = support::stderr(&output);
-    for told in [
-        "without alloc: ",
-        "without uprobe:",
-        "CAP_SYS_ADMIN is missing",
-    ] {
+    for told in ["without uprobe:", "CAP_SYS_ADMIN is missing"] {
         assert!(stderr.contains(told), "{stderr}");
     }
-    support::expect_code(&record("alloc"), 6);
+    if allocations_need_root() {
+        assert!(stderr.contains("without alloc: "), "{stderr}");
+        support::expect_code(&record("alloc"), 6);
+    } else {
+        assert!(!stderr.contains("without alloc: "), "{stderr}");
+        support::expect_code(&record("alloc"), 0);
+        let types = support::stdout(&support::run(&["query", "types", file.to_str().unwrap()]));
+        assert!(types.contains("memory:alloc_space"), "{types}");
+    }
+    support::expect_code(&record("uprobe:/proc/self/exe:main"), 6);
+}
+
+/// Before Linux 6.6.
+fn allocations_need_root() -> bool {
+    let checks = candela_agent::capabilities();
+    let probes = checks.iter().find(|check| check.name == "probes").unwrap();
+    probes.detail.contains("the kind alloc")
+}
+
+#[test]
+fn the_agent_tells_allocations_of_another_users_service_without_root() {
+    let test = "the_agent_tells_allocations_of_another_users_service_without_root";
+    if cannot_run(test) || allocations_need_root() {
+        return;
+    }
+    let place = Place::new();
+    let folder = place.folder.path();
+    let printed = support::run(&["preload", folder.to_str().unwrap()]);
+    support::expect_code(&printed, 0);
+    let variable = support::stdout(&printed);
+    let (name, library) = variable.trim_end().split_once('=').unwrap();
+    assert_eq!(name, "LD_PRELOAD");
+
+    let (source, program) = (folder.join("hoard.c"), folder.join("hoard"));
+    let text = "#include <stdlib.h>
+        #include <unistd.h>
+        __attribute__((noinline)) void hoard(void) { void *volatile more = malloc(100000); (void)more; }
+        int main(void) { for (;;) { hoard(); usleep(2000); } }";
+    std::fs::write(&source, text).unwrap();
+    let mut compiler = Command::new("gcc");
+    compiler.args(["-O2", "-o"]).args([&program, &source]);
+    assert!(compiler.status().unwrap().success());
+    let mut service = support::in_clean_environment("setpriv");
+    let user = OTHER.to_string();
+    service.args(["--reuid", &user, "--regid", &user, "--clear-groups"]);
+    service.args(["--inh-caps=-all", "--bounding-set=-all"]);
+    let _service = started(service.arg(&program).env(name, library), &program);
+
+    let data = folder.join("server");
+    let data = data.to_str().unwrap();
+    let server = Running::start(&["server", "--listen", "127.0.0.1:0", "--data-dir", data]);
+    let own_data = folder.join("agent");
+    std::fs::create_dir(&own_data).unwrap();
+    chown(&own_data, Some(RECORDER), Some(RECORDER)).unwrap();
+    let url = server.url("");
+    let mut agent = candela(&all(), &["agent", "--server", &url, "--data-dir"]);
+    agent.arg(&own_data).env("CANDELA_AGENT__KINDS", "alloc");
+    let _agent = Program::start(&mut agent);
+    for profile_type in ["memory:alloc_space", "memory:inuse_space"] {
+        support::eventually("allocations arrive", || {
+            let query = "/api/v1/top?query=%7Bservice_name%3D%22hoard%22%7D&from=now-5m";
+            let url = server.url(&format!("{query}&type={profile_type}"));
+            let (status, body) = support::try_get(&url)?;
+            let body = String::from_utf8_lossy(&body).into_owned();
+            (status == 200 && body.contains("\"hoard\"")).then_some(())
+        });
+    }
 }
 
 #[test]
@@ -264,8 +329,10 @@ fn the_agent_sends_another_users_functions_without_root() {
     std::fs::create_dir(&own_data).unwrap();
     chown(&own_data, Some(RECORDER), Some(RECORDER)).unwrap();
     let url = server.url("");
-    let mut agent = candela(&all(), &["agent", "--server", &url, "--data-dir"]);
-    agent.arg(&own_data);
+    let listen = format!("127.0.0.1:{}", support::free_port());
+    let mut agent = candela(&all(), &["agent", "--server", &url, "--listen", &listen]);
+    agent.arg("--data-dir").arg(&own_data);
+    agent.env("CANDELA_AGENT__INTERVAL", "1s");
     agent.env("CANDELA_AGENT__KINDS", "cpu,off-cpu,lock,fault");
     let _agent = Program::start(&mut agent);
     support::eventually("named functions arrive", || {
@@ -273,5 +340,26 @@ fn the_agent_sends_another_users_functions_without_root() {
         let (status, body) = support::try_get(&url)?;
         let body = String::from_utf8_lossy(&body).into_owned();
         (status == 200 && body.contains("burn_fifty")).then_some(())
+    });
+    // It has no server beside it, so it tells itself what it costs, and what it may not know.
+    let metrics = support::eventually("run times are found to be another right's", || {
+        let (status, body) = support::try_get(&format!("http://{listen}/metrics"))?;
+        let body = String::from_utf8_lossy(&body).into_owned();
+        let is_told = body.contains("\ncandela_agent_bpf_measured 0\n");
+        (status == 200 && is_told).then_some(body)
+    });
+    for name in [
+        "candela_agent_cpu_seconds_total{thread=\"candela-sampler\"}",
+        "candela_agent_events_total{kind=\"cpu\"}",
+        "candela_agent_drops_total{reason=\"spool_full\"}",
+    ] {
+        assert!(metrics.contains(&format!("\n{name} ")), "{name}: {metrics}");
+    }
+    support::eventually("the server hears of it, too", || {
+        let told = support::run(&["doctor", "--agent", "--server", &url]);
+        support::expect_code(&told, 0);
+        let told = support::stdout(&told);
+        told.contains("not measured: needs CAP_SYS_ADMIN")
+            .then_some(())
     });
 }

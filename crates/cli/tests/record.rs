@@ -136,6 +136,29 @@ fn a_command_keeps_its_exit_status_and_its_output() {
 }
 
 #[test]
+fn counters_are_told_by_process() {
+    let test = "counters_are_told_by_process";
+    if !support::is_root(test) {
+        return;
+    }
+    let script = "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done";
+    let events = "cpu-clock,faults";
+    let output = support::run(&["record", "-e", events, "--", "sh", "-c", script]);
+    support::expect_code(&output, 0);
+    let told = support::stderr(&output);
+    let mut lines = told
+        .lines()
+        .map(|line| line.split_whitespace().collect::<Vec<_>>())
+        .skip_while(|words| *words != ["PROCESS", "PID", "cpu-clock", "page-faults"]);
+    assert!(lines.next().is_some(), "{told}");
+    let process = lines.next().unwrap();
+    let number = |place: usize| process[place].parse::<u64>().unwrap();
+    assert!(number(1) > 1, "its number: {told}");
+    assert!(number(2) >= 10_000_000, "a tick at least: {told}");
+    assert!(number(3) > 10, "{told}");
+}
+
+#[test]
 fn a_recording_without_samples_replaces_the_file() {
     let test = "a_recording_without_samples_replaces_the_file";
     if !support::is_root(test) {
@@ -230,7 +253,10 @@ fn allocations_that_cannot_be_seen_are_explained() {
     if !support::is_root(test) {
         return;
     }
-    let output = support::run(&["record", "-e", "alloc", "-a", "-d", "1s"]);
+    // One that is named: a host may run programs of Go, whose heaps are seen.
+    let sleeping = Program::start(Command::new("sleep").arg("1000"));
+    let pid = sleeping.pid().to_string();
+    let output = support::run(&["record", "-e", "alloc", "-p", &pid, "-d", "1s"]);
     support::expect_code(&output, 2);
     let message = support::stderr(&output);
     assert!(message.contains("record -e alloc -- CMD"), "{message}");
@@ -247,4 +273,104 @@ fn allocations_that_cannot_be_seen_are_explained() {
     support::expect_code(&output, 3);
     let message = support::stderr(&output);
     assert!(message.contains("linked statically"), "{message}");
+    assert!(!message.contains("too soon"), "{message}");
+    assert!(
+        message.contains("allocated too little by malloc"),
+        "{message}"
+    );
+
+    // What runs already is told the same, not to be started in a way that changes nothing.
+    std::fs::write(
+        &source,
+        "#include <unistd.h>\nint main(void) { return pause(); }",
+    )
+    .unwrap();
+    let running = folder.path().join("running");
+    let mut gcc = Command::new("gcc");
+    gcc.arg("-static").arg("-o").arg(&running).arg(&source);
+    assert!(gcc.status().unwrap().success());
+    let running = Program::start(&mut Command::new(&running));
+    let pid = running.pid().to_string();
+    let output = support::run(&["record", "-e", "alloc", "-p", &pid, "-d", "1s"]);
+    support::expect_code(&output, 5);
+    let message = support::stderr(&output);
+    assert!(
+        message.contains("linked statically") && message.contains(&pid),
+        "{message}"
+    );
+    assert!(!message.contains("-e alloc -- CMD"), "{message}");
+}
+
+#[test]
+fn what_nobody_has_is_no_question_of_privileges() {
+    let test = "what_nobody_has_is_no_question_of_privileges";
+    if !support::is_root(test) {
+        return;
+    }
+    for (event, part) in [
+        ("uprobe:/nonexistent:work", "there is no file /nonexistent"),
+        ("uprobe:/proc/self/exe:no_such_function", "no such function"),
+        ("tracepoint:syscalls:sys_enter_nonsense", "no system call"),
+        (
+            "tracepoint:sched:sys_enter_openat",
+            "name tracepoint:syscalls:sys_enter_openat",
+        ),
+    ] {
+        // Beside others, too: a typing error is nothing to do without.
+        for kinds in [event.to_owned(), format!("cpu,{event}")] {
+            let output = support::run(&["record", "-e", &kinds, "-d", "1s", "-a"]);
+            support::expect_code(&output, 1);
+            let message = support::stderr(&output);
+            assert!(message.contains(part), "{kinds}: {message}");
+        }
+    }
+}
+
+#[test]
+fn an_interval_between_allocations_that_would_be_ignored_is_refused() {
+    let mut command = support::candela();
+    command.env("CANDELA_ALLOC_INTERVAL", "64KiB");
+    command.args(["record", "-e", "alloc", "--", "true"]);
+    let output = command.output().unwrap();
+    support::expect_code(&output, 2);
+    let message = support::stderr(&output);
+    assert!(message.contains("write 65536"), "{message}");
+}
+
+#[test]
+fn the_library_stays_for_a_command_that_runs_on_and_goes_after_it() {
+    let test = "the_library_stays_for_a_command_that_runs_on_and_goes_after_it";
+    if !support::is_root(test) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().join("library");
+    std::fs::create_dir(&place).unwrap();
+    let record = |arguments: &[&str], input: std::process::Stdio| {
+        let mut command = support::candela();
+        command.env("TMPDIR", &place);
+        command.args(["record", "-e", "alloc"]).args(arguments);
+        let output = command.stdin(input).output().unwrap();
+        support::expect_code(&output, 0);
+        let left = std::fs::read_dir(&place).unwrap().count();
+        (left, support::stderr(&output))
+    };
+    let (input, keyboard) = std::io::pipe().unwrap();
+    let script = "exec >&- 2>&-; read line";
+    let (left, message) = record(&["-d", "300ms", "--", "sh", "-c", script], input.into());
+    assert_eq!(left, 1, "{message}");
+    let path = place.to_str().unwrap();
+    let notes: Vec<&str> = message.lines().filter(|it| it.contains(path)).collect();
+    assert!(
+        notes.len() == 1 && notes[0].starts_with("note: programs of the command still run"),
+        "{message}"
+    );
+    assert!(!message.contains("ended"), "it still runs: {message}");
+    let (left, _) = record(&["--", "true"], std::process::Stdio::null());
+    assert_eq!(left, 1, "it is still looked for");
+    drop(keyboard);
+    support::eventually("the library goes once the command has ended", || {
+        let (left, _) = record(&["--", "true"], std::process::Stdio::null());
+        (left == 0).then_some(())
+    });
 }

@@ -134,6 +134,55 @@ fn an_ordinary_user_records_what_runs_of_his_own_and_of_nobody_else() {
     support::expect_code(&output, 6);
 }
 
+/// What waits is not seen: that is said, and no figure is made up for it.
+#[test]
+fn what_waits_is_not_said_to_be_nothing() {
+    let test = "what_waits_is_not_said_to_be_nothing";
+    if cannot_run(test) || forbids_own_processes(test) {
+        return;
+    }
+    let place = Place::new();
+    let program = support::compile_shares(place.folder.path());
+    let busy = burn(&program, RECORDER);
+    let busy_pid = busy.pid().to_string();
+    let sleep = std::fs::canonicalize("/bin/sleep").unwrap();
+    let user = RECORDER.to_string();
+    let mut command = support::in_clean_environment("setpriv");
+    command.args(["--reuid", &user, "--regid", &user, "--clear-groups"]);
+    command.args(["--inh-caps=-all", "--bounding-set=-all"]);
+    let sleeper = users::started(command.arg(&sleep).arg("1000"), &sleep);
+
+    let output = run(&[], &["top", "-p", &busy_pid, "-d", "1s"]);
+    support::expect_code(&output, 0);
+    let stderr = support::stderr(&output);
+    assert!(stderr.contains("no off-CPU time: "), "{stderr}");
+    assert!(stderr.contains("CAP_BPF is missing"), "{stderr}");
+    let report = support::stdout(&output);
+    let row = report
+        .lines()
+        .find(|line| line.trim_start().starts_with(&busy_pid));
+    let columns: Vec<&str> = row
+        .unwrap_or_else(|| panic!("{report}"))
+        .split_whitespace()
+        .collect();
+    assert!(columns[1].ends_with('%') && columns[2] == "-", "{report}");
+
+    let pid = sleeper.pid().to_string();
+    let output = run(&[], &["top", "-p", &pid, "-d", "1s"]);
+    support::expect_code(&output, 5);
+    let stderr = support::stderr(&output);
+    assert!(stderr.contains("what waits is not seen"), "{stderr}");
+
+    let output = run(&[], &["doctor", "-p", &pid]);
+    support::expect_code(&output, 0);
+    let report = support::stdout(&output);
+    assert!(
+        report.contains("warn  samples") && report.contains("its waits are not seen"),
+        "{report}"
+    );
+    assert!(!report.contains("0 of 0"), "{report}");
+}
+
 /// Programs that a command starts are recorded, too, and threads that a process starts later.
 #[test]
 fn forks_and_threads_of_own_processes_are_followed() {
@@ -270,7 +319,7 @@ fn waits_have_their_stacks_where_the_kernel_does_not_call_back() {
     let source = folder.path().join("wait.c");
     let code = "#include <unistd.h>\n\
                 __attribute__((noinline)) void waits_here(void) { usleep(10000); __asm__ volatile(\"\"); }\n\
-                int main(void) { for (int i = 0; i < 50; i++) waits_here(); return 0; }";
+                int main(void) { for (int i = 0; i < 60; i++) waits_here(); return 0; }";
     std::fs::write(&source, code).unwrap();
     let program = folder.path().join("wait");
     let mut gcc = Command::new("gcc");
@@ -290,8 +339,9 @@ fn waits_have_their_stacks_where_the_kernel_does_not_call_back() {
         .filter(|line| line.contains("main;waits_here;") && line.contains("nanosleep"));
     let counts = waits.filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok());
     let waited_ns: f64 = counts.sum();
-    // Half a second was asked for; that it takes longer is the scheduler's business.
-    assert!((5e8..1e9).contains(&waited_ns), "{waited_ns} in\n{folded}");
+    // Half a second is asked for, after the first waits, which a busy host may take before there are unwind tables;
+    // that it takes longer is the scheduler's business.
+    assert!((5e8..1.2e9).contains(&waited_ns), "{waited_ns} in\n{folded}");
 }
 
 #[test]

@@ -104,11 +104,12 @@ pub(crate) enum Command {
     /// Print what each thread of a process does now: its state and its stack
     #[cfg(feature = "agent")]
     Dump(dump::DumpArgs),
-    /// Write the library that samples the allocations of services
+    /// Write the library that samples the allocations of services, and print the variable that loads it
     #[cfg(feature = "agent")]
     Preload {
-        #[arg(value_name = "FILE")]
-        file: PathBuf,
+        /// Where it goes: a folder, or a file of the name libcandela-preload.so
+        #[arg(value_name = "PLACE")]
+        place: PathBuf,
     },
     /// Turn profiles of any format into any other
     Convert(files::ConvertArgs),
@@ -139,6 +140,15 @@ pub(crate) enum Command {
         #[cfg(feature = "agent")]
         #[arg(short = 'p', long, value_name = "PID", conflicts_with = "agent")]
         pid: Option<u32>,
+        /// Say which frames of this profile are missing or have no names, why, and what mends it; - is
+        /// standard input
+        #[cfg(feature = "agent")]
+        #[arg(long, value_name = "FILE", conflicts_with_all = ["agent", "pid"])]
+        frames: Option<String>,
+        /// Profile type of --frames: an id, a short name (cpu, alloc, lock …) or a prefix
+        #[cfg(feature = "agent")]
+        #[arg(long = "type", value_name = "TYPE", requires = "frames")]
+        profile_type: Option<String>,
         /// Print JSON
         #[arg(long)]
         json: bool,

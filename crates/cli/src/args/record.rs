@@ -33,16 +33,16 @@ pub(crate) struct RecordArgs {
         default_value = "cpu"
     )]
     pub(crate) kinds: Vec<String>,
-    /// Waits tell which thread ended them, as the label waker
-    #[arg(long)]
-    pub(crate) wakers: bool,
+    /// Waits tell which thread ended them, as the label waker; with --wakers=stack its stack, too
+    #[arg(long, value_name = "WHAT", num_args = 0..=1, require_equals = true, default_missing_value = "name")]
+    pub(crate) wakers: Option<WakersArg>,
     /// Only series that this label selector matches, such as {service_name=~"web-.*"}; repeated, that one of them matches
     #[arg(long, value_name = "SELECTOR")]
     pub(crate) include: Vec<String>,
     /// No series that this label selector matches, such as {container="sidecar"}
     #[arg(long, value_name = "SELECTOR")]
     pub(crate) exclude: Vec<String>,
-    /// Result file, its format by extension: .pb.gz .pb .folded .svg .txt
+    /// Result file, its format by extension, such as .pb.gz, .html, .svg or .folded: `candela formats` lists all
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     /// Format of the result, whatever the extension says
@@ -51,6 +51,15 @@ pub(crate) struct RecordArgs {
     /// Command to run and record
     #[arg(last = true, value_name = "CMD")]
     pub(crate) command: Vec<OsString>,
+}
+
+/// What waits tell of who ended them.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+pub(crate) enum WakersArg {
+    /// The thread's name
+    Name,
+    /// Its stack, too
+    Stack,
 }
 
 /// A length of time as people write it.

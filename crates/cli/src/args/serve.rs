@@ -44,6 +44,9 @@ pub(crate) struct AgentArgs {
     /// Folder whose spool/ keeps profiles while the server is away
     #[arg(long, value_name = "DIR")]
     pub(crate) data_dir: Option<PathBuf>,
+    /// Address of /metrics and of profiles on demand, which are off without it [suggested: 127.0.0.1:3080]
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) listen: Option<String>,
 }
 
 /// How to sample.
@@ -103,6 +106,9 @@ impl AgentArgs {
                 "--data-dir",
                 data_dir.display().to_string(),
             ));
+        }
+        if let Some(listen) = &self.listen {
+            overrides.push(("agent.on_demand.listen", "--listen", listen.clone()));
         }
         if let Some(server) = server {
             overrides.push(("agent.server", "--server", server.to_owned()));

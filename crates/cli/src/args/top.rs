@@ -21,7 +21,7 @@ pub(crate) struct TopArgs {
     /// The time that is shown, from now back [default: 10s, of a server 1m]
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     pub(crate) window: Option<Duration>,
-    /// Which profiles, of a server
-    #[arg(long, value_name = "SELECTOR", default_value = "{}")]
-    pub(crate) query: String,
+    /// Which profiles, of a server [default: {}]
+    #[arg(long, value_name = "SELECTOR")]
+    pub(crate) query: Option<String>,
 }

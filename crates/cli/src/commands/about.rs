@@ -17,11 +17,12 @@ use crate::output;
 use crate::table::Table;
 
 /// Parts that a build may lack.
-const FEATURES: [(&str, bool); 4] = [
+const FEATURES: [(&str, bool); 5] = [
     ("agent", cfg!(feature = "agent")),
     ("server", cfg!(feature = "server")),
     ("ui", cfg!(feature = "ui")),
     ("sql", cfg!(feature = "sql")),
+    ("kube", cfg!(feature = "kube")),
 ];
 
 pub(crate) fn version(json: bool) -> Result<ExitCode, CliError> {

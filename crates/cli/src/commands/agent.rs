@@ -36,7 +36,7 @@ pub(crate) fn run(global: &GlobalArgs, arguments: &AgentArgs) -> Result<ExitCode
         Agent::start(options, Box::new(exporter)).map_err(|error| sampling::failure(&error))?;
     output::note(&format!("{doing}, sending to {server}"));
     sampling::tell_missing(&agent);
-    let on_demand = on_demand::start(on_demand)?;
+    let on_demand = on_demand::start(on_demand, Some(&agent))?;
     stop.wait();
     drop(on_demand);
     let status = agent.stop().or_exit(ExitStatus::Failed, "agent")?;

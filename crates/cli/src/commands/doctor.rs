@@ -46,6 +46,8 @@ pub(crate) fn run(global: &GlobalArgs, json: bool) -> Result<ExitCode, CliError>
 /// What the kernel allows.
 #[cfg(feature = "agent")]
 fn host_checks() -> Vec<Check> {
+    let program = std::env::current_exe();
+    let program = program.map_or_else(|_| "candela".to_owned(), |path| path.display().to_string());
     candela_agent::capabilities()
         .into_iter()
         .map(|check| Check {
@@ -53,7 +55,7 @@ fn host_checks() -> Vec<Check> {
             is_ok: check.ok,
             is_required: check.required,
             detail: check.detail,
-            fix: check.fix.unwrap_or_default().to_owned(),
+            fix: check.fix.unwrap_or_default().replace("{program}", &program),
         })
         .collect()
 }

@@ -90,6 +90,7 @@ fn as_text(report: &Value) -> String {
         let percent = share * 100.0;
         text.push_str(&format!("{percent:.2} % of user stacks are complete\n"));
     }
+    text.push_str(&unmeasured_text(&report["agents"]));
     text.push_str(&drops_text(&report["drops"]));
     if let Some(failure) = report["failure"].as_str().filter(|text| !text.is_empty()) {
         text.push_str(&format!(
@@ -200,6 +201,20 @@ fn time_table(report: &Value) -> Table {
     table
 }
 
+/// Of which agents the time in the kernel is a guess.
+fn unmeasured_text(agents: &Value) -> String {
+    let unmeasured = items(agents)
+        .iter()
+        .filter(|agent| agent["cost"]["programs_unmeasured"].as_u64() == Some(1));
+    let lines = unmeasured.map(|agent| {
+        let host = agent["host"].as_str().unwrap_or_default();
+        format!(
+            "run time in the kernel on {host} is not measured: needs CAP_SYS_ADMIN; a sample is taken to cost 15 us there\n"
+        )
+    });
+    lines.collect()
+}
+
 fn results_table(quality: &Value) -> Table {
     let results = entries(quality).filter(|(name, _)| *name != "samples");
     let results = results.map(|(name, count)| (name.clone(), count.clone()));
@@ -260,7 +275,7 @@ mod tests {
                     "cpu_ns": 1_000_000_000, "cpu_ppm": 3_100, "budget_ppm": 5_000,
                     "rate_millihertz": 9_500, "configured_rate_millihertz": 19_000,
                     "resident_bytes": 64 << 20, "map_bytes": 12 << 20,
-                    "symbol_cache_hits": 99, "symbol_cache_misses": 1,
+                    "programs_unmeasured": 1, "symbol_cache_hits": 99, "symbol_cache_misses": 1,
                 }},
                 {"host": "other", "name": "alloy", "version": "1", "is_stale": true},
             ],
@@ -296,9 +311,12 @@ mod tests {
             "99.00 % of user stacks are complete",
             "raise agent.spool_size",
             "silent",
+            "on far is not measured: needs CAP_SYS_ADMIN",
         ] {
             assert!(text.contains(part), "{part}: {text}");
         }
+        let guesses = text.matches("is not measured").count();
+        assert_eq!(guesses, 1, "of others nothing is known");
     }
 
     #[test]

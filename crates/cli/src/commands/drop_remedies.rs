@@ -29,12 +29,24 @@ const REMEDIES: &[(&str, &str)] = &[
         "nothing to do: the kernel did not tell of these switches, their time is there without a stack",
     ),
     (
+        "waker_stack_lost",
+        "agent.wakers: true, which tells the names alone, or give the agent more CPU",
+    ),
+    (
         "alloc_frees_lost",
         "sample fewer allocations: a larger CANDELA_ALLOC_INTERVAL",
     ),
     (
         "alloc_not_followed",
         "sample fewer allocations: a larger CANDELA_ALLOC_INTERVAL",
+    ),
+    (
+        "alloc_implausible",
+        "see which program has a library under the name libcandela-preload.so that is not candela's",
+    ),
+    (
+        "alloc_library_refused",
+        "the agent's log says which file and why: write it anew with candela preload",
     ),
     (
         "go_heap_off",
@@ -58,7 +70,7 @@ const REMEDIES: &[(&str, &str)] = &[
     ),
     (
         "container_unnamed",
-        "see that a socket of agent.container_sockets is there and may be read by the agent",
+        "see that a socket of agent.container_sockets is there and may be read by the agent, and that the API server of agent.kubernetes.node answers",
     ),
     (
         "program_recursion",

@@ -7,6 +7,7 @@ use candela_agent::Dump;
 use candela_agent::DumpOptions;
 use candela_agent::DumpedFrame;
 use candela_agent::DumpedThread;
+use candela_agent::NoStack;
 use candela_agent::ThreadState;
 use serde_json::Value;
 use serde_json::json;
@@ -17,7 +18,15 @@ use crate::args::GlobalArgs;
 use crate::args::dump::DumpArgs;
 use crate::args::dump::DumpFormat;
 use crate::errors::CliError;
+use crate::errors::ExitStatus;
 use crate::output;
+
+/// Threads without a stack.
+struct Lack {
+    /// Whether no thread has one.
+    is_all: bool,
+    error: CliError,
+}
 
 pub(crate) fn run(global: &GlobalArgs, arguments: &DumpArgs) -> Result<ExitCode, CliError> {
     let settings = super::settings(global, Vec::new())?;
@@ -36,7 +45,38 @@ pub(crate) fn run(global: &GlobalArgs, arguments: &DumpArgs) -> Result<ExitCode,
         DumpFormat::Text => output::print_text(&text_of(&dump))?,
         DumpFormat::Json => output::print_json(&json_of(&dump))?,
     }
+    let Some(lack) = lack_of_stacks(&dump) else {
+        return Ok(ExitCode::SUCCESS);
+    };
+    if lack.is_all {
+        return Err(lack.error);
+    }
+    if !global.quiet {
+        output::note(&format!("note: {}", lack.error));
+    }
     Ok(ExitCode::SUCCESS)
+}
+
+fn lack_of_stacks(dump: &Dump) -> Option<Lack> {
+    let reason = dump.no_stack?;
+    let count = dump.threads.len();
+    let without = dump
+        .threads
+        .iter()
+        .filter(|it| it.frames.is_empty())
+        .count();
+    let message = format!(
+        "{without} of {count} threads of process {} have no stack: {reason}",
+        dump.pid
+    );
+    let status = match reason {
+        NoStack::Forbidden => ExitStatus::Permission,
+        _ => ExitStatus::NoData,
+    };
+    Some(Lack {
+        is_all: without == count,
+        error: CliError::new(status, message),
+    })
 }
 
 fn text_of(dump: &Dump) -> String {
@@ -126,5 +166,68 @@ fn state_name(state: &ThreadState) -> &'static str {
         ThreadState::Runnable => "runnable",
         ThreadState::Waiting(_) => "waiting",
         ThreadState::Stopped => "stopped",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn thread(tid: u32, function: Option<&str>) -> DumpedThread {
+        let frame = |function: &str| DumpedFrame {
+            function: function.to_owned(),
+            file: String::new(),
+            line: 0,
+            mapping: String::new(),
+            kind: candela_model::FrameKind::Native,
+            is_inlined: false,
+        };
+        DumpedThread {
+            tid,
+            name: "worker".to_owned(),
+            state: ThreadState::Waiting("other".to_owned()),
+            frames: function.map(frame).into_iter().collect(),
+        }
+    }
+
+    fn dump(threads: Vec<DumpedThread>, no_stack: Option<NoStack>) -> Dump {
+        Dump {
+            pid: 7,
+            time_ns: 0,
+            threads,
+            no_stack,
+        }
+    }
+
+    #[test]
+    fn threads_without_a_stack_are_told_with_the_reason() {
+        let whole = dump(vec![thread(7, Some("main"))], None);
+        assert!(lack_of_stacks(&whole).is_none());
+        let one = dump(
+            vec![thread(7, Some("main")), thread(8, None)],
+            Some(NoStack::NotSeen),
+        );
+        let lack = lack_of_stacks(&one).expect("one lacks it");
+        assert!(
+            lack.error
+                .to_string()
+                .contains("1 of 2 threads of process 7"),
+            "{}",
+            lack.error
+        );
+        assert!(!lack.is_all);
+        for (reason, status) in [
+            (NoStack::Forbidden, ExitStatus::Permission),
+            (NoStack::NotSeen, ExitStatus::NoData),
+        ] {
+            let none = dump(vec![thread(7, None)], Some(reason));
+            let lack = lack_of_stacks(&none).expect("it lacks it");
+            assert!(lack.is_all && lack.error.status == status);
+            assert!(
+                lack.error.to_string().contains(&reason.to_string()),
+                "{}",
+                lack.error
+            );
+        }
     }
 }

@@ -12,6 +12,7 @@ use candela_agent::SampledFrames;
 use serde_json::Value;
 use serde_json::json;
 
+use super::doctor_text::DoctorText;
 use super::sampling;
 use super::signals;
 use crate::args::GlobalArgs;
@@ -72,7 +73,7 @@ fn as_json(report: &FrameReport) -> Result<Value, CliError> {
 }
 
 fn as_text(report: &FrameReport, limit: usize) -> String {
-    let mut text = Text::default();
+    let mut text = DoctorText::default();
     let runtime = match report.runtime.as_str() {
         "" => String::new(),
         runtime => format!(" ({runtime})"),
@@ -116,7 +117,7 @@ fn as_text(report: &FrameReport, limit: usize) -> String {
             "      {with_problems} other files lack something, but no frame was seen that misses it: --json lists them"
         ));
     }
-    text.0
+    text.into_text()
 }
 
 /// Whether frames of it are missing; without samples, whether they could be.
@@ -126,25 +127,7 @@ fn is_worth_a_line(code: &CodeReport, is_sampled: bool) -> bool {
     misses || (!code.problems.is_empty() && (!is_sampled || has_no_file))
 }
 
-/// Text in the form of `candela doctor`.
-#[derive(Default)]
-struct Text(String);
-
-impl Text {
-    fn line(&mut self, line: &str) {
-        self.0.push_str(line);
-        self.0.push('\n');
-    }
-
-    fn check(&mut self, mark: &str, name: &str, detail: &str, fix: &str) {
-        let detail = candela_formats::printable(detail);
-        self.line(&format!("{mark:<4}  {name:<20} {detail}"));
-        if !fix.is_empty() {
-            let fix = candela_formats::printable(fix);
-            self.line(&format!("      {:<20} fix: {fix}", ""));
-        }
-    }
-
+impl DoctorText {
     fn sampled(&mut self, sampled: &SampledFrames) {
         let seconds = sampled.duration_ns as f64 / 1e9;
         let frames: u64 = sampled.code.values().map(|code| code.frames).sum();

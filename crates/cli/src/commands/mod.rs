@@ -15,6 +15,8 @@ mod config_import;
 pub(crate) mod credentials;
 pub(crate) mod doctor;
 pub(crate) mod doctor_agent;
+#[cfg(feature = "agent")]
+mod doctor_text;
 mod drop_remedies;
 #[cfg(feature = "agent")]
 pub(crate) mod dump;
@@ -25,6 +27,8 @@ pub(crate) mod frame_doctor;
 mod on_demand;
 #[cfg(feature = "agent")]
 pub(crate) mod preload;
+#[cfg(feature = "agent")]
+mod process_counts;
 pub(crate) mod profiles;
 pub(crate) mod query;
 #[cfg(feature = "agent")]
@@ -49,6 +53,8 @@ pub(crate) mod server;
 pub(crate) mod signals;
 #[cfg(feature = "server")]
 pub(crate) mod store;
+#[cfg(feature = "agent")]
+pub(crate) mod stored_frame_doctor;
 #[cfg(feature = "server")]
 pub(crate) mod symbols;
 #[cfg(feature = "server")]

@@ -1,5 +1,6 @@
 //! Profiles on demand beside the agent: what `up` and `agent` share.
 
+use candela_agent::AgentHandle;
 use candela_agent::OnDemandError;
 use candela_agent::OnDemandHandle;
 use candela_agent::OnDemandOptions;
@@ -38,16 +39,19 @@ pub(crate) fn bind(
     }
 }
 
-/// Serves, and says where.
+/// Serves, and says where. Who may not sample for himself may not for others: without an agent there is none.
 ///
 /// # Errors
 /// When the system refuses a thread.
-pub(crate) fn start(server: Option<OnDemandServer>) -> Result<Option<OnDemandHandle>, CliError> {
-    let Some(server) = server else {
+pub(crate) fn start(
+    server: Option<OnDemandServer>,
+    agent: Option<&AgentHandle>,
+) -> Result<Option<OnDemandHandle>, CliError> {
+    let (Some(server), Some(agent)) = (server, agent) else {
         return Ok(None);
     };
     let handle = server
-        .start()
+        .start(agent.observer())
         .or_exit(ExitStatus::Failed, "profiles on demand")?;
     output::note(&format!("profiles on demand are at {}", handle.url()));
     Ok(Some(handle))

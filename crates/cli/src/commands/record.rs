@@ -8,13 +8,16 @@ use std::process::ExitCode;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use bytesize::ByteSize;
 use candela_agent::DropReason;
 use candela_agent::ExportError;
 use candela_agent::Exporter;
+use candela_agent::Kinds;
 use candela_agent::OtlpGrpc;
 use candela_agent::RecordOptions;
 use candela_agent::RecordTargets;
 use candela_agent::Recording;
+use candela_agent::Wakers;
 use candela_formats::Format;
 use candela_formats::PprofOptions;
 use candela_formats::Report;
@@ -25,6 +28,7 @@ use indicatif::ProgressBar;
 use indicatif::ProgressStyle;
 
 use super::preload;
+use super::process_counts;
 use super::profiles::TypeChoice;
 use super::profiles::html_options;
 use super::profiles::output_format;
@@ -36,10 +40,21 @@ use super::sample_filters;
 use super::sampling;
 use crate::args::GlobalArgs;
 use crate::args::record::RecordArgs;
+use crate::args::record::WakersArg;
 use crate::errors::CliError;
 use crate::errors::Context;
 use crate::errors::ExitStatus;
 use crate::output;
+
+/// What a recording was of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Subject {
+    /// What ran already.
+    Running,
+    /// A command that runs on.
+    Command,
+    EndedCommand,
+}
 
 /// How long a recording without a command takes unless told otherwise.
 const DEFAULT_DURATION: Duration = Duration::from_secs(10);
@@ -60,14 +75,26 @@ pub(crate) fn run(global: &GlobalArgs, arguments: &RecordArgs) -> Result<ExitCod
         (None, true) => None,
         (None, false) => Some(DEFAULT_DURATION),
     };
+    let interval = match kinds.contains(&Kind::ALLOC) && is_command {
+        true => Some(preload::interval(&super::environment())?),
+        false => None,
+    };
     if kinds.contains(&Kind::ALLOC) && !global.quiet {
         preload::note_unseen(arguments.command.first());
     }
+    let sampled = record_kinds::to_agent(&kinds);
+    if arguments.wakers.is_some() && !has_wakers(sampled) && !global.quiet {
+        output::note("note: --wakers is about waits: add -e off-cpu, wall or lock");
+    }
     let mut agent = sampling::options(&settings)?;
-    agent.wakers |= arguments.wakers;
+    match arguments.wakers {
+        None => {}
+        Some(WakersArg::Name) => agent.wakers = Wakers::Names,
+        Some(WakersArg::Stack) => agent.wakers = Wakers::Stacks,
+    }
     let options = RecordOptions {
         rate_hz: arguments.rate,
-        kinds: record_kinds::to_agent(&kinds),
+        kinds: sampled,
         inseparable: record_kinds::inseparable(&kinds),
         events,
         tell: match global.quiet {
@@ -87,6 +114,12 @@ pub(crate) fn run(global: &GlobalArgs, arguments: &RecordArgs) -> Result<ExitCod
     record_kinds::retain_recorded(&mut kinds, &recording.report.missing);
     record_kinds::add_wall(&mut recording.profile, &kinds);
     let was_interrupted = stop.flag().load(Ordering::SeqCst);
+    if let Some(directory) = recording.library_left.as_ref().filter(|_| !global.quiet) {
+        output::note(&format!(
+            "note: programs of the command still run, so that {} stays; a later recording of allocations removes it",
+            directory.display()
+        ));
+    }
 
     if recording.profile.sample_count() > 0 {
         deliver(global, arguments, format, &recording, &kinds, exporter)?;
@@ -100,10 +133,19 @@ pub(crate) fn run(global: &GlobalArgs, arguments: &RecordArgs) -> Result<ExitCod
             output::write_file(&result.path(path, format), &bytes)?;
         }
     }
-    let reason = why_empty(&recording, &kinds, is_command);
+    let subject = match (is_command, recording.exit_status) {
+        (false, _) => Subject::Running,
+        (true, None) => Subject::Command,
+        (true, Some(_)) => Subject::EndedCommand,
+    };
+    let excluded = recording.report.count(DropReason::ExcludedByRule);
+    let reason = match excluded {
+        0 => why_empty(&kinds, subject, interval),
+        _ => "no samples: --include and --exclude leave all of them out".to_owned(),
+    };
     if is_command {
         if !global.quiet {
-            output::note(reason);
+            output::note(&reason);
         }
         return Ok(exit_code(&recording));
     }
@@ -116,17 +158,28 @@ pub(crate) fn run(global: &GlobalArgs, arguments: &RecordArgs) -> Result<ExitCod
     Err(CliError::no_data(reason))
 }
 
-/// Why there is no sample, for people.
-fn why_empty(recording: &Recording, kinds: &[Kind], is_command: bool) -> &'static str {
-    if recording.report.count(DropReason::ExcludedByRule) > 0 {
-        return "no samples: --include and --exclude leave all of them out";
+/// Whether samples of any of these kinds tell who woke their threads.
+fn has_wakers(kinds: Kinds) -> bool {
+    kinds.has(candela_agent::Kind::OffCpu) || kinds.has(candela_agent::Kind::Lock)
+}
+
+/// Why there is no sample, for people. `interval` is that of a command's allocations, bytes.
+fn why_empty(kinds: &[Kind], subject: Subject, interval: Option<u64>) -> String {
+    let is_cpu = kinds == [Kind::CPU];
+    if let Some(interval) = interval.filter(|_| kinds == [Kind::ALLOC]) {
+        let size = ByteSize(interval.max(1));
+        return format!(
+            "no samples: programs of the command allocated too little by malloc (a sample stands for {size} on \
+             average), or are none whose allocations are seen"
+        );
     }
-    match (is_command, kinds == [Kind::CPU]) {
-        (true, true) => "no samples: the command used too little CPU time",
-        (true, false) => "no samples: the command ended too soon",
-        (false, true) => "no samples: nothing of this ran on a CPU while recording",
-        (false, false) => "no samples: nothing of this happened while recording",
-    }
+    let reason = match (subject, is_cpu) {
+        (Subject::Command | Subject::EndedCommand, true) => "the command used too little CPU time",
+        (Subject::EndedCommand, false) => "nothing of this happened before the command ended",
+        (Subject::Running, true) => "nothing of this ran on a CPU while recording",
+        (Subject::Running | Subject::Command, false) => "nothing of this happened while recording",
+    };
+    format!("no samples: {reason}")
 }
 
 /// The file that the result goes to; none when it goes to standard output.
@@ -217,6 +270,12 @@ fn deliver(
             None => print(arguments, format, &bytes)?,
         }
         tell_cut(global, &result.profile, TypeChoice::default(), shown);
+    }
+    if shown == Format::Text && file_of(arguments).is_none() {
+        let counts = process_counts::text(&recording.profile, kinds, global.limit);
+        if !counts.is_empty() {
+            print(arguments, format, counts.as_bytes())?;
+        }
     }
     summarize(global, recording, &files);
     let Some(mut exporter) = exporter else {
@@ -353,6 +412,22 @@ mod tests {
                 assert!(written.is_ok(), "{format}: {:?}", written.err());
             }
         }
+    }
+
+    #[test]
+    fn the_reason_for_no_samples_is_true_of_what_was_recorded() {
+        let command = why_empty(&[Kind::ALLOC], Subject::Command, Some(512 * 1024));
+        assert!(
+            command.contains("512.0 KiB") && !command.contains("ended"),
+            "{command}"
+        );
+        let other = [Kind::CPU, Kind::ALLOC];
+        let still_running = why_empty(&other, Subject::Command, Some(512 * 1024));
+        assert!(!still_running.contains("ended"), "{still_running}");
+        let ended = why_empty(&other, Subject::EndedCommand, Some(512 * 1024));
+        assert!(ended.contains("before the command ended"), "{ended}");
+        let running = why_empty(&[Kind::CPU], Subject::Running, None);
+        assert!(running.contains("ran on a CPU"), "{running}");
     }
 
     #[test]

@@ -14,6 +14,24 @@ use candela_model::Profile;
 use candela_model::ProfileSeries;
 use candela_model::ProfileType;
 
+use crate::config::key_search::nearest_of;
+
+/// What other tools, and profile types, call the kinds.
+const SYNONYMS: [(&str, &str); 12] = [
+    ("allocs", "alloc"),
+    ("block", "io"),
+    ("blocked", "off-cpu"),
+    ("contention", "lock"),
+    ("disk", "io"),
+    ("futex", "lock"),
+    ("heap", "alloc"),
+    ("inuse", "alloc"),
+    ("malloc", "alloc"),
+    ("memory", "alloc"),
+    ("mutex", "lock"),
+    ("sched", "runq"),
+];
+
 /// A kind of profile.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -80,7 +98,7 @@ impl Kind {
     }
 
     /// What stands for the kind where one type must.
-    fn profile_type(&self) -> ProfileType {
+    pub(crate) fn profile_type(&self) -> ProfileType {
         match self {
             Self::Sampled(kind) => kind.profile_type(),
             Self::Wall => ProfileType::new("wall", "wall", "nanoseconds", "wall", "nanoseconds"),
@@ -118,22 +136,32 @@ pub(crate) fn parse(names: &[String]) -> Result<Vec<Kind>, String> {
     let mut kinds = Vec::new();
     for name in names {
         let found = Kind::all().find(|kind| kind.name() == *name);
-        let kind = match (found, name.parse()) {
+        let kind = match (found, name.parse::<ExplicitEvent>()) {
             (Some(kind), _) => kind,
             (None, Ok(event)) => Kind::Event(event),
-            (None, Err(error)) => {
-                let known: Vec<String> = Kind::all().map(|kind| kind.name()).collect();
-                let known = known.join(", ");
-                return Err(format!(
-                    "{name:?} is no kind of profile that this version records: {known}; {error}"
-                ));
-            }
+            // Only an event has colons in it.
+            (None, Err(error)) if name.contains(':') => return Err(error.to_string()),
+            (None, Err(_)) => return Err(unknown_kind(name)),
         };
         if !kinds.contains(&kind) {
             kinds.push(kind);
         }
     }
     Ok(kinds)
+}
+
+/// A name that is neither a kind nor an event, with the kind that it may stand for.
+fn unknown_kind(name: &str) -> String {
+    let names: Vec<String> = Kind::all().map(|kind| kind.name()).collect();
+    let synonym = SYNONYMS.iter().find(|(synonym, _)| *synonym == name);
+    let meant = synonym.map(|(_, kind)| *kind);
+    let meant = meant.or_else(|| nearest_of(name, names.iter().map(String::as_str)));
+    let meant = meant.map_or_else(String::new, |kind| format!(" (did you mean {kind}?)"));
+    let known = names.join(", ");
+    format!(
+        "{name:?} is no kind of profile that this version records{meant}: name {known}, a counter of perf list, \
+         tracepoint:SUBSYSTEM:NAME or uprobe:PATH:FUNCTION"
+    )
 }
 
 /// Kinds of the agent that are there for `wall`, which is nothing without both of them. A `cpu` that is asked
@@ -288,6 +316,31 @@ mod tests {
                 .contains("cpu, off-cpu, lock, runq, fault, growth, io, kernel-lock, alloc, wall"),
             "{error}"
         );
+    }
+
+    #[test]
+    fn a_kind_by_another_name_is_suggested() {
+        let refused = |name: &str| parse(&[name.to_owned()]).expect_err(name);
+        for (name, kind) in SYNONYMS
+            .into_iter()
+            .chain([("off_cpu", "off-cpu"), ("locks", "lock")])
+        {
+            let error = refused(name);
+            assert!(
+                error.contains(&format!("(did you mean {kind}?)")),
+                "{error}"
+            );
+            assert_eq!(error.matches(&format!("{name:?}")).count(), 1, "{error}");
+        }
+        assert!(!refused("nonsense").contains("did you mean"));
+        let event = refused("tracepoint:sched");
+        assert!(
+            event.contains("no event") && !event.contains("kernel-lock"),
+            "{event}"
+        );
+        for (_, kind) in SYNONYMS {
+            assert!(parse(&[kind.to_owned()]).is_ok(), "{kind}");
+        }
     }
 
     #[test]

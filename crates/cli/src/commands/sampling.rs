@@ -5,10 +5,12 @@ use candela_agent::AgentHandle;
 use candela_agent::AgentOptions;
 use candela_agent::ContainerSocket;
 use candela_agent::Kinds;
+use candela_agent::KubernetesOptions;
 use candela_agent::OtlpGrpc;
 use candela_agent::OtlpGrpcOptions;
 use candela_agent::ServiceRule;
 use candela_agent::SpoolOptions;
+use candela_agent::Wakers;
 use candela_model::Labels;
 
 use crate::args::GlobalArgs;
@@ -18,6 +20,14 @@ use crate::config::Settings;
 use crate::errors::CliError;
 use crate::errors::ExitStatus;
 use crate::output;
+
+fn wakers(settings: &Settings) -> Wakers {
+    match settings.text("agent.wakers") {
+        Some("stack") => Wakers::Stacks,
+        Some("true") => Wakers::Names,
+        _ => Wakers::Untold,
+    }
+}
 
 /// The options of the configuration, without a spool.
 pub(crate) fn options(settings: &Settings) -> Result<AgentOptions, CliError> {
@@ -37,7 +47,7 @@ pub(crate) fn options(settings: &Settings) -> Result<AgentOptions, CliError> {
         first_window: settings
             .duration("agent.interval")
             .min(AgentOptions::default().first_window),
-        wakers: settings.boolean("agent.wakers"),
+        wakers: wakers(settings),
         timestamps: settings.boolean("agent.timestamps"),
         table_budget_bytes: settings.bytes("agent.table_budget"),
         symbol_cache_bytes: usize::try_from(settings.bytes("agent.symbol_cache"))
@@ -45,6 +55,7 @@ pub(crate) fn options(settings: &Settings) -> Result<AgentOptions, CliError> {
         extra_labels: Labels::from_pairs(settings.map("agent.labels")),
         service_rules,
         container_sockets: container_sockets(settings)?,
+        kubernetes: kubernetes(settings),
         filters: super::sample_filters::sample_filters(settings)?,
         sampling: settings.boolean("agent.sampling"),
         scrape: super::scrape_jobs::scrape_jobs(settings)?,
@@ -64,6 +75,14 @@ fn container_sockets(settings: &Settings) -> Result<Vec<ContainerSocket>, CliErr
     let sockets = sockets.iter().map(|socket| socket.parse());
     let sockets: Result<Vec<ContainerSocket>, AgentError> = sockets.collect();
     sockets.map_err(|error| CliError::usage(format!("{KEY}: {error}")))
+}
+
+fn kubernetes(settings: &Settings) -> KubernetesOptions {
+    KubernetesOptions {
+        node: settings.text("agent.kubernetes.node").map(str::to_owned),
+        pod_labels: settings.list("agent.kubernetes.pod_labels"),
+        pod_annotations: settings.list("agent.kubernetes.pod_annotations"),
+    }
 }
 
 fn kinds(settings: &Settings) -> Result<Kinds, CliError> {
@@ -135,6 +154,7 @@ pub(crate) fn failure(error: &AgentError) -> CliError {
     let status = match error {
         AgentError::StoppedEarly => ExitStatus::Interrupted,
         AgentError::NotPreloaded => ExitStatus::Usage,
+        AgentError::UnseenAllocations { .. } => ExitStatus::NoData,
         AgentError::GoHeap { .. } if !error.is_permission_or_kernel() => ExitStatus::NoData,
         error if error.is_permission_or_kernel() => ExitStatus::Permission,
         _ => ExitStatus::Failed,

@@ -69,8 +69,7 @@ pub(crate) fn run(global: &GlobalArgs, arguments: &UpArgs) -> Result<ExitCode, C
                 "{doing}; the first profiles are there in 3 s; Ctrl-C ends it"
             ));
         }
-        // Who may not sample for himself may not for others.
-        let on_demand = on_demand::start(on_demand.filter(|_| agent.is_some()))?;
+        let on_demand = on_demand::start(on_demand, agent.as_ref())?;
         if arguments.open {
             open_browser(&url);
         }

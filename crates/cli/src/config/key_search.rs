@@ -24,7 +24,12 @@ pub(crate) fn is_section(path: &str) -> bool {
 
 /// The known path most like a wrong one, if one is like it at all.
 pub(crate) fn nearest(path: &str) -> Option<&'static str> {
-    nearest_of(path, KEYS.iter().map(|key| key.path))
+    let nearest = nearest_of(path, KEYS.iter().map(|key| key.path))?;
+    // Sections that both are in make nothing alike.
+    let shared = path.bytes().zip(nearest.bytes());
+    let shared = shared.take_while(|(given, known)| given == known).count();
+    let start = path[..shared].rfind('.').map_or(0, |dot| dot + 1);
+    nearest_of(&path[start..], std::iter::once(&nearest[start..])).map(|_| nearest)
 }
 
 /// The word most like a wrong one, if one is like it at all.
@@ -58,6 +63,8 @@ mod tests {
     fn typing_errors_get_a_suggestion() {
         assert_eq!(nearest("server.listn"), Some("server.listen"));
         assert_eq!(nearest("agent.frequency_of_everything_at_all"), None);
+        assert_eq!(nearest("agent.rat"), Some("agent.rate"));
+        assert_eq!(nearest("agent.offcpu"), None, "only the section is right");
     }
 
     #[test]

@@ -385,7 +385,7 @@ pub(crate) const KEYS: &[Key] = &[
         "agent.kinds",
         Kind::List,
         "cpu,fault,growth",
-        "what is sampled: cpu, off-cpu, lock, runq, fault, growth, io, kernel-lock, alloc (heaps of Go programs)",
+        "what is sampled: cpu, off-cpu, lock, runq, fault, growth, io, kernel-lock, alloc (Go programs, and services with the library of `candela preload`)",
     ),
     key(
         "agent.cpu_budget",
@@ -401,9 +401,9 @@ pub(crate) const KEYS: &[Key] = &[
     ),
     key(
         "agent.wakers",
-        Kind::Boolean,
+        Kind::Choice(&["false", "true", "stack"]),
         "false",
-        "waits tell which thread ended them",
+        "waits tell which thread ended them; stack: and its stack",
     ),
     key(
         "agent.timestamps",
@@ -446,6 +446,24 @@ pub(crate) const KEYS: &[Key] = &[
         Kind::List,
         "docker:/var/run/docker.sock,docker:/run/podman/podman.sock,cri:/run/containerd/containerd.sock,cri:/run/crio/crio.sock,cri:/run/k3s/containerd/containerd.sock,cri:/run/cri-dockerd.sock",
         "sockets of container runtimes that are asked for names and images, as docker:PATH or cri:PATH; an empty list asks none",
+    ),
+    key(
+        "agent.kubernetes.node",
+        Kind::Text,
+        "",
+        "name of the node that this host is, the label `node`; the API server is asked for its pods by builds that have `kube`",
+    ),
+    key(
+        "agent.kubernetes.pod_labels",
+        Kind::List,
+        "",
+        "keys of labels of pods that become labels k8s.pod.label.KEY",
+    ),
+    key(
+        "agent.kubernetes.pod_annotations",
+        Kind::List,
+        "",
+        "keys of annotations of pods that become labels k8s.pod.annotation.KEY",
     ),
     key(
         "agent.include",
@@ -493,7 +511,7 @@ pub(crate) const KEYS: &[Key] = &[
         "agent.on_demand.listen",
         Kind::Address,
         "127.0.0.1:3080",
-        "address of profiles on demand, /profile/cpu",
+        "address of profiles on demand, /profile/cpu, and of the agent's /metrics",
     ),
     key(
         "agent.on_demand.token",

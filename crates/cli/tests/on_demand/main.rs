@@ -319,6 +319,16 @@ fn a_token_is_asked_for_where_there_is_one() {
     assert_eq!(wrong.code, 401);
     let right = network.ask(&["-H", "Authorization: Bearer sesame", &url]);
     assert_eq!(right.code, 204);
+    let metrics = url.replace("/profile/cpu", "/metrics");
+    assert_eq!(network.ask(&[&metrics]).code, 401);
+    let told = network.ask(&["-H", "Authorization: Bearer sesame", &metrics]);
+    assert_eq!(told.code, 200);
+    assert!(told.header("content-type").starts_with("text/plain"));
+    let text = String::from_utf8(told.body).unwrap();
+    assert!(
+        text.contains("\ncandela_agent_rate_hz{setting=\"configured\"} 19\n"),
+        "{text}"
+    );
     assert_eq!(candela.terminate(), Some(0));
 }
 

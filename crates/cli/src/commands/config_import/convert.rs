@@ -72,6 +72,12 @@ impl Converted {
             Meaning::Key(path) => self.set(path, entry),
             Meaning::Server => self.set_server(entry),
             Meaning::Kinds(kinds) => self.take_kinds(kinds, entry),
+            Meaning::PartOfKind(kind, reason) => {
+                self.take_kinds(&[kind], entry);
+                if self.kinds.get(kind) == Some(&true) {
+                    self.note(entry, reason);
+                }
+            }
             Meaning::Included(label) => {
                 let matcher = matcher(label, &self.texts(entry));
                 self.included.extend(matcher);
@@ -85,6 +91,10 @@ impl Converted {
                     self.hide(entry, &pattern);
                 }
             }
+            Meaning::HiddenIf(value, filter) if text_of(&entry.value) == value => {
+                self.hidden.push(filter.to_owned());
+            }
+            Meaning::HiddenIf(..) => {}
             Meaning::Always(ours, reason) if text_of(&entry.value) != ours => {
                 self.note(entry, reason);
             }
@@ -171,6 +181,9 @@ impl Converted {
 
     /// Telegen samples what all of its targets allow, each of which is one of some values.
     fn set_filters(&mut self) {
+        // Each form of Telegen's may ask for the same.
+        let mut known = BTreeSet::new();
+        self.hidden.retain(|filter| known.insert(filter.clone()));
         let included = match self.included.is_empty() {
             true => Vec::new(),
             false => vec![format!("{{{}}}", self.included.join(", "))],
@@ -304,6 +317,15 @@ mod tests {
             entry("agent.profiling.mutex", true),
         ];
         assert_eq!(kinds(&only_locks), ["agent.kinds=lock"]);
+        let heaps = convert(&[entry("agent.profiling.memory", true)]);
+        assert_eq!(shown(&heaps), ["agent.kinds=alloc,cpu"]);
+        assert!(
+            heaps.notes[0].contains("record -e alloc"),
+            "those of C: {:?}",
+            heaps.notes
+        );
+        let no_heaps = convert(&[entry("profiling.memory.enabled", false)]);
+        assert!(no_heaps.notes.is_empty(), "{:?}", no_heaps.notes);
         let nothing = [entry("agent.profiling.cpu", false)];
         assert_eq!(kinds(&nothing), ["agent.sampling=false"]);
     }
@@ -328,6 +350,19 @@ mod tests {
             "agent.min_samples=3",
         ];
         assert_eq!(shown(&converted), lists);
+    }
+
+    #[test]
+    fn frames_of_the_kernel_are_hidden_where_they_are_not_wanted() {
+        let (documented, read) = (
+            "agent.profiling.symbols.include_kernel",
+            "profiling.exclude_kernel",
+        );
+        let wanted = convert(&[entry(documented, true), entry(read, false)]);
+        assert!(shown(&wanted).is_empty() && wanted.notes.is_empty());
+        let both = convert(&[entry(documented, false), entry(read, "true")]);
+        assert_eq!(shown(&both), [r#"agent.hide=["kind:kernel"]"#]);
+        assert!(both.notes.is_empty(), "{:?}", both.notes);
     }
 
     #[test]

@@ -12,12 +12,16 @@ pub(super) enum Meaning {
     Server,
     /// Kinds that are sampled, where the value is true.
     Kinds(&'static [&'static str]),
+    /// The same of one kind that is not all that Telegen has: a line says what is missing.
+    PartOfKind(&'static str, &'static str),
     /// Values of a label, with `*` for anything: series that have one of them are kept.
     Included(&'static str),
     /// The same: they are left out.
     Excluded(&'static str),
     /// Patterns of functions that are not shown.
     Hidden,
+    /// A filter of frames, where the value is this one.
+    HiddenIf(&'static str, &'static str),
     /// Nothing where the value is this one, which is what we do, else a line.
     Always(&'static str, &'static str),
     /// A line.
@@ -27,10 +31,12 @@ pub(super) enum Meaning {
 use Meaning::Always;
 use Meaning::Excluded;
 use Meaning::Hidden;
+use Meaning::HiddenIf;
 use Meaning::Included;
 use Meaning::Key;
 use Meaning::Kinds;
 use Meaning::Nothing;
+use Meaning::PartOfKind;
 use Meaning::Server;
 
 /// The keys of the documentation, below `agent.profiling`.
@@ -42,13 +48,13 @@ const DOCUMENTED: &[(&str, Meaning)] = &[
     ("cpu", Kinds(&["cpu"])),
     ("off_cpu", Kinds(&["off-cpu"])),
     ("mutex", Kinds(&["lock"])),
-    ("memory", Always("false", MEMORY)),
+    ("memory", PartOfKind("alloc", MEMORY)),
     ("memory_mode", Nothing(MEMORY)),
     ("block", Always("false", BLOCK)),
     ("goroutine", Always("false", GOROUTINE)),
     ("symbols.demangle_rust", Always("true", DEMANGLING)),
     ("symbols.demangle_cpp", Always("true", DEMANGLING)),
-    ("symbols.include_kernel", Always("true", KERNEL)),
+    ("symbols.include_kernel", HiddenIf("false", KERNEL)),
     ("filters.min_samples", Key("agent.min_samples")),
     ("filters.exclude_patterns", Hidden),
     ("java", Nothing(JAVA)),
@@ -76,7 +82,7 @@ const READ: &[(&str, Meaning)] = &[
         "wall.sample_rate",
         Nothing("time on and off CPU has one rate, agent.rate"),
     ),
-    ("memory.enabled", Always("false", MEMORY)),
+    ("memory.enabled", PartOfKind("alloc", MEMORY)),
     ("memory", Nothing(MEMORY)),
     ("block.enabled", Always("false", BLOCK)),
     ("block", Nothing(BLOCK)),
@@ -95,7 +101,7 @@ const READ: &[(&str, Meaning)] = &[
     ("target_statefulsets", Nothing(TARGET)),
     ("target_labels", Nothing(TARGET)),
     ("exclude_namespaces", Excluded("namespace")),
-    ("exclude_kernel", Always("false", KERNEL)),
+    ("exclude_kernel", HiddenIf("true", KERNEL)),
     (
         "exclude_user",
         Always(
@@ -160,13 +166,13 @@ const ELSEWHERE: &[(&str, Meaning)] = &[
 ];
 
 const UPLOAD: &str = "each profile is sent when it is complete, every agent.interval";
-const MEMORY: &str = "of what runs the agent reads the heaps of Go programs: alloc in agent.kinds; `candela record -e alloc -- CMD` samples others; programs that offer them are scraped, agent.scrape";
+const MEMORY: &str = "kind alloc has the heaps of Go programs, allocated and in use; `candela record -e alloc -- CMD` samples other programs; those that offer profiles of their own are scraped, agent.scrape";
 const BLOCK: &str = "only the program itself knows: scrape its /debug/pprof/block, agent.scrape; waits of all programs are kind off-cpu";
 const GOROUTINE: &str =
     "only the program itself knows: scrape its /debug/pprof/goroutine, agent.scrape";
 const DEMANGLING: &str = "names are always demangled";
-const KERNEL: &str =
-    "kernel frames are always kept; `--hide kind:kernel` leaves them out of an answer";
+/// Their time is then that of who called the kernel.
+const KERNEL: &str = "kind:kernel";
 const SHORT_WAITS: &str =
     "there is no threshold: short waits are sampled as often as they are a part of the time";
 const TARGET: &str =
@@ -232,7 +238,7 @@ mod tests {
     fn keys_stand_for_those_below_them() {
         assert_eq!(
             meaning("profiling.memory.enabled"),
-            Some(Always("false", MEMORY))
+            Some(PartOfKind("alloc", MEMORY))
         );
         assert_eq!(
             meaning("profiling.memory.min_alloc_size"),

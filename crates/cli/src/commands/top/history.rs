@@ -3,14 +3,13 @@
 use std::collections::BTreeMap;
 use std::collections::VecDeque;
 
-use candela_model::LabelSetId;
-use candela_model::LabelValue;
 use candela_model::Profile;
 use candela_model::SERVICE_NAME_LABEL;
 
 use super::kind::Kind;
 use super::snapshot::Group;
 use super::snapshot::Snapshot;
+use crate::commands::process_counts::pids_of;
 
 /// How long after the end of a window its profiles may still come: samples are gathered, stacks are named.
 const LATENESS_NS: i64 = 2_000_000_000;
@@ -78,22 +77,6 @@ impl History {
     }
 }
 
-/// The process of each set of sample labels.
-fn pids_of(profile: &Profile) -> Vec<Option<i64>> {
-    let strings = &profile.symbols.strings;
-    let pid_of = |set: usize| {
-        let labels = profile.label_sets.get(LabelSetId::from_index(set));
-        let label = labels
-            .iter()
-            .find(|label| strings.get(label.key) == "pid")?;
-        match label.value {
-            LabelValue::Number { value, .. } => Some(value),
-            LabelValue::Text(_) => None,
-        }
-    };
-    (0..profile.label_sets.len()).map(pid_of).collect()
-}
-
 fn groups_of(profile: &Profile, pids: &[Option<i64>]) -> Vec<Group> {
     let mut groups: BTreeMap<i64, Group> = BTreeMap::new();
     for series in &profile.series {
@@ -131,6 +114,7 @@ fn keep_process(profile: &mut Profile, pids: &[Option<i64>], pid: &str) {
 #[cfg(test)]
 mod tests {
     use candela_model::FrameKind;
+    use candela_model::LabelValue;
     use candela_model::Labels;
     use candela_model::Location;
     use candela_model::ProfileSeries;

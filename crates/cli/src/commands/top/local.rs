@@ -15,6 +15,7 @@ use candela_agent::AgentTargets;
 use candela_agent::ExportError;
 use candela_agent::InProcess;
 use candela_agent::Kinds;
+use candela_agent::Missing;
 use candela_agent::SampleFilters;
 use candela_model::Profile;
 
@@ -81,6 +82,7 @@ impl LocalSource {
             };
             Ok((Agent::start(options, Box::new(exporter))?, profiles))
         })?;
+        let note = note.or_else(|| why_no_waits(&agent.status().missing));
         let now_ns = now_ns();
         let length_ns = i64::try_from(window.as_nanos()).unwrap_or(i64::MAX);
         Ok(Self {
@@ -134,6 +136,7 @@ impl Source for LocalSource {
             .history
             .snapshot(self.shown_ns, question.group.as_deref());
         snapshot.note = self.note();
+        snapshot.has_waits = self.note.is_none();
         Ok(Some(snapshot))
     }
 
@@ -157,6 +160,15 @@ pub(super) fn with_what_works<T>(
         return Ok((done, Some(format!("no off-CPU time: {error}"))));
     }
     Err(sampling::failure(&error))
+}
+
+/// Why there is no off-CPU time, where what samples does without it.
+pub(super) fn why_no_waits(missing: &[Missing]) -> Option<String> {
+    let of = |what: &str| missing.iter().find(|it| it.what == what);
+    let off_cpu = of(candela_agent::Kind::OffCpu.name())?;
+    // Where BPF is missing altogether, that is the reason.
+    let cause = of("BPF").unwrap_or(off_cpu);
+    Some(format!("no off-CPU time: {}", cause.reason))
 }
 
 /// The options of the configuration, as far as they are about names and room.

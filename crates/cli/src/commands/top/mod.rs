@@ -57,6 +57,11 @@ pub(crate) fn run(global: &GlobalArgs, arguments: &TopArgs) -> Result<ExitCode, 
     let is_dumb = environment.get("TERM").is_none_or(|term| term == "dumb");
     let is_live = io::stdout().is_terminal() && !is_dumb;
     let Some(server) = &global.server else {
+        if arguments.query.is_some() {
+            return Err(CliError::usage(
+                "--query selects profiles of a server: add --server URL, or choose processes of this host with -p PID",
+            ));
+        }
         if !is_live {
             return report::of_host(global, arguments);
         }

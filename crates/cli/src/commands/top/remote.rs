@@ -63,7 +63,7 @@ impl Asker {
     ) -> Result<Self, CliError> {
         Ok(Self {
             client: Client::new(global)?,
-            selector: arguments.query.clone(),
+            selector: arguments.query.clone().unwrap_or_else(|| "{}".to_owned()),
             pids: arguments.pids.clone(),
             // As the server is asked for it.
             window: Duration::from_secs(window.as_secs().max(1)),

@@ -40,14 +40,16 @@ pub(super) fn of_host(global: &GlobalArgs, arguments: &TopArgs) -> Result<ExitCo
         };
         candela_agent::record(options, || {})
     })?;
-    if let Some(note) = note.filter(|_| !global.quiet) {
+    let note = note.or_else(|| local::why_no_waits(&recording.report.missing));
+    if let Some(note) = note.as_ref().filter(|_| !global.quiet) {
         output::note(&format!("note: {note}"));
     }
     let duration_ns = i64::try_from(recording.report.duration_ns).unwrap_or(i64::MAX);
     let start_ns = recording.profile.series.first().map_or(0, |it| it.start_ns);
     let mut history = History::new(duration_ns, start_ns);
     history.add(recording.profile);
-    let snapshot = history.snapshot(start_ns.saturating_add(duration_ns), None);
+    let mut snapshot = history.snapshot(start_ns.saturating_add(duration_ns), None);
+    snapshot.has_waits = note.is_none();
     let is_empty = Kind::ALL.iter().all(|&kind| snapshot.tree(kind).is_empty());
     if is_empty && stop.flag().load(Ordering::SeqCst) {
         return Err(CliError::new(
@@ -69,9 +71,10 @@ fn print(
     snapshot: &Snapshot,
 ) -> Result<ExitCode, CliError> {
     if Kind::ALL.iter().all(|&kind| snapshot.tree(kind).is_empty()) {
-        return Err(CliError::no_data(
-            "no samples: nothing of this ran or waited in that time",
-        ));
+        return Err(CliError::no_data(match snapshot.has_waits {
+            true => "no samples: nothing of this ran or waited in that time",
+            false => "no samples: nothing of this ran in that time, and what waits is not seen",
+        }));
     }
     let mut text = groups(global, group_heading, snapshot).into_bytes();
     for kind in Kind::ALL {
@@ -101,8 +104,8 @@ fn groups(global: &GlobalArgs, heading: &'static str, snapshot: &Snapshot) -> St
     headings.extend(has_names.then_some("service"));
     let mut table = Table::new(&headings);
     for group in rows {
-        let figure = |kind: Kind| kind.figure(snapshot.per_second(group.values[kind.index()]));
-        let mut row = vec![group.key.clone(), figure(Kind::Cpu), figure(Kind::OffCpu)];
+        let mut row = vec![group.key.clone()];
+        row.extend(Kind::ALL.map(|kind| snapshot.figure(group, kind)));
         row.extend(has_names.then(|| group.name.clone()));
         table.push(row);
     }

@@ -17,6 +17,8 @@ pub(crate) struct Snapshot {
     pub(crate) groups: Vec<Group>,
     /// What the view cannot show and why.
     pub(crate) note: Option<String>,
+    /// Whether waiting threads are seen.
+    pub(crate) has_waits: bool,
     trees: [FlameTree; 2],
 }
 
@@ -48,6 +50,7 @@ impl Snapshot {
             profile,
             groups,
             note: None,
+            has_waits: true,
         }
     }
 
@@ -57,6 +60,7 @@ impl Snapshot {
             seconds: self.seconds,
             groups: std::mem::take(&mut self.groups),
             note: self.note.take(),
+            has_waits: self.has_waits,
             ..Self::default()
         };
     }
@@ -71,6 +75,14 @@ impl Snapshot {
             return 0.0;
         }
         value as f64 / self.seconds
+    }
+
+    /// What a group did of a kind in each second; a dash where that is not seen.
+    pub(crate) fn figure(&self, group: &Group, kind: Kind) -> String {
+        if kind == Kind::OffCpu && !self.has_waits {
+            return "-".to_owned();
+        }
+        kind.figure(self.per_second(group.values[kind.index()]))
     }
 
     /// The groups with the most of a kind first.
@@ -96,4 +108,25 @@ fn tree_of(profile: &Profile, kind: Kind) -> FlameTree {
         }
     }
     builder.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_seen_has_no_figure() {
+        let group = Group {
+            key: "7".to_owned(),
+            name: String::new(),
+            values: [500_000_000, 0],
+        };
+        let mut snapshot = Snapshot::new(Profile::default(), 1.0, vec![group.clone()]);
+        assert_eq!(snapshot.figure(&group, Kind::OffCpu), "0.00");
+        snapshot.has_waits = false;
+        assert_eq!(snapshot.figure(&group, Kind::OffCpu), "-");
+        assert_eq!(snapshot.figure(&group, Kind::Cpu), "50.0%");
+        snapshot.forget_trees();
+        assert!(!snapshot.has_waits);
+    }
 }

@@ -59,7 +59,7 @@ fn groups(pen: &mut Pen<'_>, area: Rect, app: &App) {
     let chosen = app.chosen_group().unwrap_or(0);
     let first = first_shown(chosen, rows.len(), height);
     for (y, (position, group)) in (1..=height).zip(rows.iter().enumerate().skip(first)) {
-        let figure = |kind: Kind| kind.figure(app.snapshot.per_second(group.values[kind.index()]));
+        let figure = |kind: Kind| app.snapshot.figure(group, kind);
         let (cpu, waiting) = (figure(Kind::Cpu), figure(Kind::OffCpu));
         let text = columns(&cpu, &waiting, &group.key, &group.name);
         let is_chosen = app.pane == Pane::Groups && position == chosen;
