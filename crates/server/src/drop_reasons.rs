@@ -27,6 +27,7 @@ const REASONS: &[(&str, &str, bool)] = &[
     ("stack_copy_limited", "samples", false),
     ("off_cpu_user_stack_missed", "samples", false),
     ("off_cpu_arrival_missed", "samples", false),
+    ("waker_stack_lost", "samples", false),
     ("pending_full", "samples", false),
     ("process_gone", "samples", false),
     ("kernel_stack_failed", "samples", false),
@@ -49,6 +50,8 @@ const REASONS: &[(&str, &str, bool)] = &[
     // What they allocated is counted; that it is in use may be told for too long, or not.
     ("alloc_frees_lost", "allocations", false),
     ("alloc_not_followed", "allocations", false),
+    ("alloc_implausible", "allocations", true),
+    ("alloc_library_refused", "files", true),
     // There is nothing that could be missing.
     ("go_heap_off", "processes", false),
     ("go_heap_unread", "processes", true),
