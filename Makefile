@@ -17,6 +17,7 @@ build:
 
 test:
 	@scripts/install-deps test
+	@scripts/fetch-kernels
 	@cargo xtask ui
 	@cargo xtask test
 
