@@ -1,7 +1,6 @@
 //! `GET /api/v1/pprof`.
 
 use candela_formats::PprofOptions;
-use candela_formats::count_samples;
 use candela_formats::write_pprof;
 use candela_model::Labels;
 use candela_model::Profile;
@@ -24,14 +23,10 @@ pub(crate) async fn pprof(asked: Asked) -> Result<Reply, ApiError> {
             if answer.value.series.is_empty() {
                 answer.value.series.push(empty_series(query, &answer));
             }
-            // Who asks for CPU time reads it first; the counts that pprof readers expect stand beside it.
-            let asked = answer.value.series[0].profile_type.sample_type.clone();
-            count_samples(&mut answer.value);
             let partial = answer.partial.clone();
             let options = PprofOptions {
                 compress: true,
                 comments: answer.hint.into_iter().chain(answer.partial).collect(),
-                default_sample_type: Some(asked),
                 ..PprofOptions::default()
             };
             let mut bytes = Vec::new();
