@@ -6,21 +6,19 @@ use crate::skips::run_tests;
 /// What only the full build has, and what is built differently there. DataFusion is most of that
 /// build, and all commands name the same packages, so that it is compiled once: another choice would
 /// choose other features of what it depends on.
-pub(crate) const FULL_BUILD: [&str; 10] = [
+pub(crate) const FULL_BUILD: [&str; 8] = [
     "--package",
     "candela-sql",
     "--package",
     "candela-server",
     "--package",
-    "candela-agent",
-    "--package",
     "candela",
     "--features",
-    "candela/sql,candela/kube",
+    "candela/sql",
 ];
 
 /// Rust tests (units, properties, golden files, the kernel, the browser), then the window's own.
-/// Of the full build only what the default build does not have is run: SQL, and what asks Kubernetes.
+/// Of the full build only what the default build does not have is run: SQL.
 /// The agent-only build is checked too, because nothing else would notice when a server
 /// dependency slips into it, or what only a server uses is left in it.
 pub(crate) fn test(_: &[String]) -> Result<(), String> {
@@ -60,9 +58,9 @@ pub(crate) fn test(_: &[String]) -> Result<(), String> {
         "2",
     ])?;
     let test = ["test", "--quiet", "--no-fail-fast"].into_iter();
-    let only_there = ["--lib", "--bins", "--test", "sql*", "--test", "kube*"].into_iter();
+    let only_sql = ["--lib", "--bins", "--test", "sql*"].into_iter();
     let threads = ["--", "--test-threads", "2"].into_iter();
     let full = FULL_BUILD.iter().copied();
-    let arguments: Vec<&str> = test.chain(full).chain(only_there).chain(threads).collect();
+    let arguments: Vec<&str> = test.chain(full).chain(only_sql).chain(threads).collect();
     run_tests(&arguments)
 }

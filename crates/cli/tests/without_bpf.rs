@@ -341,7 +341,10 @@ fn waits_have_their_stacks_where_the_kernel_does_not_call_back() {
     let waited_ns: f64 = counts.sum();
     // Half a second is asked for, after the first waits, which a busy host may take before there are unwind tables;
     // that it takes longer is the scheduler's business.
-    assert!((5e8..1.2e9).contains(&waited_ns), "{waited_ns} in\n{folded}");
+    assert!(
+        (5e8..1.2e9).contains(&waited_ns),
+        "{waited_ns} in\n{folded}"
+    );
 }
 
 #[test]
