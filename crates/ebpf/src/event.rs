@@ -24,7 +24,7 @@ pub enum Event<'a> {
     BlockIo(Sample<'a>),
     /// A sample of an event of [`Options::events`](crate::Options::events).
     Explicit(Sample<'a>),
-    /// A sampled allocation, with [`Options::allocation_probes`](crate::Options::allocation_probes).
+    /// A sampled allocation, with [`Options::allocations`](crate::Options::allocations).
     Allocated(Sample<'a>, Allocation),
     /// The end of a sampled allocation.
     Freed {
