@@ -9,6 +9,7 @@ use super::memory_group::MemoryUse;
 use crate::host::Bench;
 use crate::process::Program;
 use crate::process::measure_for;
+use crate::process::output;
 
 /// One of them.
 #[derive(Clone, Debug)]
@@ -48,6 +49,8 @@ pub(crate) struct Spent {
 
 impl Contestant {
     const ALL_KINDS: &str = "cpu,off-cpu,lock,runq,fault,growth,io,kernel-lock";
+    /// Programs have to opt in to the last.
+    const ALL_KINDS_AND_ALLOC: &str = "cpu,off-cpu,lock,runq,fault,growth,io,kernel-lock,alloc";
     /// Of row A2.
     pub(crate) const FOUR_KINDS: &str = "cpu,off-cpu,lock,fault";
 
@@ -61,6 +64,7 @@ impl Contestant {
     pub(crate) fn agent(kinds: &'static str, rate_hz: u32) -> Self {
         let name = match kinds {
             Self::ALL_KINDS => "everything",
+            Self::ALL_KINDS_AND_ALLOC => "everything and alloc",
             kinds => kinds,
         };
         Self {
@@ -73,6 +77,11 @@ impl Contestant {
         Self::agent(Self::ALL_KINDS, 19)
     }
 
+    /// With programs that opted in to have their allocations sampled.
+    pub(crate) fn everything_and_alloc() -> Self {
+        Self::agent(Self::ALL_KINDS_AND_ALLOC, 19)
+    }
+
     /// Nothing first, each kind on its own, all of them, and what others do.
     pub(crate) fn all(peer: Option<&str>) -> Vec<Self> {
         let mut all = vec![
@@ -83,6 +92,7 @@ impl Contestant {
         let alone = Self::ALL_KINDS.split(',').filter(|&kind| kind != "cpu");
         all.extend(alone.map(|kind| Self::agent(kind, 19)));
         all.push(Self::everything());
+        all.push(Self::everything_and_alloc());
         all.push(Self {
             name: "perf record, frame pointers, 99 Hz".to_owned(),
             how: How::Perf(&["--call-graph", "fp"]),
@@ -100,6 +110,16 @@ impl Contestant {
             });
         }
         all
+    }
+
+    /// `NAME=VALUE` for programs whose allocations it is to sample; the library it names is in `folder`.
+    pub(crate) fn opt_in(&self, bench: &Bench, folder: &Path) -> Result<Option<String>, String> {
+        if !matches!(self.how, How::Agent(Self::ALL_KINDS_AND_ALLOC, _)) {
+            return Ok(None);
+        }
+        let mut command = Command::new(bench.binary("candela")?);
+        let printed = output(command.args(["preload", "--quiet"]).arg(folder))?;
+        Ok(Some(printed.trim().to_owned()))
     }
 
     pub(crate) fn is_nothing(&self) -> bool {

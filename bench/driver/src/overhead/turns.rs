@@ -20,7 +20,9 @@ use crate::process::measure_for;
 /// Until a profiler knows what runs, so that its start is not what is measured.
 const WARM_UP: Duration = Duration::from_secs(4);
 const IDLE: Duration = Duration::from_secs(5);
-const BUSY: Duration = Duration::from_secs(10);
+/// Two windows of the agent, after one in which it gets to know what runs.
+const BUSY: Duration = Duration::from_secs(20);
+const SETTLE: Duration = Duration::from_secs(12);
 /// Runs of each program a turn.
 const RUNS: usize = 2;
 /// How much longer work takes whose cost is measured: CPU time is known to a hundredth of a second.
@@ -38,6 +40,8 @@ pub(crate) struct Turns<'a> {
     workloads: &'a [Workload],
     /// Whether the costs are wanted, too, or only how much slower programs run.
     pub(crate) with_costs: bool,
+    /// How long the costs beside busy cores are measured.
+    pub(crate) busy: Duration,
 }
 
 /// What was measured of one contestant.
@@ -55,6 +59,7 @@ pub(crate) struct Outcome {
     /// Nanoseconds that the contestant takes for each operation of a workload, over what it takes beside a
     /// program that only computes.
     pub(crate) operation_ns: Vec<f64>,
+    operations: Vec<u64>,
 }
 
 // === impl Turns ===
@@ -78,6 +83,7 @@ impl<'a> Turns<'a> {
             url,
             workloads,
             with_costs: true,
+            busy: BUSY,
         })
     }
 
@@ -107,10 +113,11 @@ impl<'a> Turns<'a> {
                 if daemon.is_some() {
                     measure_for(WARM_UP);
                 }
-                self.slow_down(outcome)?;
+                let opt_in = contestant.opt_in(self.bench, &self.folder)?;
+                self.slow_down(opt_in.as_deref(), outcome)?;
                 let Some(mut daemon) = daemon else { continue };
                 if turn == 0 && self.with_costs {
-                    self.costs(&mut daemon, outcome)?;
+                    self.costs(&mut daemon, opt_in.as_deref(), outcome)?;
                 }
                 outcome.memory = daemon.memory()?;
                 daemon.end()?;
@@ -119,29 +126,43 @@ impl<'a> Turns<'a> {
         Ok(outcomes)
     }
 
-    fn slow_down(&self, outcome: &mut Outcome) -> Result<(), String> {
+    fn slow_down(&self, opt_in: Option<&str>, outcome: &mut Outcome) -> Result<(), String> {
         for _ in 0..RUNS {
+            outcome.operations.clear();
             for (workload, least) in self.workloads.iter().zip(&mut outcome.least) {
-                *least = workload.run(&self.program, 1)?.elapsed.min(*least);
+                let work = workload.run(&self.program, opt_in, 1)?;
+                *least = work.elapsed.min(*least);
+                outcome.operations.push(work.operations);
             }
         }
         Ok(())
     }
 
     /// Apart from the times: that the kernel keeps statistics takes time, too.
-    fn costs(&self, daemon: &mut Daemon, outcome: &mut Outcome) -> Result<(), String> {
+    fn costs(
+        &self,
+        daemon: &mut Daemon,
+        opt_in: Option<&str>,
+        outcome: &mut Outcome,
+    ) -> Result<(), String> {
         let _statistics = BpfStatistics::enable()?;
         let (spent, seconds) = spent_in(daemon, || {
             measure_for(IDLE);
             Ok(())
         })?;
         outcome.idle_share = spent.seconds() / seconds;
-        let (spent, seconds) = spent_in(daemon, || self.keep_busy())?;
+        let burners = self.burners()?;
+        measure_for(SETTLE);
+        let (spent, seconds) = spent_in(daemon, || {
+            measure_for(self.busy);
+            Ok(())
+        })?;
+        drop(burners);
         outcome.busy_share = spent.seconds() / seconds;
         outcome.busy_bpf_share = spent.bpf_seconds / seconds;
-        let compute = self.share_beside(daemon, &Workload::COMPUTE)?;
+        let compute = self.share_beside(daemon, opt_in, &Workload::COMPUTE)?;
         for workload in self.workloads {
-            let share = self.share_beside(daemon, workload)?;
+            let share = self.share_beside(daemon, opt_in, workload)?;
             let more = (share.0 - compute.0) * share.1.elapsed.as_secs_f64();
             outcome
                 .operation_ns
@@ -154,26 +175,23 @@ impl<'a> Turns<'a> {
     fn share_beside(
         &self,
         daemon: &mut Daemon,
+        opt_in: Option<&str>,
         workload: &Workload,
     ) -> Result<(f64, Work), String> {
         let mut work = Work::default();
         let (spent, seconds) = spent_in(daemon, || {
-            work = workload.run(&self.program, COST_TIMES)?;
+            work = workload.run(&self.program, opt_in, COST_TIMES)?;
             Ok(())
         })?;
         Ok((spent.seconds() / seconds, work))
     }
 
-    /// All cores compute.
-    fn keep_busy(&self) -> Result<(), String> {
+    /// A program that computes for each core.
+    fn burners(&self) -> Result<Vec<Program>, String> {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let mut command = Command::new(&self.program);
         command.args(["compute", &u64::MAX.to_string()]);
-        let _burners = (0..cores)
-            .map(|_| Program::start(&mut command))
-            .collect::<Result<Vec<Program>, String>>()?;
-        measure_for(BUSY);
-        Ok(())
+        (0..cores).map(|_| Program::start(&mut command)).collect()
     }
 }
 
@@ -196,6 +214,18 @@ impl Outcome {
         let pairs = self.least.iter().zip(&nothing.least);
         pairs
             .map(|(least, alone)| least.as_secs_f64() / alone.as_secs_f64() - 1.0)
+            .collect()
+    }
+
+    /// By how many nanoseconds each operation took longer by the clock than beside `nothing`: the kernel's
+    /// statistics, which take time themselves, were off.
+    pub(crate) fn delays_ns(&self, nothing: &Self) -> Vec<f64> {
+        let times = self.least.iter().zip(&nothing.least);
+        times
+            .zip(&self.operations)
+            .map(|((least, alone), &operations)| {
+                (least.as_secs_f64() - alone.as_secs_f64()) * 1e9 / operations.max(1) as f64
+            })
             .collect()
     }
 

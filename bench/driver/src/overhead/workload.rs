@@ -50,10 +50,18 @@ impl Workload {
         }
     }
 
-    /// The work `times` over, in one program.
-    pub(crate) fn run(&self, program: &Path, times: u64) -> Result<Work, String> {
+    /// The work `times` over, in one program with one more variable `NAME=VALUE` or none.
+    pub(crate) fn run(
+        &self,
+        program: &Path,
+        variable: Option<&str>,
+        times: u64,
+    ) -> Result<Work, String> {
         let amount = (self.amount * times).to_string();
-        let printed = output(Command::new(program).args([self.name, &amount]))?;
+        let mut command = Command::new(program);
+        command.args([self.name, &amount]);
+        command.envs(variable.and_then(|variable| variable.split_once('=')));
+        let printed = output(&mut command)?;
         let numbers: Option<Vec<u64>> = printed
             .split_whitespace()
             .map(|word| word.parse().ok())

@@ -51,6 +51,8 @@ struct Minute {
 /// The compiler, again and again in an empty folder.
 struct Builds<'a> {
     bench: &'a Bench,
+    /// The variable by which allocations of a program are sampled.
+    opt_in: Option<String>,
     build: Option<Program>,
     finished: u64,
 }
@@ -74,12 +76,13 @@ impl AgentSoak {
             .arg(folder.join("server"));
         let (mut server, url) = Program::start_candela(&mut command)?;
         let before = alarms()?;
-        let everything = Contestant::everything();
+        let everything = Contestant::everything_and_alloc();
         let mut agent = everything
             .start(bench, &folder, &url)?
             .ok_or("there is no agent")?;
         let mut builds = Builds {
             bench,
+            opt_in: everything.opt_in(bench, &folder)?,
             build: None,
             finished: 0,
         };
@@ -177,7 +180,8 @@ impl Builds<'_> {
         command
             .args(["build", "--quiet", "--package", "candela"])
             .current_dir(self.bench.root())
-            .env("CARGO_TARGET_DIR", &folder);
+            .env("CARGO_TARGET_DIR", &folder)
+            .envs(self.opt_in.as_deref().and_then(|it| it.split_once('=')));
         self.build = Some(Program::start(&mut command)?);
         Ok(())
     }
