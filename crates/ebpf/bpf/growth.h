@@ -15,10 +15,13 @@
 #include <bpf/bpf_core_read.h>
 #include "event_area.h"
 
-/* What a thread's process had when the thread took the lock. */
 struct growth_start {
+	/* What the thread's process had when the thread took the lock. */
 	const struct mm_struct *memory;
 	__u64 pages;
+	/* When the thread's last sample was (CLOCK_MONOTONIC), and what its next one is worth at least; 0 before. */
+	__u64 sampled_ns;
+	__u64 mean_bytes;
 };
 
 struct {
@@ -27,6 +30,13 @@ struct {
 	__type(key, int);
 	__type(value, struct growth_start);
 } growth_starts SEC(".maps");
+
+enum {
+	/* A hundred samples a second of a thread, about. */
+	GROWTH_NEAR_NS = 10 * 1000 * 1000,
+	/* From the most that a sample is worth back to the least. */
+	MOST_GROWTH_DOUBLINGS = 16,
+};
 
 SEC("tp_btf/mmap_lock_acquire_returned")
 int growth_begin(__u64 *arguments)
@@ -51,20 +61,45 @@ int growth_begin(__u64 *arguments)
 	return 0;
 }
 
-static __always_inline void sample_growth(struct task_struct *task, __u64 bytes)
+/*
+ * What a sample of the thread is worth at least, now. A heap that is trimmed and grown again ten thousand times a
+ * second would pay for as many stacks: the samples of a thread that come within GROWTH_NEAR_NS of each other are
+ * worth twice as much each time, and half as much again for each doubling of the time without one. It does not depend
+ * on the growth that is weighed, so sums stay right.
+ */
+static __always_inline __u64 growth_mean(const struct growth_start *start, __u64 now)
 {
+	__u64 mean = start->mean_bytes, elapsed = now - start->sampled_ns;
+	int doublings;
+
+	if (mean == 0)
+		return settings.growth_mean_bytes;
+	if (elapsed < GROWTH_NEAR_NS)
+		return mean * 2 > settings.growth_most_mean_bytes ? settings.growth_most_mean_bytes : mean * 2;
+	for (doublings = 0; doublings < MOST_GROWTH_DOUBLINGS && elapsed > 2 * GROWTH_NEAR_NS; doublings++) {
+		elapsed /= 2;
+		mean /= 2;
+	}
+	return mean < settings.growth_mean_bytes ? settings.growth_mean_bytes : mean;
+}
+
+static __always_inline void sample_growth(struct task_struct *task, struct growth_start *start, __u64 bytes)
+{
+	__u64 now = bpf_ktime_get_ns(), mean = growth_mean(start, now);
 	struct scratch *scratch;
 	__u32 samples;
 
-	bytes = weigh_event(bytes, settings.growth_mean_bytes, &samples);
+	bytes = weigh_event(bytes, mean, &samples);
 	if (bytes == 0)
 		return;
+	start->sampled_ns = now;
+	start->mean_bytes = mean;
 	scratch = enter_event_area();
 	if (!scratch) {
 		count(COUNTER_LOST);
 		return;
 	}
-	fill_header(&scratch->header, RECORD_GROWTH, task, bpf_ktime_get_ns());
+	fill_header(&scratch->header, RECORD_GROWTH, task, now);
 	scratch->header.value = bytes;
 	scratch->header.count = samples;
 	finish_sample(scratch, append_own_user_stack(scratch, task, 0));
@@ -87,7 +122,7 @@ int growth_end(__u64 *arguments)
 	start->memory = 0;
 	before = start->pages;
 	if (memory->data_vm > before)
-		sample_growth(task, (memory->data_vm - before) * PAGE_BYTES);
+		sample_growth(task, start, (memory->data_vm - before) * PAGE_BYTES);
 	return 0;
 }
 

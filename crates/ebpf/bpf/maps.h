@@ -205,8 +205,9 @@ struct settings {
 	__u64 fault_interval;
 	/* The wait for a kernel lock that one sample stands for at least. */
 	__u64 kernel_lock_mean_ns;
-	/* The growth that one sample stands for at least. */
+	/* The growth that one sample stands for at least: of the first, and of a thread that grows all the time. */
 	__u64 growth_mean_bytes;
+	__u64 growth_most_mean_bytes;
 	/* One block request of so many is sampled. */
 	__u64 request_interval;
 	/* When the programs were loaded, CLOCK_BOOTTIME. */

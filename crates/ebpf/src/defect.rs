@@ -76,7 +76,7 @@ mod tests {
                 wakers: Wakers::Stacks,
             },
             fault_interval: Some(256),
-            growth_mean_bytes: Some(4096),
+            growth_mean_bytes: Some(4096..=4096),
             kernel_lock_mean_ns: Some(1_000_000),
             request_interval: Some(1),
             allocations: true,

@@ -14,6 +14,7 @@ use libbpf_rs::{
 };
 use std::collections::VecDeque;
 use std::ffi::OsStr;
+use std::ops::RangeInclusive;
 use std::os::fd::AsFd;
 use std::sync::{Mutex, PoisonError};
 
@@ -163,7 +164,12 @@ fn settings(options: &Options, cpus: u32) -> Result<Vec<u8>, Error> {
         u32::from(options.waits.run_queues),
         options.waits.wakers.to_kernel(),
     ];
-    let double_words: [u64; 10] = [
+    // The kernel's side multiplies it by a number of 32 bits.
+    let growth_mean = |end: fn(&RangeInclusive<u64>) -> u64| {
+        let mean_bytes = options.growth_mean_bytes.as_ref().map_or(0, end);
+        mean_bytes.min(u32::MAX.into())
+    };
+    let double_words: [u64; 11] = [
         copy_cost_ns,
         copy_credit_limit_ns,
         options.period_ns()?,
@@ -173,10 +179,8 @@ fn settings(options: &Options, cpus: u32) -> Result<Vec<u8>, Error> {
             .kernel_lock_mean_ns
             .unwrap_or_default()
             .min(LONGEST_OFF_CPU_MEAN_NS),
-        options
-            .growth_mean_bytes
-            .unwrap_or_default()
-            .min(u32::MAX.into()),
+        growth_mean(|means| *means.start()),
+        growth_mean(|means| *means.end()),
         options.request_interval.unwrap_or(1).max(1).into(),
         clock::boottime_ns(),
         explicit::first_tracepoint_cookie(&options.events)?,

@@ -5,10 +5,11 @@ use crate::explicit::ExplicitEvent;
 #[cfg(doc)]
 use crate::explicit::MOST_EXPLICIT_EVENTS;
 use std::fs::File;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 /// Slowest and fastest sampling rate, in Hz.
-pub const RATE_RANGE_HZ: std::ops::RangeInclusive<u32> = 1..=1000;
+pub const RATE_RANGE_HZ: RangeInclusive<u32> = 1..=1000;
 
 /// The most time that an off-CPU sample may stand for where it was shorter, in nanoseconds.
 pub const LONGEST_OFF_CPU_MEAN_NS: u64 = 4_000_000_000;
@@ -32,8 +33,9 @@ pub struct Options {
     pub waits: Waits,
     /// Count page faults, too: one in so many of a thread gives a stack on average, at least 1.
     pub fault_interval: Option<u32>,
-    /// Sample how much memory programs ask for, too: the bytes that one such sample stands for at least.
-    pub growth_mean_bytes: Option<u64>,
+    /// Sample how much memory programs ask for, too: the bytes that one such sample stands for at least, from those of a
+    /// first sample to those of a thread that asks a hundred times a second.
+    pub growth_mean_bytes: Option<RangeInclusive<u64>>,
     /// Sample waits for locks of the kernel, too: the time in nanoseconds that one such sample stands for at
     /// least, at most [`LONGEST_OFF_CPU_MEAN_NS`].
     pub kernel_lock_mean_ns: Option<u64>,

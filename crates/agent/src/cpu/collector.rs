@@ -1,5 +1,6 @@
 //! The CPU source: `candela-ebpf` with everything that its samples need.
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -63,10 +64,11 @@ const RING_BYTES_OF_SERVICES: u32 = 4 << 20;
 const FAULT_INTERVAL: u32 = 256;
 
 /// What the C library asks for at a time when its heap grows. Smaller requests are sampled.
-const GROWTH_MEAN_BYTES: u64 = 128 << 10;
+/// Where a heap is trimmed and grown again all the time, samples are worth as much more as keeps them few.
+const GROWTH_MEAN_BYTES: RangeInclusive<u64> = 128 << 10..=128 << 20;
 
 /// A page: in a recording each request is a sample.
-const RECORDED_GROWTH_MEAN_BYTES: u64 = 4096;
+const RECORDED_GROWTH_MEAN_BYTES: RangeInclusive<u64> = 4096..=4096;
 
 /// One block request of so many is sampled in the continuous agent: a disk does ten thousands in a second.
 const REQUEST_INTERVAL: u32 = 16;
