@@ -57,7 +57,7 @@ static __always_inline int tells_again(struct task_struct *task, int is_end, __u
 	return 0;
 }
 
-static __always_inline void sample_allocation(struct pt_regs *registers, struct task_struct *task)
+static __always_inline void sample_allocation(struct pt_regs *registers, struct task_struct *task, __u64 stands_for)
 {
 	__u32 payload_bytes = ALLOCATION_WORDS * 8;
 	struct scratch *scratch = enter_event_area();
@@ -78,6 +78,7 @@ static __always_inline void sample_allocation(struct pt_regs *registers, struct 
 	allocation->size = registers->si;
 	allocation->sequence = registers->dx;
 	allocation->interval = registers->cx;
+	allocation->stands_for = stands_for;
 	if (bpf_probe_read_kernel(&scratch->task_registers, sizeof(scratch->task_registers), registers) == 0)
 		payload_bytes = append_user_stack(scratch, event_area(), payload_bytes);
 	finish_sample(scratch, payload_bytes);
@@ -88,17 +89,22 @@ SEC("uprobe")
 int alloc_sampled(struct pt_regs *registers)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
+	__u64 stands_for = pace.allocations_per_sample;
 
 	if (!wanted(task->tgid) || tells_again(task, 0, registers->dx))
+		return 0;
+	/* By chance: what a program does again and again must not meet one number of a count. Of those left out the end
+	 * is told all the same, and means nothing to who has not heard of them. */
+	if (stands_for > 1 && bpf_get_prandom_u32() % stands_for)
 		return 0;
 	/* The area is the CPU's. Where preemption cannot be disabled (before 6.10), another thread may get the CPU
 	 * meanwhile, and loses its sample. */
 	if (bpf_preempt_disable) {
 		bpf_preempt_disable();
-		sample_allocation(registers, task);
+		sample_allocation(registers, task, stands_for);
 		bpf_preempt_enable();
 	} else {
-		sample_allocation(registers, task);
+		sample_allocation(registers, task, stands_for);
 	}
 	return 0;
 }

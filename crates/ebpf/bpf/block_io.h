@@ -9,6 +9,7 @@
 #include "kernel.h"
 #include <bpf/bpf_helpers.h>
 #include "event_area.h"
+#include "runs.h"
 
 /* Requests that have a sample and are not done yet, by their address. */
 struct {
@@ -46,6 +47,7 @@ int block_io_begin(__u64 *arguments)
 	__u64 request = arguments[0];
 	struct scratch *scratch;
 
+	count_run(RUNS_BLOCK_IO_BEGIN);
 	/* An address that is used again: one that was merged into another request has no end. */
 	bpf_map_delete_elem(&block_requests, &request);
 	if (!wanted(task->tgid) || bpf_get_prandom_u32() % settings.request_interval != 0)
@@ -70,6 +72,7 @@ int block_io_end(__u64 *arguments)
 		.time_ns = bpf_ktime_get_ns(),
 	};
 
+	count_run(RUNS_BLOCK_IO_END);
 	if (bpf_map_delete_elem(&block_requests, &record.request))
 		return 0;
 	if (bpf_ringbuf_output(&samples, &record, sizeof(record), BPF_RB_NO_WAKEUP))

@@ -16,6 +16,7 @@
 #include "maps.h"
 #include "event_area.h"
 #include "threads.h"
+#include "runs.h"
 
 /* === maps === */
 
@@ -126,6 +127,7 @@ static __always_inline int on_fault(void)
 SEC("tp_btf/page_fault_user")
 int fault_in_user(void *arguments)
 {
+	count_run(RUNS_FAULT_IN_USER);
 	return on_fault();
 }
 
@@ -133,6 +135,7 @@ int fault_in_user(void *arguments)
 SEC("tp_btf/page_fault_kernel")
 int fault_in_kernel(void *arguments)
 {
+	count_run(RUNS_FAULT_IN_KERNEL);
 	return on_fault();
 }
 

@@ -14,6 +14,7 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_core_read.h>
 #include "event_area.h"
+#include "runs.h"
 
 struct growth_start {
 	/* What the thread's process had when the thread took the lock. */
@@ -45,6 +46,7 @@ int growth_begin(__u64 *arguments)
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct growth_start *start;
 
+	count_run(RUNS_GROWTH_BEGIN);
 	/* The memory of another process. */
 	if (memory != task->mm || is_kernel_thread(task) || !wanted(task->tgid))
 		return 0;
@@ -114,6 +116,7 @@ int growth_end(__u64 *arguments)
 	struct growth_start *start;
 	__u64 before;
 
+	count_run(RUNS_GROWTH_END);
 	if (memory != task->mm)
 		return 0;
 	start = bpf_task_storage_get(&growth_starts, task, 0, 0);

@@ -6,6 +6,7 @@
 #include "kernel.h"
 #include <bpf/bpf_helpers.h>
 #include "event_area.h"
+#include "runs.h"
 
 /* The wait that goes on; an interrupt in it may wait for another lock, which is then no wait of the thread. */
 struct contention {
@@ -26,6 +27,7 @@ int kernel_lock_begin(__u64 *arguments)
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct contention *contention;
 
+	count_run(RUNS_KERNEL_LOCK_BEGIN);
 	if (task->pid == 0 || !wanted(task->tgid))
 		return 0;
 	contention = bpf_task_storage_get(&contentions, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
@@ -72,6 +74,7 @@ int kernel_lock_end(__u64 *arguments)
 	struct contention *contention = bpf_task_storage_get(&contentions, task, 0, 0);
 	__u64 now, since, lock = arguments[0];
 
+	count_run(RUNS_KERNEL_LOCK_END);
 	if (!contention || contention->lock != lock)
 		return 0;
 	since = contention->since_ns;

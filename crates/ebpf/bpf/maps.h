@@ -214,6 +214,10 @@ struct settings {
 	__u64 started_boottime_ns;
 	/* Of the one tracepoint that somebody names, where links of tracepoints have no cookie. */
 	__u64 tracepoint_cookie;
+	/* Shorter waits are no samples, but counted; 0: there are none that are too short. */
+	__u64 least_wait_ns;
+	/* Programs count how often they run: the kernel does not measure them. */
+	__u64 counts_runs;
 };
 
 /* A section of its own, so that the loader need not know where in .rodata it lies. */
@@ -225,6 +229,8 @@ struct pace {
 	__u64 ticks_per_sample;
 	/* The blocked time that one off-CPU sample stands for at least. */
 	__u64 off_cpu_mean_ns;
+	/* One sampled allocation of so many is told, worth as many; at least 1. */
+	__u64 allocations_per_sample;
 };
 
 volatile struct pace pace SEC(".data.pace") = {};

@@ -19,6 +19,7 @@
 #include "locks.h"
 #include "run_queue.h"
 #include "wait_clock.h"
+#include "runs.h"
 
 /* === maps === */
 
@@ -29,6 +30,8 @@ struct off_cpu_time {
 	__u64 ran_ns;
 	/* How long it had been runnable without running by then. */
 	__u64 queued_ns;
+	/* With least_wait_ns: of the wait that goes on, the time before since_ns. A sample of that part may be there. */
+	__u64 earlier_ns;
 	__u32 was_preempted;
 	/* The last random number of this thread, 0 before the first. */
 	__u32 random;
@@ -139,6 +142,15 @@ static __always_inline __u64 wanted_length(const struct off_cpu_time *time, cons
 }
 
 /*
+ * Whether somebody wants longer waits only. A wait is as long as it was, though a look at all threads came in
+ * between: its end is not short because it is seen alone.
+ */
+static __always_inline bool is_short(const struct off_cpu_time *time, const struct wait *wait)
+{
+	return settings.least_wait_ns != 0 && time->earlier_ns + wait->away_ns < settings.least_wait_ns;
+}
+
+/*
  * Whether a time off CPU is a sample, and what it is worth. The longer, the likelier: one as long as the
  * mean always is one, of its own length; a shorter one is one with the probability length / mean, worth
  * the mean. So both sums are right on average whatever the lengths are, and each sample is worth its cost.
@@ -150,6 +162,11 @@ static __always_inline bool weigh(struct off_cpu_time *time, const struct wait *
 
 	if (length_ns == 0)
 		return false;
+	if (is_short(time, wait)) {
+		count(COUNTER_SHORT_WAITS);
+		count_many(COUNTER_SHORT_WAIT_NS, wait->away_ns);
+		return false;
+	}
 	if (length_ns >= mean_ns) {
 		weight->value_ns = length_ns;
 		weight->run_queue_ns = wait->run_queue_ns;
@@ -304,6 +321,7 @@ int off_cpu_call_ends(__u64 *arguments)
 	__u32 tid = task->pid;
 	struct deferred_sample *deferred = bpf_map_lookup_elem(&deferred_samples, &tid);
 
+	count_run(RUNS_OFF_CPU_CALL_ENDS);
 	if (!deferred)
 		return 0;
 	if (deferred->thread_start_ns == task->start_boottime && is_same_call(deferred, task))
@@ -452,6 +470,7 @@ static __always_inline void note_departure(struct task_struct *task, struct off_
 {
 	time->was_preempted = was_preempted;
 	time->ran_ns = task->se.sum_exec_runtime;
+	time->earlier_ns = 0;
 	time->waker[0] = 0;
 	time->woken_ns = 0;
 	if (settings.run_queues)
@@ -491,6 +510,7 @@ int off_cpu_switch(__u64 *arguments)
 	struct wait wait;
 	__u64 since;
 
+	count_run(RUNS_OFF_CPU_SWITCH);
 	if (*(volatile __u64 *)&wait_clock_offset == 0)
 		compare_clocks(now);
 

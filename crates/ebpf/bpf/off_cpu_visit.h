@@ -48,6 +48,8 @@ static __always_inline void visit_start(struct task_struct *task, __u64 start_ns
 	start = on_wait_clock(start_ns);
 	if (before >= start || __sync_val_compare_and_swap(&time->since_ns, before, start) != before)
 		return;
+	/* Since when it waits nobody knows where it was not seen to leave: long enough. */
+	time->earlier_ns += before == 0 ? settings.least_wait_ns : start - before;
 	/* It may have been switched in between, when there was nothing to take. */
 	if (task->on_cpu)
 		__sync_val_compare_and_swap(&time->since_ns, start, 0);
@@ -96,13 +98,19 @@ static __always_inline void visit_sample(struct task_struct *task, __u64 now, bo
 		return;
 	}
 	until = on_wait_clock(now);
-	if (since == 0 || since >= until || __sync_val_compare_and_swap(&time->since_ns, since, until) != since)
+	if (since == 0 || since >= until)
 		return;
 	wait.away_ns = time_away(task, time, since, until);
+	/* It may yet be long: it counts when it ends, or at the next look. */
+	if (!is_end && is_short(time, &wait))
+		return;
+	if (__sync_val_compare_and_swap(&time->since_ns, since, until) != since)
+		return;
 	wait.run_queue_ns = time_queued(task, time, wait.away_ns);
 	time->ran_ns = task->se.sum_exec_runtime;
 	time->queued_ns += wait.run_queue_ns;
 	weigh(time, &wait, &weight);
+	time->earlier_ns += wait.away_ns;
 	if (deferred && deferred->header.lock_address != time->lock.address) {
 		give_up_deferred(deferred, scratch);
 	} else if (deferred) {

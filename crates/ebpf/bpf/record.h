@@ -115,6 +115,8 @@ struct allocation {
 	__u64 sequence;
 	/* The mean distance between sampled bytes. */
 	__u64 interval;
+	/* So many sampled ones this one stands for. */
+	__u64 stands_for;
 };
 
 enum {
@@ -161,7 +163,9 @@ enum counter {
 	COUNTER_FREES_LOST = 25, /* ends of allocations that found no room */
 	COUNTER_TICKS = 26, /* of the clock while something ran that is sampled: samples, and those left out */
 	COUNTER_WAKER_STACKS_LOST = 27, /* waits whose waker's stack found no room */
-	COUNTER_COUNT = 28,
+	COUNTER_SHORT_WAITS = 28, /* waits that are no samples because somebody wants longer ones only */
+	COUNTER_SHORT_WAIT_NS = 29, /* how long these were together */
+	COUNTER_COUNT = 30,
 };
 
 #endif

@@ -53,10 +53,11 @@ static __always_inline bool will_be_sample(struct off_cpu_time *time, __u64 now)
 {
 	__u64 mean_ns = pace.off_cpu_mean_ns;
 	__u64 since = time->since_ns, until = on_wait_clock(now);
+	struct wait wait = { .away_ns = until - since };
 
 	if (!settings.all_waits && time->lock.address == 0)
 		return false;
-	if (since == 0 || since >= until)
+	if (since == 0 || since >= until || is_short(time, &wait))
 		return false;
 	if (until - since >= mean_ns)
 		return true;
@@ -93,6 +94,7 @@ int off_cpu_wake(__u64 *arguments)
 	struct off_cpu_time *time = bpf_task_storage_get(&off_cpu_times, woken, 0, 0);
 	__u64 now;
 
+	count_run(RUNS_OFF_CPU_WAKE);
 	if (!time || time->since_ns == 0 || !acts_itself(waker, arguments))
 		return 0;
 	bpf_probe_read_kernel(time->waker, sizeof(time->waker), waker->comm);

@@ -1,13 +1,13 @@
 //! What this host allows, for `candela doctor`.
 
+mod perf_events;
+
 use crate::allocations::FunctionLink;
 use crate::defect;
 use crate::host;
 use crate::loader;
-use crate::options::{Options, Target};
 use crate::privileges::{CAP_SYS_ADMIN, CAPABILITIES, Capability, GRANT};
 use crate::refusal::FIRST_KERNEL;
-use crate::{TaskSampler, perf_event, sideband::Sideband};
 use std::fs;
 
 /// One thing that sampling depends on.
@@ -29,9 +29,7 @@ pub struct Check {
 pub fn capabilities() -> Vec<Check> {
     let mut checks = vec![kernel(), btf(), lockdown(), jit(), pid_namespace()];
     checks.extend(privileges());
-    checks.push(cpu_clock());
-    checks.push(sideband());
-    checks.push(own_processes());
+    checks.extend(perf_events::checks());
     checks.push(programs());
     checks.push(probes());
     checks.push(off_cpu());
@@ -125,65 +123,6 @@ fn privileges() -> Vec<Check> {
     CAPABILITIES.iter().map(check).collect()
 }
 
-fn cpu_clock() -> Check {
-    let opened = first_cpu().and_then(|cpu| {
-        perf_event::open_cpu_clock(cpu, 1_000_000_000).map_err(|error| error.to_string())
-    });
-    Check {
-        name: "cpu_clock",
-        ok: opened.is_ok(),
-        required: true,
-        detail: opened
-            .err()
-            .unwrap_or_else(|| "perf event opens".to_owned()),
-        fix: Some(GRANT),
-    }
-    .done()
-}
-
-fn sideband() -> Check {
-    let opened =
-        first_cpu().and_then(|cpu| Sideband::open(cpu, false).map_err(|error| error.to_string()));
-    Check {
-        name: "side_band",
-        ok: opened.is_ok(),
-        required: true,
-        detail: opened
-            .err()
-            .unwrap_or_else(|| "exec and mapping records open".to_owned()),
-        fix: Some(GRANT),
-    }
-    .done()
-}
-
-/// What is left to those who may not load BPF.
-fn own_processes() -> Check {
-    let paranoid = host::perf_event_paranoid();
-    let level = paranoid.map_or_else(|| "not readable".to_owned(), |level| level.to_string());
-    let started = TaskSampler::start(&Options {
-        target: Target::Processes {
-            pids: vec![std::process::id()],
-            follow_forks: true,
-        },
-        ..Options::default()
-    });
-    let found = match &started {
-        Ok(sampler) if sampler.sees_kernel() => "can be sampled without BPF".to_owned(),
-        Ok(_) => "can be sampled without BPF, but not their time in the kernel: sudo sysctl \
-                  kernel.perf_event_paranoid=1 shows that, too"
-            .to_owned(),
-        Err(error) => format!("cannot be sampled without BPF: {error}"),
-    };
-    Check {
-        name: "own_processes",
-        ok: started.is_ok(),
-        required: false,
-        detail: format!("own processes {found} (kernel.perf_event_paranoid = {level})"),
-        fix: Some("sudo sysctl kernel.perf_event_paranoid=2, or 1 for the time in the kernel, too"),
-    }
-    .done()
-}
-
 fn programs() -> Check {
     let loaded = loader::load(&defect::smallest());
     Check {
@@ -237,13 +176,6 @@ fn off_cpu() -> Check {
         fix: Some("use Linux 6.18 or newer for the stacks of all waits"),
     }
     .done()
-}
-
-fn first_cpu() -> Result<u32, String> {
-    let cpus = host::online_cpus().map_err(|error| error.to_string())?;
-    cpus.first()
-        .copied()
-        .ok_or_else(|| "no CPU is online".to_owned())
 }
 
 // === impl Check ===

@@ -2,6 +2,7 @@
 
 use crate::Error;
 use crate::bpf_map::errno_of;
+use crate::program_runs::ProgramRuns;
 use libbpf_rs::{Object, ProgramAttachType, libbpf_sys};
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use std::time::Duration;
@@ -13,7 +14,10 @@ pub struct ProgramCost {
     pub name: String,
     /// How often it ran while run-time statistics were on.
     pub runs: u64,
-    /// How long these runs took together.
+    /// How often it ran in all by its own count, where the kernel does not let us measure run times; else 0, and of
+    /// programs that run seldom.
+    pub counted_runs: u64,
+    /// How long the runs of the statistics took together.
     pub run_time: Duration,
     /// How many instructions the verifier looked at.
     pub verified_instructions: u32,
@@ -47,6 +51,11 @@ impl RunTimes {
     }
 }
 
+/// Whether the kernel measures run times for us, which takes CAP_SYS_ADMIN.
+pub(crate) fn can_measure() -> bool {
+    enable_statistics().is_ok()
+}
+
 /// Turns run-time statistics on for the whole host until the descriptor is closed.
 fn enable_statistics() -> Result<OwnedFd, Error> {
     // SAFETY: the call takes a number and opens a descriptor.
@@ -61,8 +70,13 @@ fn enable_statistics() -> Result<OwnedFd, Error> {
     Ok(unsafe { OwnedFd::from_raw_fd(file) })
 }
 
-/// The cost of each program of `object`.
-pub(crate) fn of_programs(object: &Object) -> Result<Vec<ProgramCost>, Error> {
+/// The cost of each program of `object`; `own_counts` where they count their runs.
+pub(crate) fn of_programs(
+    object: &Object,
+    own_counts: Option<&ProgramRuns>,
+) -> Result<Vec<ProgramCost>, Error> {
+    let counted = own_counts.map(ProgramRuns::read).transpose()?;
+    let counted = counted.unwrap_or_default();
     object
         .progs()
         .filter(|program| program.autoload())
@@ -84,8 +98,10 @@ pub(crate) fn of_programs(object: &Object) -> Result<Vec<ProgramCost>, Error> {
                     source: errno_of(code),
                 });
             }
+            let name = program.name().to_string_lossy().into_owned();
             Ok(ProgramCost {
-                name: program.name().to_string_lossy().into_owned(),
+                counted_runs: counted.get(name.as_str()).copied().unwrap_or_default(),
+                name,
                 runs: info.run_cnt,
                 run_time: Duration::from_nanos(info.run_time_ns),
                 verified_instructions: info.verified_insns,

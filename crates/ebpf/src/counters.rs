@@ -27,6 +27,8 @@ pub(crate) mod index {
     pub(crate) const FREES_LOST: u32 = 25;
     pub(crate) const TICKS: u32 = 26;
     pub(crate) const WAKER_STACKS_LOST: u32 = 27;
+    pub(crate) const SHORT_WAITS: u32 = 28;
+    pub(crate) const SHORT_WAIT_NS: u32 = 29;
 }
 
 /// How many result codes there are.
@@ -80,6 +82,10 @@ pub struct Counters {
     pub frees_lost: u64,
     /// Waits that do not tell the stack of who ended them because there was no room for it.
     pub waker_stacks_lost: u64,
+    /// Waits that are no samples because they were shorter than [`Waits::least_ns`](crate::Waits::least_ns).
+    pub short_waits: u64,
+    /// How long these were together, nanoseconds.
+    pub short_wait_ns: u64,
     /// Hits that the kernel refused because the program ran on that CPU already.
     pub recursion_misses: u64,
 }
@@ -100,6 +106,10 @@ impl CounterMap {
             source: io::Error::other(error),
         })?;
         Ok(CounterMap { map, possible_cpus })
+    }
+
+    pub(crate) fn possible_cpus(&self) -> usize {
+        self.possible_cpus
     }
 
     /// What the programs counted; what is counted elsewhere is zero.
@@ -133,6 +143,8 @@ impl CounterMap {
             labels_cut: sum(index::LABELS_CUT)?,
             frees_lost: sum(index::FREES_LOST)?,
             waker_stacks_lost: sum(index::WAKER_STACKS_LOST)?,
+            short_waits: sum(index::SHORT_WAITS)?,
+            short_wait_ns: sum(index::SHORT_WAIT_NS)?,
             ring_full_by_cpu: {
                 self.map.lookup_per_cpu(index::RING_FULL, &mut per_cpu)?;
                 per_cpu
@@ -181,6 +193,8 @@ impl Counters {
             labels_cut: self.labels_cut - earlier.labels_cut,
             frees_lost: self.frees_lost - earlier.frees_lost,
             waker_stacks_lost: self.waker_stacks_lost - earlier.waker_stacks_lost,
+            short_waits: self.short_waits - earlier.short_waits,
+            short_wait_ns: self.short_wait_ns - earlier.short_wait_ns,
             recursion_misses: self.recursion_misses - earlier.recursion_misses,
         }
     }

@@ -74,6 +74,7 @@ mod tests {
                 locks: true,
                 run_queues: true,
                 wakers: Wakers::Stacks,
+                least_ns: 1_000,
             },
             fault_interval: Some(256),
             growth_mean_bytes: Some(4096..=4096),

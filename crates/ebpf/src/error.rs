@@ -3,6 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
+use crate::privileges;
+
 /// Why the kernel could not be observed; each says what to do about it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -15,8 +17,8 @@ pub enum Error {
     },
     /// The process lacks a capability.
     #[error(
-        "no permission to {action}: capability {capability} is missing; run as root, or grant it \
-             (`setcap cap_bpf,cap_perfmon,cap_sys_ptrace,cap_dac_read_search,cap_syslog,cap_checkpoint_restore=ep` on the binary)"
+        "no permission to {action}: capability {capability} is missing; run as root, or: {grant}",
+        grant = privileges::grant_command(&[])
     )]
     MissingCapability {
         /// The capability, as in capabilities(7).
@@ -36,7 +38,8 @@ pub enum Error {
     /// Functions of programs may not be watched.
     #[error(
         "no permission to watch functions of programs, as uprobe does and before Linux 6.6 alloc: capability CAP_SYS_ADMIN is missing; \
-             run as root"
+             run as root, or: {grant}",
+        grant = privileges::grant_command(&["cap_sys_admin"])
     )]
     ProbesForbidden,
     /// Nobody without privileges may open perf events.

@@ -160,6 +160,8 @@ pub struct Allocation {
     /// The mean distance between sampled bytes: the sample was one with the probability
     /// `1 - exp(-size / interval)`. 0: all allocations are samples.
     pub interval: u64,
+    /// So many of such samples it stands for, itself among them ([`Pace::allocations_per_sample`](crate::Pace)).
+    pub stands_for: u64,
 }
 
 /// A wait in futex(2).

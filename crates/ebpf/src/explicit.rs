@@ -1,7 +1,8 @@
 //! Events that somebody names: tracepoints, functions of programs, counters of the kernel and the CPU.
 
 use crate::loader::MessageCapture;
-use crate::perf_counter::{self, PerfCounter};
+use crate::perf_counter::{self, CounterSpace, PerfCounter};
+use crate::tracefs::Membership;
 use crate::{Error, loader, perf_event, tracefs};
 use libbpf_rs::btf::Btf;
 use libbpf_rs::btf::types::Struct;
@@ -40,19 +41,32 @@ pub enum ExplicitEvent {
         /// The function, as in the file's symbol table.
         function: String,
     },
-    /// A counter, `cycles` for one.
+    /// A counter, `cycles` for one, or `cycles:u` of programs and `cycles:k` of the kernel alone.
     Counter(PerfCounter),
 }
 
 /// Why a name is none of an event.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "{given:?} is no event: name tracepoint:SUBSYSTEM:NAME, uprobe:PATH:FUNCTION or one of {}, {}",
-    perf_counter::names(),
-    perf_counter::OTHER_NAMES
-)]
-pub struct ExplicitEventError {
-    given: String,
+#[non_exhaustive]
+pub enum ExplicitEventError {
+    /// Nothing has this name.
+    #[error(
+        "{given:?} is no event: name tracepoint:SUBSYSTEM:NAME, uprobe:PATH:FUNCTION or one of {}, {}",
+        perf_counter::names(),
+        perf_counter::OTHER_NAMES
+    )]
+    Unknown {
+        /// The name as given.
+        given: String,
+    },
+    /// A counter with a modifier of perf's that has no meaning here.
+    #[error(
+        "{given:?} has a modifier that is not known: behind a counter stands :u (in programs) or :k (in the kernel)"
+    )]
+    Modifier {
+        /// The name as given.
+        given: String,
+    },
 }
 
 /// Samples named events until it is dropped.
@@ -71,13 +85,20 @@ impl FromStr for ExplicitEvent {
         if let Some(counter) = PerfCounter::find(text) {
             return Ok(ExplicitEvent::Counter(counter));
         }
+        if let Some((counter, modifiers)) = counter_with_modifiers(text) {
+            let space = CounterSpace::of_modifiers(modifiers);
+            let space = space.ok_or_else(|| ExplicitEventError::Modifier {
+                given: text.to_owned(),
+            })?;
+            return Ok(ExplicitEvent::Counter(PerfCounter { space, ..counter }));
+        }
         if let Some((subsystem, name)) = tracepoint_of_perf(text) {
             return Ok(ExplicitEvent::Tracepoint {
                 subsystem: subsystem.to_owned(),
                 name: name.to_owned(),
             });
         }
-        let refused = || ExplicitEventError {
+        let refused = || ExplicitEventError::Unknown {
             given: text.to_owned(),
         };
         let (kind, rest) = text.split_once(':').ok_or_else(refused)?;
@@ -110,13 +131,19 @@ impl fmt::Display for ExplicitEvent {
             ExplicitEvent::Function { path, function } => {
                 write!(formatter, "uprobe:{}:{function}", path.display())
             }
-            ExplicitEvent::Counter(counter) => formatter.write_str(&counter.name),
+            ExplicitEvent::Counter(counter) => {
+                formatter.write_str(&counter.name)?;
+                match counter.space.modifier() {
+                    Some(modifier) => write!(formatter, ":{modifier}"),
+                    None => Ok(()),
+                }
+            }
         }
     }
 }
 
 impl ExplicitEvent {
-    /// The name in a profile type, whose parts stand between colons: `sys_enter_openat`, `libc.so.6/malloc`.
+    /// The name in a profile type, whose parts stand between colons: `sys_enter_openat`, `libc.so.6/malloc`, `cycles_u`.
     pub fn short_name(&self) -> String {
         match self {
             ExplicitEvent::Tracepoint { name, .. } => name.clone(),
@@ -124,7 +151,7 @@ impl ExplicitEvent {
                 let file = path.file_name().unwrap_or_default().to_string_lossy();
                 format!("{file}/{function}").replace(':', "_")
             }
-            ExplicitEvent::Counter(counter) => counter.name.clone().into_owned(),
+            ExplicitEvent::Counter(_) => self.to_string().replace(':', "_"),
         }
     }
 
@@ -187,11 +214,18 @@ impl ExplicitEvents {
         for (cookie, event) in (0..).zip(events) {
             match event {
                 ExplicitEvent::Tracepoint { subsystem, name } => {
-                    if let Some(reason) = tracefs::wrong_subsystem(subsystem, name) {
+                    let membership = tracefs::membership(subsystem, name);
+                    if let Membership::No(reason) = membership {
                         return Err(event.not_there(reason));
                     }
                     let is_second = std::mem::replace(&mut has_tracepoint, true);
                     links.push(attach_tracepoint(object, event, name, cookie, is_second)?);
+                    if membership == Membership::Untold {
+                        tracing::warn!(
+                            "the tracepoint {name} is recorded, but nothing tells whether it is of {subsystem}: tracefs \
+                             is not mounted on /sys/kernel/tracing, or has no event of that name"
+                        );
+                    }
                 }
                 ExplicitEvent::Function { path, function } => {
                     let options = UprobeOpts {
@@ -226,14 +260,20 @@ impl ExplicitEvents {
     }
 }
 
-/// `sched:sched_switch`, as perf names it. `cycles:u` looks alike: a counter with a modifier, which we have none of.
+/// `cycles:u`: a counter, and what stands behind its name.
+fn counter_with_modifiers(text: &str) -> Option<(PerfCounter, &str)> {
+    let (name, modifiers) = text.split_once(':')?;
+    Some((PerfCounter::find(name)?, modifiers))
+}
+
+/// `sched:sched_switch`, as perf names it.
 fn tracepoint_of_perf(text: &str) -> Option<(&str, &str)> {
     let (subsystem, name) = text.split_once(':')?;
     let is_word = |text: &str| {
         let mut bytes = text.bytes();
         !text.is_empty() && bytes.all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))
     };
-    let is_other = OTHER_KINDS.contains(&subsystem) || PerfCounter::find(subsystem).is_some();
+    let is_other = OTHER_KINDS.contains(&subsystem);
     (is_word(subsystem) && is_word(name) && !is_other).then_some((subsystem, name))
 }
 
@@ -301,6 +341,8 @@ mod tests {
             "branch-misses",
             "L1-dcache-load-misses",
             "r00c0",
+            "cycles:u",
+            "cpu-clock:k",
         ];
         for text in texts {
             let event: ExplicitEvent = text.parse().expect(text);
@@ -313,13 +355,22 @@ mod tests {
             "tracepoint:sched",
             "uprobe:/bin/ls:",
             "kprobe:a:b",
-            "cycles:u",
             "sched:",
             "/bin/ls:main",
         ] {
             let error = text.parse::<ExplicitEvent>().expect_err(text);
             assert!(error.to_string().contains("tracepoint:SUBSYSTEM:NAME"));
         }
+        for text in ["cycles:", "cycles:pp", "instructions:uG", "r00c0:k:u"] {
+            let error = text.parse::<ExplicitEvent>().expect_err(text);
+            let told = error.to_string();
+            assert!(
+                told.contains(text) && told.contains(":u (in programs)"),
+                "{told}"
+            );
+        }
+        let both: ExplicitEvent = "cycles:uk".parse().expect("both");
+        assert_eq!(both, "cycles".parse().expect("a counter"));
     }
 
     #[test]

@@ -62,7 +62,9 @@ mod perf_event;
 mod perf_ring;
 mod polling;
 mod precedence;
+mod private_tracefs;
 mod privileges;
+mod program_runs;
 mod record;
 mod refusal;
 mod region;
@@ -97,9 +99,9 @@ pub use options::{
     Target, Waits, Wakers,
 };
 pub use pace::Pace;
-pub use perf_counter::PerfCounter;
+pub use perf_counter::{CounterSpace, PerfCounter};
 pub use precedence::Precedence;
-pub use privileges::{CAPABILITIES, Capability};
+pub use privileges::{CAPABILITIES, Capability, GRANT};
 pub use region::{Mapping, MappingKind, TableId};
 pub use sampler::Sampler;
 pub use task_sampler::{TaskCounters, TaskSampler};

@@ -6,7 +6,7 @@ use crate::host;
 use crate::options::{LONGEST_OFF_CPU_MEAN_NS, Options, Target, Wakers};
 use crate::pace::Pace;
 use crate::refusal::{HostFacts, explained};
-use crate::{Error, clock, explicit, options, tracepoints};
+use crate::{Error, clock, cost, explicit, options, tracepoints};
 use libbpf_rs::btf::types::Func;
 use libbpf_rs::{
     Link, MapCore, MapType, Object, ObjectBuilder, OpenObject, PrintLevel, ProgramAttachType,
@@ -34,6 +34,8 @@ pub(crate) struct Loaded {
     pub(crate) defers: bool,
     /// How the programs of allocations are attached, where they are wanted.
     pub(crate) function_link: FunctionLink,
+    /// Whether programs count how often they run, because the kernel does not measure them for us.
+    pub(crate) counts_runs: bool,
     pub(crate) sample_ring_bytes: u32,
     pub(crate) life_ring_bytes: u32,
 }
@@ -127,8 +129,8 @@ const DEFERRALS: [&str; 2] = [
     "bpf_task_work_schedule_resume_impl",
 ];
 
-/// `struct settings` of bpf/maps.h: ten u32 and ten u64.
-fn settings(options: &Options, cpus: u32) -> Result<Vec<u8>, Error> {
+/// `struct settings` of bpf/maps.h: ten u32 and twelve u64.
+fn settings(options: &Options, cpus: u32, counts_runs: bool) -> Result<Vec<u8>, Error> {
     let (filter_pids, follow_forks) = match options.target {
         Target::Processes { follow_forks, .. } => (1, u32::from(follow_forks)),
         Target::Host | Target::Cgroup(_) => (0, 0),
@@ -169,7 +171,7 @@ fn settings(options: &Options, cpus: u32) -> Result<Vec<u8>, Error> {
         let mean_bytes = options.growth_mean_bytes.as_ref().map_or(0, end);
         mean_bytes.min(u32::MAX.into())
     };
-    let double_words: [u64; 11] = [
+    let double_words: [u64; 13] = [
         copy_cost_ns,
         copy_credit_limit_ns,
         options.period_ns()?,
@@ -184,6 +186,8 @@ fn settings(options: &Options, cpus: u32) -> Result<Vec<u8>, Error> {
         options.request_interval.unwrap_or(1).max(1).into(),
         clock::boottime_ns(),
         explicit::first_tracepoint_cookie(&options.events)?,
+        options.waits.least_ns,
+        u64::from(counts_runs),
     ];
     let words = words.iter().flat_map(|word| word.to_le_bytes());
     let double_words = double_words.iter().flat_map(|word| word.to_le_bytes());
@@ -212,7 +216,8 @@ pub(crate) fn load(options: &Options) -> Result<Loaded, Error> {
     let mut open = ObjectBuilder::default()
         .open_memory(OBJECT)
         .map_err(|source| refusal(source, &messages))?;
-    let settings = settings(options, cpus)?;
+    let counts_runs = !cost::can_measure();
+    let settings = settings(options, cpus, counts_runs)?;
     choose(&mut open, options, defers, function_link)
         .map_err(|source| refusal(source, &messages))?;
     tracepoints::check(&open)?;
@@ -223,6 +228,7 @@ pub(crate) fn load(options: &Options) -> Result<Loaded, Error> {
         object,
         defers,
         function_link,
+        counts_runs,
         sample_ring_bytes,
         life_ring_bytes: LIFE_RING_BYTES,
     })

@@ -27,6 +27,8 @@ pub(crate) struct MappingStore {
     shared: HashMap<Run, u32>,
     /// Where processes tell of their threads' spans.
     context_of: HashMap<u32, TraceSource>,
+    /// When entries that the kernel made itself were deleted last, CLOCK_MONOTONIC in nanoseconds; 0 before that.
+    cleared_ns: u64,
 }
 
 /// What the kernel has of a process.
@@ -72,6 +74,7 @@ impl MappingStore {
             published: HashMap::new(),
             shared: HashMap::new(),
             context_of: HashMap::new(),
+            cleared_ns: 0,
         })
     }
 
@@ -117,7 +120,9 @@ impl MappingStore {
     /// be another program, and is told nothing that it knows.
     pub(crate) fn forked(&mut self, parent: u32, child: u32, time_ns: u64) -> Result<bool, Error> {
         let published = self.published.get(&parent).copied();
-        let inherited = published.filter(|it| it.since_ns + SETTLED_NS < time_ns);
+        // What it had from the kernel may have been deleted while the record of its fork was on its way.
+        let is_there = time_ns > self.cleared_ns;
+        let inherited = published.filter(|it| is_there && it.since_ns + SETTLED_NS < time_ns);
         let Some(inherited) = inherited.filter(|_| parent != child) else {
             return self.inherit(parent, child);
         };
@@ -153,7 +158,7 @@ impl MappingStore {
     }
 
     /// Forgets processes that have their mappings from the kernel alone, as when nobody heard of the fork; how
-    /// many.
+    /// many. Those whose fork is told later get them anew then.
     pub(crate) fn remove_unannounced(&mut self) -> Result<usize, Error> {
         let there: Vec<u32> = self.processes.keys(self.most_processes)?;
         let unannounced = there
@@ -164,6 +169,8 @@ impl MappingStore {
             self.processes.delete(pid)?;
             count += 1;
         }
+        // After the last one: a fork takes its time when its entry is there already.
+        self.cleared_ns = monotonic_ns();
         Ok(count)
     }
 

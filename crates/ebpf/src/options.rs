@@ -84,6 +84,8 @@ pub struct Waits {
     pub run_queues: bool,
     /// What all of them tell of the thread that ended them, unless it was an interrupt.
     pub wakers: Wakers,
+    /// Shorter ones are no samples: they are counted, with their time. In nanoseconds; 0 leaves none out.
+    pub least_ns: u64,
 }
 
 /// What waits tell of the thread that ended them.
@@ -135,6 +137,7 @@ impl Waits {
         locks: false,
         run_queues: false,
         wakers: Wakers::Untold,
+        least_ns: 0,
     };
 }
 

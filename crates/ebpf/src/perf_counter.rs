@@ -72,6 +72,44 @@ pub struct PerfCounter {
     pub event_type: u32,
     /// `perf_event_attr.config`.
     pub config: u64,
+    /// Where it counts.
+    pub space: CounterSpace,
+}
+
+/// Where a counter counts: perf's modifiers `:u` and `:k`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CounterSpace {
+    /// In programs and in the kernel.
+    #[default]
+    Everywhere,
+    /// In programs alone.
+    Programs,
+    /// In the kernel alone.
+    Kernel,
+}
+
+// === impl CounterSpace ===
+
+impl CounterSpace {
+    /// By perf's letters; none for others of its modifiers.
+    pub(crate) fn of_modifiers(letters: &str) -> Option<CounterSpace> {
+        let known = !letters.is_empty() && letters.bytes().all(|letter| b"uk".contains(&letter));
+        let has = |letter: char| letters.contains(letter);
+        known.then(|| match (has('u'), has('k')) {
+            (true, false) => CounterSpace::Programs,
+            (false, true) => CounterSpace::Kernel,
+            _ => CounterSpace::Everywhere,
+        })
+    }
+
+    /// The letter behind the name of a counter, where there is one.
+    pub(crate) fn modifier(self) -> Option<char> {
+        match self {
+            CounterSpace::Everywhere => None,
+            CounterSpace::Programs => Some('u'),
+            CounterSpace::Kernel => Some('k'),
+        }
+    }
 }
 
 // === impl PerfCounter ===
@@ -87,6 +125,7 @@ impl PerfCounter {
                 name: Cow::Borrowed(name),
                 event_type,
                 config,
+                space: CounterSpace::Everywhere,
             });
         }
         let of_cache = cache_config(text).map(|config| (CACHE, config));
@@ -95,6 +134,18 @@ impl PerfCounter {
             name: Cow::Owned(text.to_owned()),
             event_type,
             config,
+            space: CounterSpace::Everywhere,
+        })
+    }
+
+    /// Those of the CPU that have a name of their own.
+    pub(crate) fn hardware() -> impl Iterator<Item = PerfCounter> {
+        let hardware = COUNTERS.into_iter().filter(|it| it.2 == HARDWARE);
+        hardware.map(|(name, _, event_type, config)| PerfCounter {
+            name: Cow::Borrowed(name),
+            event_type,
+            config,
+            space: CounterSpace::Everywhere,
         })
     }
 
@@ -186,6 +237,21 @@ mod tests {
             if !other.is_empty() {
                 assert_eq!(PerfCounter::find(other), Some(counter));
             }
+        }
+    }
+
+    #[test]
+    fn modifiers_say_where_it_counts() {
+        for (letters, space) in [
+            ("u", Some(CounterSpace::Programs)),
+            ("k", Some(CounterSpace::Kernel)),
+            ("uk", Some(CounterSpace::Everywhere)),
+            ("ku", Some(CounterSpace::Everywhere)),
+            ("", None),
+            ("p", None),
+            ("upp", None),
+        ] {
+            assert_eq!(CounterSpace::of_modifiers(letters), space, "{letters}");
         }
     }
 

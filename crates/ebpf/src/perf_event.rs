@@ -1,7 +1,7 @@
 //! perf_event_open(2), for the events we use.
 
 use crate::Error;
-use crate::perf_counter::PerfCounter;
+use crate::perf_counter::{CounterSpace, PerfCounter};
 use libbpf_rs::libbpf_sys;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
@@ -45,6 +45,11 @@ pub(crate) fn open_counter(
     attributes.config = counter.config;
     attributes.set_disabled(1);
     attributes.set_exclude_idle(1);
+    match counter.space {
+        CounterSpace::Everywhere => {}
+        CounterSpace::Programs => attributes.set_exclude_kernel(1),
+        CounterSpace::Kernel => attributes.set_exclude_user(1),
+    }
     match rate_hz {
         Some(rate_hz) => {
             attributes.set_freq(1);

@@ -1,10 +1,12 @@
 //! The capabilities of capabilities(7) that take root's place. The units, images and tables of `deploy/` and
 //! `docs/` name exactly these.
 
+use std::path::PathBuf;
+
 use crate::host;
 
 /// What `candela doctor` says about every one of [`CAPABILITIES`]; `{program}` stands for the path of the program.
-pub(crate) const GRANT: &str = "run as root, or: sudo setcap cap_bpf,cap_perfmon,cap_sys_ptrace,cap_dac_read_search,cap_syslog,cap_checkpoint_restore=ep {program}";
+pub const GRANT: &str = "run as root, or: sudo setcap cap_bpf,cap_perfmon,cap_sys_ptrace,cap_dac_read_search,cap_syslog,cap_checkpoint_restore=ep {program}";
 
 /// Its number, of linux/capability.h. It implies CAP_BPF and CAP_PERFMON, and alone lets watch functions of programs:
 /// the kernel opens perf events of uprobes for no lesser one.
@@ -73,9 +75,21 @@ pub const CAPABILITIES: [Capability; 6] = [
     },
 ];
 
+/// The command that grants our program all [`CAPABILITIES`] and what it needs `besides`.
+pub(crate) fn grant_command(besides: &[&str]) -> String {
+    let always = CAPABILITIES.iter().map(|it| it.short_name);
+    let names: Vec<&str> = always.chain(besides.iter().copied()).collect();
+    let program = std::env::current_exe();
+    let program = program.unwrap_or_else(|_| PathBuf::from("candela"));
+    format!("sudo setcap {}=ep {}", names.join(","), program.display())
+}
+
 // === impl Capability ===
 
 impl Capability {
+    /// What lets observe all processes.
+    pub(crate) const PERFMON: Capability = CAPABILITIES[1];
+
     /// Whether the calling process has it, or one that implies it.
     pub fn is_held(&self) -> bool {
         host::has_capability(self.number) || self.is_required && host::has_capability(CAP_SYS_ADMIN)
@@ -104,10 +118,17 @@ mod tests {
             action: "load BPF programs",
         };
         assert!(refusal.to_string().contains(&list), "{refusal}");
+        let own = std::env::current_exe().expect("our own path");
+        let command = format!("sudo setcap {list} {}", own.display());
+        assert!(refusal.to_string().ends_with(&command), "{refusal}");
+        let besides = format!("{},cap_sys_admin=ep", names.join(","));
+        let refusal = Error::ProbesForbidden.to_string();
+        assert!(refusal.contains(&besides), "{refusal}");
     }
 
     #[test]
     fn names_are_those_of_the_manual() {
+        assert_eq!(Capability::PERFMON.name, "CAP_PERFMON");
         for capability in CAPABILITIES {
             assert_eq!(capability.name.to_lowercase(), capability.short_name);
         }

@@ -233,7 +233,7 @@ pub(crate) fn decode_sample<'a>(record: &'a [u8], frames: &'a mut Vec<u64>) -> O
 
 /// The allocation in the words that stand in front of its user frames.
 pub(crate) fn allocation_of(words: &[u64]) -> Option<Allocation> {
-    let &[address, size, sequence, interval] = words else {
+    let &[address, size, sequence, interval, stands_for] = words else {
         return None;
     };
     Some(Allocation {
@@ -242,6 +242,7 @@ pub(crate) fn allocation_of(words: &[u64]) -> Option<Allocation> {
         sequence: sequence as u32,
         is_followed: sequence & IS_FOLLOWED != 0,
         interval,
+        stands_for,
     })
 }
 
@@ -302,16 +303,17 @@ mod tests {
 
     #[test]
     fn allocations_and_their_ends_are_told() {
-        let words = [0x5000, 24, IS_FOLLOWED | 7, 1000];
+        let words = [0x5000, 24, IS_FOLLOWED | 7, 1000, 3];
         let expected = Allocation {
             address: 0x5000,
             size: 24,
             sequence: 7,
             is_followed: true,
             interval: 1000,
+            stands_for: 3,
         };
         assert_eq!(allocation_of(&words), Some(expected));
-        assert_eq!(allocation_of(&words[..3]), None);
+        assert_eq!(allocation_of(&words[..4]), None);
 
         let mut record = vec![RECORD_FREE as u8, 0, 0, 0, 9, 0, 0, 0];
         let words = [3_u64, 0x5000, 7];

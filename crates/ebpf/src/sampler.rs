@@ -17,6 +17,7 @@ use crate::off_cpu::OffCpu;
 use crate::options::{AllocationProbes, Options, Target};
 use crate::pace::Pace;
 use crate::polling::{has_hung_up, poll_files, readable, take_until};
+use crate::program_runs::ProgramRuns;
 use crate::record::decode_life;
 use crate::ring::Ring;
 use crate::sample_reader::SampleReader;
@@ -53,6 +54,8 @@ pub struct Sampler {
     kernel_tables: Arc<KernelTables>,
     object: Object,
     run_times: RunTimes,
+    /// Where programs count their runs.
+    program_runs: Option<ProgramRuns>,
     period_ns: u64,
     pace: Pace,
     function_link: FunctionLink,
@@ -119,6 +122,7 @@ impl Sampler {
             object,
             defers,
             function_link,
+            counts_runs,
             sample_ring_bytes,
             life_ring_bytes,
         } = loaded;
@@ -148,6 +152,14 @@ impl Sampler {
         let kernel_tables = Arc::new(KernelTables::new(mappings, tables, fixed_maps(&object)?));
         let mut run_times = RunTimes::default();
         run_times.measure(options.measure_cost)?;
+        let counters = CounterMap::new(map("counters")?)?;
+        let program_runs = match counts_runs {
+            true => Some(ProgramRuns::new(
+                map("program_runs")?,
+                counters.possible_cpus(),
+            )),
+            false => None,
+        };
         let mut sampler = Sampler {
             cpus: Vec::new(),
             links: Vec::new(),
@@ -157,11 +169,12 @@ impl Sampler {
             on_cpu: options.on_cpu,
             samples: Ring::new(map("samples")?, sample_ring_bytes)?,
             life: Ring::new(map("life")?, life_ring_bytes)?,
-            counters: CounterMap::new(map("counters")?)?,
+            counters,
             target_pids: map("target_pids")?,
             mapped_build_ids: options.mapped_build_ids,
             kernel_tables,
             run_times,
+            program_runs,
             period_ns,
             pace: Pace::of(options).within_bounds(),
             function_link,
@@ -376,7 +389,7 @@ impl Sampler {
     /// # Errors
     /// [`Error::System`]; runs and times are those of when they were measured, see [`Sampler::measure_cost`].
     pub fn cost(&self) -> Result<Vec<ProgramCost>, Error> {
-        cost::of_programs(&self.object)
+        cost::of_programs(&self.object, self.program_runs.as_ref())
     }
 
     /// [`KernelTables::add_process_mappings`].

@@ -285,5 +285,8 @@ mod tests {
             decoded.body,
             TaskBody::Sideband(SidebandBody::Lost { records: 12 })
         ));
+        let throttle = record(libbpf_sys::PERF_RECORD_THROTTLE, 0, &[70, 1, 1], &id);
+        let decoded = decode(&throttle, false).expect("a pause");
+        assert!(matches!(decoded.body, TaskBody::Throttled));
     }
 }

@@ -2,7 +2,10 @@
 //! a wrong one.
 
 use std::fs;
+use std::os::fd::AsRawFd;
 use std::path::Path;
+
+use crate::private_tracefs;
 
 /// Where tracefs is, where it is mounted at all (Documentation/trace/ftrace.rst).
 const EVENTS: [&str; 2] = [
@@ -13,27 +16,52 @@ const EVENTS: [&str; 2] = [
 /// The subsystem of the events that stand for single system calls, which are no tracepoints of their own.
 const SYSTEM_CALLS: &str = "syscalls";
 
-/// Why `name` is no tracepoint of `subsystem`; `None` where it is one, and where the kernel does not tell.
-pub(crate) fn wrong_subsystem(subsystem: &str, name: &str) -> Option<String> {
+/// Whether a tracepoint is of a subsystem.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Membership {
+    Yes,
+    /// Why not.
+    No(String),
+    /// The kernel does not tell: tracefs can neither be read nor mounted, or has no event for the tracepoint.
+    Untold,
+}
+
+/// Whether `name` is a tracepoint of `subsystem`.
+pub(crate) fn membership(subsystem: &str, name: &str) -> Membership {
     let is_of_call = name.starts_with("sys_enter_") || name.starts_with("sys_exit_");
     let known = match is_of_call {
         true => vec![SYSTEM_CALLS.to_owned()],
-        false => EVENTS
-            .iter()
-            .map(|events| subsystems_in(Path::new(events), name))
-            .find(|it| !it.is_empty())?,
+        false => subsystems_of(name),
     };
+    if known.is_empty() {
+        return Membership::Untold;
+    }
     if known.iter().any(|it| it == subsystem) {
-        return None;
+        return Membership::Yes;
     }
     let right: Vec<String> = known
         .iter()
         .map(|it| format!("tracepoint:{it}:{name}"))
         .collect();
-    Some(format!(
+    Membership::No(format!(
         "the subsystem {subsystem} has no such tracepoint; name {}",
         right.join(" or ")
     ))
+}
+
+/// The subsystems of the kernel with an event of that name.
+fn subsystems_of(name: &str) -> Vec<String> {
+    let mut mounted = EVENTS
+        .iter()
+        .map(|events| subsystems_in(Path::new(events), name));
+    let found = mounted.find(|it| !it.is_empty());
+    found.unwrap_or_else(|| match private_tracefs::mount() {
+        Ok(root) => {
+            let events = format!("/proc/self/fd/{}/events", root.as_raw_fd());
+            subsystems_in(Path::new(&events), name)
+        }
+        Err(_) => Vec::new(),
+    })
 }
 
 /// The subsystems with an event of that name, in the order of their own.
@@ -55,14 +83,34 @@ fn subsystems_in(events: &Path, name: &str) -> Vec<String> {
 mod tests {
     use super::*;
 
+    fn is_no(membership: &Membership, part: &str) -> bool {
+        matches!(membership, Membership::No(reason) if reason.contains(part))
+    }
+
     #[test]
     fn events_of_calls_are_of_one_subsystem() {
-        assert_eq!(wrong_subsystem("syscalls", "sys_enter_openat"), None);
-        let reason = wrong_subsystem("sched", "sys_exit_openat").expect("it is of another one");
-        assert!(
-            reason.contains("name tracepoint:syscalls:sys_exit_openat"),
-            "{reason}"
-        );
+        assert_eq!(membership("syscalls", "sys_enter_openat"), Membership::Yes);
+        let other = membership("sched", "sys_exit_openat");
+        let expected = "name tracepoint:syscalls:sys_exit_openat";
+        assert!(is_no(&other, expected), "{other:?}");
+    }
+
+    #[test]
+    fn subsystems_are_known_wherever_tracefs_is_mounted() {
+        let root = match private_tracefs::mount() {
+            Ok(root) => root,
+            Err(error) => {
+                eprintln!("skipped: tracefs cannot be mounted here: {error}");
+                return;
+            }
+        };
+        let events = format!("/proc/self/fd/{}/events", root.as_raw_fd());
+        assert_eq!(subsystems_in(Path::new(&events), "sched_switch"), ["sched"]);
+        let other = membership("irq", "sched_switch");
+        let expected = "name tracepoint:sched:sched_switch";
+        assert!(is_no(&other, expected), "{other:?}");
+        assert_eq!(membership("sched", "sched_switch"), Membership::Yes);
+        assert_eq!(membership("sched", "no_such_event"), Membership::Untold);
     }
 
     #[test]

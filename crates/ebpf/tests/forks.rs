@@ -186,3 +186,23 @@ fn what_the_kernel_let_inherit_and_nobody_heard_of_is_forgotten() {
     assert_eq!(kernel.remove_unannounced_processes().expect("a map"), 0);
     assert!(kernel.knows_process(forks.running.pid()));
 }
+
+#[test]
+fn a_fork_that_is_told_after_the_rest_was_forgotten_is_known_again() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let Some(mut forks) = Forks::start(directory.path()) else {
+        return;
+    };
+    forks.agent.learn(forks.running.pid());
+    let child = forks.order("stay");
+    let kernel = forks.sampler.kernel_tables();
+    assert_eq!(kernel.remove_unannounced_processes().expect("a map"), 1);
+    // Its fork is told now.
+    forks.samples();
+    assert!(kernel.knows_process(child));
+    assert_eq!(forks.order("go"), child);
+    let samples = forks.samples();
+    let burning = samples.iter().filter(|one| forks.burns(one)).count();
+    assert!(burning > 20, "{burning} of {}", samples.len());
+    assert!(samples.iter().all(|one| one.pid != child || one.is_known));
+}

@@ -2,13 +2,28 @@
 
 mod support;
 
-use candela_ebpf::{Event, Options, Pace, Sampler, Target, monotonic_ns};
+use candela_ebpf::{Event, Options, Pace, Sampler, Target, Waits, monotonic_ns};
 use candela_unwind::WalkResult;
 use std::io::{BufRead, BufReader, Write};
 use std::time::Duration;
 use support::{Agent, compile, skip, spawn, spawn_held, start, until};
 
 const TICK: Duration = Duration::from_millis(20);
+
+/// What tells long sleeps of the program from short ones.
+const LONG_NS: u64 = 10_000_000;
+
+/// What is recorded, and how.
+#[derive(Clone, Copy)]
+struct Plan {
+    way: &'static str,
+    /// That of the start, and that of the recording.
+    first_mean_ns: u64,
+    mean_ns: u64,
+    least_ns: u64,
+    /// Look at all threads time and again, as windows do when they end.
+    looks: bool,
+}
 
 /// What the samples of one recording came to.
 #[derive(Debug, Default)]
@@ -25,6 +40,13 @@ struct Sums {
     arrivals_missed: u64,
     /// Without a user stack, and counted as such.
     not_deferred: u64,
+    /// Of those that were not preempted, the shortest one.
+    shortest_ns: Option<u64>,
+    /// How many waits those stand for.
+    slept: u64,
+    /// Too short to be samples.
+    short_waits: u64,
+    short_wait_ns: u64,
 }
 
 /// What the program itself says.
@@ -34,10 +56,17 @@ struct Truth {
     /// By its own clock around each sleep.
     asleep_ns: u64,
     naps: u64,
+    /// Those that were to be [`LONG_NS`] or longer, and those that were.
+    meant_long: u64,
+    long_naps: u64,
+    /// The others together.
+    shortly_asleep_ns: u64,
+    /// How often it has left a CPU since its process began.
+    switches: u64,
 }
 
 /// `None`, with the reason, where off-CPU time cannot be sampled.
-fn start_off_cpu(pid: u32, mean_ns: u64) -> Option<Sampler> {
+fn start_off_cpu(pid: u32, mean_ns: u64, least_ns: u64) -> Option<Sampler> {
     let checks = candela_ebpf::capabilities();
     let missing = checks
         .iter()
@@ -49,6 +78,10 @@ fn start_off_cpu(pid: u32, mean_ns: u64) -> Option<Sampler> {
     start(&Options {
         on_cpu: false,
         off_cpu_mean_ns: Some(mean_ns),
+        waits: Waits {
+            least_ns,
+            ..Waits::ALL
+        },
         target: Target::Processes {
             pids: vec![pid],
             follow_forks: false,
@@ -58,16 +91,22 @@ fn start_off_cpu(pid: u32, mean_ns: u64) -> Option<Sampler> {
 }
 
 /// Records a program from its begin to its end.
-fn record(way: &str, mean_ns: u64) -> Option<(Truth, Sums)> {
-    record_from(way, mean_ns, mean_ns)
+fn record(way: &'static str, mean_ns: u64) -> Option<(Truth, Sums)> {
+    record_as(Plan {
+        way,
+        first_mean_ns: mean_ns,
+        mean_ns,
+        least_ns: 0,
+        looks: false,
+    })
 }
 
-/// The same with another mean when the sampler starts.
-fn record_from(way: &str, first_mean_ns: u64, mean_ns: u64) -> Option<(Truth, Sums)> {
+fn record_as(plan: Plan) -> Option<(Truth, Sums)> {
+    let Plan { way, mean_ns, .. } = plan;
     let directory = tempfile::tempdir().expect("a directory");
     let program = compile("wait", &[], directory.path())?;
     let mut running = spawn_held(&program, &[way, "3000"]);
-    let mut sampler = start_off_cpu(running.pid(), first_mean_ns)?;
+    let mut sampler = start_off_cpu(running.pid(), plan.first_mean_ns, plan.least_ns)?;
     let pace = Pace {
         off_cpu_mean_ns: mean_ns,
         ..sampler.pace()
@@ -80,6 +119,9 @@ fn record_from(way: &str, first_mean_ns: u64, mean_ns: u64) -> Option<(Truth, Su
     let mut has_ended = false;
     let mut begun_ns = u64::MAX;
     until("its end", || {
+        if plan.looks {
+            assert_eq!(sampler.sample_off_cpu(monotonic_ns()).expect("visits"), 0);
+        }
         sampler
             .poll(TICK, &mut |event| match event {
                 Event::Mapped(mapped) => agent.learn(mapped.pid),
@@ -91,6 +133,11 @@ fn record_from(way: &str, first_mean_ns: u64, mean_ns: u64) -> Option<(Truth, Su
                     sums.off_cpu_ns += sample.value;
                     sums.switches += u64::from(sample.count);
                     sums.samples += 1;
+                    if !sample.was_preempted {
+                        sums.slept += u64::from(sample.count);
+                        let shortest_ns = sums.shortest_ns.unwrap_or(u64::MAX);
+                        sums.shortest_ns = Some(shortest_ns.min(sample.value));
+                    }
                     let is_complete = sample.result == WalkResult::Complete;
                     sums.complete += u64::from(is_complete);
                     sums.incomplete_again += u64::from(!is_complete && sums.complete > 0);
@@ -104,6 +151,8 @@ fn record_from(way: &str, first_mean_ns: u64, mean_ns: u64) -> Option<(Truth, Su
     let counters = sampler.counters().expect("counters");
     sums.arrivals_missed = counters.arrival_missed;
     sums.not_deferred = counters.not_deferred;
+    sums.short_waits = counters.short_waits;
+    sums.short_wait_ns = counters.short_wait_ns;
     let mut line = String::new();
     let stdout = running.0.stdout.take().expect("piped");
     BufReader::new(stdout).read_line(&mut line).expect("text");
@@ -113,6 +162,10 @@ fn record_from(way: &str, first_mean_ns: u64, mean_ns: u64) -> Option<(Truth, Su
         blocked_ns: numbers[0] - numbers[1],
         asleep_ns: numbers[2],
         naps: numbers[3],
+        meant_long: numbers[4],
+        long_naps: numbers[5],
+        shortly_asleep_ns: numbers[6],
+        switches: numbers[7],
     };
     Some((truth, sums))
 }
@@ -127,7 +180,7 @@ impl Truth {
         let least = (asleep_ns - 40_000.0 * naps) * (1.0 - tolerance);
         let most = (blocked_ns + 15_000.0 * naps) * (1.0 + tolerance);
         assert!(
-            (least..most).contains(&(sums.off_cpu_ns as f64)),
+            (least..most).contains(&((sums.off_cpu_ns + sums.short_wait_ns) as f64)),
             "not in {least}..{most}: {sums:?}"
         );
     }
@@ -170,12 +223,76 @@ fn many_short_waits_sum_up_to_what_they_were() {
 
 #[test]
 fn a_mean_that_is_changed_makes_samples_fewer_and_worth_more() {
-    let Some((truth, sums)) = record_from("short", 1_000, 4_000_000) else {
+    let recorded = record_as(Plan {
+        way: "short",
+        first_mean_ns: 1_000,
+        mean_ns: 4_000_000,
+        least_ns: 0,
+        looks: false,
+    });
+    let Some((truth, sums)) = recorded else {
         return;
     };
     let of_all = sums.samples as f64 / truth.naps as f64;
     assert!(of_all < 0.2, "at the first mean nearly all were: {of_all}");
     truth.assert_told(&sums, 5.0 / (sums.samples as f64).sqrt());
+}
+
+/// Long and short sleeps where only long ones are samples, each of them.
+fn record_mixed(looks: bool) -> Option<(Truth, Sums)> {
+    let (truth, sums) = record_as(Plan {
+        way: "mixed",
+        first_mean_ns: 1,
+        mean_ns: 1,
+        least_ns: LONG_NS,
+        looks,
+    })?;
+    truth.assert_told(&sums, 0.02);
+    let short_naps = truth.naps - truth.long_naps;
+    // What else it waited for, and what it may wait for when it ends.
+    let others = truth.switches.saturating_sub(truth.naps) + 3;
+    assert!(
+        (short_naps..=short_naps + others).contains(&sums.short_waits),
+        "{short_naps} short naps and {others} other waits: {sums:?}"
+    );
+    let least_ns = truth.shortly_asleep_ns - 40_000 * short_naps;
+    assert!(
+        sums.short_wait_ns >= least_ns,
+        "{least_ns} ns at least: {sums:?}"
+    );
+    Some((truth, sums))
+}
+
+#[test]
+fn short_waits_that_nobody_wants_are_counted_with_their_time() {
+    let Some((truth, sums)) = record_mixed(false) else {
+        return;
+    };
+    assert!(
+        sums.shortest_ns.is_some_and(|shortest| shortest >= LONG_NS),
+        "{sums:?}"
+    );
+    // Both are the same unless others kept it from a CPU for long.
+    let long_naps = truth.meant_long..=truth.long_naps;
+    assert!(
+        long_naps.contains(&sums.slept),
+        "{long_naps:?} long naps: {sums:?}"
+    );
+}
+
+#[test]
+fn a_long_wait_stays_long_though_it_is_told_in_parts() {
+    let Some((truth, sums)) = record_mixed(true) else {
+        return;
+    };
+    assert!(
+        sums.slept > truth.meant_long,
+        "looks come in between: {sums:?}"
+    );
+    assert!(
+        sums.shortest_ns.is_some_and(|shortest| shortest < LONG_NS),
+        "{sums:?}"
+    );
 }
 
 #[test]
@@ -186,7 +303,7 @@ fn a_thread_that_does_not_come_back_is_sampled_with_its_stack() {
     };
     let running = spawn(&program, &["once"]);
     until("its sleep", || is_asleep(running.pid()));
-    let Some(mut sampler) = start_off_cpu(running.pid(), 1_000_000_000) else {
+    let Some(mut sampler) = start_off_cpu(running.pid(), 1_000_000_000, 0) else {
         return;
     };
     let mut agent = Agent::new(&sampler);

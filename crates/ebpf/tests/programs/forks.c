@@ -4,6 +4,8 @@
  *   grandchild  a child whose child does
  *   vfork       a child that does and then becomes this program again, with the argument "burn"
  *   many N      N children that end at once
+ *   stay        a child that waits; its id is told before it ends
+ *   go          that child burns CPU and ends
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,6 +59,30 @@ static pid_t fork_twice(void)
 	return child;
 }
 
+/* What the child that stays waits for, and its id. */
+static int ends[2];
+static pid_t staying;
+
+static pid_t fork_to_stay(void)
+{
+	char byte;
+
+	if (pipe(ends))
+		return -1;
+	staying = fork();
+	if (staying == 0) {
+		sink += read(ends[0], &byte, 1);
+		burn_in_child();
+		_exit(0);
+	}
+	return staying;
+}
+
+static pid_t let_go(void)
+{
+	return write(ends[1], "g", 1) == 1 ? staying : -1;
+}
+
 static pid_t fork_many(int count)
 {
 	for (int i = 0; i < count; i++) {
@@ -87,9 +113,13 @@ int main(int argc, char **argv)
 			child = fork_twice();
 		else if (!strncmp(line, "vfork", 5))
 			child = fork_and_exec(argv[0]);
+		else if (!strncmp(line, "stay", 4))
+			child = fork_to_stay();
+		else if (!strncmp(line, "go", 2))
+			child = let_go();
 		else
 			child = fork_many(atoi(line + 5));
-		while (wait(0) > 0)
+		while (strncmp(line, "stay", 4) && wait(0) > 0)
 			;
 		printf("%d\n", (int)child);
 		fflush(stdout);
