@@ -20,6 +20,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use candela_ebpf::Clock;
+use candela_ebpf::MOST_EXPLICIT_EVENTS;
 use candela_ebpf::Precedence;
 use candela_ebpf::monotonic_ns;
 
@@ -61,8 +62,9 @@ use crate::windows::Windows;
 /// more than a thousand samples a second.
 const WAIT_MEAN_NS: u64 = 1_000_000_000;
 
-/// Windows between sampling and symbolization: three of each kind, and of what is in use, of which there are two.
-const WINDOW_QUEUE: usize = 3 * (Kind::ALL.len() + 3);
+/// Windows between sampling and symbolization: three of each kind and event, and of what is in use, of which there
+/// are two.
+const WINDOW_QUEUE: usize = 3 * (Kind::ALL.len() + MOST_EXPLICIT_EVENTS + 3);
 
 const SAMPLER: &str = "candela-sampler";
 const SYMBOLS: &str = "candela-symbols";
@@ -118,7 +120,7 @@ impl Agent {
             .clone()
             .map(|spool| Spool::open(spool, Arc::clone(&board.ledger)))
             .transpose()?;
-        let kinds = options.kinds.iter().count();
+        let kinds = options.kinds.iter().count() + options.events.len();
         let (delivery, profiles) = Delivery::new(exporter, spool, kinds, Arc::clone(&board));
         let (windows, window_receiver) = sync_channel(WINDOW_QUEUE);
         let stop = Arc::new(AtomicBool::new(false));
@@ -203,12 +205,14 @@ fn start_sampling(
         plan: SamplingPlan {
             rate_hz: options.rate_hz,
             kinds: options.kinds,
-            events: Vec::new(),
+            events: options.events.clone(),
             allocation_libraries,
             wait_mean_ns: Some(WAIT_MEAN_NS),
             wakers: options.wakers,
+            least_wait_ns: options.least_wait_ns(),
         },
         inseparable: Kinds::from([]),
+        events_may_lack: true,
         target: options.targets.to_kernel(),
         exclude_self: options.exclude_self,
     };
@@ -217,7 +221,7 @@ fn start_sampling(
         started => return started,
     };
     // Heaps of Go programs are read, whatever the kernel refuses.
-    if options.kinds != Kinds::from([Kind::Alloc]) {
+    if options.kinds != Kinds::from([Kind::Alloc]) || !options.events.is_empty() {
         return Err(refusal);
     }
     let missing = Missing {

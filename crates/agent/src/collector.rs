@@ -49,8 +49,11 @@ pub(crate) trait Collector {
     /// Waits for samples, for `timeout` at most, and adds them to `windows`.
     fn collect(&mut self, timeout: Duration, windows: &mut Windows) -> Result<(), AgentError>;
 
-    /// A window ends: adds what threads wait for up to `end_ns` (CLOCK_MONOTONIC) and will go on waiting for.
-    fn close(&mut self, end_ns: u64, windows: &mut Windows) -> Result<(), AgentError>;
+    /// A window ends: adds what threads wait for up to `end_ns` (CLOCK_MONOTONIC) and will go on waiting for, where
+    /// that is seen.
+    fn close(&mut self, _end_ns: u64, _windows: &mut Windows) -> Result<(), AgentError> {
+        Ok(())
+    }
 
     /// Adds the samples up to `end_ns` (CLOCK_MONOTONIC) that still wait for something, as they are
     /// where waiting does not help, and closes the last window. Later samples are left out from now on.
@@ -65,12 +68,18 @@ pub(crate) trait Collector {
     /// What it has done so far.
     fn work(&self) -> SourceWork;
 
-    /// Lets the kernel measure the run time of its programs from now on, or not any more.
-    fn measure_programs(&mut self, is_on: bool) -> Result<(), AgentError>;
+    /// Lets the kernel measure the run time of its programs from now on, or not any more, if it has any.
+    fn measure_programs(&mut self, _is_on: bool) -> Result<(), AgentError> {
+        Ok(())
+    }
 
     /// How much it samples.
-    fn pace(&self) -> Pace;
+    fn pace(&self) -> Pace {
+        Pace::default()
+    }
 
-    /// Changes how much it samples from now on.
-    fn set_pace(&mut self, pace: Pace) -> Result<(), AgentError>;
+    /// Changes how much it samples from now on, where that can be done.
+    fn set_pace(&mut self, _pace: Pace) -> Result<(), AgentError> {
+        Err(AgentError::FixedPace)
+    }
 }

@@ -173,6 +173,7 @@ pub fn dump(options: DumpOptions) -> Result<Dump, AgentError> {
         // However short the last wait was, its thread has a stack.
         wait_mean_ns: Some(1),
         wakers: Wakers::Untold,
+        least_wait_ns: 0,
     };
     let target = Target::Processes {
         pids: vec![pid],

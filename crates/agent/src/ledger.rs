@@ -33,6 +33,9 @@ reasons! {
     SampleRingFull => "sample_ring_full",
     /// Samples that the kernel gave up before they were taken.
     SampleLost => "sample_lost",
+    /// How often the kernel held samples back for a while to save its own time; how many nobody knows. Only without
+    /// BPF.
+    SamplingThrottled => "sampling_throttled",
     /// Records of the kernel side that cannot be read: a defect of ours.
     RecordUndecodable => "record_undecodable",
     /// Samples in the kernel without kernel frames.
@@ -94,6 +97,10 @@ reasons! {
     WindowFull => "window_full",
     /// Samples that a rule leaves out: what somebody wants, and no loss.
     ExcludedByRule => "excluded_by_rule",
+    /// Waits shorter than somebody wants to see, none of which is a sample.
+    ShortWait => "short_wait",
+    /// How long these were together, nanoseconds.
+    ShortWaitTime => "short_wait_ns",
     /// Samples of series that had fewer of them in a profile than somebody wants to see.
     BelowMinSamples => "below_min_samples",
     /// Containers whose names are not told because a runtime has not answered.

@@ -3,8 +3,6 @@
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use candela_ebpf::Pace;
-
 use crate::collector::Collector;
 use crate::collector::SourceWork;
 use crate::error::AgentError;
@@ -46,10 +44,6 @@ impl Collector for NoSamples {
         Ok(())
     }
 
-    fn close(&mut self, _end_ns: u64, _windows: &mut Windows) -> Result<(), AgentError> {
-        Ok(())
-    }
-
     fn settle(&mut self, _end_ns: u64, _windows: &mut Windows) -> Result<(), AgentError> {
         Ok(())
     }
@@ -62,20 +56,5 @@ impl Collector for NoSamples {
 
     fn work(&self) -> SourceWork {
         SourceWork::default()
-    }
-
-    fn measure_programs(&mut self, _is_on: bool) -> Result<(), AgentError> {
-        Ok(())
-    }
-
-    fn pace(&self) -> Pace {
-        Pace {
-            ticks_per_sample: 1,
-            off_cpu_mean_ns: 0,
-        }
-    }
-
-    fn set_pace(&mut self, _pace: Pace) -> Result<(), AgentError> {
-        Ok(())
     }
 }

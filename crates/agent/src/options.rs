@@ -32,6 +32,8 @@ pub struct AgentOptions {
     pub rate_hz: u32,
     /// What of it is sampled.
     pub kinds: Kinds,
+    /// What is sampled besides, at most [`MOST_EXPLICIT_EVENTS`](candela_ebpf::MOST_EXPLICIT_EVENTS).
+    pub events: Vec<ExplicitEvent>,
     /// The CPU time that the agent may take, in cores; less is sampled where it would take more.
     pub cpu_budget: Option<f64>,
     /// Sample this host; without it the agent only scrapes, and needs no privileges.
@@ -49,6 +51,8 @@ pub struct AgentOptions {
     /// What samples of waits say of the thread that ended them, unless it was an interrupt; a wake-up costs a little
     /// then.
     pub wakers: Wakers,
+    /// Times off a CPU that are shorter are no samples of waiting: they are counted, with what they add up to.
+    pub min_block_time: Duration,
     /// Keep the time, process and thread of every sample.
     pub timestamps: bool,
     /// The most kernel memory that unwind tables may take, bytes.
@@ -113,7 +117,7 @@ pub struct RecordOptions {
     pub discard: Arc<AtomicBool>,
     /// Which samples are kept.
     pub filters: SampleFilters,
-    /// Labels, names and bounds, as in the continuous agent; its rate, kinds, targets, windows,
+    /// Labels, names and bounds, as in the continuous agent; its rate, kinds, events, targets, windows,
     /// filters and spool are not used.
     pub agent: AgentOptions,
 }
@@ -138,6 +142,7 @@ impl Default for AgentOptions {
         Self {
             rate_hz: 19,
             kinds: Kinds::default(),
+            events: Vec::new(),
             cpu_budget: None,
             sampling: true,
             targets: AgentTargets::Host,
@@ -146,6 +151,7 @@ impl Default for AgentOptions {
             first_window: Duration::from_secs(3),
             poll_interval: Duration::from_millis(250),
             wakers: Wakers::Untold,
+            min_block_time: Duration::ZERO,
             timestamps: false,
             table_budget_bytes: 48 << 20,
             symbol_cache_bytes: 48 << 20,
@@ -202,9 +208,16 @@ impl AgentOptions {
                 range: "more than 0 cores",
             });
         }
-        self.kinds.check()?;
+        if self.events.is_empty() {
+            self.kinds.check()?;
+        }
         self.kubernetes.check()?;
         Ok(check_jobs(&self.scrape)?)
+    }
+
+    /// The shortest wait that is a sample, nanoseconds.
+    pub(crate) fn least_wait_ns(&self) -> u64 {
+        u64::try_from(self.min_block_time.as_nanos()).unwrap_or(u64::MAX)
     }
 
     /// When its windows end, of which the first begins then (CLOCK_MONOTONIC, nanoseconds).

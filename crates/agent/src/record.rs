@@ -154,10 +154,13 @@ pub fn record(options: RecordOptions, begins: impl FnOnce()) -> Result<Recording
         allocation_libraries: std::mem::take(&mut allocations.loaded),
         wait_mean_ns: None,
         wakers: agent.wakers,
+        least_wait_ns: agent.least_wait_ns(),
     };
     let wanted = Wanted {
         plan,
         inseparable,
+        // Somebody has just typed their names, and waits for what they give.
+        events_may_lack: false,
         target,
         exclude_self: command.is_some(),
     };

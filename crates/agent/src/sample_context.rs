@@ -2,11 +2,14 @@
 //! and who ended a wait.
 
 use std::ffi::OsStr;
+use std::sync::Arc;
 
 use candela_ebpf::LabelKey;
 use candela_ebpf::Sample;
 use candela_ebpf::TraceContext;
 use hashbrown::HashMap;
+
+use crate::labels::AttributeKey;
 
 /// The labels in which Go programs tell their spans, in hexadecimal digits.
 const TRACE_ID: &str = "trace_id";
@@ -30,8 +33,8 @@ pub(crate) struct SampleContext {
 /// Contexts by their number.
 #[derive(Debug)]
 pub(crate) struct Contexts {
-    list: Vec<SampleContext>,
-    index: HashMap<SampleContext, u32>,
+    list: Vec<Arc<SampleContext>>,
+    index: HashMap<Arc<SampleContext>, u32>,
     most: usize,
     /// Samples that do not tell their context because there were too many.
     pub(crate) dropped: u64,
@@ -41,7 +44,7 @@ pub(crate) struct Contexts {
 
 impl SampleContext {
     /// What `sample` tells, with the names of labels that have numbers; `None` where that is nothing.
-    pub(crate) fn of(sample: &Sample<'_>, names: &[String]) -> Option<Self> {
+    pub(crate) fn of(sample: &Sample<'_>, names: &[AttributeKey]) -> Option<Self> {
         if sample.trace.is_none() && sample.labels.is_empty() && sample.waker.is_none() {
             return None;
         }
@@ -58,7 +61,7 @@ impl SampleContext {
     fn from_labels<'a>(
         span: TraceContext,
         labels: impl Iterator<Item = (LabelKey<'a>, &'a str)>,
-        names: &[String],
+        names: &[AttributeKey],
     ) -> Option<Self> {
         let mut context = Self {
             span,
@@ -68,7 +71,7 @@ impl SampleContext {
             let (key, is_last_valid) = match key {
                 LabelKey::Text(key) => (key, false),
                 LabelKey::Number(number) => match names.get(usize::from(number)) {
-                    Some(name) if !name.is_empty() => (name.as_str(), true),
+                    Some(key) if !key.name.is_empty() => (key.name.as_str(), true),
                     _ => continue,
                 },
             };
@@ -89,6 +92,13 @@ impl SampleContext {
             }
         }
         (context != Self::default()).then_some(context)
+    }
+
+    /// What its labels take besides itself.
+    pub(crate) fn label_bytes(&self) -> usize {
+        let texts = self.labels.iter();
+        let texts = texts.map(|(key, value)| key.len() + value.len());
+        self.labels.len() * size_of::<(String, String)>() + texts.sum::<usize>()
     }
 }
 
@@ -129,8 +139,9 @@ impl Contexts {
             return None;
         }
         let number = self.list.len() as u32;
-        self.list.push(context.clone());
-        self.index.insert(context.clone(), number);
+        let context = Arc::new(context.clone());
+        self.list.push(Arc::clone(&context));
+        self.index.insert(context, number);
         Some(number)
     }
 
@@ -145,7 +156,7 @@ impl Contexts {
     }
 
     /// All of them, in the order of their numbers.
-    pub(crate) fn list(&self) -> &[SampleContext] {
+    pub(crate) fn list(&self) -> &[Arc<SampleContext>] {
         &self.list
     }
 }
@@ -211,7 +222,7 @@ mod tests {
 
     #[test]
     fn numbers_have_the_names_of_their_process() {
-        let names = ["route", "", "user"].map(str::to_owned);
+        let names = ["route", "", "user"].map(AttributeKey::new);
         let labels = [(0, "/first"), (2, "me"), (0, "/second"), (1, "x"), (3, "y")];
         let labels = labels.map(|(number, value)| (LabelKey::Number(number), value));
         let span = TraceContext::default();

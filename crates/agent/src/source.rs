@@ -43,8 +43,24 @@ pub(crate) struct Wanted {
     pub(crate) plan: SamplingPlan,
     /// Of the kinds of `plan`, those that are worth nothing without each other.
     pub(crate) inseparable: Kinds,
+    /// Whether an event that is nowhere is something to do without: one configuration is for many hosts, which have
+    /// different programs.
+    pub(crate) events_may_lack: bool,
     pub(crate) target: Target,
     pub(crate) exclude_self: bool,
+}
+
+// === impl Wanted ===
+
+impl Wanted {
+    /// Whether what is refused so is left out, rather than everything.
+    fn goes_on_without(&self, refusal: &AgentError) -> bool {
+        let is_nowhere = matches!(
+            refusal,
+            AgentError::Kernel(candela_ebpf::Error::NoSuchEvent { .. })
+        );
+        refusal.is_permission_or_kernel() || self.events_may_lack && is_nowhere
+    }
 }
 
 // === impl Missing ===
@@ -94,7 +110,7 @@ pub(crate) fn start_source(
     };
     let refusal = match start(wanted.plan.clone()) {
         Ok(source) => return Ok(started(source, Vec::new())),
-        Err(refusal) if refusal.is_permission_or_kernel() => refusal,
+        Err(refusal) if wanted.goes_on_without(&refusal) => refusal,
         Err(error) => return Err(error),
     };
     // A trial of each kind takes as long as many starts: first without what lacks a tracepoint.

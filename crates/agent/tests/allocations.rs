@@ -21,6 +21,9 @@ use candela_agent::UnseenAllocations;
 use crate::memory::Memory;
 use crate::memory::Service;
 
+/// Where Debian has them.
+const LIBRARIES: &str = "/usr/lib/x86_64-linux-gnu";
+
 fn options(targets: RecordTargets) -> RecordOptions {
     RecordOptions {
         kinds: [Kind::Alloc].into(),
@@ -46,15 +49,19 @@ fn every_allocation_of_threads_forks_and_loaded_libraries_is_where_it_was_made()
 #[test]
 fn the_same_holds_with_another_allocator_loaded() {
     let mut are_there = 0;
-    for name in ["libjemalloc.so.2", "libtcmalloc_minimal.so.4"] {
-        let library = Path::new("/usr/lib/x86_64-linux-gnu").join(name);
+    for name in [
+        "libjemalloc.so.2",
+        "libtcmalloc_minimal.so.4",
+        "libmimalloc.so.2",
+    ] {
+        let library = Path::new(LIBRARIES).join(name);
         if library.try_exists().expect("the folder can be read") {
             are_there += 1;
             check_every_allocation(Some(&library));
         }
     }
     if are_there == 0 {
-        eprintln!("skipped: neither jemalloc nor tcmalloc is installed");
+        eprintln!("skipped: neither jemalloc, tcmalloc nor mimalloc is installed");
     }
 }
 
@@ -161,6 +168,13 @@ fn programs_without_a_malloc_to_see_are_told() {
     );
     let jemalloc = build("jemalloc", &quiet, JEMALLOC);
     assert_eq!(jemalloc, Some(UnseenAllocations::LinkedIn("jemalloc")));
+    // Debian has mimalloc as a library only.
+    let mimalloc = build(
+        "mimalloc",
+        &quiet,
+        &JEMALLOC.replace("_rjem_mallctl", "mi_malloc"),
+    );
+    assert_eq!(mimalloc, Some(UnseenAllocations::LinkedIn("mimalloc")));
     let stripped = build(
         "stripped",
         &["-w", "-s"],
@@ -170,4 +184,44 @@ fn programs_without_a_malloc_to_see_are_told() {
     let script = directory.path().join("script");
     std::fs::write(&script, "#!/bin/sh\n").expect("written");
     assert_eq!(UnseenAllocations::of_program(&script), None);
+}
+
+/// Real allocators as programs have them: in themselves, or as a library that is loaded with them.
+#[test]
+fn allocators_are_recognized_where_they_are_linked_in() {
+    if support::lacks("gcc") {
+        return;
+    }
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let source = directory.path().join("source.c");
+    let text =
+        "#include <stdlib.h>\nint main(int count, char **words) { return malloc(count) == words; }";
+    std::fs::write(&source, text).expect("written");
+    for (library, name) in [
+        ("libjemalloc.a", Some("jemalloc")),
+        ("libtcmalloc_minimal.a", Some("tcmalloc")),
+        ("libmimalloc.so", None),
+        ("libjemalloc.so", None),
+    ] {
+        let allocator = Path::new(LIBRARIES).join(library);
+        if !allocator.try_exists().expect("the folder can be read") {
+            eprintln!("skipped: {library} is not installed");
+            continue;
+        }
+        let program = directory.path().join(library).with_extension("program");
+        let paths = [&source, &allocator, Path::new("-o"), &program].map(Path::as_os_str);
+        let flags = [
+            "-O0",
+            "-fno-builtin",
+            "-Wl,--no-as-needed",
+            "-lstdc++",
+            "-lm",
+        ];
+        support::run(
+            "gcc",
+            paths.into_iter().chain(flags.iter().map(AsRef::as_ref)),
+        );
+        let found = UnseenAllocations::of_program(&program);
+        assert_eq!(found, name.map(UnseenAllocations::LinkedIn), "{library}");
+    }
 }

@@ -4,6 +4,7 @@ mod support;
 
 use std::io::BufRead;
 use std::io::BufReader;
+use std::io::Write;
 use std::process::Child;
 use std::process::Command;
 use std::process::Stdio;
@@ -11,6 +12,7 @@ use std::time::Duration;
 
 use candela_agent::AgentOptions;
 use candela_agent::AgentTargets;
+use candela_agent::ExplicitEvent;
 use candela_agent::Kind;
 use candela_model::Profile;
 
@@ -45,6 +47,57 @@ fn part_of_window(profile: &Profile, profile_type: &str, function: &str) -> f64 
     let samples = series.samples.iter().filter(has_function);
     let sum: i64 = samples.map(|sample| sample.value).sum();
     sum as f64 / series.duration_ns as f64
+}
+
+/// One configuration is for many hosts: an event that this one does not have is told, and the others go on.
+#[test]
+fn events_that_are_named_fill_windows_and_those_of_no_host_are_told() {
+    if support::cannot_sample() {
+        return;
+    }
+    let script = "read go; exec dd if=/dev/zero of=/dev/null bs=1 count=200 status=none";
+    let child = Command::new("sh")
+        .args(["-c", script])
+        .stdin(Stdio::piped())
+        .spawn();
+    let mut child = Waiting(child.expect("it starts"));
+    let event = |name: &str| -> ExplicitEvent { name.parse().expect("an event") };
+    let absent = [
+        "tracepoint:sched:no_such_tracepoint",
+        "uprobe:/nonexistent:work",
+    ];
+    let options = AgentOptions {
+        kinds: [Kind::Cpu].into(),
+        events: ["tracepoint:syscalls:sys_enter_write", absent[0], absent[1]]
+            .map(event)
+            .to_vec(),
+        targets: AgentTargets::Pids(vec![child.0.id()]),
+        window: Duration::from_secs(1),
+        first_window: Duration::from_millis(100),
+        ..AgentOptions::default()
+    };
+    let (agent, profiles) = support::start_agent(options);
+    let missing = agent.status().missing;
+    let names: Vec<&str> = missing.iter().map(|it| it.what.as_str()).collect();
+    assert_eq!(names, absent);
+    assert!(
+        missing[1].reason.contains("there is no file"),
+        "{missing:?}"
+    );
+    support::wait_for(&agent, "the agent samples", |status| status.source.cpus > 0);
+    let mut stdin = child.0.stdin.take().expect("piped");
+    stdin.write_all(b"go\n").expect("it waits for it");
+    assert!(child.0.wait().expect("it ends").success());
+    let status = agent.stop().expect("it stops");
+    let profiles: Vec<Profile> = profiles.try_iter().collect();
+    let of_event = profiles.iter().flat_map(|profile| {
+        let series = profile.series.iter();
+        let is_of = |name: String| name == "event:sys_enter_write:count:sys_enter_write:count";
+        series.filter(move |series| is_of(series.profile_type.to_string()))
+    });
+    let samples = of_event.flat_map(|series| &series.samples);
+    let calls: i64 = samples.map(|sample| sample.value).sum();
+    assert_eq!(calls, 200, "one byte each: {status:?}");
 }
 
 #[test]

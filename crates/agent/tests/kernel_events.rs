@@ -123,6 +123,47 @@ fn waits_for_a_cpu_are_what_the_scheduler_counted() {
 }
 
 #[test]
+fn a_cpu_that_another_thread_takes_is_told_as_its_loss() {
+    if support::cannot_sample_off_cpu() || support::lacks("gcc") {
+        return;
+    }
+    let _turn = support::turn();
+    let told = record(Kind::OffCpu, "queue", &["2000", "busy"]);
+    let profile = &told.recording.profile;
+    let mut waited_ns: BTreeMap<&str, i64> = BTreeMap::new();
+    for sample in off_cpu_samples_in(profile, "compete") {
+        *waited_ns.entry(reason_of(profile, sample)).or_default() += sample.value;
+    }
+    let preempted_ns = waited_ns.remove("preempted").unwrap_or_default();
+    let ratio = preempted_ns as f64 / told.truth[0] as f64;
+    assert!(
+        (0.98..1.02).contains(&ratio),
+        "{preempted_ns} of {:?}, and {waited_ns:?}",
+        told.truth
+    );
+    let others_ns: i64 = waited_ns.values().sum();
+    assert!(others_ns < preempted_ns / 50, "{waited_ns:?}");
+}
+
+/// Samples of time off CPU below a function.
+fn off_cpu_samples_in<'a>(
+    profile: &'a Profile,
+    function: &'a str,
+) -> impl Iterator<Item = &'a Sample> {
+    let off_cpu = profile.series.iter().filter(|series| {
+        series.profile_type.to_string() == "off_cpu:off_cpu:nanoseconds:off_cpu:nanoseconds"
+    });
+    let samples = off_cpu.flat_map(|series| &series.samples);
+    samples.filter(move |sample| {
+        let mut locations = profile.stacks.get(sample.stack).iter();
+        locations.any(|&location| {
+            let names = support::names_of(profile, location);
+            names.iter().any(|name| name == function)
+        })
+    })
+}
+
+#[test]
 fn requests_to_a_disk_are_counted_and_timed_by_who_made_them() {
     if support::cannot_sample() || support::lacks("gcc") {
         return;
@@ -163,19 +204,9 @@ fn what_is_written_past_the_page_cache_waits_for_the_disk() {
         return;
     };
     let profile = &told.recording.profile;
-    let off_cpu = profile.series.iter().filter(|series| {
-        series.profile_type.to_string() == "off_cpu:off_cpu:nanoseconds:off_cpu:nanoseconds"
-    });
     let mut waited_ns: BTreeMap<&str, i64> = BTreeMap::new();
-    for sample in off_cpu.flat_map(|series| &series.samples) {
-        let mut locations = profile.stacks.get(sample.stack).iter();
-        let is_of_writes = locations.any(|&location| {
-            let names = support::names_of(profile, location);
-            names.iter().any(|name| name == "write_blocks")
-        });
-        if is_of_writes {
-            *waited_ns.entry(reason_of(profile, sample)).or_default() += sample.value;
-        }
+    for sample in off_cpu_samples_in(profile, "write_blocks") {
+        *waited_ns.entry(reason_of(profile, sample)).or_default() += sample.value;
     }
     // The writes before, which go to the page cache, seldom wait for anything.
     let disk_ns = waited_ns.remove("disk").unwrap_or_default();
@@ -278,6 +309,15 @@ fn waits_for_a_lock_of_the_kernel_are_told_by_what_waits() {
     assert!(
         waited_ns > spent_ns / 4 && waited_ns < spent_ns,
         "{waited_ns} of {spent_ns}"
+    );
+    // They sleep for nothing else. They spin for it, too, which is time on a CPU as any other: how much of that is waiting
+    // only the kernel knows.
+    let slept_ns = told.truth[1];
+    let samples = waited_ns as f64 / 1e6;
+    let chance = 5.0 / samples.sqrt();
+    assert!(
+        waited_ns as f64 >= slept_ns as f64 * (1.0 - chance),
+        "{waited_ns} ns waited, {slept_ns} slept of {spent_ns}"
     );
     let contentions = "kernel_lock:contentions:count:contentions:count";
     assert!(sum(profile, contentions, &["map_and_unmap"]) > 100);

@@ -10,6 +10,7 @@ use std::process::Command;
 use std::process::Stdio;
 use std::time::Duration;
 
+use candela_agent::DropReason;
 use candela_agent::Kind;
 use candela_agent::Kinds;
 use candela_agent::RecordOptions;
@@ -149,6 +150,7 @@ fn what_waits_all_the_time_is_told_with_its_stack_and_reason() {
     if support::cannot_sample_off_cpu() || support::lacks("gcc") {
         return;
     }
+    let _turn = support::turn();
     let directory = tempfile::tempdir().expect("a temporary directory");
     let mut child = Command::new(build(directory.path()))
         .arg("ways")
@@ -188,4 +190,76 @@ fn what_waits_all_the_time_is_told_with_its_stack_and_reason() {
     }
     let switches = total(&rows(&recording.profile, SWITCHES), |_| true);
     assert_eq!(switches, 6.0, "main and five threads wait once each");
+}
+
+#[test]
+fn a_wait_for_memory_is_told_as_a_fault() {
+    if support::cannot_sample_off_cpu() || support::lacks("gcc") {
+        return;
+    }
+    let _turn = support::turn();
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let mut child = Command::new(build(directory.path()))
+        .arg("fault")
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("it was just built");
+    let mut line = String::new();
+    let stdout = child.stdout.take().expect("piped");
+    BufReader::new(stdout).read_line(&mut line).expect("text");
+    if line != "ready\n" {
+        support::skipped(line.trim());
+        child.wait().expect("it is ours");
+        return;
+    }
+    let targets = RecordTargets::Pids(vec![child.id()]);
+    let recording = record(targets, ONLY_OFF_CPU, Some(Duration::from_secs(1)));
+    child.kill().expect("it waits");
+    child.wait().expect("it is ours");
+    let off_cpu = rows(&recording.profile, OFF_CPU);
+    let is_right = |row: &Row| row.reason == "fault" && has(row, "wait_for_memory");
+    let off_by = total(&off_cpu, is_right) / recording.report.duration_ns as f64 - 1.0;
+    let told: Vec<_> = off_cpu
+        .iter()
+        .map(|row| (&row.reason, row.value, &row.names))
+        .collect();
+    assert!(off_by.abs() < 0.02, "off by {off_by}: {told:?}");
+}
+
+#[test]
+fn waits_that_are_left_out_are_known_by_their_sum() {
+    if support::cannot_sample_off_cpu() || support::lacks("gcc") {
+        return;
+    }
+    // The kernel counts waits of all that this process starts.
+    let _turn = support::turn();
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let truth = directory.path().join("truth");
+    let mut command = Command::new(build(directory.path()));
+    command.args(["duty", "2000"]).arg(&truth);
+    let mut options = RecordOptions {
+        rate_hz: 499,
+        kinds: ONLY_OFF_CPU.into(),
+        ..RecordOptions::new(RecordTargets::Command(command))
+    };
+    // Longer than any wait of the program.
+    options.agent.min_block_time = Duration::from_secs(2);
+    let recording = candela_agent::record(options, || {});
+    let recording = recording.unwrap_or_else(|error| panic!("{error}"));
+
+    let truth = std::fs::read_to_string(truth).expect("it wrote the truth");
+    let numbers = truth.split_whitespace().map(str::parse);
+    let numbers: Vec<f64> = numbers.collect::<Result<_, _>>().expect("three numbers");
+    let (elapsed_ns, asleep_ns, naps) = (numbers[0], numbers[1], numbers[2]);
+    assert!(rows(&recording.profile, OFF_CPU).is_empty());
+    let report = &recording.report;
+    let left_out = report.count(DropReason::ShortWait) as f64;
+    let left_out_ns = report.count(DropReason::ShortWaitTime) as f64;
+    assert!(left_out >= naps, "{left_out} waits, {naps} naps");
+    // The rest of the time it burns.
+    assert!(
+        (0.98 * asleep_ns..elapsed_ns).contains(&left_out_ns),
+        "{left_out_ns} ns of {asleep_ns} ns asleep, {elapsed_ns} ns in all"
+    );
+    assert_eq!(report.lost_samples(), 0, "{report:?}");
 }

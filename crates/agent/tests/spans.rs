@@ -2,6 +2,7 @@
 
 mod support;
 
+use std::collections::BTreeSet;
 use std::io::BufRead;
 use std::io::BufReader;
 use std::io::ErrorKind;
@@ -208,6 +209,60 @@ fn samples_of_all_kinds_tell_of_their_spans() {
         &["serve_first", "serve_second", "serve_forever"],
     );
     assert_spans(&profile, FAULTS, &SERVING);
+}
+
+/// Types of samples that the program gives with `MUCH_ELSE`.
+const OTHER_TYPES: [&str; 6] = [
+    "mutex:delay:nanoseconds:contentions:count",
+    "runq:delay:nanoseconds:delay:nanoseconds",
+    "memory_growth:growth:bytes:growth:bytes",
+    "kernel_lock:delay:nanoseconds:contentions:count",
+    "memory:alloc_space:bytes:space:bytes",
+    REQUESTS,
+];
+
+const REQUESTS: &str = "block_io:requests:count:requests:count";
+
+#[test]
+fn samples_of_the_other_kinds_tell_of_their_spans() {
+    if support::cannot_sample_off_cpu() {
+        return;
+    }
+    let Some(place) = Place::with("gcc") else {
+        return;
+    };
+    let export = format!("-Wl,--export-dynamic-symbol={SYMBOL}");
+    let files = ["spans.c", "span_pointer.c"];
+    let flags = [export.as_str(), "-DMUCH_ELSE"];
+    let mut command = Command::new(build("gcc", place.path(), "spans", &flags, &files));
+    command.current_dir(place.path()).stdout(Stdio::null());
+    let kinds = [
+        Kind::Lock,
+        Kind::RunQueue,
+        Kind::Growth,
+        Kind::KernelLock,
+        Kind::Alloc,
+        Kind::BlockIo,
+    ];
+    let options = RecordOptions {
+        rate_hz: 499,
+        kinds: kinds.into(),
+        ..RecordOptions::new(RecordTargets::Command(command))
+    };
+    let recording = candela_agent::record(options, || {});
+    let recording = recording.unwrap_or_else(|error| panic!("{error}"));
+    let unread = recording.report.count(DropReason::ContextUnread);
+    assert_eq!(unread, 0, "spans that could not be read");
+    let profile = &recording.profile;
+    let types = profile.series.iter();
+    let types: BTreeSet<String> = types.map(|it| it.profile_type.to_string()).collect();
+    for profile_type in OTHER_TYPES {
+        if profile_type == REQUESTS && !types.contains(REQUESTS) {
+            support::skipped("the temporary directory has no block device behind it");
+            continue;
+        }
+        assert_spans(profile, profile_type, &SERVING);
+    }
 }
 
 #[test]

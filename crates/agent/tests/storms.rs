@@ -2,6 +2,7 @@
 
 mod support;
 
+use std::fmt::Debug;
 use std::fs;
 use std::fs::File;
 use std::path::Path;
@@ -12,17 +13,31 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 use std::time::Instant;
 
+use candela_agent::AgentOptions;
+use candela_agent::DropReason;
 use candela_agent::Kind;
 use candela_agent::Kinds;
 use candela_agent::RecordOptions;
 use candela_agent::RecordTargets;
 use candela_agent::Recording;
+use candela_model::Profile;
+use candela_model::ProfileSeries;
 
 use crate::support::Stacks;
 
 /// By which the process of the recorder may grow at most: symbols, stack copies of a poll, and what it knows
 /// of processes have bounds of their own.
 const MOST_GROWTH_BYTES: u64 = 128 << 20;
+
+/// Samples a second of a busy CPU.
+const RATE_HZ: u32 = 499;
+
+/// By how much what is sampled of a storm may differ from its CPU time besides by chance, and with it.
+const TOLERANCE: f64 = 0.03;
+const TOLERANCE_WITH_CHANCE: f64 = 0.1;
+
+/// What a host should stand, short processes in a minute.
+const PROCESSES_A_MINUTE: f64 = 2_000.0;
 
 /// The longest that a thread with nothing else to do may not have run.
 const LONGEST_STALL: Duration = Duration::from_secs(2);
@@ -45,11 +60,7 @@ impl Storm {
 
     fn record_kinds(kinds: Kinds, kind: &str, count: u32, flags: &[&str]) -> Self {
         let directory = tempfile::tempdir().expect("a temporary directory");
-        let program = directory.path().join("storm");
-        let compiler = ["-O2", "-g", "-fomit-frame-pointer", "-pthread"];
-        let flags = compiler.iter().chain(flags).map(PathBuf::from);
-        let paths = ["-o".into(), program.clone(), support::source("storm.c")];
-        support::run("gcc", flags.chain(paths));
+        let program = build(directory.path(), flags);
         let told = directory.path().join("told");
         let mut command = Command::new(&program);
         command.args([kind, &count.to_string()]);
@@ -78,16 +89,7 @@ impl Storm {
         let sampled: i64 = of_cpu
             .flat_map(|series| series.samples.iter().map(|sample| sample.value))
             .sum();
-        let period = 1e9 / 499.0;
-        let missing = self.cpu_ns as f64 - sampled as f64;
-        // What is lost may have been of any kind.
-        let explained = 0.1 * self.cpu_ns as f64 + 8.0 * period + lost as f64 * period;
-        assert!(
-            missing.abs() <= explained,
-            "{sampled} ns of {} ns sampled, {lost} lost: {:?}",
-            self.cpu_ns,
-            self.recording.report
-        );
+        assert_explained(self.cpu_ns, sampled, lost, &self.recording.report);
     }
 
     fn stacks(&self) -> Stacks {
@@ -96,9 +98,34 @@ impl Storm {
     }
 }
 
+fn build(directory: &Path, flags: &[&str]) -> PathBuf {
+    let program = directory.join("storm");
+    let compiler = ["-O2", "-g", "-fomit-frame-pointer", "-pthread"];
+    let flags = compiler.iter().chain(flags).map(PathBuf::from);
+    let paths = ["-o".into(), program.clone(), support::source("storm.c")];
+    support::run("gcc", flags.chain(paths));
+    program
+}
+
+/// What was sampled and what the ledger has make up the CPU time.
+fn assert_explained(cpu_ns: u64, sampled_ns: i64, lost: u64, report: &impl Debug) {
+    let period = 1e9 / f64::from(RATE_HZ);
+    let missing = cpu_ns as f64 - sampled_ns as f64;
+    // Two standard errors: a stretch of time shorter than a period is one sample or none.
+    let samples = cpu_ns as f64 / period;
+    let by_chance = 2.0 * 0.5 * samples.sqrt();
+    let tolerated = (TOLERANCE * samples + by_chance).min(TOLERANCE_WITH_CHANCE * samples);
+    // What is lost may have been of any kind.
+    let explained = tolerated + 8.0 + lost as f64;
+    assert!(
+        missing.abs() <= explained * period,
+        "{sampled_ns} ns of {cpu_ns} ns sampled, {lost} lost: {report:?}"
+    );
+}
+
 fn record(kinds: Kinds, command: Command, told: &Path) -> Storm {
     let options = RecordOptions {
-        rate_hz: 499,
+        rate_hz: RATE_HZ,
         kinds,
         duration: Some(Duration::from_secs(120)),
         ..RecordOptions::new(RecordTargets::Command(command))
@@ -111,15 +138,18 @@ fn record(kinds: Kinds, command: Command, told: &Path) -> Storm {
         is_over.store(true, Ordering::SeqCst);
         (recording, heart.join().expect("it does not panic"))
     });
-    let printed = fs::read_to_string(told).expect("the program's output");
     Storm {
         recording: recording.unwrap_or_else(|error| panic!("{error}")),
-        cpu_ns: printed.trim().parse().unwrap_or_else(|_| {
-            panic!("the program told {printed:?}");
-        }),
+        cpu_ns: number_in(told),
         growth_bytes: most.saturating_sub(before),
         longest_stall,
     }
+}
+
+fn number_in(file: &Path) -> u64 {
+    let printed = fs::read_to_string(file).expect("the program's output");
+    let number = printed.trim().parse();
+    number.unwrap_or_else(|_| panic!("the program told {printed:?}"))
 }
 
 /// The most memory that this process has had, and the longest that this thread has waited for its turn.
@@ -156,6 +186,58 @@ fn a_thousand_short_processes() {
     storm.assert_bounds();
     let named = storm.stacks().with("burn_in_storm");
     assert!(named > 1_000, "{named}\n{}", storm.stacks().sketch());
+    assert_rate(1_000.0, storm.recording.report.duration_ns as f64 / 60e9);
+}
+
+fn assert_rate(processes: f64, minutes: f64) {
+    let rate = processes / minutes;
+    assert!(rate >= PROCESSES_A_MINUTE, "{rate} processes a minute");
+}
+
+/// The same where nobody waits for the end: windows of a second are sent while it goes on.
+#[test]
+fn a_thousand_short_processes_beside_the_continuous_agent() {
+    if cannot_storm() {
+        return;
+    }
+    let _turn = support::turn();
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let program = build(directory.path(), &[]);
+    let told = directory.path().join("told");
+    let (agent, profiles) = support::start_agent(AgentOptions {
+        rate_hz: RATE_HZ,
+        kinds: [Kind::Cpu, Kind::OffCpu, Kind::Fault, Kind::Growth].into(),
+        window: Duration::from_secs(1),
+        first_window: Duration::from_secs(1),
+        ..AgentOptions::default()
+    });
+    support::wait_for(&agent, "the first profiles", |status| {
+        status.delivery.profiles > 0
+    });
+    let mut command = Command::new(&program);
+    command.args(["processes", "1000"]);
+    command.stdout(File::create(&told).expect("a file"));
+    let begun = Instant::now();
+    let status = command.status().expect("it was just built");
+    let elapsed = begun.elapsed();
+    let status_of_agent = agent.stop().expect("it stops");
+    assert!(status.success(), "{status}");
+    assert_rate(1_000.0, elapsed.as_secs_f64() / 60.0);
+
+    let cpu = Kind::Cpu.profile_type();
+    let is_of_storm = |series: &&ProfileSeries| {
+        let executable = series.labels.get("process_executable_name");
+        series.profile_type == cpu && executable == Some("storm")
+    };
+    let profiles: Vec<Profile> = profiles.try_iter().collect();
+    let series = profiles.iter().flat_map(|profile| &profile.series);
+    let sampled: i64 = series.filter(is_of_storm).map(ProfileSeries::total).sum();
+    let lost: u64 = DropReason::ALL
+        .iter()
+        .filter(|reason| reason.is_lost_sample())
+        .map(|reason| status_of_agent.drops[reason.name()])
+        .sum();
+    assert_explained(number_in(&told), sampled, lost, &status_of_agent);
 }
 
 #[test]
@@ -230,7 +312,8 @@ fn forks_of_forks() {
     storm.assert_bounds();
     let stacks = storm.stacks();
     let named = stacks.with("burn_in_storm");
-    assert!(named > 300, "{named}\n{}", stacks.sketch());
+    let report = &storm.recording.report;
+    assert!(named > 300, "{named}: {report:?}\n{}", stacks.sketch());
     // The rest is forking.
     assert!(
         named * 10 > stacks.total() * 7,

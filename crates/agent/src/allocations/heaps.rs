@@ -185,6 +185,7 @@ mod tests {
             sequence,
             is_followed: true,
             interval: 1,
+            stands_for: 1,
         }
     }
 

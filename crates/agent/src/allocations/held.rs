@@ -188,11 +188,10 @@ impl HeldStack {
     }
 
     fn bytes(&self) -> usize {
-        // What the maps have of it, and an allocation of its own: a label is rarely long.
+        // What the maps have of it, and what allocations of its own take.
         const BESIDES: usize = 256;
-        let labels = self.context.as_ref().map_or(0, |it| it.labels.len());
-        let text = 2 * size_of::<String>() + 64;
-        BESIDES + self.places.len() * size_of::<CodePlace>() + labels * text
+        let labels = self.context.as_ref().map_or(0, SampleContext::label_bytes);
+        BESIDES + self.places.len() * size_of::<CodePlace>() + labels
     }
 }
 
@@ -316,6 +315,29 @@ mod tests {
         heap.ends(number);
         heap.add(number, &process(&[]), &stack(&[1]), AMOUNT);
         assert!(told(&heap).is_empty());
+    }
+
+    #[test]
+    fn labels_take_the_room_that_their_texts_need() {
+        let of_label = |bytes: usize| {
+            let mut heap = HeldHeap {
+                most_bytes: 1024,
+                ..HeldHeap::default()
+            };
+            let number = numbers(1)[0];
+            heap.begins(number);
+            let context = SampleContext {
+                labels: vec![("key".to_owned(), "v".repeat(bytes))],
+                ..SampleContext::default()
+            };
+            let labelled = RawStack {
+                context: Some(&context),
+                ..stack(&[1])
+            };
+            heap.add(number, &process(&[]), &labelled, AMOUNT);
+            heap.take_refused()
+        };
+        assert_eq!([of_label(64), of_label(1024)], [0, 1]);
     }
 
     #[test]

@@ -1,48 +1,62 @@
-//! Directories of the library that had to outlive their recordings, because programs still ran that would look for
-//! it whenever they start others. Whoever records next removes those that nobody will look into any more.
+//! Directories of the library whose recordings are over: that of one that was killed, and those that had to outlive
+//! theirs, because programs still ran that would look for the library whenever they start others. Whoever records next
+//! removes those that nobody will look into any more.
 
 use std::fs;
+use std::fs::File;
+use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::path::PathBuf;
 
+use crate::processes::ProcessEnvironment;
+
 /// How the names of these directories begin.
 pub(super) const PREFIX: &str = "candela-";
 
-/// In a directory whose recording is over: the library of another one may not have been looked for yet.
-const MARK: &str = "left-by-a-recording";
+/// What the library is called before it is locked.
+const UNLOCKED: &str = "unlocked";
 
-/// Says that a directory is without a recording. One that cannot be marked stays for good, as it would have anyway.
-pub(super) fn mark(directory: &Path) {
-    if let Err(error) = fs::write(directory.join(MARK), b"") {
-        tracing::debug!(path = %directory.display(), "cannot be marked: {error}");
-    }
+/// A directory that was left, whose library is locked by us, so that nobody else removes it.
+struct LeftDirectory {
+    path: PathBuf,
+    #[expect(dead_code, reason = "held: it is ours until this is dropped")]
+    lock: File,
 }
 
-/// Removes our marked directories in `parent` that are in no running program's environment.
+/// Writes the library into a directory that is empty. It belongs to a recording as long as the file is open: a lock
+/// ends with its process, however that ends.
+pub(super) fn write_locked(directory: &Path) -> io::Result<(PathBuf, File)> {
+    let unlocked = directory.join(UNLOCKED);
+    fs::write(&unlocked, candela_preload::LIBRARY)?;
+    let lock = File::open(&unlocked)?;
+    if let Err(error) = lock.try_lock() {
+        // No other recording of ours will get one there either, and then takes it for one that goes on.
+        tracing::debug!(path = %directory.display(), "cannot be locked: {error}");
+    }
+    let library = directory.join(candela_preload::FILE_NAME);
+    fs::rename(&unlocked, &library)?;
+    Ok((library, lock))
+}
+
+/// Removes our directories in `parent` that are of no recording and in no running program's environment.
 pub(super) fn remove_unused(parent: &Path) {
-    let candidates = marked_in(parent);
-    if candidates.is_empty() {
+    let mut unused = left_in(parent);
+    if unused.is_empty() {
         return;
     }
-    let environments = environments();
-    for directory in candidates {
-        let path = directory.as_os_str().as_bytes();
-        let has_path = |environment: &Vec<u8>| {
-            let mut parts = environment.windows(path.len());
-            parts.any(|part| part == path)
-        };
-        if environments.iter().any(has_path) {
-            continue;
-        }
-        if let Err(error) = fs::remove_dir_all(&directory) {
-            tracing::debug!(path = %directory.display(), "cannot be removed: {error}");
+    for_each_environment(|environment| {
+        unused.retain(|left| !environment.may_have(left.path.as_os_str().as_bytes()));
+    });
+    for left in unused {
+        if let Err(error) = fs::remove_dir_all(&left.path) {
+            tracing::debug!(path = %left.path.display(), "cannot be removed: {error}");
         }
     }
 }
 
-fn marked_in(parent: &Path) -> Vec<PathBuf> {
+fn left_in(parent: &Path) -> Vec<LeftDirectory> {
     let entries = fs::read_dir(parent).into_iter().flatten().flatten();
     let ours = entries.filter(|entry| {
         let has_name = entry.file_name().as_bytes().starts_with(PREFIX.as_bytes());
@@ -52,44 +66,63 @@ fn marked_in(parent: &Path) -> Vec<PathBuf> {
                 metadata.is_dir() && metadata.uid() == rustix::process::geteuid().as_raw()
             })
     });
-    let paths = ours.map(|entry| entry.path());
-    paths
-        .filter(|path| path.join(MARK).is_file() && path.join(candela_preload::FILE_NAME).is_file())
-        .collect()
+    let left = ours.filter_map(|entry| LeftDirectory::of(entry.path()));
+    left.collect()
 }
 
 /// What running programs were started with, as far as it can be read. A program of a user that we are not is not
 /// waited for: it keeps the library that it has loaded.
-fn environments() -> Vec<Vec<u8>> {
+fn for_each_environment(look: impl FnMut(ProcessEnvironment)) {
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let environments = processes.filter_map(|entry| fs::read(entry.path().join("environ")).ok());
-    environments.filter(|it| !it.is_empty()).collect()
+    let environments = processes.filter_map(|entry| ProcessEnvironment::read(&entry.path()).ok());
+    environments.for_each(look);
+}
+
+// === impl LeftDirectory ===
+
+impl LeftDirectory {
+    /// `None` for one without the library, and for that of a recording that goes on.
+    fn of(path: PathBuf) -> Option<Self> {
+        let lock = File::open(path.join(candela_preload::FILE_NAME)).ok()?;
+        lock.try_lock().ok()?;
+        Some(Self { path, lock })
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use std::process::Command;
     use std::process::Stdio;
+    use std::time::Duration;
+    use std::time::Instant;
 
     use super::*;
+
+    const PATIENCE: Duration = Duration::from_secs(10);
 
     #[test]
     fn a_directory_stays_until_nobody_will_look_for_the_library() {
         let parent = tempfile::tempdir().expect("a folder");
-        let make = |name: &str, is_marked: bool| {
+        let make = |name: &str| {
             let directory = parent.path().join(name);
             fs::create_dir(&directory).expect("a new one");
-            fs::write(directory.join(candela_preload::FILE_NAME), b"").expect("ours");
-            if is_marked {
-                mark(&directory);
-            }
-            directory
+            let (_, lock) = write_locked(&directory).expect("ours");
+            (directory, lock)
         };
         let is_there = |directory: &Path| directory.try_exists().expect("a folder of ours");
-        let recording = make("candela-recording", false);
-        let looked_for = make("candela-looked-for", true);
-        let other = make("other", true);
-        let unused = make("candela-unused", true);
+        // What other tests start has our files, and so our locks, until it is executed.
+        let remove = |directory: &Path| {
+            let deadline = Instant::now() + PATIENCE;
+            while is_there(directory) && Instant::now() < deadline {
+                remove_unused(parent.path());
+            }
+            assert!(!is_there(directory), "{}", directory.display());
+        };
+        let (recording, lock) = make("candela-recording");
+        let [looked_for, other, unused] =
+            ["candela-looked-for", "other", "candela-unused"].map(|name| make(name).0);
+        let empty = parent.path().join("candela-empty");
+        fs::create_dir(&empty).expect("a new one");
         let mut program = Command::new("cat")
             .env("LOOKED_FOR", looked_for.join("some file"))
             .stdin(Stdio::piped())
@@ -97,13 +130,17 @@ mod tests {
             .spawn()
             .expect("every system has cat");
 
-        remove_unused(parent.path());
-        assert!(is_there(&recording) && is_there(&looked_for) && is_there(&other));
-        assert!(!is_there(&unused));
+        remove(&unused);
+        assert!(is_there(&recording) && is_there(&looked_for));
+        assert!(is_there(&other) && is_there(&empty), "they may be anything");
 
         drop(program.stdin.take());
         program.wait().expect("it has no more to read");
-        remove_unused(parent.path());
-        assert!(is_there(&recording) && !is_there(&looked_for));
+        remove(&looked_for);
+        assert!(is_there(&recording));
+
+        // As when its process is killed.
+        drop(lock);
+        remove(&recording);
     }
 }

@@ -45,6 +45,11 @@ const SEPARATORS: [u8; 2] = *b": ";
 pub(crate) struct PreloadedLibrary {
     directory: TempDir,
     file: PathBuf,
+    #[expect(
+        dead_code,
+        reason = "held: other recordings leave the directory alone until this is dropped"
+    )]
+    lock: File,
 }
 
 // === impl PreloadedLibrary ===
@@ -65,15 +70,22 @@ impl PreloadedLibrary {
                 .prefix(leftovers::PREFIX)
                 .tempdir_in(&parent)?;
             fs::set_permissions(directory.path(), Permissions::from_mode(0o755))?;
-            let file = directory.path().join(candela_preload::FILE_NAME);
-            fs::write(&file, candela_preload::LIBRARY)?;
+            let (file, lock) = leftovers::write_locked(directory.path())?;
             fs::set_permissions(&file, Permissions::from_mode(0o644))?;
-            Ok(Self { directory, file })
+            Ok(Self {
+                directory,
+                file,
+                lock,
+            })
         };
         write().map_err(|source| AgentError::Preload {
             directory: parent.clone(),
             source,
         })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.file
     }
 
     /// Has a command load it, and the programs that it starts. It comes before what is loaded
@@ -111,9 +123,7 @@ impl PreloadedLibrary {
     /// Leaves the file where it is, in the directory that is returned: programs that are still to be started will
     /// look for it.
     pub(crate) fn keep(self) -> PathBuf {
-        let directory = self.directory.keep();
-        leftovers::mark(&directory);
-        directory
+        self.directory.keep()
     }
 }
 

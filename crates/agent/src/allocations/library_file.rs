@@ -64,6 +64,11 @@ impl LibraryIdentity {
             inode: metadata.ino(),
         })
     }
+
+    #[cfg(test)]
+    pub(super) fn of_test(inode: u64) -> Self {
+        Self { device: 0, inode }
+    }
 }
 
 // === impl LibraryFile ===

@@ -1,18 +1,24 @@
 //! Which running processes have the library.
 
-use std::fs;
 use std::fs::File;
 use std::sync::Arc;
 
 use hashbrown::HashMap;
+use hashbrown::HashSet;
 
 use crate::allocations::frames::is_library;
 use crate::allocations::library_file::LibraryError;
 use crate::allocations::library_file::LibraryFile;
 use crate::allocations::library_file::LibraryIdentity;
+use crate::allocations::noticed::MOST_OF_PROCESS;
+use crate::allocations::used_files::MOST_FILES;
 use crate::processes::FileNumber;
 use crate::processes::open_mapped;
 use crate::processes::parse_maps;
+use crate::processes::read_maps;
+
+/// Files that are warned of; a program may make as many as it likes.
+pub(super) const MOST_WARNINGS: u32 = 16;
 
 /// What the kernel adds to the path of a file that another one has replaced.
 const DELETED: &str = " (deleted)";
@@ -52,9 +58,13 @@ impl MappedLibrary {
         })
     }
 
-    /// Those of a process, each once; none of one that has ended. One that is being loaded has no code yet.
+    /// Those of a process, each once and no more than are looked into of any; none of one that has ended. One that
+    /// is being loaded has no code yet.
     pub(crate) fn all_of(pid: u32) -> Vec<Self> {
-        let maps = fs::read(format!("/proc/{pid}/maps")).unwrap_or_default();
+        let mut maps = Vec::new();
+        if read_maps(pid, &mut maps).is_err() {
+            return Vec::new();
+        }
         let mapped = parse_maps(&maps).filter_map(|line| {
             let file = FileNumber {
                 device: line.device,
@@ -63,9 +73,9 @@ impl MappedLibrary {
             let range = (line.start, line.end);
             Self::of_path(pid, range, file, &String::from_utf8_lossy(line.path))
         });
-        let mut all: Vec<Self> = mapped.collect();
-        all.dedup_by_key(|mapped| mapped.file);
-        all
+        let mut seen = HashSet::new();
+        let mapped = mapped.filter(|mapped| seen.insert(mapped.file));
+        mapped.take(MOST_OF_PROCESS).collect()
     }
 
     pub(crate) fn open(&self) -> std::io::Result<File> {
@@ -74,10 +84,11 @@ impl MappedLibrary {
 }
 
 /// The library in each of these processes that has it, each file looked into once; and how many files of its name
-/// are something else.
+/// are something else, or more than are watched.
 pub(crate) fn loaded_libraries(pids: &[u32]) -> (Vec<LoadedLibrary>, u64) {
     let mut known: HashMap<LibraryIdentity, Option<Arc<LibraryFile>>> = HashMap::new();
     let mut loaded = Vec::new();
+    let (mut libraries, mut warnings) = (0, 0);
     for mapped in pids.iter().flat_map(|&pid| MappedLibrary::all_of(pid)) {
         let mut look = || -> Result<Option<Arc<LibraryFile>>, LibraryError> {
             let file = mapped.open()?;
@@ -85,7 +96,12 @@ pub(crate) fn loaded_libraries(pids: &[u32]) -> (Vec<LoadedLibrary>, u64) {
             if let Some(library) = known.get(&identity) {
                 return Ok(library.clone());
             }
+            if libraries >= MOST_FILES {
+                known.insert(identity, None);
+                return Ok(None);
+            }
             let read = LibraryFile::read(file).map(Arc::new);
+            libraries += usize::from(read.is_ok());
             known.insert(identity, read.as_ref().ok().map(Arc::clone));
             read.map(Some)
         };
@@ -94,11 +110,15 @@ pub(crate) fn loaded_libraries(pids: &[u32]) -> (Vec<LoadedLibrary>, u64) {
                 pid: Some(mapped.pid),
                 library,
             })),
-            Err(error) => tracing::warn!(
-                pid = mapped.pid,
-                path = %mapped.path,
-                "a file has the name of the library that samples allocations, but {error}"
-            ),
+            Err(error) if warnings < MOST_WARNINGS => {
+                warnings += 1;
+                tracing::warn!(
+                    pid = mapped.pid,
+                    path = %mapped.path,
+                    "a file has the name of the library that samples allocations, but {error}"
+                );
+            }
+            Err(_) => {}
         }
     }
     let refused = known.values().filter(|library| library.is_none()).count();

@@ -9,8 +9,10 @@ mod leftovers;
 mod library;
 mod library_file;
 mod loaded;
+mod noticed;
 mod sources;
 mod unseen;
+mod used_files;
 mod watched;
 mod weight;
 

@@ -4,55 +4,38 @@ use std::sync::Arc;
 
 use candela_ebpf::AllocationWatch;
 use candela_ebpf::Sampler;
-use hashbrown::HashMap;
 use hashbrown::HashSet;
 
 use crate::allocations::library_file::LibraryError;
 use crate::allocations::library_file::LibraryFile;
 use crate::allocations::library_file::LibraryIdentity;
 use crate::allocations::loaded::LoadedLibrary;
+use crate::allocations::loaded::MOST_WARNINGS;
 use crate::allocations::loaded::MappedLibrary;
+use crate::allocations::noticed::Notice;
+use crate::allocations::noticed::NoticedLibraries;
+use crate::allocations::used_files::HasMost;
+use crate::allocations::used_files::MOST_FILES;
+use crate::allocations::used_files::MOST_FILES_OF_PROCESS;
+use crate::allocations::used_files::UsedFiles;
 use crate::ledger::DropReason;
 use crate::ledger::Ledger;
 use crate::processes::all_processes;
 
-/// Files that are watched at a time at most: each image of a container and each mount of one has its own.
-const MOST_FILES: usize = 256;
-
-/// No process needs two; none may use up the room of all others.
-const MOST_FILES_OF_PROCESS: usize = 4;
-
-/// How long a file is watched that no process has any more: services start again.
-const GRACE_NS: u64 = 60_000_000_000;
-
-/// Refused files that are warned of; a program may make as many as it likes.
-const MOST_WARNINGS: u32 = 16;
-
-/// Mappings that are noticed between two looks at most.
-const MOST_NOTICED: usize = 4096;
+/// Refused files that are remembered between two sweeps at most.
+const MOST_REFUSED: usize = 4096;
 
 /// Watches the library wherever a process maps it.
 #[derive(Debug)]
 pub(crate) struct WatchedLibraries {
-    files: HashMap<LibraryIdentity, WatchedFile>,
-    /// Which of them a process has.
-    processes: HashMap<u32, Vec<LibraryIdentity>>,
-    /// Those that were refused since the last sweep.
+    files: UsedFiles<AllocationWatch>,
+    /// Those that are something else, looked into since the last sweep.
     refused: HashSet<LibraryIdentity>,
-    noticed: Vec<MappedLibrary>,
+    noticed: NoticedLibraries,
     /// Some mappings were not told.
     is_doubtful: bool,
     warnings: u32,
     ledger: Arc<Ledger>,
-}
-
-#[derive(Debug)]
-struct WatchedFile {
-    #[expect(dead_code, reason = "held: it is watched until this is dropped")]
-    watch: AllocationWatch,
-    processes: usize,
-    /// Since when no process has it (CLOCK_MONOTONIC, nanoseconds).
-    unused_since_ns: Option<u64>,
 }
 
 /// Why a file is not watched.
@@ -62,6 +45,8 @@ enum Refusal {
     Library(#[from] LibraryError),
     #[error(transparent)]
     Kernel(#[from] candela_ebpf::Error),
+    #[error("the kernel has just refused to watch the same file for another process")]
+    KernelAgain,
     #[error(
         "{files} files are watched already, or {own} of this process",
         files = MOST_FILES,
@@ -70,15 +55,20 @@ enum Refusal {
     TooMany,
 }
 
+impl From<HasMost> for Refusal {
+    fn from(HasMost: HasMost) -> Self {
+        Self::TooMany
+    }
+}
+
 // === impl WatchedLibraries ===
 
 impl WatchedLibraries {
     pub(crate) fn new(ledger: Arc<Ledger>) -> Self {
         Self {
-            files: HashMap::new(),
-            processes: HashMap::new(),
+            files: UsedFiles::new(),
             refused: HashSet::new(),
-            noticed: Vec::new(),
+            noticed: NoticedLibraries::default(),
             is_doubtful: false,
             warnings: 0,
             ledger,
@@ -97,15 +87,16 @@ impl WatchedLibraries {
         self.refuse(&refusal, loaded.pid.unwrap_or_default(), "");
         match refusal {
             Refusal::Kernel(error) => Err(error),
-            Refusal::Library(_) | Refusal::TooMany => Ok(()),
+            Refusal::Library(_) | Refusal::KernelAgain | Refusal::TooMany => Ok(()),
         }
     }
 
     /// A process has mapped a file of the library's name: to be looked into by [`Self::watch_noticed`].
     pub(crate) fn notice(&mut self, mapped: MappedLibrary) {
-        match self.noticed.len() < MOST_NOTICED {
-            true => self.noticed.push(mapped),
-            false => self.is_doubtful = true,
+        match self.noticed.notice(mapped) {
+            Notice::Taken => {}
+            Notice::TooManyOfProcess => self.ledger.add(DropReason::AllocationLibraryRefused, 1),
+            Notice::Full => self.is_doubtful = true,
         }
     }
 
@@ -114,36 +105,37 @@ impl WatchedLibraries {
         self.is_doubtful = true;
     }
 
-    pub(crate) fn forked(&mut self, pid: u32, parent: u32) {
-        let Some(files) = self.processes.get(&parent).cloned() else {
-            return;
-        };
-        for file in &files {
-            if let Some(file) = self.files.get_mut(file) {
-                file.processes += 1;
-            }
-        }
-        self.processes.insert(pid, files);
+    /// A process has a child (CLOCK_MONOTONIC, nanoseconds).
+    pub(crate) fn forked(&mut self, pid: u32, parent: u32, time_ns: u64) {
+        self.left(pid, time_ns);
+        self.files.forked(pid, parent, time_ns);
+        self.noticed.forked(pid, parent);
     }
 
     /// A process has ended, or become another program (CLOCK_MONOTONIC, nanoseconds).
     pub(crate) fn left(&mut self, pid: u32, time_ns: u64) {
-        for identity in self.processes.remove(&pid).unwrap_or_default() {
-            let Some(file) = self.files.get_mut(&identity) else {
-                continue;
-            };
-            file.processes -= 1;
-            if file.processes == 0 {
-                file.unused_since_ns = Some(time_ns);
-            }
-        }
+        self.noticed.left(pid);
+        self.files.left(pid, time_ns);
     }
 
     /// Looks into what was noticed, and watches what is the library.
     pub(crate) fn watch_noticed(&mut self, sampler: &Sampler) {
-        for mapped in std::mem::take(&mut self.noticed) {
-            if let Err(refusal) = self.look_into(sampler, &mapped) {
+        // What the kernel does not take of one process it does not take of the next one either.
+        let mut failed = HashSet::new();
+        for noticed in self.noticed.take() {
+            let mapped = noticed.mapped;
+            let Err(refusal) = self.look_into(sampler, &mapped, &mut failed) else {
+                continue;
+            };
+            if !noticed.was_passed_over {
                 self.refuse(&refusal, mapped.pid, &mapped.path);
+            }
+            match refusal {
+                Refusal::Library(_) => {}
+                // That may pass, and is no fault of the file's.
+                Refusal::Kernel(_) | Refusal::KernelAgain | Refusal::TooMany => {
+                    self.noticed.pass_over(mapped);
+                }
             }
         }
     }
@@ -151,19 +143,24 @@ impl WatchedLibraries {
     /// Lets go of what nobody has any more, and looks again where something may have been missed.
     pub(crate) fn sweep(&mut self, now_ns: u64) {
         self.refused.clear();
-        if std::mem::take(&mut self.is_doubtful) {
-            let pids = all_processes();
-            let is_gone = |pid: &u32| !pids.contains(pid);
-            let gone: Vec<u32> = self.processes.keys().copied().filter(is_gone).collect();
-            gone.into_iter().for_each(|pid| self.left(pid, now_ns));
-            for mapped in pids.into_iter().flat_map(MappedLibrary::all_of) {
-                self.notice(mapped);
+        let known = self.files.processes().chain(self.noticed.processes());
+        let known: HashSet<u32> = known.collect();
+        let is_doubtful = std::mem::take(&mut self.is_doubtful);
+        if is_doubtful || !known.is_empty() {
+            let running: HashSet<u32> = all_processes().into_iter().collect();
+            for &gone in known.difference(&running) {
+                self.left(gone, now_ns);
+            }
+            if is_doubtful {
+                for mapped in running.into_iter().flat_map(MappedLibrary::all_of) {
+                    self.notice(mapped);
+                }
             }
         }
-        self.files.retain(|_, file| {
-            let since = file.unused_since_ns;
-            since.is_none_or(|since_ns| now_ns.saturating_sub(since_ns) < GRACE_NS)
-        });
+        self.files.remove_unused(now_ns);
+        if self.files.has_room(None) {
+            self.noticed.look_again();
+        }
     }
 
     /// How many files are watched.
@@ -171,7 +168,13 @@ impl WatchedLibraries {
         self.files.len()
     }
 
-    fn look_into(&mut self, sampler: &Sampler, mapped: &MappedLibrary) -> Result<(), Refusal> {
+    /// `failed` are files that the kernel has refused already.
+    fn look_into(
+        &mut self,
+        sampler: &Sampler,
+        mapped: &MappedLibrary,
+        failed: &mut HashSet<LibraryIdentity>,
+    ) -> Result<(), Refusal> {
         let file = match mapped.open() {
             Ok(file) => file,
             // A process that has ended has nothing to tell.
@@ -182,20 +185,27 @@ impl WatchedLibraries {
         if self.refused.contains(&identity) {
             return Ok(());
         }
-        if self.files.contains_key(&identity) {
-            return self.join(mapped.pid, identity);
+        if self.files.contains(identity) {
+            return Ok(self.files.join(mapped.pid, identity)?);
         }
-        let watched = LibraryFile::read(file)
-            .map_err(Refusal::from)
-            .and_then(|it| {
-                let loaded = LoadedLibrary {
-                    pid: Some(mapped.pid),
-                    library: Arc::new(it),
-                };
-                self.try_watch(sampler, &loaded)
-            });
-        if watched.is_err() && self.refused.len() < MOST_NOTICED {
-            self.refused.insert(identity);
+        if failed.contains(&identity) {
+            return Err(Refusal::KernelAgain);
+        }
+        if !self.files.has_room(Some(mapped.pid)) {
+            return Err(Refusal::TooMany);
+        }
+        let library = LibraryFile::read(file).inspect_err(|_| {
+            if self.refused.len() < MOST_REFUSED {
+                self.refused.insert(identity);
+            }
+        })?;
+        let loaded = LoadedLibrary {
+            pid: Some(mapped.pid),
+            library: Arc::new(library),
+        };
+        let watched = self.try_watch(sampler, &loaded);
+        if matches!(watched, Err(Refusal::Kernel(_))) {
+            failed.insert(identity);
         }
         watched
     }
@@ -203,44 +213,17 @@ impl WatchedLibraries {
     fn try_watch(&mut self, sampler: &Sampler, loaded: &LoadedLibrary) -> Result<(), Refusal> {
         let library = &loaded.library;
         let identity = library.identity().map_err(LibraryError::Unreadable)?;
-        if !self.files.contains_key(&identity) {
-            if self.files.len() >= MOST_FILES || self.has_most(loaded.pid) {
+        if !self.files.contains(identity) {
+            if !self.files.has_room(loaded.pid) {
                 return Err(Refusal::TooMany);
             }
-            let file = WatchedFile {
-                watch: sampler.watch_allocations(&library.probes())?,
-                processes: 0,
-                unused_since_ns: None,
-            };
-            self.files.insert(identity, file);
+            let watch = sampler.watch_allocations(&library.probes())?;
+            self.files.add(identity, watch);
         }
         match loaded.pid {
-            Some(pid) => self.join(pid, identity),
+            Some(pid) => Ok(self.files.join(pid, identity)?),
             None => Ok(()),
         }
-    }
-
-    /// A process has a file that is watched.
-    fn join(&mut self, pid: u32, identity: LibraryIdentity) -> Result<(), Refusal> {
-        let has_most = self.has_most(Some(pid));
-        let of_process = self.processes.entry(pid).or_default();
-        if of_process.contains(&identity) {
-            return Ok(());
-        }
-        if has_most {
-            return Err(Refusal::TooMany);
-        }
-        of_process.push(identity);
-        if let Some(file) = self.files.get_mut(&identity) {
-            file.processes += 1;
-            file.unused_since_ns = None;
-        }
-        Ok(())
-    }
-
-    fn has_most(&self, pid: Option<u32>) -> bool {
-        let of_process = pid.and_then(|pid| self.processes.get(&pid));
-        of_process.is_some_and(|files| files.len() >= MOST_FILES_OF_PROCESS)
     }
 
     fn refuse(&mut self, refusal: &Refusal, pid: u32, path: &str) {

@@ -6,8 +6,8 @@ use crate::window::Amount;
 
 /// The objects and bytes that an allocation stands for, so that sums are right on average.
 ///
-/// One of `size` bytes was sampled with the probability `1 - exp(-size / interval)`, so each sample is worth the
-/// inverse of that in objects. That is rarely a whole number: it is rounded up as often as the fraction asks for.
+/// One of `size` bytes was sampled with the probability `1 - exp(-size / interval)`, and of so many of these one was told,
+/// so each sample is worth the inverse of that in objects. That is rarely a whole number: it is rounded up as often as the fraction asks for.
 pub(crate) fn amount_of_allocation(pid: u32, allocation: &Allocation) -> Amount {
     let size = allocation.size as f64;
     let objects = match allocation.interval {
@@ -15,6 +15,7 @@ pub(crate) fn amount_of_allocation(pid: u32, allocation: &Allocation) -> Amount 
         // One of no bytes is sampled as if it had one.
         interval => -1.0 / (-size.max(1.0) / interval as f64).exp_m1(),
     };
+    let objects = objects * allocation.stands_for as f64;
     let is_up = objects.fract() > evenly_spread(pid, allocation.sequence);
     Amount {
         value: (objects * size).round() as u64,
@@ -41,6 +42,7 @@ mod tests {
             sequence,
             is_followed: true,
             interval,
+            stands_for: 1,
         };
         amount_of_allocation(7, &allocation)
     }
@@ -51,6 +53,23 @@ mod tests {
         let amount = amount(64, 524_288, 0);
         assert_eq!(amount.value, 524_320);
         assert!((8192..=8193).contains(&amount.count), "{amount:?}");
+    }
+
+    #[test]
+    fn one_that_was_told_of_many_is_worth_as_many() {
+        let of_four = Allocation {
+            address: 0x1000,
+            size: 24,
+            sequence: 3,
+            is_followed: true,
+            interval: 0,
+            stands_for: 4,
+        };
+        let expected = Amount {
+            value: 96,
+            count: 4,
+        };
+        assert_eq!(amount_of_allocation(7, &of_four), expected);
     }
 
     #[test]

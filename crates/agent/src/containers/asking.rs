@@ -205,7 +205,11 @@ impl Runtime {
         };
         let answer = timeout(PATIENCE, asked).await;
         let error = match answer.unwrap_or(Err(RuntimeError::Late(PATIENCE))) {
-            Ok(facts) => return Ok(facts),
+            Ok(facts) => {
+                // Should it fail again, that is news.
+                self.has_warned = false;
+                return Ok(facts);
+            }
             Err(error) => error,
         };
         self.rests_until = Some(Instant::now() + REST);
@@ -215,5 +219,51 @@ impl Runtime {
         }
         tracing::debug!(socket = %self.socket, %error, id, "container not named");
         Err(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+    use std::io::Write;
+    use std::os::unix::net::UnixListener;
+
+    use super::*;
+
+    const NO_CONTAINER: &str = "HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n";
+
+    #[test]
+    fn a_runtime_that_fails_again_is_warned_of_again() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("docker.sock");
+        let listener = UnixListener::bind(&path).expect("a new socket");
+        let answers = ["", NO_CONTAINER, ""];
+        let server = std::thread::spawn(move || {
+            for answer in answers {
+                let (mut connection, _) = listener.accept().expect("it is asked");
+                let mut request = [0; 1024];
+                let count = connection.read(&mut request).expect("a request");
+                assert!(request[..count].starts_with(b"GET /containers/ab/json"));
+                connection.write_all(answer.as_bytes()).expect("it listens");
+            }
+        });
+        let mut runtime = Runtime {
+            socket: ContainerSocket::Docker(path),
+            rests_until: None,
+            has_warned: false,
+        };
+        let kubernetes = KubernetesOptions::default();
+        let tokio = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .expect("a runtime");
+        for answer in answers {
+            runtime.rests_until = None;
+            let asked = tokio.block_on(runtime.ask("ab", &kubernetes));
+            let has_failed = answer.is_empty();
+            assert_eq!(asked.is_err(), has_failed);
+            assert_eq!(runtime.has_warned, has_failed);
+        }
+        server.join().expect("it has answered");
     }
 }

@@ -35,6 +35,9 @@ const NEGLIGIBLE: f64 = 0.1;
 /// Windows between a change and the next step up.
 const PATIENCE: u32 = 2;
 
+/// A sampled allocation stands for half a megabyte at the usual interval, and for so many times that at most.
+const MOST_ALLOCATIONS_PER_SAMPLE: u32 = 1024;
+
 /// The model may be wrong: the rate falls to a quarter at once, and not further.
 const LARGEST_STEP: u32 = 4;
 
@@ -47,6 +50,8 @@ pub(super) struct WindowCost {
     pub(super) cpu_samples: u64,
     /// Samples of waiting.
     pub(super) wait_samples: u64,
+    /// Samples of allocations.
+    pub(super) allocation_samples: u64,
     /// All samples.
     pub(super) samples: u64,
     /// CPU time in the kernel of taking `cpu_samples`.
@@ -100,6 +105,8 @@ struct Rates {
     cpu_sample_cost: Option<f64>,
     /// Cores that all samples of waiting took, had each of them stood for a nanosecond at least.
     wait_cost: f64,
+    /// Cores that all samples of allocations would have taken, had each been told.
+    allocation_cost: f64,
     /// Cores that everything else took.
     rest: f64,
 }
@@ -111,32 +118,36 @@ struct Model {
     cpu: f64,
     /// If each sample of waiting stood for a nanosecond at least.
     wait: f64,
+    /// If each sampled allocation were told.
+    allocations: f64,
     rest: f64,
 }
 
 // === impl Rates ===
 
 impl Rates {
-    fn of(window: &WindowCost, wait_mean_ns: u64) -> Self {
+    fn of(window: &WindowCost, pace: Pace) -> Self {
         let seconds = (window.window_ns.max(1)) as f64 / SECOND_NS;
         let cores = |time_ns: f64| time_ns / SECOND_NS / seconds;
         let ratio = |part: f64, whole: u64| (whole > 0).then(|| part / whole as f64);
         let handling = ratio(window.handling_ns as f64, window.samples);
         let sampling = ratio(window.sampling_ns as f64, window.cpu_samples);
         let per_sample = handling.unwrap_or_default();
-        let unpaced =
-            window.samples - (window.cpu_samples + window.wait_samples).min(window.samples);
+        let paced = window.cpu_samples + window.wait_samples + window.allocation_samples;
+        let unpaced = window.samples.saturating_sub(paced);
         let unpaced_ns = match handling {
             Some(per_sample) => per_sample * unpaced as f64,
             // Nothing was sampled: the threads had other things to do.
             None => window.handling_ns as f64,
         };
         let waiting_ns = per_sample * window.wait_samples as f64;
+        let allocating_ns = per_sample * window.allocation_samples as f64;
         Self {
             samples: window.samples as f64 / seconds,
             ticks: window.ticks as f64 / seconds,
             cpu_sample_cost: sampling.map(|sampling| (sampling + per_sample) / SECOND_NS),
-            wait_cost: cores(waiting_ns) * wait_mean_ns as f64,
+            wait_cost: cores(waiting_ns) * pace.off_cpu_mean_ns as f64,
+            allocation_cost: cores(allocating_ns) * f64::from(pace.allocations_per_sample),
             rest: cores(window.other_ns as f64 + unpaced_ns),
         }
     }
@@ -154,6 +165,7 @@ impl Model {
         Self {
             cpu: cpu_sample_cost * most(|rates| rates.ticks),
             wait: lower_median(history.iter().map(|rates| rates.wait_cost)),
+            allocations: lower_median(history.iter().map(|rates| rates.allocation_cost)),
             rest: lower_median(history.iter().map(|rates| rates.rest)),
         }
     }
@@ -166,9 +178,13 @@ impl Model {
         self.wait / (pace.off_cpu_mean_ns.max(1)) as f64
     }
 
+    fn allocations_at(&self, pace: Pace) -> f64 {
+        self.allocations / f64::from(pace.allocations_per_sample)
+    }
+
     /// What can be given up.
     fn samples_at(&self, pace: Pace) -> f64 {
-        self.cpu_at(pace) + self.wait_at(pace)
+        self.cpu_at(pace) + self.wait_at(pace) + self.allocations_at(pace)
     }
 
     fn at(&self, pace: Pace) -> f64 {
@@ -212,7 +228,7 @@ impl Budget {
         if self.history.len() == REMEMBERED {
             self.history.pop_front();
         }
-        let rates = Rates::of(window, self.pace.off_cpu_mean_ns);
+        let rates = Rates::of(window, self.pace);
         self.history.push_back(rates);
         if self.history.len() < LEAST_WINDOWS {
             return Verdict::Keep;
@@ -245,7 +261,20 @@ impl Budget {
         };
         let helps = longer_waits != self.pace && model.wait_at(self.pace) > 0.0;
         let longer_waits = helps.then_some(longer_waits);
-        if model.wait_at(self.pace) > model.cpu_at(self.pace) && longer_waits.is_some() {
+        let fewer_allocations = Pace {
+            allocations_per_sample: (self.pace.allocations_per_sample * 2)
+                .min(MOST_ALLOCATIONS_PER_SAMPLE),
+            ..self.pace
+        };
+        let helps = fewer_allocations != self.pace && model.allocations_at(self.pace) > 0.0;
+        let fewer_allocations = helps.then_some(fewer_allocations);
+        let of_cpu = model.cpu_at(self.pace);
+        let of_waits = model.wait_at(self.pace);
+        let of_allocations = model.allocations_at(self.pace);
+        if of_allocations > of_cpu.max(of_waits) && fewer_allocations.is_some() {
+            return fewer_allocations;
+        }
+        if of_waits > of_cpu && longer_waits.is_some() {
             return longer_waits;
         }
         let ticks = self.pace.ticks_per_sample;
@@ -261,7 +290,7 @@ impl Budget {
         let mut slower_paces = (ticks + 1..=slowest).map(slower);
         let slowest_pace = slower_paces.clone().next_back();
         let fitting = slower_paces.find(fits).or(slowest_pace);
-        fitting.or(longer_waits)
+        fitting.or(longer_waits).or(fewer_allocations)
     }
 
     fn more(&self, model: &Model) -> Option<Pace> {
@@ -273,10 +302,16 @@ impl Budget {
                 ticks_per_sample: self.pace.ticks_per_sample.div_ceil(2),
                 ..self.pace
             }
-        } else {
+        } else if self.pace.off_cpu_mean_ns > self.most.off_cpu_mean_ns {
             let half_ns = self.pace.off_cpu_mean_ns / 2;
             Pace {
                 off_cpu_mean_ns: half_ns.max(self.most.off_cpu_mean_ns),
+                ..self.pace
+            }
+        } else {
+            let half = self.pace.allocations_per_sample / 2;
+            Pace {
+                allocations_per_sample: half.max(self.most.allocations_per_sample),
                 ..self.pace
             }
         };
@@ -312,8 +347,8 @@ mod tests {
     impl Host {
         fn new(rate_hz: u32) -> Self {
             let pace = Pace {
-                ticks_per_sample: 1,
                 off_cpu_mean_ns: MEAN_NS,
+                ..Pace::default()
             };
             Self {
                 budget: Budget::new(LIMIT, pace, rate_hz),
@@ -333,6 +368,7 @@ mod tests {
                 ticks,
                 cpu_samples,
                 wait_samples,
+                allocation_samples: 0,
                 samples: cpu_samples + wait_samples,
                 sampling_ns: 15_000 * cpu_samples,
                 handling_ns: 15_000 * (cpu_samples + wait_samples),
@@ -376,6 +412,31 @@ mod tests {
         assert!(cost > LIMIT / 2.0, "no lower than needed: {cost}");
         host.settle(1, 0, 3_000_000);
         assert_eq!(host.pace.ticks_per_sample, 1, "there is room");
+    }
+
+    #[test]
+    fn allocations_are_told_less_often_until_they_fit_and_more_often_again() {
+        let mut host = Host::new(19);
+        let mut settle = |allocations: u64| {
+            let mut cost = 0.0;
+            for _ in 0..50 {
+                let mut window = host.window(1, 0, 3_000_000);
+                let told = allocations / u64::from(host.pace.allocations_per_sample);
+                window.allocation_samples = told;
+                window.samples += told;
+                window.handling_ns += 15_000 * told;
+                host.judge(&window);
+                cost = (window.sampling_ns + window.handling_ns + window.other_ns) as f64 / 1e10;
+            }
+            (host.pace, cost)
+        };
+        // 10 000 a second in a window of ten are 15 % of a core.
+        let (pace, cost) = settle(100_000);
+        assert_eq!(pace.ticks_per_sample, 1, "others are not to blame");
+        assert_eq!(pace.allocations_per_sample, 64);
+        assert!(cost <= LIMIT, "{cost}");
+        let (pace, _) = settle(100);
+        assert_eq!(pace.allocations_per_sample, 1, "there is room");
     }
 
     #[test]

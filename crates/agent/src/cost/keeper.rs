@@ -9,6 +9,7 @@ use candela_ebpf::monotonic_ns;
 
 use crate::collector::Collector;
 use crate::collector::SourceWork;
+use crate::cost::assumed::SAMPLE_NS;
 use crate::cost::budget::Budget;
 use crate::cost::budget::Step;
 use crate::cost::budget::Verdict;
@@ -16,6 +17,7 @@ use crate::cost::budget::WindowCost;
 use crate::cost::programs::MeasuredPart;
 use crate::cost::programs::ProgramTimes;
 use crate::cost::programs::ProgramWindow;
+use crate::cpu::EventCounts;
 use crate::cpu::EventKind;
 use crate::cpu::SAMPLING_PROGRAM;
 use crate::status::CostStatus;
@@ -24,9 +26,6 @@ use crate::status::StatusBoard;
 /// Of the run time of the sampling program this much of what is known is of earlier windows: a fortieth of a window has
 /// a handful of samples.
 const REMEMBERED: f64 = 0.8;
-
-/// A sample in the kernel where its run time is not measured: that of a stack of some thirty frames.
-const UNMEASURED_SAMPLE_NS: f64 = 15_000.0;
 
 /// Keeps the accounts of the continuous agent.
 #[derive(Debug)]
@@ -70,7 +69,7 @@ impl SampleCost {
 
     fn of(self, samples: u64) -> u64 {
         let sample_ns = match self.samples == 0.0 {
-            true => UNMEASURED_SAMPLE_NS,
+            true => SAMPLE_NS as f64,
             false => self.run_time_ns / self.samples,
         };
         (sample_ns * samples as f64) as u64
@@ -163,9 +162,20 @@ impl CostKeeper {
         }
         let work = source.work();
         let window_ns = end_ns.saturating_sub(self.window_start_ns);
-        let programs = self.programs.end_window(&work.programs, window_ns);
+        let events = work.events.since(&self.work.events);
+        let programs = match self.can_measure {
+            true => self.programs.end_window(&work.programs, window_ns),
+            false => self.programs.end_assumed_window(&work.programs, &events),
+        };
         let thread_times = self.board.clocks.times();
-        let window = self.cost_of_window(window_ns, &work, &programs, &thread_times, source.pace());
+        let window = self.cost_of_window(
+            window_ns,
+            &work,
+            events,
+            &programs,
+            &thread_times,
+            source.pace(),
+        );
         self.windows += 1;
         self.work = work;
         self.thread_times = thread_times;
@@ -191,7 +201,7 @@ impl CostKeeper {
                 self.measured_since_ns = Some(now_ns);
             }
             Err(error) => {
-                tracing::info!(%error, "run times in the kernel are not measured; a sample is taken to cost 15 us there");
+                tracing::info!(%error, "run times in the kernel are not measured; a sample is taken to cost 15 us there, and each run of a program some 100 ns");
                 self.can_measure = false;
                 self.board.parts().cost.programs_unmeasured = 1;
             }
@@ -213,11 +223,11 @@ impl CostKeeper {
         &mut self,
         window_ns: u64,
         work: &SourceWork,
+        events: EventCounts,
         programs: &BTreeMap<String, ProgramWindow>,
         thread_times: &BTreeMap<&'static str, u64>,
         pace: Pace,
     ) -> WindowCost {
-        let events = work.events.since(&self.work.events);
         let cpu_samples = events.of(EventKind::Cpu);
         if let Some(&program) = programs.get(SAMPLING_PROGRAM) {
             self.sample_cost.add(program, pace.ticks_per_sample);
@@ -232,6 +242,7 @@ impl CostKeeper {
             ticks: work.ticks.saturating_sub(self.work.ticks),
             cpu_samples,
             wait_samples: events.of(EventKind::OffCpu),
+            allocation_samples: events.of(EventKind::Alloc),
             samples: events.samples(),
             sampling_ns: self.sample_cost.of(cpu_samples),
             handling_ns: 0,
@@ -262,6 +273,7 @@ impl CostKeeper {
             rate_hz,
             rate_before_hz,
             ?wait_mean,
+            allocations_per_sample = step.pace.allocations_per_sample,
             "{} the agent would cost {:.2} % of a core as before and {:.2} % now",
             match is_less {
                 true => "less is sampled, to stay within agent.cpu_budget:",
@@ -291,6 +303,7 @@ impl CostKeeper {
         let millihertz = u64::from(self.rate_hz) * 1000;
         cost.rate_millihertz = millihertz / u64::from(pace.ticks_per_sample);
         cost.wait_mean_ns = pace.off_cpu_mean_ns;
+        cost.allocations_per_sample = pace.allocations_per_sample.into();
     }
 
     fn hertz(&self, pace: Pace) -> f64 {

@@ -1,5 +1,6 @@
 //! What the agent costs, and how it stays within its budget.
 
+mod assumed;
 mod budget;
 mod keeper;
 mod memory;

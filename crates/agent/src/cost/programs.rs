@@ -8,6 +8,8 @@ use std::time::Duration;
 
 use candela_ebpf::ProgramCost;
 
+use crate::cost::assumed;
+use crate::cpu::EventCounts;
 use crate::status::ProgramStatus;
 
 /// One part of so many of a window is measured.
@@ -39,6 +41,8 @@ struct Estimate {
     before: (u64, Duration),
     runs: u64,
     run_time: Duration,
+    /// How often it had run in the windows before, by its own count.
+    counted_runs: u64,
 }
 
 /// What a program has done in a window.
@@ -127,6 +131,33 @@ impl ProgramTimes {
         window
     }
 
+    /// A window has ended that the kernel measures nothing of, in which so many events came.
+    pub(super) fn end_assumed_window(
+        &mut self,
+        costs: &[ProgramCost],
+        events: &EventCounts,
+    ) -> BTreeMap<String, ProgramWindow> {
+        let mut window = BTreeMap::new();
+        for cost in costs {
+            let estimate = self.estimate(cost);
+            let runs = cost.counted_runs.saturating_sub(estimate.counted_runs);
+            estimate.counted_runs = cost.counted_runs;
+            let assumed = assumed::work(&cost.name, runs, events);
+            let status = &mut estimate.status;
+            status.estimated_runs += assumed.runs;
+            status.estimated_run_time_ns += assumed.run_time_ns;
+            status.recursion_misses = cost.recursion_misses;
+            status.runs_on_request = cost.runs_on_request;
+            let program = ProgramWindow {
+                run_time_ns: assumed.run_time_ns,
+                runs_on_request: cost.runs_on_request,
+                ..ProgramWindow::default()
+            };
+            window.insert(cost.name.clone(), program);
+        }
+        window
+    }
+
     pub(super) fn status(&self) -> BTreeMap<String, ProgramStatus> {
         let programs = self.programs.iter();
         programs
@@ -147,6 +178,7 @@ mod tests {
         vec![ProgramCost {
             name: "sample_cpu".to_owned(),
             runs,
+            counted_runs: 0,
             run_time: Duration::from_nanos(run_time_ns),
             verified_instructions: 0,
             recursion_misses: 3,
@@ -175,6 +207,31 @@ mod tests {
         assert_eq!(status.recursion_misses, 3);
         let window = times.end_window(&cost(500, 90_000), 10_000);
         assert_eq!(window["sample_cpu"].run_time_ns, 0, "nothing was measured");
+    }
+
+    #[test]
+    fn what_is_not_measured_is_counted_and_assumed() {
+        let mut times = ProgramTimes::default();
+        let switches = |counted_runs| {
+            let of_sampler = cost(0, 0).remove(0);
+            vec![ProgramCost {
+                name: "off_cpu_switch".to_owned(),
+                counted_runs,
+                ..of_sampler
+            }]
+        };
+        let nothing = EventCounts::default();
+        let ns = |runs| assumed::work("off_cpu_switch", runs, &nothing).run_time_ns;
+        let window = times.end_assumed_window(&switches(1_000), &nothing);
+        assert_eq!(window["off_cpu_switch"].run_time_ns, ns(1_000));
+        let window = times.end_assumed_window(&switches(1_500), &nothing);
+        assert_eq!(window["off_cpu_switch"].run_time_ns, ns(500));
+        let status = times.status()["off_cpu_switch"];
+        assert_eq!(
+            (status.estimated_runs, status.estimated_run_time_ns),
+            (1_500, ns(1_500))
+        );
+        assert_eq!((status.measured_runs, status.recursion_misses), (0, 3));
     }
 
     #[test]

@@ -90,6 +90,8 @@ pub(crate) struct SamplingPlan {
     pub(crate) wait_mean_ns: Option<u64>,
     /// What waits say of who ended them.
     pub(crate) wakers: Wakers,
+    /// Shorter waits are left out, nanoseconds; 0 leaves none out.
+    pub(crate) least_wait_ns: u64,
 }
 
 /// Settings of the source.
@@ -116,6 +118,8 @@ pub(crate) struct CpuCollector {
     counters: Counters,
     /// Those of the warm-up.
     of_warm_up: Counters,
+    /// Those of the end, after which a recording has no waits.
+    at_end: Option<Counters>,
 }
 
 // === impl SamplingPlan ===
@@ -165,6 +169,7 @@ impl SamplingPlan {
                 locks: kinds.has(Kind::Lock),
                 run_queues: kinds.has(Kind::RunQueue),
                 wakers: self.wakers,
+                least_ns: self.least_wait_ns,
             },
             fault_interval: kinds.has(Kind::Fault).then_some(FAULT_INTERVAL),
             growth_mean_bytes: kinds.has(Kind::Growth).then_some(growth_mean_bytes),
@@ -270,6 +275,7 @@ impl CpuCollector {
             life_ring_full: 0,
             counters: Counters::default(),
             of_warm_up: Counters::default(),
+            at_end: None,
         })
     }
 
@@ -313,6 +319,7 @@ impl CpuCollector {
             }
         }
         let counters = &self.counters;
+        let of_waits = self.at_end.as_ref().unwrap_or(counters);
         let totals = [
             (DropReason::SampleRingFull, counters.ring_full()),
             (DropReason::SampleLost, counters.lost),
@@ -323,9 +330,14 @@ impl CpuCollector {
             (DropReason::UserStackMissed, counters.not_deferred),
             (DropReason::ArrivalMissed, counters.arrival_missed),
             (DropReason::ContextUnread, counters.trace_context_unread),
-            (DropReason::LabelsCut, counters.labels_cut),
+            (
+                DropReason::LabelsCut,
+                counters.labels_cut + self.state.labels_cut,
+            ),
             (DropReason::FreesLost, counters.frees_lost),
             (DropReason::WakerStackLost, counters.waker_stacks_lost),
+            (DropReason::ShortWait, of_waits.short_waits),
+            (DropReason::ShortWaitTime, of_waits.short_wait_ns),
             (DropReason::LifeRingFull, counters.life_ring_full),
             (DropReason::SidebandLost, counters.sideband_lost),
             (DropReason::RecursionMissed, counters.recursion_misses),
@@ -392,6 +404,7 @@ impl Collector for CpuCollector {
         // What the kernel lost is looked up again now.
         self.read_counters();
         self.of_warm_up = std::mem::take(&mut self.counters);
+        self.state.labels_cut = 0;
         self.life_ring_full = 0;
         self.read_counters();
         self.ledger.reset(&[
@@ -433,6 +446,7 @@ impl Collector for CpuCollector {
         while self.sampler.end_off_cpu(end_ns)? > 0 {
             self.collect(Duration::ZERO, windows)?;
         }
+        self.at_end = Some(self.sampler.counters()?.since(&self.of_warm_up));
         collect_rest(self, windows)?;
         self.take_in_use(end_ns, windows);
         Ok(())

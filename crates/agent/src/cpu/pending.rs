@@ -127,7 +127,10 @@ impl PendingSample {
     pub(crate) fn bytes(&self) -> usize {
         let waker = self.told.waker.as_ref();
         let of_waker = waker.map_or(0, |waker| waker.kernel.len() + waker.user.len());
-        size_of::<Self>() + self.stack.len() + (self.kernel.len() + of_waker) * size_of::<u64>()
+        let work = self.told.work.as_ref();
+        let of_work = work.map_or(0, SampleContext::label_bytes);
+        let addresses = self.kernel.len() + of_waker;
+        size_of::<Self>() + self.stack.len() + of_work + addresses * size_of::<u64>()
     }
 
     /// CLOCK_MONOTONIC, nanoseconds.

@@ -81,6 +81,8 @@ pub(crate) struct CpuState {
     pub(super) times: RangeInclusive<u64>,
     frames: Vec<u64>,
     pub(super) events: EventCounts,
+    /// Samples with labels whose names were cut here; the kernel counts what it cuts.
+    pub(super) labels_cut: u64,
     pub(super) ledger: Arc<Ledger>,
 }
 
@@ -127,6 +129,7 @@ impl CpuState {
             times: 0..=u64::MAX,
             frames: Vec::new(),
             events: EventCounts::default(),
+            labels_cut: 0,
             ledger,
         };
         Ok(state)
@@ -173,7 +176,7 @@ impl CpuState {
                 {
                     family.insert(*pid);
                 }
-                self.libraries.forked(*pid, *parent);
+                self.libraries.forked(*pid, *parent, *time_ns);
                 self.forked(*pid, *parent, *time_ns);
             }
             Event::Exit { pid, time_ns } => {

@@ -7,6 +7,7 @@ use candela_ebpf::LabelKey;
 use candela_ebpf::Sample;
 
 use crate::cpu::state::CpuState;
+use crate::labels::AttributeKey;
 use crate::labels::published_context;
 use crate::processes::Process;
 use crate::processes::ThreadContext;
@@ -21,16 +22,20 @@ impl CpuState {
             LabelKey::Number(number) => Some(usize::from(number)),
             LabelKey::Text(_) => None,
         });
-        let keys = match (numbers.max(), self.processes.get_mut(sample.pid)) {
+        let numbers: Vec<usize> = numbers.collect();
+        let highest = numbers.iter().copied().max();
+        let keys = match (highest, self.processes.get_mut(sample.pid)) {
             (Some(highest), Some(process)) => attribute_keys(process, highest, sample.time_ns),
             _ => Arc::default(),
         };
+        let is_cut = |number: &usize| keys.get(*number).is_some_and(|key| key.is_cut);
+        self.labels_cut += u64::from(numbers.iter().any(is_cut));
         SampleContext::of(sample, &keys)
     }
 }
 
 /// The names of a process's attributes, which it may have added to up to this number.
-fn attribute_keys(process: &mut Process, highest: usize, now_ns: u64) -> Arc<[String]> {
+fn attribute_keys(process: &mut Process, highest: usize, now_ns: u64) -> Arc<[AttributeKey]> {
     let is_new = highest >= process.attribute_keys.len();
     if is_new && process.attribute_keys_wait.try_now(now_ns) {
         let pid = process.identity.pid;

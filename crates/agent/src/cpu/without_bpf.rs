@@ -5,7 +5,6 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use candela_ebpf::Options;
-use candela_ebpf::Pace;
 use candela_ebpf::Target;
 use candela_ebpf::TaskCounters;
 use candela_ebpf::TaskSampler;
@@ -81,7 +80,7 @@ impl TaskCollector {
         let totals = [
             (DropReason::SampleRingFull, counters.lost - before.lost),
             (
-                DropReason::SampleLost,
+                DropReason::SamplingThrottled,
                 counters.throttled - before.throttled,
             ),
             (
@@ -147,11 +146,6 @@ impl Collector for TaskCollector {
         collect(self, timeout, windows)
     }
 
-    /// Nothing waits here.
-    fn close(&mut self, _end_ns: u64, _windows: &mut Windows) -> Result<(), AgentError> {
-        Ok(())
-    }
-
     fn settle(&mut self, end_ns: u64, windows: &mut Windows) -> Result<(), AgentError> {
         self.state.ends_at(end_ns);
         collect_rest(self, windows)
@@ -181,21 +175,5 @@ impl Collector for TaskCollector {
             events: self.state.events,
             programs: Vec::new(),
         }
-    }
-
-    /// There are none.
-    fn measure_programs(&mut self, _is_on: bool) -> Result<(), AgentError> {
-        Ok(())
-    }
-
-    fn pace(&self) -> Pace {
-        Pace {
-            ticks_per_sample: 1,
-            off_cpu_mean_ns: 0,
-        }
-    }
-
-    fn set_pace(&mut self, _pace: Pace) -> Result<(), AgentError> {
-        Err(AgentError::FixedPace)
     }
 }

@@ -4,6 +4,9 @@ use std::collections::BTreeMap;
 
 use candela_model::Profile;
 
+use crate::source::Missing;
+use crate::status::ProgramStatus;
+
 /// A sink: one struct per kind. It runs on a thread of its own and may block; sampling does not
 /// wait for it.
 pub trait Exporter: Send {
@@ -54,6 +57,12 @@ pub struct Vitals {
     pub drops: BTreeMap<String, u64>,
     /// What the agent costs: the numbers of [`CostStatus`](crate::CostStatus) by their names.
     pub cost: BTreeMap<&'static str, u64>,
+    /// What its programs in the kernel cost, by name.
+    pub programs: BTreeMap<String, ProgramStatus>,
+    /// What came from the kernel, by kind.
+    pub events: BTreeMap<String, u64>,
+    /// What was asked for and cannot be had on its host.
+    pub missing: Vec<Missing>,
 }
 
 /// Why a profile was not taken.

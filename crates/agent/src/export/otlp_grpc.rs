@@ -26,6 +26,9 @@ use crate::export::exporter::Exporter;
 use crate::export::exporter::Vitals;
 use crate::status::VERSION;
 
+/// The longest text that an agent says of itself (`otlp/own.rs` of `candela-formats`).
+const MOST_TEXT_BYTES: usize = 256;
+
 /// Where to send, and as whom.
 #[derive(Clone)]
 pub struct OtlpGrpcOptions {
@@ -229,17 +232,46 @@ fn attributes_of(vitals: &Vitals) -> Vec<(String, AttributeValue)> {
             AttributeValue::Number(vitals.started_ms),
         ),
     ];
-    let results = vitals.results.iter().map(|entry| ("result", entry));
-    let drops = vitals.drops.iter().map(|entry| ("drops", entry));
-    for (group, (name, &value)) in results.chain(drops) {
-        if value > 0 {
-            attributes.push((format!("candela.{group}.{name}"), count(value)));
-        }
-    }
-    let cost = vitals.cost.iter();
-    let cost = cost.filter(|(_, value)| **value > 0);
-    attributes.extend(cost.map(|(name, &value)| (format!("candela.cost.{name}"), count(value))));
+    let figures = figures_of(vitals).filter(|(.., value)| *value > 0);
+    attributes.extend(
+        figures.map(|(group, name, value)| (format!("candela.{group}.{name}"), count(value))),
+    );
+    attributes.extend(vitals.missing.iter().map(|missing| {
+        let reason = AttributeValue::Text(cut(&missing.reason));
+        (format!("candela.missing.{}", missing.what), reason)
+    }));
     attributes
+}
+
+/// All numbers by group and name.
+fn figures_of(vitals: &Vitals) -> impl Iterator<Item = (&'static str, &str, u64)> {
+    let results = vitals.results.iter().map(|it| ("result", it));
+    let drops = vitals.drops.iter().map(|it| ("drops", it));
+    let events = vitals.events.iter().map(|it| ("events", it));
+    let counts = results.chain(drops).chain(events);
+    let counts = counts.map(|(group, (name, &count))| (group, name.as_str(), count));
+    let cost = vitals.cost.iter();
+    let cost = cost.map(|(name, &figure)| ("cost", *name, figure));
+    let programs = vitals.programs.iter().flat_map(|(name, program)| {
+        let of_program = [
+            ("program_ns", program.estimated_run_time_ns),
+            ("program_runs", program.estimated_runs),
+            ("program_refused", program.recursion_misses),
+        ];
+        of_program.map(|(group, figure)| (group, name.as_str(), figure))
+    });
+    counts.chain(cost).chain(programs)
+}
+
+/// Receivers take no longer texts.
+fn cut(text: &str) -> String {
+    match text.len() <= MOST_TEXT_BYTES {
+        true => text.to_owned(),
+        false => format!(
+            "{}…",
+            &text[..text.floor_char_boundary(MOST_TEXT_BYTES - "…".len())]
+        ),
+    }
 }
 
 /// What the receiver will never want is refused; everything else may be different later, also a
@@ -283,6 +315,7 @@ fn with_causes(message: &str, mut cause: Option<&(dyn std::error::Error + 'stati
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::source::Missing;
 
     #[test]
     fn addresses_that_are_none_are_named() {
@@ -293,6 +326,36 @@ mod tests {
                 "{error}"
             );
         }
+    }
+
+    #[test]
+    fn receivers_hear_what_an_agent_does_without() {
+        let missing = |what: &str, reason: String| Missing {
+            what: what.to_owned(),
+            reason,
+        };
+        let vitals = Vitals {
+            version: "1".to_owned(),
+            missing: vec![
+                missing("io", "no tracepoint".to_owned()),
+                missing("lock", "ä".repeat(MOST_TEXT_BYTES)),
+            ],
+            ..Vitals::default()
+        };
+        let attributes = attributes_of(&vitals);
+        let text = |name: &str| {
+            let found = attributes.iter().find(|(key, _)| key == name);
+            match found {
+                Some((_, AttributeValue::Text(text))) => text.clone(),
+                other => panic!("{name}: {other:?}"),
+            }
+        };
+        assert_eq!(text("candela.missing.io"), "no tracepoint");
+        let long = text("candela.missing.lock");
+        assert!(
+            long.len() <= MOST_TEXT_BYTES && long.ends_with('…'),
+            "{long}"
+        );
     }
 
     #[test]

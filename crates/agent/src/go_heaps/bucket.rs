@@ -116,6 +116,18 @@ impl Bucket {
     }
 }
 
+#[cfg(test)]
+impl Bucket {
+    /// A bucket of 48-byte objects in memory.
+    pub(super) fn words_of(next: u64, stack: &[u64], counts: [u64; 16]) -> Vec<u64> {
+        let depth = stack.len() as u64;
+        let mut words = vec![0, next, 1, hash_of(stack, 48), 48, depth];
+        words.extend(stack);
+        words.extend(counts);
+        words
+    }
+}
+
 /// As `stkbucket` hashes.
 fn hash_of(stack: &[u64], size: u64) -> u64 {
     let add = |hash: u64, number: u64| {
@@ -135,13 +147,10 @@ mod tests {
 
     use super::*;
 
-    /// A bucket of 48-byte objects whose counts are 1, 2, 3 and so on.
+    /// A bucket whose counts are 1, 2, 3 and so on.
     fn words_of(stack: &[u64]) -> Vec<u64> {
-        let depth = stack.len() as u64;
-        let mut words = vec![0, 0x99, 1, hash_of(stack, 48), 48, depth];
-        words.extend(stack);
-        words.extend(1..=16);
-        words
+        let counts = std::array::from_fn(|place| place as u64 + 1);
+        Bucket::words_of(0x99, stack, counts)
     }
 
     fn read(words: &[u64]) -> Result<Bucket, GoHeapError> {

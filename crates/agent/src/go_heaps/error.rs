@@ -24,8 +24,17 @@ pub enum GoHeapError {
     #[error("its heap profile is laid out in another way than those of Go 1.18 to 1.26")]
     Unlike,
     /// More is not read.
-    #[error("its heap profile has more than {most} places that allocate")]
+    #[error(
+        "its heap profile has more than {most} places that allocate, or so many with deep stacks: there is no room for \
+         more, of one program or of all"
+    )]
     TooLarge {
+        /// So many are read.
+        most: usize,
+    },
+    /// There are too many.
+    #[error("{most} Go programs are read already, which is as many as are read at a time")]
+    TooMany {
         /// So many are read.
         most: usize,
     },

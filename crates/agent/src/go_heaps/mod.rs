@@ -10,6 +10,7 @@ mod estimate;
 mod memory;
 mod process;
 mod reading;
+mod room;
 mod source;
 mod stacks;
 mod watch;

@@ -15,7 +15,9 @@ use crate::cpu::Naming;
 use crate::go_heaps::bucket::Counts;
 use crate::go_heaps::error::GoHeapError;
 use crate::go_heaps::estimate::estimate;
+use crate::go_heaps::reading::AllocatingPlace;
 use crate::go_heaps::reading::HeapReading;
+use crate::go_heaps::room::HeapSize;
 use crate::go_heaps::stacks::GoStacks;
 use crate::labels::ProcessFacts;
 use crate::processes::Code;
@@ -48,6 +50,10 @@ pub(super) struct GoProcess {
     variables: GoMemoryProfile,
     /// By address of the bucket.
     known: HashMap<u64, KnownPlace>,
+    /// When it was last read.
+    size: HeapSize,
+    /// Whether there was no room for it since: what it allocated before it is read again is nobody's.
+    was_passed_over: bool,
 }
 
 /// What is kept of a place that allocates, from reading to reading.
@@ -111,18 +117,25 @@ impl GoProcess {
                 },
             },
             known: HashMap::new(),
+            size: HeapSize::default(),
+            was_passed_over: false,
         })
     }
 
+    /// There was no room for it so far.
+    pub(super) fn pass_over(&mut self) {
+        self.was_passed_over = true;
+    }
+
+    /// What is kept of its profile.
+    pub(super) fn size(&self) -> HeapSize {
+        self.size
+    }
+
     /// What was allocated so far is nobody's.
-    pub(super) fn forget_allocated(&mut self) -> Result<(), GoHeapError> {
-        let reading = HeapReading::take(&self.memory, &self.variables)?;
-        self.learn(&reading);
-        for place in &reading.places {
-            if let Some(known) = self.known.get_mut(&place.address) {
-                known.counts = known.counts.most(place.counts);
-            }
-        }
+    pub(super) fn forget_allocated(&mut self, room: HeapSize) -> Result<(), GoHeapError> {
+        let reading = self.take_reading(room)?;
+        self.forget_counted(&reading);
         Ok(())
     }
 
@@ -130,11 +143,14 @@ impl GoProcess {
     pub(super) fn add_to(
         &mut self,
         windows: &mut HeapWindows,
-        view: &ProcessView,
-        time_ns: u64,
+        (view, time_ns): (&ProcessView, u64),
+        room: HeapSize,
     ) -> Result<(), GoHeapError> {
-        let reading = HeapReading::take(&self.memory, &self.variables)?;
-        self.learn(&reading);
+        let was_passed_over = self.was_passed_over;
+        let reading = self.take_reading(room)?;
+        if was_passed_over {
+            self.forget_counted(&reading);
+        }
         for place in &reading.places {
             let Some(known) = self.known.get_mut(&place.address) else {
                 continue;
@@ -192,21 +208,43 @@ impl GoProcess {
         })
     }
 
+    /// Reads the profile, and makes its places known.
+    fn take_reading(&mut self, room: HeapSize) -> Result<HeapReading, GoHeapError> {
+        let taken = HeapReading::take(&self.memory, &self.variables, room);
+        self.was_passed_over = match &taken {
+            Ok(_) => false,
+            Err(GoHeapError::TooLarge { .. }) => true,
+            Err(_) => self.was_passed_over,
+        };
+        let reading = taken?;
+        self.learn(&reading);
+        self.size = reading.size;
+        Ok(reading)
+    }
+
+    /// What was counted so far is not told any more.
+    fn forget_counted(&mut self, reading: &HeapReading) {
+        for place in &reading.places {
+            if let Some(known) = self.known.get_mut(&place.address) {
+                known.counts = known.counts.most(place.counts);
+            }
+        }
+    }
+
     /// Makes new places known, as if nothing had been allocated there yet.
     fn learn(&mut self, reading: &HeapReading) {
+        let places = || reading.places.iter();
+        let is_known = |place: &&AllocatingPlace| self.known.contains_key(&place.address);
+        let known_count = places().filter(is_known).count();
         // Places do not go away, unless a process makes us believe so again and again.
-        if self.known.len() > reading.places.len() {
-            let there: HashSet<u64> = reading.places.iter().map(|place| place.address).collect();
+        if known_count < self.known.len() {
+            let there: HashSet<u64> = places().map(|place| place.address).collect();
             self.known.retain(|address, _| there.contains(address));
         }
-        let is_new = |known: &HashMap<_, _>, address| !known.contains_key(&address);
-        let new = reading.places.iter();
-        let mut new = new
-            .filter(|place| is_new(&self.known, place.address))
-            .peekable();
-        if new.peek().is_none() {
+        if known_count == reading.places.len() {
             return;
         }
+        let new = places().filter(|place| !self.known.contains_key(&place.address));
         // Mapped as long as it is needed.
         let functions = self.program.open().ok().and_then(GoFunctions::of);
         let mut stacks = GoStacks::new(functions, self.bias);
@@ -245,4 +283,142 @@ fn add(window: &mut Window, view: &ProcessView, stack: &[u64], time_ns: u64, amo
         allocation: AllocationNumber::NONE,
     };
     window.add(view, &stack, moment, amount);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+    use crate::go_heaps::bucket::Bucket;
+    use crate::go_heaps::room::HeapRoom;
+    use crate::processes::Mappings;
+    use crate::processes::ObjectSource;
+    use crate::processes::ProcessIdentity;
+
+    /// A heap profile in our own memory.
+    struct Profile {
+        newest: u64,
+        rate: u64,
+        cycle: u32,
+        #[expect(dead_code, reason = "held: the process reads them by their addresses")]
+        buckets: Vec<Vec<u64>>,
+    }
+
+    impl Profile {
+        /// Of places at which one object of 48 bytes each was allocated.
+        fn of_places(stacks: &[[u64; 2]]) -> Box<Self> {
+            let mut counts = [0; 16];
+            (counts[0], counts[2]) = (1, 48);
+            let (mut newest, mut buckets) = (0, Vec::new());
+            for stack in stacks {
+                let words = Bucket::words_of(newest, stack, counts);
+                newest = words.as_ptr() as u64;
+                buckets.push(words);
+            }
+            Box::new(Self {
+                newest,
+                rate: 1,
+                cycle: 0,
+                buckets,
+            })
+        }
+
+        fn process(&self) -> GoProcess {
+            let no_program = ObjectSource::Unreadable;
+            GoProcess {
+                pid: std::process::id(),
+                memory: File::open("/proc/self/mem").expect("our own memory"),
+                program: Arc::new(Object::new(0, String::new(), PathBuf::new(), no_program)),
+                bias: 0,
+                variables: GoMemoryProfile {
+                    buckets: &raw const self.newest as u64,
+                    rate: &raw const self.rate as u64,
+                    cycle: GoProfileCycle {
+                        address: &raw const self.cycle as u64,
+                        shift: 0,
+                    },
+                },
+                known: HashMap::new(),
+                size: HeapSize::default(),
+                was_passed_over: false,
+            }
+        }
+    }
+
+    /// Bytes that were allocated since the last reading, and those in use.
+    fn told(process: &mut GoProcess, room: HeapSize) -> Result<[u64; 2], GoHeapError> {
+        let view = ProcessView {
+            identity: ProcessIdentity {
+                pid: 7,
+                serial: 1,
+                generation: 0,
+            },
+            labels: Arc::default(),
+            unsettled: None,
+            mappings: Mappings::default(),
+        };
+        let mut windows = HeapWindows::new(false);
+        process.add_to(&mut windows, (&view, 5), room)?;
+        let bytes = |window: &Window| window.stacks.iter().map(|it| it.amount.value).sum();
+        Ok([bytes(&windows.allocated), bytes(&windows.in_use)])
+    }
+
+    #[test]
+    fn processes_share_the_room_for_their_profiles() {
+        let profile = Profile::of_places(&[[1, 2], [1, 3]]);
+        let (mut first, mut second) = (profile.process(), profile.process());
+        let most = HeapSize {
+            places: 3,
+            addresses: 100,
+        };
+        let mut room = HeapRoom::beside(most, std::iter::empty());
+        let of_first = room.of_process(first.size());
+        assert_eq!(told(&mut first, of_first).expect("there is room"), [96, 96]);
+        room.changed(HeapSize::default(), first.size());
+
+        let of_second = room.of_process(second.size());
+        let refused = told(&mut second, of_second);
+        assert!(
+            matches!(refused, Err(GoHeapError::TooLarge { most: 1 })),
+            "{refused:?}"
+        );
+        let of_first = room.of_process(first.size());
+        let again = told(&mut first, of_first);
+        assert_eq!(again.expect("its room is its own"), [0, 96]);
+
+        // The first one has ended. What the second allocated while nobody read it is nobody's.
+        let room = HeapRoom::beside(most, std::iter::once(second.size()));
+        let of_second = room.of_process(second.size());
+        assert_eq!(
+            told(&mut second, of_second).expect("there is room"),
+            [0, 96]
+        );
+    }
+
+    #[test]
+    fn deep_stacks_take_room_too() {
+        let profile = Profile::of_places(&[[1, 2], [1, 3]]);
+        let room = HeapSize {
+            places: 9,
+            addresses: 3,
+        };
+        let refused = told(&mut profile.process(), room);
+        assert!(
+            matches!(refused, Err(GoHeapError::TooLarge { most: 1 })),
+            "{refused:?}"
+        );
+    }
+
+    #[test]
+    fn places_that_are_there_no_more_are_forgotten() {
+        let mut profile = Profile::of_places(&[[1, 2], [1, 3]]);
+        let mut process = profile.process();
+        let room = HeapSize::MOST_OF_PROCESS;
+        assert_eq!(told(&mut process, room).expect("a profile"), [96, 96]);
+        let other = Profile::of_places(&[[1, 4], [1, 5]]);
+        profile.newest = other.newest;
+        assert_eq!(told(&mut process, room).expect("a profile"), [96, 96]);
+        assert_eq!((process.known.len(), process.size().places), (2, 2));
+    }
 }

@@ -8,12 +8,7 @@ use crate::go_heaps::bucket::Bucket;
 use crate::go_heaps::bucket::Counts;
 use crate::go_heaps::error::GoHeapError;
 use crate::go_heaps::memory::ProcessMemory;
-
-/// Buckets that are read of a process: large programs have some ten thousands.
-const MOST_BUCKETS: usize = 1 << 17;
-
-/// Addresses in all of their stacks, 8 bytes each.
-const MOST_ADDRESSES: usize = 2 << 20;
+use crate::go_heaps::room::HeapSize;
 
 /// How often a profile is read again because the garbage collector published another one meanwhile.
 const ATTEMPTS: usize = 4;
@@ -25,6 +20,7 @@ pub(super) struct HeapReading {
     pub(super) rate: u64,
     /// Newest first: later ones come before those that were there.
     pub(super) places: Vec<AllocatingPlace>,
+    pub(super) size: HeapSize,
     /// Whether the garbage collector has ended a cycle yet, so that there is something published.
     is_published: bool,
 }
@@ -41,15 +37,20 @@ pub(super) struct AllocatingPlace {
 impl HeapReading {
     /// Reads until two readings agree: buckets are published one after another.
     ///
-    /// `memory` is `/proc/PID/mem`, `variables` are addresses in the process.
-    pub(super) fn take(memory: &File, variables: &GoMemoryProfile) -> Result<Self, GoHeapError> {
-        let mut last = Self::once(memory, variables)?;
+    /// `memory` is `/proc/PID/mem`, `variables` are addresses in the process. What is larger than `room` is no
+    /// further read.
+    pub(super) fn take(
+        memory: &File,
+        variables: &GoMemoryProfile,
+        room: HeapSize,
+    ) -> Result<Self, GoHeapError> {
+        let mut last = Self::once(memory, variables, room)?;
         for _ in 1..ATTEMPTS {
             // Nothing frees before the first cycle ends: each count is true by itself.
             if !last.is_published {
                 break;
             }
-            let again = Self::once(memory, variables)?;
+            let again = Self::once(memory, variables, room)?;
             let is_same = again.agrees_with(&last);
             last = again;
             if is_same {
@@ -59,7 +60,11 @@ impl HeapReading {
         Ok(last)
     }
 
-    fn once(memory: &File, variables: &GoMemoryProfile) -> Result<Self, GoHeapError> {
+    fn once(
+        memory: &File,
+        variables: &GoMemoryProfile,
+        room: HeapSize,
+    ) -> Result<Self, GoHeapError> {
         let mut memory = ProcessMemory::new(memory);
         let rate = memory.word(variables.rate)?;
         if rate.cast_signed() <= 0 {
@@ -69,13 +74,14 @@ impl HeapReading {
         memory.read(variables.cycle.address, &mut cycle)?;
         let cycle = u32::from_le_bytes(cycle) >> variables.cycle.shift;
         let mut next = memory.word(variables.buckets)?;
-        let mut addresses = 0;
+        let mut size = HeapSize::default();
         let mut places = Vec::new();
         let mut counted = Vec::new();
         while next != 0 {
             let bucket = Bucket::read(&mut memory, next)?;
-            addresses += bucket.stack.len();
-            if places.len() >= MOST_BUCKETS || addresses > MOST_ADDRESSES {
+            size.places += 1;
+            size.addresses += bucket.stack.len();
+            if size.exceeds(room) {
                 return Err(GoHeapError::TooLarge { most: places.len() });
             }
             counted.push(bucket.counted());
@@ -97,6 +103,7 @@ impl HeapReading {
         Ok(Self {
             rate,
             places,
+            size,
             is_published,
         })
     }

@@ -11,6 +11,9 @@ use crate::go_heaps::discovery::runs_go;
 use crate::go_heaps::error::GoHeapError;
 use crate::go_heaps::process::GoProcess;
 use crate::go_heaps::process::HeapWindows;
+use crate::go_heaps::room::HeapRoom;
+use crate::go_heaps::room::HeapSize;
+use crate::go_heaps::room::MOST_PROGRAMS;
 use crate::kinds::Kind;
 use crate::ledger::DropReason;
 use crate::ledger::Ledger;
@@ -63,9 +66,12 @@ impl GoHeaps {
     /// What was allocated so far is nobody's.
     pub(crate) fn begin(&mut self) {
         self.look();
+        let mut room = self.room();
         for known in self.known.values_mut() {
             if let Some(process) = &mut known.heap {
-                let forgotten = process.forget_allocated();
+                let before = process.size();
+                let forgotten = process.forget_allocated(room.of_process(before));
+                room.changed(before, process.size());
                 known.was_read(forgotten, &self.ledger);
             }
         }
@@ -93,13 +99,17 @@ impl GoHeaps {
     pub(crate) fn read(&mut self, time_ns: u64) -> [(Window, Scale); 2] {
         self.look();
         let mut windows = HeapWindows::new(self.keeps_times);
+        let mut room = self.room();
         for known in self.known.values_mut() {
             let Some(process) = &mut known.heap else {
                 continue;
             };
             // What ends at this moment is missed by the next look.
             if let Some(view) = process.view(&mut self.processes, &self.naming, time_ns) {
-                let added = process.add_to(&mut windows, &view, time_ns);
+                let before = process.size();
+                let of_process = room.of_process(before);
+                let added = process.add_to(&mut windows, (&view, time_ns), of_process);
+                room.changed(before, process.size());
                 // The memory that was opened is no longer the process's: it runs its program from the start.
                 let is_replaced = matches!(&added, Err(GoHeapError::Unreadable(error))
                     if error.kind() == io::ErrorKind::UnexpectedEof);
@@ -122,20 +132,36 @@ impl GoHeaps {
         ]
     }
 
+    /// What profiles may take besides those that are known.
+    fn room(&self) -> HeapRoom {
+        let heaps = self.known.values().filter_map(|it| it.heap.as_ref());
+        HeapRoom::beside(HeapSize::MOST_OF_ALL, heaps.map(|heap| heap.size()))
+    }
+
     /// Finds what has come, and forgets what has gone.
     fn look(&mut self) {
         let mut before = std::mem::take(&mut self.known);
+        // What has gone makes room for the next look.
+        let mut open = before.values().filter(|it| it.heap.is_some()).count();
         for pid in self.targets.processes() {
             let Some(identity) = ProgramIdentity::of(pid) else {
                 continue;
             };
             let known = before.remove(&pid);
             let known = match known {
-                Some(known) if known.identity == identity => known,
+                Some(known) if known.identity == identity && !known.may_open(open) => known,
                 replaced => {
-                    let had_heap = replaced.is_some_and(|known| known.heap.is_some());
+                    let had_heap = replaced.as_ref().is_some_and(|it| it.heap.is_some());
                     self.ledger.add(DropReason::GoHeapGone, had_heap.into());
-                    self.open(pid, identity)
+                    open -= usize::from(had_heap);
+                    let mut opened = self.open(pid, identity, open);
+                    if let Some(heap) = &mut opened.heap {
+                        open += 1;
+                        if replaced.is_some_and(|it| it.identity == identity) {
+                            heap.pass_over();
+                        }
+                    }
+                    opened
                 }
             };
             self.known.insert(pid, known);
@@ -147,7 +173,8 @@ impl GoHeaps {
         self.processes.objects.sweep();
     }
 
-    fn open(&mut self, pid: u32, identity: ProgramIdentity) -> KnownProcess {
+    /// Beside so many that are open.
+    fn open(&mut self, pid: u32, identity: ProgramIdentity, others: usize) -> KnownProcess {
         let mut known = KnownProcess {
             identity,
             heap: None,
@@ -156,7 +183,12 @@ impl GoHeaps {
         if !runs_go(pid) {
             return known;
         }
-        let opened = GoProcess::open(pid, &mut self.processes);
+        let opened = match others < MOST_PROGRAMS {
+            true => GoProcess::open(pid, &mut self.processes),
+            false => Err(GoHeapError::TooMany {
+                most: MOST_PROGRAMS,
+            }),
+        };
         let opened = opened.map(|process| known.heap = Some(Box::new(process)));
         known.was_read(opened, &self.ledger);
         known
@@ -166,6 +198,12 @@ impl GoHeaps {
 // === impl KnownProcess ===
 
 impl KnownProcess {
+    /// Whether it waits for others to end, of which so many are open now.
+    fn may_open(&self, others: usize) -> bool {
+        let waits = matches!(self.refused, Some(GoHeapError::TooMany { .. }));
+        waits && others < MOST_PROGRAMS
+    }
+
     /// Notes how a reading went. What cannot be read counts once, however often it is tried.
     fn was_read(&mut self, reading: Result<(), GoHeapError>, ledger: &Ledger) {
         let Err(error) = reading else {

@@ -18,6 +18,7 @@ pub use self::kubernetes::PodContainer;
 pub(crate) use self::naming::Named;
 pub(crate) use self::naming::Namer;
 pub(crate) use self::naming::Unsettled;
+pub(crate) use self::process_context::AttributeKey;
 pub(crate) use self::process_context::is_context_mapping;
 pub use self::series::Labeler;
 pub use self::service_rules::ServiceRule;

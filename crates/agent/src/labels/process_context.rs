@@ -22,6 +22,9 @@ const ATTEMPTS: usize = 3;
 const KEY_MAP: &str = "threadlocal.attribute_key_map";
 /// Numbers of names are bytes.
 const MOST_KEYS: usize = 256;
+/// Bytes of such a name that are kept, as many as the kernel tells of a value: a window has the name once for each
+/// of its contexts, and none of OpenTelemetry's conventions is as long.
+const LONGEST_KEY: usize = 64;
 
 /// The message of `opentelemetry/proto/common/v1/process_context.proto` (proto 1.11).
 #[derive(Clone, PartialEq, Message)]
@@ -39,7 +42,28 @@ pub(crate) struct PublishedContext {
     /// Attributes of its resource, keys and values.
     pub(crate) resource: Vec<(String, String)>,
     /// The names of attributes of its threads, by their numbers.
-    pub(crate) attribute_keys: Vec<String>,
+    pub(crate) attribute_keys: Vec<AttributeKey>,
+}
+
+/// The name of an attribute of threads.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct AttributeKey {
+    /// Empty where there is none.
+    pub(crate) name: String,
+    /// Whether the program calls it by a longer one.
+    pub(crate) is_cut: bool,
+}
+
+// === impl AttributeKey ===
+
+impl AttributeKey {
+    pub(crate) fn new(name: &str) -> Self {
+        let kept = name.floor_char_boundary(LONGEST_KEY);
+        Self {
+            name: name[..kept].to_owned(),
+            is_cut: kept < name.len(),
+        }
+    }
 }
 
 /// Whether a mapping with this name holds a process context. Kernels without named anonymous
@@ -113,7 +137,7 @@ fn attributes(attributes: Vec<KeyValue>) -> Vec<(String, String)> {
 }
 
 /// A number whose name is none stays one: those behind it must not take its place.
-fn attribute_keys(attributes: Vec<KeyValue>) -> Vec<String> {
+fn attribute_keys(attributes: Vec<KeyValue>) -> Vec<AttributeKey> {
     let mut maps = attributes.into_iter().filter(|it| it.key == KEY_MAP);
     let map = maps.next().and_then(|map| map.value?.value);
     let Some(Value::ArrayValue(names)) = map else {
@@ -121,8 +145,8 @@ fn attribute_keys(attributes: Vec<KeyValue>) -> Vec<String> {
     };
     let names = names.values.into_iter().take(MOST_KEYS);
     let names = names.map(|name| match name.value {
-        Some(Value::StringValue(name)) => name,
-        _ => String::new(),
+        Some(Value::StringValue(name)) => AttributeKey::new(&name),
+        _ => AttributeKey::default(),
     });
     names.collect()
 }
@@ -203,7 +227,22 @@ mod tests {
         let context = context.expect("it is published");
         let expected = ("service.name".to_owned(), "checkout".to_owned());
         assert_eq!(context.resource, [expected]);
-        assert_eq!(context.attribute_keys, ["http_route", "", "user_id"]);
+        let keys = context.attribute_keys.iter();
+        let keys: Vec<(&str, bool)> = keys.map(|it| (it.name.as_str(), it.is_cut)).collect();
+        assert_eq!(
+            keys,
+            [("http_route", false), ("", false), ("user_id", false)]
+        );
+    }
+
+    #[test]
+    fn names_of_attributes_are_cut_between_characters() {
+        let longest = "k".repeat(LONGEST_KEY);
+        let key = AttributeKey::new(&longest);
+        assert_eq!((key.name, key.is_cut), (longest, false));
+        let hostile = format!("k{}", "\u{fc}".repeat(LARGEST_PAYLOAD / 2));
+        let key = AttributeKey::new(&hostile);
+        assert_eq!((key.name.len(), key.is_cut), (LONGEST_KEY - 1, true));
     }
 
     #[test]

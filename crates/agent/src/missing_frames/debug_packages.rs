@@ -1,12 +1,12 @@
 //! Which package, server or file has the symbols of a file, on the distribution that a process runs on.
 
-use std::fs;
 use std::io::Read;
 use std::path::Path;
 
 use candela_symbols::BuildId;
 use candela_symbols::open_in_root;
 use hashbrown::HashMap;
+use rustix::fs::Dir;
 
 /// A server for those that have none of their own.
 const FEDERATED: &str = "https://debuginfod.elfutils.org";
@@ -22,8 +22,14 @@ const SERVERS: [(&str, &str); 6] = [
     ("opensuse", "https://debuginfod.opensuse.org"),
 ];
 
+/// Where dpkg keeps a list of files for each package.
+const LISTS: &str = "/var/lib/dpkg/info";
+
 /// Lists of files of packages are kilobytes.
 const LARGEST_LIST: u64 = 8 << 20;
+
+/// All lists of a large desktop have some ten million bytes.
+const MOST_LIST_BYTES: u64 = 256 << 20;
 
 /// Of packages: a large desktop has some thousands.
 const MOST_LISTS: usize = 20_000;
@@ -41,9 +47,9 @@ impl DebugPackages {
     /// For files of the root directory `root`.
     pub(super) fn of(root: &Path, files: &[&str]) -> Self {
         Self {
-            os_release: read(root, Path::new("/etc/os-release")).unwrap_or_default(),
+            os_release: text_of(read(root, Path::new("/etc/os-release"), LARGEST_LIST)),
             has_dnf: open_in_root(root, Path::new("/usr/bin/dnf")).is_ok(),
-            debian: debian_packages(root, files),
+            debian: debian_packages(root, files, MOST_LIST_BYTES),
         }
     }
 
@@ -77,9 +83,14 @@ impl DebugPackages {
     }
 }
 
-/// The packages that have files, from dpkg's lists: one pass over them, which are hundreds.
-fn debian_packages(root: &Path, files: &[&str]) -> HashMap<String, String> {
+/// The packages that have files, from dpkg's lists: one pass over them, which are hundreds, as far as `most_bytes`
+/// go.
+fn debian_packages(root: &Path, files: &[&str], most_bytes: u64) -> HashMap<String, String> {
     let mut found = HashMap::new();
+    let lists = open_in_root(root, Path::new(LISTS));
+    let Ok(lists) = lists.and_then(|directory| Ok(Dir::read_from(directory)?)) else {
+        return found;
+    };
     // Packages name files by where they were before /lib became a link to /usr/lib, or after.
     let mut wanted = HashMap::new();
     for &file in files {
@@ -90,26 +101,34 @@ fn debian_packages(root: &Path, files: &[&str]) -> HashMap<String, String> {
         wanted.insert(file.to_owned(), file);
         wanted.insert(other, file);
     }
-    let lists = fs::read_dir(root.join("var/lib/dpkg/info"));
-    for list in lists.into_iter().flatten().flatten().take(MOST_LISTS) {
-        let name = list.file_name();
-        let Some(package) = name.to_str().and_then(|name| name.strip_suffix(".list")) else {
+    let mut bytes_left = most_bytes;
+    for list in lists.flatten().take(MOST_LISTS) {
+        let Ok(name) = list.file_name().to_str() else {
+            continue;
+        };
+        let Some(package) = name.strip_suffix(".list") else {
             continue;
         };
         let package = package.split(':').next().unwrap_or(package);
-        // Of the process's root, and part of a command that root may run.
-        let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"+.-".contains(&byte);
-        if !package.bytes().all(is_name) {
+        if !is_package_name(package) {
             continue;
         }
-        let place = Path::new("/var/lib/dpkg/info").join(&name);
-        for file in read(root, &place).unwrap_or_default().lines() {
+        let place = Path::new(LISTS).join(name);
+        let bytes = read(root, &place, LARGEST_LIST.min(bytes_left));
+        bytes_left -= bytes.len() as u64;
+        for file in text_of(bytes).lines() {
             if let Some(&path) = wanted.get(file) {
                 found.insert(path.to_owned(), package.to_owned());
             }
         }
     }
     found
+}
+
+/// Whether a name of the process's root may be part of a command that root runs, and is no option of it.
+fn is_package_name(name: &str) -> bool {
+    let is_in_name = |byte: u8| byte.is_ascii_alphanumeric() || b"+.-".contains(&byte);
+    name.starts_with(|first: char| first.is_ascii_alphanumeric()) && name.bytes().all(is_in_name)
 }
 
 /// A path as a shell takes it, whatever is in it: who made the file may have made its name for us.
@@ -132,25 +151,64 @@ pub(super) fn debug_file_of(build_id: &BuildId) -> String {
     }
 }
 
-fn read(root: &Path, path: &Path) -> Option<String> {
-    let mut text = String::new();
-    let file = open_in_root(root, path).ok()?;
-    file.take(LARGEST_LIST).read_to_string(&mut text).ok()?;
-    Some(text)
+/// What a file begins with, so many bytes at most; nothing of one that cannot be read.
+fn read(root: &Path, path: &Path, most_bytes: u64) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let Ok(file) = open_in_root(root, path) else {
+        return bytes;
+    };
+    // What was read until an error has cost as much.
+    let _ = file.take(most_bytes).read_to_end(&mut bytes);
+    bytes
+}
+
+fn text_of(bytes: Vec<u8>) -> String {
+    String::from_utf8(bytes).unwrap_or_default()
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
+
+    fn write_in(root: &Path, path: &str, text: &str) {
+        let path = root.join(path.trim_start_matches('/'));
+        fs::create_dir_all(path.parent().expect("a parent")).expect("a directory");
+        fs::write(path, text).expect("a file");
+    }
+
+    #[test]
+    fn lists_are_those_inside_of_the_root_directory() {
+        let root = tempfile::tempdir().expect("a directory");
+        let outside = tempfile::tempdir().expect("another one");
+        let lists = outside.path().to_str().expect("text");
+        let text = "/opt/file\n";
+        write_in(outside.path(), "ours.list", text);
+        // The same path inside.
+        write_in(root.path(), &format!("{lists}/theirs.list"), text);
+        let dpkg = root.path().join("var/lib/dpkg");
+        fs::create_dir_all(&dpkg).expect("a directory");
+        std::os::unix::fs::symlink(lists, dpkg.join("info")).expect("a link");
+        let packages = debian_packages(root.path(), &["/opt/file"], MOST_LIST_BYTES);
+        assert_eq!(packages.get("/opt/file").expect("listed"), "theirs");
+    }
+
+    #[test]
+    fn what_is_no_name_of_a_package_is_left_out_and_so_is_too_much() {
+        let root = tempfile::tempdir().expect("a directory");
+        let found = |most_bytes| debian_packages(root.path(), &["/opt/file"], most_bytes);
+        write_in(root.path(), "var/lib/dpkg/info/-o.list", "/opt/file\n");
+        assert!(found(MOST_LIST_BYTES).is_empty());
+        write_in(root.path(), "var/lib/dpkg/info/foo.list", "/opt/file\n");
+        assert_eq!(found(MOST_LIST_BYTES).len(), 1);
+        assert!(found(4).is_empty());
+    }
 
     #[test]
     fn the_package_and_the_server_are_those_of_the_root_directory() {
         let root = tempfile::tempdir().expect("a directory");
-        let write = |path: &str, text: &str| {
-            let path = root.path().join(path);
-            fs::create_dir_all(path.parent().expect("a parent")).expect("a directory");
-            fs::write(path, text).expect("a file");
-        };
+        let write = |path: &str, text: &str| write_in(root.path(), path, text);
         write(
             "etc/os-release",
             "NAME=\"Mint\"\nID=linuxmint\nID_LIKE=\"ubuntu debian\"\n",

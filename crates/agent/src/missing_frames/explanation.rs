@@ -145,10 +145,20 @@ impl FrameCause {
     }
 }
 
-/// A text with what is known in the places of words in braces.
+/// A text with what is known in the places of words in braces. Such words inside of what is known stay: names of
+/// files may have them, and what is quoted for a shell must not change any more.
 pub(super) fn filled(text: &str, known: &[(&str, &str)]) -> String {
-    let fill_one = |text: String, (word, value): &(&str, &str)| text.replace(word, value);
-    known.iter().fold(text.to_owned(), fill_one)
+    let mut filled = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(brace) = rest.find('{') {
+        let (before, from_brace) = rest.split_at(brace);
+        let found = known.iter().find(|(word, _)| from_brace.starts_with(word));
+        let (word, value) = *found.unwrap_or(&("{", "{"));
+        filled.extend([before, value]);
+        rest = &from_brace[word.len()..];
+    }
+    filled.push_str(rest);
+    filled
 }
 
 /// How a walk ended, in words.
@@ -291,6 +301,13 @@ mod tests {
             assert_eq!(explanation.remedy.is_empty(), is_fine, "{result:?}");
         }
         assert_eq!(meanings.len(), crate::window::RESULT_CODES);
+    }
+
+    #[test]
+    fn words_inside_of_what_is_known_stay() {
+        let known = [("{file}", "'{path};{file}'"), ("{path}", "'/x'")];
+        let text = "strip {file} {path} {other} {";
+        assert_eq!(filled(text, &known), "strip '{path};{file}' '/x' {other} {");
     }
 
     #[test]

@@ -1,6 +1,5 @@
 //! All code of one process, sampled for a moment and looked into.
 
-use std::fs;
 use std::path::Path;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -30,10 +29,12 @@ use crate::options::RecordOptions;
 use crate::options::RecordTargets;
 use crate::processes::FileNumber;
 use crate::processes::MapsLine;
+use crate::processes::ProcessEnvironment;
 use crate::processes::check_is_process;
 use crate::processes::may_look_into;
 use crate::processes::open_mapped;
 use crate::processes::parse_maps;
+use crate::processes::read_maps;
 use crate::record::Recording;
 use crate::record::record;
 use crate::source::Missing;
@@ -174,7 +175,9 @@ impl Look {
             has_compiled_code: false,
             perf_map: PerfMap::Missing,
         };
-        let maps = fs::read(format!("/proc/{pid}/maps")).unwrap_or_default();
+        let mut maps = Vec::new();
+        // Of one that ends now nothing is said.
+        let _ = read_maps(pid, &mut maps);
         let mut seen = HashSet::new();
         for line in parse_maps(&maps).filter(|line| line.is_executable) {
             if line.inode == 0 {
@@ -314,9 +317,11 @@ impl Look {
 
     /// Whether the process was started with `flag`: in its arguments, or in its environment, where Java looks too.
     fn has_argument(&self, flag: &str) -> bool {
-        let environment = fs::read(format!("/proc/{}/environ", self.pid)).unwrap_or_default();
-        let environment = String::from_utf8_lossy(&environment);
-        self.arguments.iter().any(|argument| argument == flag) || environment.contains(flag)
+        let is_in_environment = || {
+            let environment = ProcessEnvironment::read(Path::new(&format!("/proc/{}", self.pid)));
+            environment.is_ok_and(|it| it.may_have(flag.as_bytes()))
+        };
+        self.arguments.iter().any(|argument| argument == flag) || is_in_environment()
     }
 
     fn count(&mut self, sampled: &SampledFrames) {
@@ -350,11 +355,14 @@ impl Look {
         let packages = DebugPackages::of(&self.root, &files);
         let pid = self.pid.to_string();
         let map = format!("/tmp/perf-{pid}.map");
+        let names = filled(runtime.names, &[("{pid}", pid.as_str())]);
         for code in &mut self.code {
             let install = packages.install(&code.path);
             let path = quoted(&code.path);
+            // That of Go is any text.
+            let build_id = quoted(&code.build_id);
             let known = [
-                ("{names}", runtime.names),
+                ("{names}", names.as_str()),
                 (
                     "{frame_pointers}",
                     runtime.frame_pointers.map_or("", |(_, remedy)| remedy),
@@ -362,10 +370,9 @@ impl Look {
                 ("{install}", install.as_str()),
                 ("{debuginfod}", packages.server()),
                 ("{debug_file}", code.debug_file_place.as_str()),
-                ("{build_id}", code.build_id.as_str()),
+                ("{build_id}", build_id.as_str()),
                 ("{path}", path.as_str()),
                 ("{map}", map.as_str()),
-                ("{pid}", pid.as_str()),
             ];
             let problems = code.causes.iter().map(|cause| {
                 let explanation = cause.explanation();

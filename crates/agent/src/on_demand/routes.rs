@@ -149,13 +149,50 @@ async fn stop(State(desk): State<Desk>, RawQuery(query): RawQuery) -> Response {
         true => Ending::Keep,
         false => Ending::Discard,
     };
-    if !desk.sessions.end(ending) {
+    end(&desk.sessions, ending, END_PATIENCE).await
+}
+
+async fn end(sessions: &Sessions, ending: Ending, patience: Duration) -> Response {
+    let Some(signals) = sessions.end(ending) else {
         return reply::text(
             StatusCode::PRECONDITION_FAILED,
             "Profiling is not in progress, there is nothing to stop.",
         );
+    };
+    // Whoever has the answer can start the next one.
+    let has_ended = tokio::time::timeout(patience, sessions.idle()).await;
+    let problem = match (signals.undelivered(), has_ended) {
+        (Some(reason), _) => reason.to_owned(),
+        (None, Err(_)) => {
+            format!("the session was told to end and goes on after {patience:?}; it ends later")
+        }
+        (None, Ok(())) => return reply::text(StatusCode::OK, "Profiling stopped successfully."),
+    };
+    tracing::warn!(problem, "a session was not stopped");
+    let message = format!("Failed to stop profiling: {problem}");
+    reply::text(StatusCode::INTERNAL_SERVER_ERROR, &message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_that_goes_on_is_not_said_to_have_stopped() {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .build()
+            .expect("a runtime");
+        let sessions: Arc<Sessions> = Arc::default();
+        let ask = || {
+            let answer = end(&sessions, Ending::Discard, Duration::from_millis(1));
+            runtime.block_on(answer).status()
+        };
+        let session = sessions.begin().expect("idle");
+        session.has_begun();
+        assert_eq!(ask(), StatusCode::INTERNAL_SERVER_ERROR);
+        assert!(session.signals.is_stopped(), "it was told");
+        drop(session);
+        assert_eq!(ask(), StatusCode::PRECONDITION_FAILED);
     }
-    // Whoever has the answer can start the next one. A session that takes longer is told and ends later.
-    let _ = tokio::time::timeout(END_PATIENCE, desk.sessions.idle()).await;
-    reply::text(StatusCode::OK, "Profiling stopped successfully.")
 }

@@ -1,6 +1,7 @@
 //! One session at a time, and its end before its time.
 
 use std::sync::Arc;
+use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering;
 
@@ -35,6 +36,8 @@ pub(crate) struct Signals {
     pub(crate) stop: Arc<AtomicBool>,
     /// Nobody wants what was taken. Set before `stop` is.
     pub(crate) discard: Arc<AtomicBool>,
+    /// Why what takes the samples could not be told to end.
+    pub(crate) undelivered: Arc<OnceLock<String>>,
 }
 
 /// What becomes of the samples of a session that is ended.
@@ -90,9 +93,9 @@ impl Sessions {
         )
     }
 
-    /// Ends the session in progress; `false` when there is none. One that takes no samples yet is none,
-    /// as [`Self::is_in_progress`] says, and one that was ended is none any more.
-    pub(crate) fn end(&self, ending: Ending) -> bool {
+    /// Ends the session in progress, whose signals these are; none when there is none. One that takes no samples
+    /// yet is none, as [`Self::is_in_progress`] says, and one that was ended is none any more.
+    pub(crate) fn end(&self, ending: Ending) -> Option<Signals> {
         self.end_where(ending, |progress| progress == Progress::Sampling)
     }
 
@@ -101,15 +104,18 @@ impl Sessions {
         self.end_where(Ending::Discard, |progress| progress != Progress::Ending);
     }
 
-    fn end_where(&self, ending: Ending, is_meant: impl Fn(Progress) -> bool) -> bool {
+    fn end_where(&self, ending: Ending, is_meant: impl Fn(Progress) -> bool) -> Option<Signals> {
+        let mut ended = None;
         self.0.send_if_modified(|state| match state {
             State::Active { progress, signals } if is_meant(*progress) => {
                 *progress = Progress::Ending;
                 signals.end(ending);
+                ended = Some(signals.clone());
                 true
             }
             _ => false,
-        })
+        });
+        ended
     }
 
     /// Completes once there is no session.
@@ -158,6 +164,16 @@ impl Signals {
     pub(crate) fn is_discarded(&self) -> bool {
         self.discard.load(Ordering::SeqCst)
     }
+
+    /// Notes for whoever ends the session that what takes the samples does not hear of it.
+    pub(crate) fn cannot_end(&self, reason: &str) {
+        // The first reason is the cause of others.
+        let _ = self.undelivered.set(reason.to_owned());
+    }
+
+    pub(crate) fn undelivered(&self) -> Option<&str> {
+        self.undelivered.get().map(String::as_str)
+    }
 }
 
 #[cfg(test)]
@@ -181,18 +197,18 @@ mod tests {
     #[test]
     fn a_session_is_ended_once() {
         let sessions = Arc::new(Sessions::default());
-        assert!(!sessions.end(Ending::Discard), "nothing to end");
+        assert!(sessions.end(Ending::Discard).is_none(), "nothing to end");
         let session = sessions.begin().expect("idle");
         session.has_begun();
-        assert!(sessions.end(Ending::Discard));
+        assert!(sessions.end(Ending::Discard).is_some());
         assert!(session.signals.is_stopped() && session.signals.is_discarded());
-        assert!(!sessions.end(Ending::Discard), "it ends already");
+        assert!(sessions.end(Ending::Discard).is_none(), "it ends already");
         assert!(!sessions.is_in_progress());
         assert!(sessions.begin().is_none(), "until it has ended");
         session.has_begun();
         assert!(!sessions.is_in_progress(), "too late to begin");
         drop(session);
-        assert!(!sessions.end(Ending::Discard));
+        assert!(sessions.end(Ending::Discard).is_none());
         assert!(!sessions.begin().expect("idle").signals.is_stopped());
     }
 
@@ -201,11 +217,11 @@ mod tests {
         let sessions = Arc::new(Sessions::default());
         let session = sessions.begin().expect("idle");
         for ending in [Ending::Keep, Ending::Discard] {
-            assert!(!sessions.end(ending));
+            assert!(sessions.end(ending).is_none());
             assert!(!session.signals.is_stopped() && !session.signals.is_discarded());
         }
         session.has_begun();
-        assert!(sessions.end(Ending::Keep));
+        assert!(sessions.end(Ending::Keep).is_some());
         assert!(session.signals.is_stopped() && !session.signals.is_discarded());
     }
 

@@ -1,6 +1,13 @@
 //! `/proc/PID/maps`, read fast: the agent does it for every process that it samples, and some have a
 //! hundred thousand mappings.
 
+use std::fs::File;
+use std::io;
+use std::io::Read;
+
+/// The largest file read, bytes: about four hundred thousand mappings.
+const LARGEST_MAPS: u64 = 64 << 20;
+
 /// One line of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct MapsLine<'a> {
@@ -18,6 +25,16 @@ pub(crate) struct MapsLine<'a> {
     pub(crate) inode: u64,
     /// Path, `[name]`, or nothing. A line feed in a path stands as `\012`.
     pub(crate) path: &'a [u8],
+}
+
+/// Reads the maps file of a process into `buffer`, as much of it as is read of any.
+pub(crate) fn read_maps(pid: u32, buffer: &mut Vec<u8>) -> io::Result<()> {
+    buffer.clear();
+    let file = File::open(format!("/proc/{pid}/maps"))?;
+    file.take(LARGEST_MAPS).read_to_end(buffer)?;
+    // One process with very many mappings must not cost its size for ever.
+    buffer.shrink_to(buffer.len().max(1 << 20));
+    Ok(())
 }
 
 /// The lines of a maps file; lines of another form are skipped.

@@ -1,5 +1,6 @@
 //! Processes, their mappings and the files behind them.
 
+mod environment;
 mod forks;
 mod listing;
 mod mappings;
@@ -11,6 +12,7 @@ mod table;
 mod tasks;
 mod thread_context;
 
+pub(crate) use self::environment::ProcessEnvironment;
 pub(crate) use self::listing::all_processes;
 pub(crate) use self::listing::members_of;
 pub(crate) use self::mappings::Code;
@@ -19,6 +21,7 @@ pub(crate) use self::mappings::Mappings;
 pub(crate) use self::mappings::ProcessMapping;
 pub(crate) use self::maps_file::MapsLine;
 pub(crate) use self::maps_file::parse_maps;
+pub(crate) use self::maps_file::read_maps;
 pub(crate) use self::object::FileNumber;
 pub(crate) use self::object::Object;
 pub(crate) use self::object::ObjectSource;

@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 
 use candela_model::Labels;
 
+use crate::labels::AttributeKey;
 use crate::labels::Unsettled;
 use crate::processes::mappings::Code;
 use crate::processes::mappings::Mappings;
@@ -41,7 +42,7 @@ pub(crate) struct Process {
     /// Where its OpenTelemetry process context lies.
     pub(crate) context_address: Option<u64>,
     /// The names of attributes of its threads, by their numbers.
-    pub(crate) attribute_keys: Arc<[String]>,
+    pub(crate) attribute_keys: Arc<[AttributeKey]>,
     /// When these may be read again.
     pub(crate) attribute_keys_wait: ContextWait,
     /// Set while something exports a thread context and it is not known where it lies.

@@ -17,13 +17,11 @@ use crate::processes::mappings::Mappings;
 use crate::processes::mappings::ProcessMapping;
 use crate::processes::maps_file::MapsLine;
 use crate::processes::maps_file::parse_maps;
+use crate::processes::maps_file::read_maps;
 use crate::processes::object::FileNumber;
 use crate::processes::objects::MappedRange;
 use crate::processes::objects::Objects;
 use crate::processes::process::Process;
-
-/// The largest maps file read, bytes: about four hundred thousand mappings.
-const LARGEST_MAPS: u64 = 64 << 20;
 
 /// How long a process that has ended is kept, because samples of it may still be on their way.
 const EXITED_GRACE_NS: u64 = 2_000_000_000;
@@ -282,16 +280,6 @@ pub(crate) fn find_context(pid: u32) -> Option<u64> {
     lines
         .find(|line| is_context_mapping(line.path))
         .map(|line| line.start)
-}
-
-fn read_maps(pid: u32, buffer: &mut Vec<u8>) -> std::io::Result<()> {
-    use std::io::Read;
-    buffer.clear();
-    let file = std::fs::File::open(format!("/proc/{pid}/maps"))?;
-    file.take(LARGEST_MAPS).read_to_end(buffer)?;
-    // One process with very many mappings must not cost its size for ever.
-    buffer.shrink_to(buffer.len().max(1 << 20));
-    Ok(())
 }
 
 fn mapping_of(objects: &mut Objects, pid: u32, line: &MapsLine<'_>) -> Option<ProcessMapping> {

@@ -7,6 +7,7 @@ use std::io;
 use candela_ebpf::Error;
 
 use crate::error::AgentError;
+use crate::processes::maps_file::read_maps;
 
 /// `PF_KTHREAD` of include/linux/sched.h.
 const KERNEL_THREAD: u64 = 0x0020_0000;
@@ -79,8 +80,8 @@ pub(crate) fn tasks_of(pid: u32) -> Result<BTreeMap<u32, Task>, AgentError> {
 /// Whether the mappings of a process may be read, and with them its files and its stacks: being root is not enough
 /// where it has a capability that we lack.
 pub(crate) fn may_look_into(pid: u32) -> bool {
-    let mappings = fs::read(format!("/proc/{pid}/maps"));
-    !mappings.is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied)
+    let read = read_maps(pid, &mut Vec::new());
+    !read.is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied)
 }
 
 /// The process of a thread.

@@ -7,6 +7,7 @@ use std::time::Instant;
 use crate::scrape::delta::Cumulative;
 use crate::scrape::endpoint::Endpoint;
 use crate::scrape::failure::Failure;
+use crate::scrape::silence::Silence;
 
 /// Failures in a row after which an endpoint is asked less often, and after which rarely.
 const SOME_FAILURES: u32 = 4;
@@ -25,6 +26,7 @@ pub(crate) struct Progress {
     pub(crate) totals: Cumulative,
     /// When it was answered last, unix nanoseconds; 0 when that tells nothing of the next answer.
     pub(crate) answered_ns: i64,
+    pub(crate) silence: Silence,
 }
 
 /// How a result compares with the one before: whether somebody should hear of it.
@@ -50,6 +52,7 @@ impl Progress {
             failures_in_a_row: 0,
             totals: Cumulative::default(),
             answered_ns: 0,
+            silence: Silence::default(),
         }
     }
 

@@ -41,6 +41,7 @@ use crate::scrape::request;
 use crate::scrape::request::Answer;
 use crate::scrape::request::Request;
 use crate::scrape::request::unix_ns;
+use crate::scrape::status::EmptyEndpoint;
 use crate::scrape::status::FailingEndpoint;
 use crate::scrape::status::MOST_LISTED;
 use crate::scrape::status::ScrapeJobStatus;
@@ -75,7 +76,7 @@ pub(crate) struct Scraper {
     answers: Receiver<Answer>,
     batch: Batch,
     board: Arc<StatusBoard>,
-    /// Whether what is failing is not what the board shows.
+    /// Whether what is failing or empty is not what the board shows.
     has_news: bool,
 }
 
@@ -140,7 +141,7 @@ impl Scraper {
                 self.batch.flush();
             }
             if self.has_news && now >= next_show {
-                self.show_failing();
+                self.show_endpoints();
                 next_show = now + SHOW;
             }
             let next_due = self.due.first().map(|(due, _)| *due);
@@ -269,6 +270,14 @@ impl Scraper {
             return;
         };
         progress.is_running = false;
+        if let Ok(scraped) = &result
+            && progress.silence.heard(&scraped.profile)
+        {
+            self.has_news = true;
+            if let Some(hint) = progress.silence.cause(&progress.endpoint.profile) {
+                tracing::info!(url = progress.endpoint.url, hint, "a profile stays empty");
+            }
+        }
         match result.and_then(|scraped| read_times(scraped, progress, start_ns, end_ns)) {
             Ok((scraped, subtracted)) => self.count_success(key, &scraped, subtracted, now),
             Err(failure) => self.count_failure(key, failure),
@@ -333,30 +342,45 @@ impl Scraper {
         change(parts.scrape.jobs.entry(name.clone()).or_default());
     }
 
-    fn show_failing(&mut self) {
+    /// Lists endpoints that somebody should look at.
+    fn show_endpoints(&mut self) {
         let mut counts = vec![0; self.jobs.len()];
-        let mut listed: Vec<FailingEndpoint> = Vec::new();
+        let mut failing: Vec<FailingEndpoint> = Vec::new();
+        let mut empty: Vec<EmptyEndpoint> = Vec::new();
         for progress in self.endpoints.values() {
+            let position = progress.endpoint.job;
+            let job = &self.jobs[position].job.name;
+            let url = &progress.endpoint.url;
+            let silent = progress.silence.cause(&progress.endpoint.profile);
+            if let Some(hint) = silent.filter(|_| empty.len() < MOST_LISTED) {
+                empty.push(EmptyEndpoint {
+                    job: job.clone(),
+                    url: url.clone(),
+                    hint: hint.to_owned(),
+                });
+            }
             let Some(failure) = &progress.failure else {
                 continue;
             };
-            let position = progress.endpoint.job;
             counts[position] += 1;
-            if listed.len() < MOST_LISTED {
-                listed.push(FailingEndpoint {
-                    job: self.jobs[position].job.name.clone(),
-                    url: progress.endpoint.url.clone(),
+            if failing.len() < MOST_LISTED {
+                failing.push(FailingEndpoint {
+                    job: job.clone(),
+                    url: url.clone(),
                     reason: failure.reason.name().to_owned(),
                     detail: failure.detail.clone(),
                     failures: progress.failures_in_a_row,
                 });
             }
         }
-        listed.sort_by(|left, right| (&left.job, &left.url).cmp(&(&right.job, &right.url)));
+        failing.sort_by(|left, right| (&left.job, &left.url).cmp(&(&right.job, &right.url)));
+        empty.sort_by(|left, right| (&left.job, &left.url).cmp(&(&right.job, &right.url)));
         for (position, count) in counts.into_iter().enumerate() {
             self.change_status(position, |status| status.failing = count);
         }
-        self.board.parts().scrape.failing = listed;
+        let mut parts = self.board.parts();
+        parts.scrape.failing = failing;
+        parts.scrape.empty = empty;
         self.has_news = false;
     }
 }

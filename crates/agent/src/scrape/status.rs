@@ -15,6 +15,8 @@ pub struct ScrapeStatus {
     pub jobs: BTreeMap<String, ScrapeJobStatus>,
     /// Endpoints of which the last scrape failed; a hundred at most.
     pub failing: Vec<FailingEndpoint>,
+    /// Endpoints whose profiles stay empty, and why; a hundred at most.
+    pub empty: Vec<EmptyEndpoint>,
 }
 
 /// The state of one job. Counts are totals since the start unless they say otherwise.
@@ -59,6 +61,17 @@ pub struct FailingEndpoint {
     pub detail: String,
     /// Failures in a row.
     pub failures: u32,
+}
+
+/// An endpoint that answers, each time with nothing since the program's start.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct EmptyEndpoint {
+    /// Its job.
+    pub job: String,
+    /// What is asked.
+    pub url: String,
+    /// What is usually the cause, and what helps.
+    pub hint: String,
 }
 
 /// One number of a job.

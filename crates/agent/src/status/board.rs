@@ -91,14 +91,22 @@ impl StatusBoard {
     /// What a receiver is told with each profile.
     pub(crate) fn vitals(&self) -> Vitals {
         // On its own: a lock that is held for the whole expression below would be asked for twice in it.
-        let results = Quality::from_results(&self.parts().results).results;
+        let (results, events, missing) = {
+            let parts = self.parts();
+            let results = Quality::from_results(&parts.results).results;
+            (results, parts.events.clone(), parts.missing.clone())
+        };
+        let cost = self.cost();
         Vitals {
             version: VERSION.to_owned(),
             host: self.host.clone(),
             started_ms: self.started_ms,
             results,
             drops: self.drops(),
-            cost: self.cost().figures(),
+            cost: cost.figures(),
+            programs: cost.programs,
+            events,
+            missing,
         }
     }
 

@@ -19,7 +19,9 @@ pub struct CostStatus {
     pub configured_rate_millihertz: u64,
     /// What a sample of waiting stands for at least, nanoseconds; 0 where waiting is not sampled.
     pub wait_mean_ns: u64,
-    /// How often one of the two was changed to keep the budget.
+    /// How many sampled allocations one that is told stands for.
+    pub allocations_per_sample: u64,
+    /// How often one of the three was changed to keep the budget.
     pub pace_changes: u64,
     /// Resident memory of the process, bytes; in `candela up` the server is in it, too.
     pub resident_bytes: u64,
@@ -70,6 +72,7 @@ impl CostStatus {
                 self.configured_rate_millihertz,
             ),
             ("wait_mean_ns", self.wait_mean_ns),
+            ("allocations_per_sample", self.allocations_per_sample),
             ("pace_changes", self.pace_changes),
             ("resident_bytes", self.resident_bytes),
             ("map_bytes", self.map_bytes),

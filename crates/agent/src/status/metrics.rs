@@ -216,6 +216,11 @@ impl CostStatus {
                 self.wait_mean_ns as f64 / 1e9,
             ),
             (
+                "allocations_per_sample",
+                "How many sampled allocations one that is told stands for.",
+                self.allocations_per_sample as f64,
+            ),
+            (
                 "bpf_measured",
                 "Whether the kernel measures run times of programs, which takes CAP_SYS_ADMIN.",
                 1.0 - self.programs_unmeasured as f64,
@@ -287,9 +292,37 @@ fn sample(out: &mut String, name: &str, labels: &str, value: impl Display) {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
     use crate::status::Quality;
     use crate::status::StatusBoard;
+
+    /// The names of a text that begin as ours do, without those of scraping, which have a page of their own.
+    fn names_in(text: &str) -> BTreeSet<String> {
+        let is_of_name = |letter: char| letter.is_ascii_lowercase() || letter == '_';
+        let words = text.split(|letter| !is_of_name(letter));
+        words
+            .filter(|word| word.starts_with("candela_agent_"))
+            .filter(|word| !word.starts_with("candela_agent_scrape_"))
+            .map(str::to_owned)
+            .collect()
+    }
+
+    #[test]
+    fn the_documentation_has_every_metric_and_no_other() {
+        let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/agent.md");
+        let page = std::fs::read_to_string(page).expect("the page is there");
+        let rows: Vec<&str> = page.lines().filter(|line| line.starts_with('|')).collect();
+        let mut text = String::new();
+        AgentStatus::default().write_metrics(&mut text);
+        let types: Vec<&str> = text
+            .lines()
+            .filter(|it| it.starts_with("# TYPE "))
+            .collect();
+        assert!(types.len() > 20, "{text}");
+        assert_eq!(names_in(&rows.join("\n")), names_in(&types.join("\n")));
+    }
 
     #[test]
     fn every_metric_has_help_and_type() {

@@ -3,15 +3,19 @@
  * until it is killed; says "ready" first.
  *   spans [LIBRARY]: with LIBRARY the pointer is that of span_pointer.c in it, loaded late; without it is that
  *   of the program or of a library that it is linked with
+ * With MUCH_ELSE its threads also wait for a lock of theirs and for one of the kernel, allocate, write blocks past the
+ * page cache to a file of the current directory; they begin after a second and end two later.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "../../../ebpf/tests/programs/times.h"
 
@@ -53,12 +57,59 @@ static void touch_pages(void)
 	munmap(pages, PAGES * PAGE);
 }
 
+#ifdef MUCH_ELSE
+
+enum { MAPPED = 1 << 20, ALLOCATED = 1 << 20, MAPPINGS = 20 };
+
+static pthread_mutex_t shared = PTHREAD_MUTEX_INITIALIZER;
+static char block[PAGE] __attribute__((aligned(PAGE))) = { 1 };
+static int file;
+
+static void do_much_else(void)
+{
+	for (int i = 0; i < MAPPINGS; i++)
+		munmap(mmap(0, MAPPED, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0),
+		       MAPPED);
+	pthread_mutex_lock(&shared);
+	burn(PIECE_NS);
+	pthread_mutex_unlock(&shared);
+	for (int i = 0; i < 4; i++) {
+		char *volatile memory = malloc(ALLOCATED);
+
+		free(memory);
+	}
+	/* Where there is no device behind it there are no requests. */
+	sink += pwrite(file, block, PAGE, 0);
+}
+
+static void begin_much_else(void)
+{
+	file = open("blocks", O_RDWR | O_CREAT, 0600);
+	sink += pwrite(file, block, PAGE, 0) + fsync(file) + close(file);
+	file = open("blocks", O_RDWR | O_DIRECT);
+	rest(1000000000L);
+	alarm(2);
+}
+
+#else
+
+static void do_much_else(void)
+{
+}
+
+static void begin_much_else(void)
+{
+}
+
+#endif
+
 /* Functions of equal code would be made one. */
 __attribute__((noinline)) static void serve_first(void)
 {
 	burn(PIECE_NS);
 	rest(PIECE_NS);
 	touch_pages();
+	do_much_else();
 	sink += 1;
 }
 
@@ -67,6 +118,7 @@ __attribute__((noinline)) static void serve_second(void)
 	burn(PIECE_NS);
 	rest(PIECE_NS);
 	touch_pages();
+	do_much_else();
 	sink += 2;
 }
 
@@ -156,6 +208,7 @@ int main(int argc, char **argv)
 	if (!library || !(*(void **)&point_to_span = dlsym(library, "point_to_span")))
 		return 1;
 #endif
+	begin_much_else();
 	for (unsigned i = 0; i < sizeof(works) / sizeof(works[0]); i++)
 		if (pthread_create(&thread, 0, works[i], 0))
 			return 1;

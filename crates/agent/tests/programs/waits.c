@@ -3,13 +3,19 @@
  *   waits duty MILLISECONDS FILE: burns 10 ms of CPU time and sleeps 30 ms, in turns; then writes how long
  *     that took, how much time it slept, in nanoseconds, and how often
  *   waits ways: a thread for each way of waiting, until the program is killed; says "ready" first
+ *   waits fault: waits for memory that nobody brings, until the program is killed; says "ready" first, or that the
+ *     kernel does not let it
  */
+#include <fcntl.h>
 #include <linux/futex.h>
+#include <linux/userfaultfd.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -58,6 +64,30 @@ __attribute__((noinline)) static void *wait_for_poll(void *unused)
 	return unused;
 }
 
+__attribute__((noinline)) static int wait_for_memory(const volatile char *memory)
+{
+	int byte = *memory;
+
+	sink++;
+	return byte;
+}
+
+static int wait_for_fault(void)
+{
+	struct uffdio_api api = { .api = UFFD_API };
+	struct uffdio_register range = { .range.len = 4096, .mode = UFFDIO_REGISTER_MODE_MISSING };
+	void *memory = mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int handler = syscall(SYS_userfaultfd, O_CLOEXEC);
+	int is_there;
+
+	range.range.start = (unsigned long)memory;
+	is_there = memory != MAP_FAILED && handler >= 0 && !ioctl(handler, UFFDIO_API, &api) &&
+		   !ioctl(handler, UFFDIO_REGISTER, &range);
+	puts(is_there ? "ready" : "no userfaultfd");
+	fflush(stdout);
+	return is_there ? wait_for_memory(memory) : 1;
+}
+
 static int wait_in_all_ways(void)
 {
 	void *(*ways[])(void *) = { wait_for_time, wait_for_futex, wait_for_pipe, wait_for_socket, wait_for_poll };
@@ -76,6 +106,8 @@ static int wait_in_all_ways(void)
 
 int main(int argc, char **argv)
 {
+	if (argc == 2 && !strcmp(argv[1], "fault"))
+		return wait_for_fault();
 	if (argc < 4)
 		return wait_in_all_ways();
 

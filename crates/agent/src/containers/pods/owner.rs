@@ -4,6 +4,7 @@
 //! name of its own. Who may not read those, and we may not, finds the names of what made them in theirs.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 
 /// The label by which a deployment tells its replica sets apart: their names are its name, a hyphen and this.
 const TEMPLATE_HASH: &str = "pod-template-hash";
@@ -11,6 +12,9 @@ const TEMPLATE_HASH: &str = "pod-template-hash";
 /// Cron jobs name a job after the minute that it was due, counted from 1970. A pod starts within this of it: later
 /// ones are those of jobs that a person named so.
 const LATEST_START_SECONDS: i64 = 24 * 3600;
+
+/// The kind that controls the mirrors of pods that a kubelet runs by itself.
+const NODE: &str = "Node";
 
 /// A workload: `deployment`, `checkout`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,11 +27,9 @@ pub(super) struct Workload {
 
 /// The workload that a pod with this metadata is of; `None` for what nobody controls, or its node.
 pub(super) fn workload_of(metadata: &ObjectMeta) -> Option<Workload> {
-    let mut owners = metadata.owner_references.as_deref()?.iter();
-    let owner = owners.find(|owner| owner.controller == Some(true))?;
+    let owner = controller_of(metadata)?;
     let (kind, name) = match owner.kind.as_str() {
-        // The mirror of what the kubelet runs by itself.
-        "Node" => return None,
+        NODE => return None,
         "ReplicaSet" => match deployment_of(metadata, &owner.name) {
             Some(deployment) => ("deployment".to_owned(), deployment),
             None => ("replicaset".to_owned(), owner.name.as_str()),
@@ -42,6 +44,16 @@ pub(super) fn workload_of(metadata: &ObjectMeta) -> Option<Workload> {
         kind,
         name: name.to_owned(),
     })
+}
+
+/// Whether it stands for what a kubelet runs by itself.
+pub(super) fn is_mirror(metadata: &ObjectMeta) -> bool {
+    controller_of(metadata).is_some_and(|owner| owner.kind == NODE)
+}
+
+fn controller_of(metadata: &ObjectMeta) -> Option<&OwnerReference> {
+    let mut owners = metadata.owner_references.as_deref()?.iter();
+    owners.find(|owner| owner.controller == Some(true))
 }
 
 fn deployment_of<'a>(metadata: &ObjectMeta, replica_set: &'a str) -> Option<&'a str> {

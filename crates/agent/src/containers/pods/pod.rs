@@ -11,11 +11,12 @@ use crate::containers::ContainerFacts;
 use crate::containers::KubernetesOptions;
 use crate::containers::facts::APP_LABELS;
 use crate::containers::facts::kept;
+use crate::containers::pods::owner::is_mirror;
 use crate::containers::pods::owner::workload_of;
 use crate::labels::PodContainer;
 
 /// The annotation of the API server's copy of a pod that the kubelet runs by itself: the uid that the kubelet knows
-/// it by. The copy has another one.
+/// it by. The copy has another one. Whoever may make pods may write it, with the uid of any pod.
 const MIRROR: &str = "kubernetes.io/config.mirror";
 
 /// Kinds of workloads that OpenTelemetry has a name for: `k8s.KIND.name`.
@@ -71,6 +72,8 @@ struct ContainerStatus {
 pub(super) struct PodFacts {
     /// As in the paths of its cgroups.
     pub(super) uid: String,
+    /// What the API server gave it, which no author of pods chooses.
+    pub(super) own_uid: String,
     name: String,
     namespace: String,
     app: Option<String>,
@@ -96,7 +99,10 @@ impl PodFacts {
         let annotations = pod.metadata.annotations.as_ref().unwrap_or(&none);
         let mut labels = workload_labels(&pod.metadata);
         labels.extend(options.chosen(|key| pod_labels.get(key), |key| annotations.get(key)));
-        let uid = annotations.get(MIRROR).or(pod.metadata.uid.as_ref());
+        let own_uid = pod.metadata.uid.as_ref();
+        let mirrored = annotations.get(MIRROR);
+        let mirrored = mirrored.filter(|_| is_mirror(&pod.metadata));
+        let uid = mirrored.or(own_uid);
         let mut apps = APP_LABELS.iter().filter_map(|key| pod_labels.get(*key));
         let status = pod.status.clone().unwrap_or_default();
         let has_id = |container: &SpecifiedContainer| {
@@ -105,6 +111,7 @@ impl PodFacts {
         };
         Self {
             uid: uid.cloned().unwrap_or_default(),
+            own_uid: own_uid.cloned().unwrap_or_default(),
             name: kept(pod.metadata.name.as_deref().unwrap_or_default()),
             namespace: kept(pod.metadata.namespace.as_deref().unwrap_or_default()),
             app: apps.find(|app| !app.is_empty()).map(|app| kept(app)),
@@ -244,18 +251,24 @@ mod tests {
 
     #[test]
     fn what_the_kubelet_runs_by_itself_has_the_uid_of_its_cgroups() {
-        let pod = json!({
-            "metadata": {
-                "name": "etcd-node-1", "namespace": "kube-system", "uid": "u-1",
-                "annotations": {"kubernetes.io/config.mirror": "0123456789abcdef0123456789abcdef"},
-                "ownerReferences": [{"apiVersion": "v1", "kind": "Node", "name": "node-1", "uid": "2", "controller": true}],
-            },
-            "spec": {"containers": [{"name": "etcd"}]},
-        });
-        let pod: Pod = serde_json::from_value(pod).expect("a pod");
-        let facts = PodFacts::of(&pod, &KubernetesOptions::default());
-        assert_eq!(facts.uid, "0123456789abcdef0123456789abcdef");
-        assert!(facts.labels.is_empty());
-        assert!(!facts.has_started);
+        let facts = |kind: &str| {
+            let pod = json!({
+                "metadata": {
+                    "name": "etcd-node-1", "namespace": "kube-system", "uid": "u-1",
+                    "annotations": {"kubernetes.io/config.mirror": "0123456789abcdef0123456789abcdef"},
+                    "ownerReferences": [{"apiVersion": "v1", "kind": kind, "name": "node-1", "uid": "2", "controller": true}],
+                },
+                "spec": {"containers": [{"name": "etcd"}]},
+            });
+            let pod: Pod = serde_json::from_value(pod).expect("a pod");
+            PodFacts::of(&pod, &KubernetesOptions::default())
+        };
+        let mirror = facts("Node");
+        assert_eq!(mirror.uid, "0123456789abcdef0123456789abcdef");
+        assert_eq!(mirror.own_uid, "u-1");
+        assert!(mirror.labels.is_empty());
+        assert!(!mirror.has_started);
+        // Others may write the annotation, too.
+        assert_eq!(facts("ReplicaSet").uid, "u-1");
     }
 }

@@ -21,8 +21,16 @@ pub(super) struct PodTable {
 // === impl PodTable ===
 
 impl PodTable {
+    /// Notes a pod. The uid of a mirror is one that its author writes, and might be anybody's: it takes no other pod's
+    /// place, and gives up that of the pod whose own it is.
     pub(super) fn apply(&mut self, pod: PodFacts) {
-        if self.by_uid.len() < MOST_PODS || self.by_uid.contains_key(&pod.uid) {
+        if let Some(known) = self.by_uid.get_mut(&pod.uid) {
+            if known.own_uid == pod.own_uid || pod.uid == pod.own_uid {
+                *known = pod;
+            }
+            return;
+        }
+        if self.by_uid.len() < MOST_PODS {
             self.by_uid.insert(pod.uid.clone(), pod);
             return;
         }
@@ -35,8 +43,12 @@ impl PodTable {
         }
     }
 
-    pub(super) fn remove(&mut self, uid: &str) {
-        self.by_uid.remove(uid);
+    /// Forgets a pod, and none that only seems to be it.
+    pub(super) fn remove(&mut self, pod: &PodFacts) {
+        let known = self.by_uid.get(&pod.uid);
+        if known.is_some_and(|known| known.own_uid == pod.own_uid) {
+            self.by_uid.remove(&pod.uid);
+        }
     }
 
     /// What is known of a container; pending while the pod, or its container, is one that is about to be told of.
@@ -47,6 +59,8 @@ impl PodTable {
             (Some(container), _) => Poll::Ready(Some(container)),
             // It is the pod's own, which holds its namespaces, or one that was started anew a moment ago.
             (None, Some(pod)) if pod.has_started => Poll::Ready(Some(pod.any_container())),
+            // Most likely it is in no pod.
+            (None, None) if question.pod_uid.is_none() => Poll::Ready(None),
             (None, _) => Poll::Pending,
         }
     }
@@ -107,9 +121,31 @@ mod tests {
         assert_eq!(name(table.find(&question("aa", None))), "web");
         // What holds the pod's namespaces is in no status.
         assert_eq!(name(table.find(&question("bb", Some("u-1")))), "");
-        assert_eq!(table.find(&question("bb", None)), Poll::Pending);
-        table.remove("u-1");
+        assert_eq!(table.find(&question("bb", None)), Poll::Ready(None));
+        table.remove(&pod("u-1", ""));
         assert_eq!(table.find(&asked), Poll::Pending);
+    }
+
+    #[test]
+    fn a_pod_that_claims_anothers_uid_changes_nothing_of_it() {
+        let mut table = PodTable::default();
+        table.apply(pod("u-1", "containerd://aa"));
+        let mut claimant = pod("u-2", "containerd://bb");
+        claimant.uid = "u-1".to_owned();
+        table.apply(claimant.clone());
+        assert!(matches!(
+            table.find(&question("aa", None)),
+            Poll::Ready(Some(_))
+        ));
+        assert_eq!(table.find(&question("bb", None)), Poll::Ready(None));
+        table.remove(&claimant);
+        assert!(table.find_pod(&question("aa", Some("u-1"))).is_some());
+
+        let mut claimed_first = PodTable::default();
+        claimed_first.apply(claimant);
+        claimed_first.apply(pod("u-1", "containerd://aa"));
+        let found = claimed_first.find(&question("aa", Some("u-1")));
+        assert!(matches!(found, Poll::Ready(Some(_))), "it is its own");
     }
 
     #[test]
@@ -121,6 +157,7 @@ mod tests {
         assert_eq!(table.by_uid.len(), MOST_PODS);
         table.apply(pod("0", "containerd://new"));
         let found = table.find(&question("new", None));
-        assert!(found.is_ready(), "what is there is kept up to date");
+        let is_known = matches!(found, Poll::Ready(Some(_)));
+        assert!(is_known, "what is there is kept up to date");
     }
 }

@@ -129,7 +129,7 @@ impl Follower {
             }
             Event::Delete(pod) => {
                 let facts = self.facts(&pod);
-                self.table.send_modify(|table| table.remove(&facts.uid));
+                self.table.send_modify(|table| table.remove(&facts));
             }
         }
     }

@@ -6,6 +6,7 @@
 use candela_model::FrameKind;
 use candela_model::LocationId;
 use candela_model::SymbolTables;
+use hashbrown::HashSet;
 
 use crate::missing_frames::stored::causes::EndCause;
 use crate::missing_frames::stored::place::is_named;
@@ -64,7 +65,7 @@ const KERNEL_CALLS: [&str; 9] = [
     "syscall_exit_to_user_mode",
 ];
 
-/// What all stacks of a profile together say about a single one.
+/// What all stacks of a type together say about a single one.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Ends {
     /// The frames of the deepest stack.
@@ -81,19 +82,20 @@ impl Ends {
         symbols: &SymbolTables,
         stacks: impl Iterator<Item = &'a [LocationId]>,
     ) -> Self {
-        let mut functions = symbols.functions().iter();
-        let is_of_go = functions.any(|function| {
-            matches!(
-                symbols.strings.get(function.name),
-                "runtime.main" | "runtime.mcall"
-            )
-        });
-        let mut locations = symbols.locations().iter();
-        Self {
-            deepest: stacks.map(<[LocationId]>::len).max().unwrap_or_default(),
-            is_of_go,
-            has_addresses: locations.any(|location| location.address != 0),
+        let mut ends = Self::default();
+        let mut seen = HashSet::new();
+        for stack in stacks {
+            ends.deepest = ends.deepest.max(stack.len());
+            for &id in stack.iter().filter(|&&id| seen.insert(id)) {
+                ends.has_addresses |= symbols.location(id).address != 0;
+                let mut names = symbols.lines(id).iter().map(|line| {
+                    let name = symbols.function(line.function).name;
+                    symbols.strings.get(name)
+                });
+                ends.is_of_go |= names.any(|name| matches!(name, "runtime.main" | "runtime.mcall"));
+            }
         }
+        ends
     }
 
     /// The frames of the deepest stack.

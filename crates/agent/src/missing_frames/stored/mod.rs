@@ -10,6 +10,8 @@ use std::path::Path;
 use candela_model::LocationId;
 use candela_model::Profile;
 use candela_model::ProfileType;
+use candela_model::Sample;
+use candela_model::StackId;
 use candela_symbols::BuildId;
 use candela_symbols::Contents;
 use candela_symbols::DebugFileSearch;
@@ -115,12 +117,12 @@ pub fn check_stored_frames(
     wanted: &ProfileType,
     source: &str,
 ) -> StoredFrameReport {
-    let mut look = Look::new(profile);
     let series = profile.series.iter();
-    for series in series.filter(|series| series.profile_type == *wanted) {
-        for sample in &series.samples {
-            look.take(profile.stacks.get(sample.stack), sample.value);
-        }
+    let series = series.filter(|series| series.profile_type == *wanted);
+    let samples: Vec<&Sample> = series.flat_map(|series| &series.samples).collect();
+    let mut look = Look::new(profile, &samples);
+    for sample in samples {
+        look.take(profile.stacks.get(sample.stack), sample.value);
     }
     look.report.profile_type = wanted.to_string();
     look.report.unit = wanted.sample_unit.clone();
@@ -140,10 +142,12 @@ struct Look<'p> {
 // === impl Look ===
 
 impl<'p> Look<'p> {
-    fn new(profile: &'p Profile) -> Self {
+    fn new(profile: &'p Profile, samples: &[&Sample]) -> Self {
+        let stacks: HashSet<StackId> = samples.iter().map(|sample| sample.stack).collect();
+        let stacks = stacks.into_iter().map(|id| profile.stacks.get(id));
         Self {
             profile,
-            ends_of_all: Ends::of(&profile.symbols, profile.stacks.iter().skip(1)),
+            ends_of_all: Ends::of(&profile.symbols, stacks),
             seen: HashMap::new(),
             code: BTreeMap::new(),
             ends: BTreeMap::new(),
@@ -220,11 +224,8 @@ impl<'p> Look<'p> {
         let depth = self.ends_of_all.depth().to_string();
         let ends = self.ends.iter().map(|(cause, counts)| {
             let most = counts.paths.iter().max_by_key(|(_, value)| **value);
-            let place = match most.map(|(path, _)| path.as_str()) {
-                None | Some("") => "a file that is not known",
-                Some(path) => path,
-            };
-            let known = [("{depth}", depth.as_str()), ("{place}", place)];
+            let place = shown_place(most.map_or("", |(path, _)| path));
+            let known = [("{depth}", depth.as_str()), ("{place}", place.as_str())];
             StoredEnds {
                 value: counts.value,
                 samples: counts.samples,
@@ -266,13 +267,27 @@ fn problem_of(place: &Place, names: &str, profile: &str, packages: &DebugPackage
         ("{install}", install),
         ("{symbols}", symbols.unwrap_or_else(|| path.clone())),
         ("{profile}", profile.to_owned()),
-        ("{build_id}", place.build_id.clone()),
+        // A profile may have any text there.
+        ("{build_id}", quoted(&place.build_id)),
         ("{debuginfod}", packages.server().to_owned()),
     ];
     let known = known
         .each_ref()
         .map(|(word, value)| (*word, value.as_str()));
     problem(place.cause.explanation(), &known)
+}
+
+/// A place where stacks end, which is a path or a few words in brackets.
+fn shown_place(path: &str) -> String {
+    if path.is_empty() {
+        return "a file that is not known".to_owned();
+    }
+    let words = path.strip_prefix('[').and_then(|it| it.strip_suffix(']'));
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b" ._-".contains(&byte);
+    match words.is_some_and(|words| words.bytes().all(is_plain)) {
+        true => path.to_owned(),
+        false => quoted(path),
+    }
 }
 
 fn problem(explanation: Explanation, known: &[(&str, &str)]) -> Problem {
@@ -302,4 +317,76 @@ fn file_with_symbols(place: &Place) -> Option<String> {
     found
         .filter(|file| has_names(file))
         .map(|file| shown(&file))
+}
+
+#[cfg(test)]
+mod tests {
+    use candela_model::FrameKind;
+    use candela_model::Labels;
+    use candela_model::Location;
+    use candela_model::Mapping;
+    use candela_model::ProfileSeries;
+
+    use super::*;
+
+    const CPU: &str = "process_cpu:cpu:nanoseconds:cpu:nanoseconds";
+    const OFF_CPU: &str = "off_cpu:off_cpu:nanoseconds:off_cpu:nanoseconds";
+
+    fn profile_type(id: &str) -> ProfileType {
+        id.parse().expect("a profile type")
+    }
+
+    fn add_sample(profile: &mut Profile, id: &str, stack: &[LocationId]) {
+        let stack = profile.stacks.intern(stack);
+        let mut series = ProfileSeries::new(Labels::default(), profile_type(id));
+        series.samples.push(Sample::new(stack, 10));
+        profile.series.push(series);
+    }
+
+    #[test]
+    fn stacks_are_judged_by_those_of_their_type() {
+        let mut profile = Profile::default();
+        let location = |profile: &mut Profile, name: &str, address| {
+            let symbols = &mut profile.symbols;
+            let function = symbols.intern_function(name, "", "", 0);
+            let location = Location::new(FrameKind::Native, address);
+            symbols.intern_location(&location, &[(function, 0, 0)])
+        };
+        let work = location(&mut profile, "work", 1);
+        let main = location(&mut profile, "main", 2);
+        add_sample(&mut profile, CPU, &[work]);
+        add_sample(&mut profile, OFF_CPU, &[work, main]);
+        let report = check_stored_frames(&profile, &profile_type(CPU), "x.pb.gz");
+        let causes: Vec<&str> = report.ends.iter().map(|it| it.problem.cause).collect();
+        assert_eq!(causes, ["leaf_only"]);
+    }
+
+    #[test]
+    fn texts_of_a_profile_are_quoted_in_commands() {
+        let mut profile = Profile::default();
+        let symbols = &mut profile.symbols;
+        let file = symbols.strings.intern("/srv/{profile};$(reboot)");
+        let build_id = symbols.strings.intern("ab;$(reboot)");
+        let mapping = symbols.intern_mapping(Mapping {
+            file,
+            build_id,
+            ..Mapping::default()
+        });
+        let location = Location::new(FrameKind::Native, 0x1000).in_mapping(mapping);
+        let location = symbols.intern_location(&location, &[]);
+        add_sample(&mut profile, CPU, &[location, location]);
+        let report = check_stored_frames(&profile, &profile_type(CPU), "it's");
+        let problem = &report.code[0].problem;
+        let upload = "candela symbols upload '/srv/{profile};$(reboot)';";
+        assert!(problem.remedy.contains(upload), "{problem:?}");
+        let push = r"candela push 'it'\''s' --service NAME";
+        assert!(problem.remedy.contains(push), "{problem:?}");
+        assert!(
+            problem.meaning.ends_with("is 'ab;$(reboot)'"),
+            "{problem:?}"
+        );
+        let ends = &report.ends[0].problem;
+        let place = "most of them in '/srv/{profile};$(reboot)':";
+        assert!(ends.meaning.contains(place), "{ends:?}");
+    }
 }

@@ -68,7 +68,7 @@ pub(crate) fn perf(
     // What was recorded is wanted, also when the recording was ended early, unless it is to be thrown away.
     let signals = Signals {
         stop: Arc::clone(&session.signals.discard),
-        ..Signals::default()
+        ..session.signals.clone()
     };
     let text = run(script, Some(LONGEST_SCRIPT), &signals, || {})?;
     if session.signals.is_discarded() {

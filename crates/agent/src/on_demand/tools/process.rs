@@ -14,6 +14,7 @@ use std::thread::park_timeout;
 use std::time::Duration;
 use std::time::Instant;
 
+use rustix::io::Errno;
 use rustix::process::Pid;
 use rustix::process::Signal;
 use rustix::process::kill_process_group;
@@ -34,6 +35,19 @@ const LONGEST_COMPLAINT: usize = 300;
 
 /// A tool with a group of its own, which ends with this value.
 struct Tool(Child);
+
+/// What became of a tool.
+enum End {
+    Exited {
+        status: ExitStatus,
+        /// Whether by us.
+        was_told: bool,
+    },
+    /// It was told to end and has not.
+    Deaf,
+    /// It could not be told.
+    OutOfReach(Errno),
+}
 
 /// Runs a tool until it ends, the time is over or the session is stopped; the last two by SIGINT, upon
 /// which profilers write what they have, and by SIGTERM where that is ignored. What it wrote to standard
@@ -58,11 +72,18 @@ pub(crate) fn run(
         .stderr(complaints.try_clone().map_err(failed)?);
     let mut tool = Tool(command.spawn().map_err(failed)?);
     has_started();
-    let (status, was_told) = tool.wait(time, signals).map_err(failed)?;
-    let Some(status) = status else {
-        return Err(format!(
-            "{name} did not end within {GRACE:?} and was killed"
-        ));
+    let (status, was_told) = match tool.wait(time, signals).map_err(failed)? {
+        End::Exited { status, was_told } => (status, was_told),
+        End::Deaf => {
+            return Err(format!(
+                "{name} did not end within {GRACE:?} and was killed"
+            ));
+        }
+        End::OutOfReach(error) => {
+            let reason = format!("{name} cannot be told to end: {error}");
+            signals.cannot_end(&reason);
+            return Err(reason);
+        }
     };
     let asked = [Signal::INT, Signal::TERM].map(Signal::as_raw);
     let is_interrupted = was_told
@@ -89,52 +110,58 @@ fn content(file: &mut File) -> std::io::Result<Vec<u8>> {
 // === impl Tool ===
 
 impl Tool {
-    /// How it ended, none when it did not, and whether we told it to.
-    fn wait(
-        &mut self,
-        time: Option<Duration>,
-        signals: &Signals,
-    ) -> std::io::Result<(Option<ExitStatus>, bool)> {
+    fn wait(&mut self, time: Option<Duration>, signals: &Signals) -> std::io::Result<End> {
         let start = Instant::now();
         let mut told: Option<Instant> = None;
         let mut is_told_again = false;
         loop {
             if let Some(status) = self.0.try_wait()? {
-                return Ok((Some(status), told.is_some()));
+                let was_told = told.is_some();
+                return Ok(End::Exited { status, was_told });
             }
-            match told {
-                Some(told) if told.elapsed() > GRACE => return Ok((None, true)),
-                Some(told) if told.elapsed() > DEAF && !is_told_again => {
-                    self.signal(Signal::TERM);
-                    is_told_again = true;
+            let is_over = time.is_some_and(|time| start.elapsed() >= time);
+            let wanted = match told {
+                Some(told) if told.elapsed() > GRACE => return Ok(End::Deaf),
+                Some(told) if told.elapsed() > DEAF && !is_told_again => Some(Signal::TERM),
+                None if is_over || signals.is_stopped() => Some(Signal::INT),
+                Some(_) | None => None,
+            };
+            if let Some(signal) = wanted {
+                if let Err(error) = self.signal(signal) {
+                    return Ok(End::OutOfReach(error));
                 }
-                Some(_) => {}
-                None => {
-                    let is_over = time.is_some_and(|time| start.elapsed() >= time);
-                    if is_over || signals.is_stopped() {
-                        self.signal(Signal::INT);
-                        told = Some(Instant::now());
-                    }
-                }
+                is_told_again = told.is_some();
+                told.get_or_insert_with(Instant::now);
             }
             park_timeout(POLL);
         }
     }
 
-    fn signal(&self, signal: Signal) {
+    /// # Errors
+    /// When the system lets us not: a tool may have become another user's.
+    fn signal(&self, signal: Signal) -> Result<(), Errno> {
         let pid = i32::try_from(self.0.id()).ok().and_then(Pid::from_raw);
-        if let Some(pid) = pid {
-            // It may have ended meanwhile.
-            let _ = kill_process_group(pid, signal);
+        match kill_process_group(pid.ok_or(Errno::SRCH)?, signal) {
+            // It has ended meanwhile.
+            Err(Errno::SRCH) => Ok(()),
+            told => told,
         }
     }
 }
 
 impl Drop for Tool {
     fn drop(&mut self) {
-        if let Ok(None) = self.0.try_wait() {
-            self.signal(Signal::KILL);
-            let _ = self.0.wait();
+        if !matches!(self.0.try_wait(), Ok(None)) {
+            return;
+        }
+        match self.signal(Signal::KILL) {
+            Ok(()) => {
+                let _ = self.0.wait();
+            }
+            // Whoever waited for it would wait as long as it likes.
+            Err(error) => {
+                tracing::warn!(pid = self.0.id(), %error, "a profiler goes on: it cannot be killed");
+            }
         }
     }
 }

@@ -1,9 +1,13 @@
 //! What works on this host, for `candela doctor`.
 
+mod kinds;
+
 use std::fs;
 
 use candela_ebpf::Check;
 use candela_symbols::kallsyms::KernelSymbols;
+
+pub use self::kinds::kind_checks;
 
 /// Probes this host: what `candela-ebpf` needs, and what names need.
 #[must_use]
