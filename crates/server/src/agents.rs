@@ -23,6 +23,15 @@ const MAX_COUNTS: usize = 128;
 const RESULT_PREFIX: &str = "candela.result.";
 const DROPS_PREFIX: &str = "candela.drops.";
 const COST_PREFIX: &str = "candela.cost.";
+const EVENTS_PREFIX: &str = "candela.events.";
+const MISSING_PREFIX: &str = "candela.missing.";
+
+/// What is said of each program in the kernel, as the agent's own status calls it.
+const PROGRAM_PREFIXES: [(&str, &str); 3] = [
+    ("candela.program_ns.", "estimated_run_time_ns"),
+    ("candela.program_runs.", "estimated_runs"),
+    ("candela.program_refused.", "recursion_misses"),
+];
 
 /// The senders of OTLP profiles.
 #[derive(Debug, Default)]
@@ -70,8 +79,21 @@ struct Counters {
     /// Start of the latest profile that came with totals.
     start_ns: i64,
     totals: BTreeMap<Count, u64>,
-    /// What the agent cost when it sent that profile.
-    cost: BTreeMap<String, u64>,
+    /// What the agent said of itself with that profile.
+    account: Account,
+}
+
+/// What an agent says of itself beside its totals.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Account {
+    /// What it costs.
+    pub(crate) cost: BTreeMap<String, u64>,
+    /// What its programs in the kernel cost, by name.
+    pub(crate) programs: BTreeMap<String, BTreeMap<String, u64>>,
+    /// What came from its kernel, by kind.
+    pub(crate) events: BTreeMap<String, u64>,
+    /// Why it does without what was asked for, by the name of that.
+    pub(crate) missing: BTreeMap<String, String>,
 }
 
 impl Agents {
@@ -100,8 +122,9 @@ impl Agents {
 
     /// Takes the totals that an agent sent with a profile.
     pub(crate) fn hear(&self, tenant: &str, report: AgentReport) {
-        let (totals, cost) = (totals_of(&report), cost_of(&report));
-        if (totals.is_empty() && cost.is_empty()) || report.host.len() > MAX_NAME_BYTES {
+        let (totals, account) = (totals_of(&report), Account::of(&report));
+        let says_nothing = totals.is_empty() && account == Account::default();
+        if says_nothing || report.host.len() > MAX_NAME_BYTES {
             return;
         }
         let instance = Instance {
@@ -116,7 +139,7 @@ impl Agents {
         } = &mut *state;
         let others = others.entry(room_for(others, tenant)).or_default();
         let counters = counters.entry(instance).or_default();
-        counters.take(report.start_ns, totals, cost, others);
+        counters.take(report.start_ns, totals, account, others);
     }
 
     /// Everybody of some tenants, by host, with the time of the last request in unix nanoseconds.
@@ -153,16 +176,13 @@ impl Agents {
         sums
     }
 
-    /// What the agents of some tenants cost when they sent last, by host and name; of several runs on a host
+    /// What the agents of some tenants said of themselves when they sent last, by host; of several runs on a host
     /// the latest counts.
-    pub(crate) fn costs(
-        &self,
-        is_wanted: impl Fn(&str) -> bool,
-    ) -> BTreeMap<String, BTreeMap<String, u64>> {
+    pub(crate) fn accounts(&self, is_wanted: impl Fn(&str) -> bool) -> BTreeMap<String, Account> {
         let state = self.lock();
         let mut latest: BTreeMap<&str, &Counters> = BTreeMap::new();
         for (instance, counters) in &state.counters {
-            if counters.cost.is_empty() || !is_wanted(&instance.tenant) {
+            if counters.account == Account::default() || !is_wanted(&instance.tenant) {
                 continue;
             }
             let known = latest.entry(&instance.host).or_insert(counters);
@@ -172,7 +192,7 @@ impl Agents {
         }
         let latest = latest.into_iter();
         latest
-            .map(|(host, counters)| (host.to_owned(), counters.cost.clone()))
+            .map(|(host, counters)| (host.to_owned(), counters.account.clone()))
             .collect()
     }
 
@@ -180,6 +200,36 @@ impl Agents {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+// === impl Account ===
+
+impl Account {
+    fn of(report: &AgentReport) -> Self {
+        let mut programs: BTreeMap<String, BTreeMap<String, u64>> = BTreeMap::new();
+        for (prefix, figure) in PROGRAM_PREFIXES {
+            for (program, value) in figures_of(report, prefix) {
+                let program = programs.entry(program).or_default();
+                program.insert(figure.to_owned(), value);
+            }
+        }
+        // What is missing has the names of kinds and events, which may be paths: none is of any length.
+        let missing = report.attributes.iter().filter_map(|(name, value)| {
+            let AttributeValue::Text(reason) = value else {
+                return None;
+            };
+            let what = name.strip_prefix(MISSING_PREFIX)?;
+            (!what.is_empty()).then(|| (what.to_owned(), reason.clone()))
+        });
+        Self {
+            cost: figures_of(report, COST_PREFIX),
+            programs,
+            events: figures_of(report, EVENTS_PREFIX),
+            missing: missing.take(MAX_COUNTS).collect(),
+        }
+    }
+}
+
+// === impl State ===
 
 impl State {
     fn make_room_for(&mut self, instance: &Instance) {
@@ -207,14 +257,14 @@ impl Counters {
         &mut self,
         start_ns: i64,
         totals: BTreeMap<Count, u64>,
-        cost: BTreeMap<String, u64>,
+        account: Account,
         others: &mut BTreeMap<Count, u64>,
     ) {
         if start_ns < self.start_ns {
             return;
         }
         self.start_ns = start_ns;
-        self.cost = cost;
+        self.account = account;
         let is_new_run = totals
             .iter()
             .any(|(count, total)| self.totals.get(count).is_some_and(|known| total < known));
@@ -253,14 +303,12 @@ fn totals_of(report: &AgentReport) -> BTreeMap<Count, u64> {
     totals.take(MAX_COUNTS).collect()
 }
 
-fn cost_of(report: &AgentReport) -> BTreeMap<String, u64> {
+fn figures_of(report: &AgentReport, prefix: &str) -> BTreeMap<String, u64> {
     let figures = report.attributes.iter().filter_map(|(name, value)| {
         let AttributeValue::Number(figure) = value else {
             return None;
         };
-        let name = name
-            .strip_prefix(COST_PREFIX)
-            .filter(|name| is_word(name))?;
+        let name = name.strip_prefix(prefix).filter(|name| is_word(name))?;
         Some((name.to_owned(), u64::try_from(*figure).ok()?))
     });
     figures.take(MAX_COUNTS).collect()
@@ -350,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn the_latest_cost_of_a_host_counts() {
+    fn the_latest_account_of_a_host_counts() {
         let agents = Agents::default();
         let hear = |tenant: &str, started_ms, start_ns, cpu_ns| {
             let attributes = vec![
@@ -371,9 +419,10 @@ mod tests {
         hear("t", 2, 30, 70);
         hear("t", 1, 20, 900);
         hear("u", 1, 40, 1);
-        let costs = agents.costs(|tenant| tenant == "t");
-        assert_eq!(costs["a"], BTreeMap::from([("cpu_ns".to_owned(), 70)]));
-        assert_eq!(costs.len(), 1);
+        let accounts = agents.accounts(|tenant| tenant == "t");
+        let cost = BTreeMap::from([("cpu_ns".to_owned(), 70)]);
+        assert_eq!(accounts["a"].cost, cost);
+        assert_eq!(accounts.len(), 1);
         assert!(
             agents.totals(None, |_| true).is_empty(),
             "costs are no counts"

@@ -17,6 +17,7 @@ use tokio::sync::Semaphore;
 use crate::agents::Agents;
 use crate::api::CANCELLED;
 use crate::api_error::ApiError;
+use crate::arrivals::Arrivals;
 use crate::auth::Access;
 use crate::auth::AuthError;
 use crate::ingest::room::BodyRoom;
@@ -43,6 +44,7 @@ pub(crate) struct App {
     pub(crate) tenants: Tenants,
     pub(crate) metrics: Metrics,
     pub(crate) agents: Agents,
+    pub(crate) arrivals: Arrivals,
     pub(crate) symbolization: Option<Symbolization>,
     pub(crate) status_source: Option<Arc<dyn StatusSource>>,
     pub(crate) self_profiler: Option<Arc<dyn SelfProfiler>>,
@@ -83,6 +85,7 @@ impl App {
             tenants: Tenants::new(options),
             metrics: Metrics::default(),
             agents: Agents::default(),
+            arrivals: Arrivals::default(),
             symbolization: options.symbols.clone().map(Symbolization::new),
             status_source: options.status_source.clone(),
             self_profiler: options.self_profiler.clone(),

@@ -19,6 +19,8 @@ const REASONS: &[(&str, &str, bool)] = &[
     ("sample_ring_full", "samples", true),
     ("sample_lost", "samples", true),
     ("record_undecodable", "records", true),
+    // Samples are missing, and how many nobody knows.
+    ("sampling_throttled", "pauses", true),
     // Which of them would have been samples nobody knows.
     ("program_recursion", "events", true),
     ("life_ring_full", "events", false),
@@ -43,6 +45,8 @@ const REASONS: &[(&str, &str, bool)] = &[
     // Left out on purpose.
     ("excluded_by_rule", "samples", false),
     ("below_min_samples", "samples", false),
+    ("short_wait", "waits", false),
+    ("short_wait_ns", "nanoseconds", false),
     ("container_unnamed", "containers", false),
     ("context_unread", "samples", false),
     ("labels_cut", "samples", false),

@@ -47,8 +47,11 @@ impl LocalIngest {
         if !profile.series.is_empty() {
             let profiles = profile.series.len() as u64;
             let samples = profile.sample_count() as u64;
+            let arrivals = &self.app.arrivals;
+            let announcement = arrivals.announcement(tenant, &profile);
             self.app.store.append(tenant, profile).await?;
             self.app.tenants.count_stored(tenant, profiles, samples);
+            arrivals.tell(announcement);
         }
         // Not before: after an error all of it comes again.
         for reason in refused {

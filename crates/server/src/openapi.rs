@@ -19,7 +19,7 @@ const ERRORS: [(&str, &str); 14] = [
         "403",
         "a foreign Host or Origin, a token or user without this right, or another's tenant",
     ),
-    ("404", "no such route"),
+    ("404", "no such route, or nothing of what was waited for"),
     ("405", "the route does not answer this method"),
     ("408", "the body did not arrive in time"),
     ("409", "something else of this kind is running"),

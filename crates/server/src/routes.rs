@@ -5,8 +5,6 @@ use axum::routing::MethodRouter;
 use axum::routing::delete;
 use axum::routing::get;
 use axum::routing::post;
-use candela_formats::ExportLogsServiceRequest;
-use candela_formats::ExportProfilesServiceRequest;
 
 use crate::api;
 use crate::app::SharedApp;
@@ -14,8 +12,6 @@ use crate::auth::Right;
 use crate::debug;
 use crate::health;
 use crate::ingest;
-use crate::ingest::otlp_grpc;
-use crate::ingest::otlp_http;
 use crate::openapi;
 
 /// A route.
@@ -391,6 +387,27 @@ pub(crate) const ROUTES: &[Route] = &[
         handler: || get(api::pprof::pprof),
     },
     Route {
+        method: "GET",
+        path: "/api/v1/profile",
+        right: Right::Read,
+        summary: "the next push of the selection, as pprof; 404 when none comes in time",
+        parameters: &[
+            QUERY,
+            TYPE,
+            FOCUS,
+            IGNORE,
+            HIDE,
+            SHOW,
+            SHOW_FROM,
+            TAGFOCUS,
+            TAGIGNORE,
+            PATH,
+            required("seconds", "how long to wait for it, 1 to 300"),
+        ],
+        content_types: &["application/vnd.google.protobuf+gzip"],
+        handler: || get(api::next_profile::next_profile),
+    },
+    Route {
         method: "POST",
         path: "/api/v1/sql",
         right: Right::Read,
@@ -554,47 +571,5 @@ const fn no_more_symbols(path: &'static str, right: Right) -> Route {
         parameters: &[],
         content_types: TEXT,
         handler: || post(debug::no_more_symbols),
-    }
-}
-
-/// OTLP over HTTP, on every port.
-pub(crate) const OTLP_ROUTES: &[Route] = &[
-    otlp("/v1development/profiles", PROFILES, || {
-        post(otlp_http::export::<ExportProfilesServiceRequest>)
-    }),
-    otlp("/v1/profiles", PROFILES, || {
-        post(otlp_http::export::<ExportProfilesServiceRequest>)
-    }),
-    otlp("/v1/logs", LOGS, || {
-        post(otlp_http::export::<ExportLogsServiceRequest>)
-    }),
-];
-
-/// OTLP over gRPC, on every port. It has no prefixes: its clients take an address without a path.
-pub(crate) const OTLP_GRPC_ROUTES: &[Route] = &[
-    otlp(otlp_grpc::EXPORT_PROFILES, PROFILES, || {
-        post(otlp_grpc::export::<ExportProfilesServiceRequest>)
-    }),
-    otlp(otlp_grpc::EXPORT_LOGS, LOGS, || {
-        post(otlp_grpc::export::<ExportLogsServiceRequest>)
-    }),
-];
-
-const PROFILES: &str = "OTLP profiles, protobuf or JSON";
-const LOGS: &str = "OTLP logs whose records are profile events, protobuf or JSON";
-
-const fn otlp(
-    path: &'static str,
-    summary: &'static str,
-    handler: fn() -> MethodRouter<SharedApp>,
-) -> Route {
-    Route {
-        method: "POST",
-        path,
-        right: Right::Write,
-        summary,
-        parameters: &[],
-        content_types: &["application/x-protobuf", "application/json"],
-        handler,
     }
 }

@@ -180,6 +180,7 @@ impl Server {
         if let Some(profiler) = &self.self_profiler {
             profiler.stop();
         }
+        self.app.arrivals.close();
         end.send_replace(true);
         while surfaces.join_next().await.is_some() {}
         if let Some(naming) = naming {

@@ -1,12 +1,12 @@
 //! All tables of routes. The router serves what stands here and the OpenAPI document lists it, so
 //! that nothing is served which is not in the document.
 
+use crate::otlp_routes::OTLP_GRPC_ROUTES;
+use crate::otlp_routes::OTLP_ROUTES;
 use crate::parca::PARCA_ROUTES;
 use crate::profefe::PROFEFE_ROUTES;
 use crate::pyroscope::ANY_PREFIX;
 use crate::pyroscope::PYROSCOPE_ROUTES;
-use crate::routes::OTLP_GRPC_ROUTES;
-use crate::routes::OTLP_ROUTES;
 use crate::routes::ROUTES;
 use crate::routes::Route;
 

@@ -315,6 +315,13 @@ fn what_agents_count_joins_status_and_metrics() {
                 number("candela.drops.spool_full", lost),
                 number("candela.drops.frame_unnamed", 7),
                 number("candela.cost.cpu_ppm", 4_000 + lost),
+                number("candela.program_ns.sample_cpu", 7_000 + lost),
+                number("candela.program_runs.sample_cpu", 70),
+                number("candela.events.cpu", 60),
+                (
+                    "candela.missing.tracepoint:a:b".to_owned(),
+                    AttributeValue::Text("no such tracepoint".to_owned()),
+                ),
             ],
         };
         let request = candela_formats::encode_otlp(&profile, &options);
@@ -343,6 +350,18 @@ fn what_agents_count_joins_status_and_metrics() {
     assert_eq!(status["agents"][0]["is_stale"], false);
     let cost = &status["agents"][0]["cost"];
     assert_eq!(cost, &serde_json::json!({"cpu_ppm": 4_002}));
+    assert_eq!(
+        status["agents"][0]["programs"],
+        serde_json::json!({"sample_cpu": {"estimated_run_time_ns": 7_002, "estimated_runs": 70}})
+    );
+    assert_eq!(
+        status["agents"][0]["events"],
+        serde_json::json!({"cpu": 60})
+    );
+    assert_eq!(
+        status["agents"][0]["missing"],
+        serde_json::json!([{"what": "tracepoint:a:b", "reason": "no such tracepoint"}])
+    );
     let metrics = server.get("/metrics").text();
     for line in [
         "candela_reported_samples_total{result=\"complete\"} 190",

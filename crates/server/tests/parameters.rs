@@ -112,7 +112,9 @@ fn routes(server: &TestServer) -> Vec<Route> {
         let names = parameters.iter().filter(is_in_query);
         let names = names.map(|parameter| parameter["name"].as_str().expect("text").to_owned());
         let is_own = methods["get"]["x-surface"].is_null();
-        if is_own && path.starts_with("/api/v1/") && !path.contains('{') {
+        // It waits for what nobody sends here; tests/next_profile.rs asks it.
+        let waits = path == "/api/v1/profile";
+        if is_own && !waits && path.starts_with("/api/v1/") && !path.contains('{') {
             routes.push(Route {
                 path: path.clone(),
                 parameters: names.collect(),

@@ -54,6 +54,23 @@ describe("round trip", () => {
   });
 });
 
+describe("links of tracing views", () => {
+  it("are as docs/traces.md has them", () => {
+    const link = '?query={service_name="shop",span_id="00f067aa0ba902b7"}&type=wall&from=1795255200&to=1795255230';
+    const parsed = parseLink(link.replaceAll('"', "%22").replace("{", "%7B").replace("}", "%7D"));
+    expect(parsed).toEqual({
+      state: {
+        ...initialState(),
+        query: '{service_name="shop",span_id="00f067aa0ba902b7"}',
+        type: "wall",
+        from: "1795255200",
+        to: "1795255230",
+      },
+      isNewer: false,
+    });
+  });
+});
+
 describe("links of other versions", () => {
   it("without a version: names of the API, and those of other profilers", () => {
     expect(parseLink("?service=check%22out&from=now-6h&until=now-1h").state).toEqual({

@@ -17,7 +17,7 @@ use crate::reply::Reply;
 
 /// The request of a route that takes the parameters of a selection.
 pub(crate) struct Asked {
-    app: SharedApp,
+    pub(crate) app: SharedApp,
     accepts: AcceptsGzip,
     pub(crate) parameters: Parameters,
     pub(crate) query: Query,

@@ -8,6 +8,7 @@ pub(crate) mod flamegraph;
 pub(crate) mod head;
 pub(crate) mod heatmap;
 pub(crate) mod labels;
+pub(crate) mod next_profile;
 pub(crate) mod pprof;
 mod selection;
 pub(crate) mod series;

@@ -19,26 +19,31 @@ use crate::reply::Reply;
 pub(crate) async fn pprof(asked: Asked) -> Result<Reply, ApiError> {
     asked
         .answer_as_it_is(move |app, query| {
-            let mut answer = app.engine.profile(query).map_err(query_error)?;
-            if answer.value.series.is_empty() {
-                answer.value.series.push(empty_series(query, &answer));
-            }
-            let partial = answer.partial.clone();
-            let options = PprofOptions {
-                compress: true,
-                comments: answer.hint.into_iter().chain(answer.partial).collect(),
-                ..PprofOptions::default()
-            };
-            let mut bytes = Vec::new();
-            write_pprof(&answer.value, &mut bytes, &options).map_err(|error| {
-                tracing::error!("a pprof answer could not be written: {error}");
-                ApiError::internal(error.to_string())
-            })?;
-            Ok(Reply::new("application/vnd.google.protobuf+gzip", bytes)
-                .file_name("candela.pb.gz")
-                .partial(partial.as_deref()))
+            let answer = app.engine.profile(query).map_err(query_error)?;
+            as_pprof(query, answer)
         })
         .await
+}
+
+/// An answer as a file that is gzip itself.
+pub(crate) fn as_pprof(query: &Query, mut answer: Answer<Profile>) -> Result<Reply, ApiError> {
+    if answer.value.series.is_empty() {
+        answer.value.series.push(empty_series(query, &answer));
+    }
+    let partial = answer.partial.clone();
+    let options = PprofOptions {
+        compress: true,
+        comments: answer.hint.into_iter().chain(answer.partial).collect(),
+        ..PprofOptions::default()
+    };
+    let mut bytes = Vec::new();
+    write_pprof(&answer.value, &mut bytes, &options).map_err(|error| {
+        tracing::error!("a pprof answer could not be written: {error}");
+        ApiError::internal(error.to_string())
+    })?;
+    Ok(Reply::new("application/vnd.google.protobuf+gzip", bytes)
+        .file_name("candela.pb.gz")
+        .partial(partial.as_deref()))
 }
 
 /// Nothing matches, which is an answer; but a pprof without any sample type is no pprof.

@@ -164,7 +164,7 @@ fn agents(app: &App, caller: &Caller, local: &Value) -> Vec<Value> {
     let is_local = |agent: &AgentName| {
         agent.name == OWN_AGENT && local["host"].as_str() == Some(agent.host.as_str())
     };
-    let costs = app.agents.costs(|tenant| caller.sees(tenant));
+    let accounts = app.agents.accounts(|tenant| caller.sees(tenant));
     let others = app.agents.list(|tenant| caller.sees(tenant)).into_iter();
     let others = others
         .filter(|(agent, _)| !is_local(agent))
@@ -176,8 +176,14 @@ fn agents(app: &App, caller: &Caller, local: &Value) -> Vec<Value> {
                 "last_seen_ms": milliseconds(seen_ns),
                 "is_stale": now_ns.saturating_sub(seen_ns) > STALE_AFTER_NS,
             });
-            if let Some(cost) = costs.get(&agent.host).filter(|_| agent.name == OWN_AGENT) {
-                value["cost"] = json!(cost);
+            let is_ours = agent.name == OWN_AGENT;
+            if let Some(account) = accounts.get(&agent.host).filter(|_| is_ours) {
+                let missing = account.missing.iter();
+                let missing = missing.map(|(what, reason)| json!({"what": what, "reason": reason}));
+                value["cost"] = json!(account.cost);
+                value["programs"] = json!(account.programs);
+                value["events"] = json!(account.events);
+                value["missing"] = missing.collect();
             }
             value
         });
@@ -189,6 +195,7 @@ fn agents(app: &App, caller: &Caller, local: &Value) -> Vec<Value> {
             "last_seen_ms": milliseconds(now_ns),
             "is_stale": false,
             "cost": counts(&local["cost"]).collect::<BTreeMap<String, u64>>(),
+            "missing": local["missing"],
         })
     });
     others.chain(own).collect()

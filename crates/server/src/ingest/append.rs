@@ -40,6 +40,7 @@ pub(crate) async fn append(
         samples: profile.sample_count() as u64,
         bytes,
     };
+    let announcement = app.arrivals.announcement(tenant, &profile);
     let store = &app.store;
     match store.append_once(tenant, received, profile).await {
         Ok(appended) => {
@@ -47,6 +48,7 @@ pub(crate) async fn append(
                 app.metrics.count_ingested(tenant, way, ingested);
                 app.tenants
                     .count_stored(tenant, ingested.profiles, ingested.samples);
+                app.arrivals.tell(announcement);
             }
             Ok((ingested, appended))
         }
