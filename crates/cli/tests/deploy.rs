@@ -57,6 +57,8 @@ fn units_grant_exactly_the_capabilities_that_the_code_names() {
             let granted: Vec<&str> = setting(&unit, key).split_whitespace().collect();
             assert_eq!(granted, names, "{key} of {name}");
         }
+        // By which the agent's precedence on an overloaded host needs no capability.
+        assert_eq!(setting(&unit, "LimitNICE"), "-20", "{name}");
         for taking in [
             "ProtectKernelTunables",
             "ProtectKernelLogs",

@@ -82,15 +82,30 @@ fn agents_here_and_elsewhere_tell_what_they_cost() {
     let url = server.url("");
     let mut agent = support::candela();
     agent.args(["agent", "--server", &url, "--data-dir", &folder_of("agent")]);
+    // Of several kinds the others go on without what no host has.
+    let absent = "tracepoint:sched:no_such_tracepoint";
+    agent.env("CANDELA_AGENT__KINDS", format!("cpu,{absent}"));
     let _agent = support::Program::start(&mut agent);
     let report = support::eventually("the server hears what an agent costs", || {
         let output = doctor(&url, &["--json"]);
         let report: serde_json::Value = serde_json::from_slice(&output.stdout).ok()?;
-        report["agents"][0]["cost"]["cpu_ns"]
+        report["agents"][0]["events"]["cpu"]
             .as_u64()
             .map(|_| report)
     });
     let cost = &report["agents"][0]["cost"];
     assert_eq!(cost["rate_millihertz"], 19_000);
     assert!(cost["resident_bytes"].as_u64().unwrap() > 1 << 20);
+    assert!(cost["cpu_ns"].as_u64().unwrap() > 0);
+    let missing = &report["agents"][0]["missing"];
+    assert_eq!(missing[0]["what"], absent, "{report:#}");
+    let reason = missing[0]["reason"].as_str().unwrap();
+    assert!(reason.contains("no_such_tracepoint"), "{reason}");
+    let text = support::stdout(&doctor(&url, &[]));
+    assert!(text.contains(absent) && text.contains(reason), "{text}");
+    support::eventually("the kernel has measured a program elsewhere", || {
+        let output = doctor(&url, &["--json"]);
+        let report: serde_json::Value = serde_json::from_slice(&output.stdout).ok()?;
+        report["agents"][0]["programs"]["sample_cpu"]["estimated_runs"].as_u64()
+    });
 }

@@ -168,6 +168,39 @@ fn the_doctor_names_each_missing_capability_and_what_mends_it() {
             "{failing:?}"
         );
     }
+    for kind in ["kind:cpu", "kind:off-cpu", "kind:uprobe"] {
+        let failing = checks(&[]);
+        let check = failing.iter().find(|it| it["name"] == kind);
+        let check = check.unwrap_or_else(|| panic!("{kind}: {failing:?}"));
+        assert!(
+            check["fix"].as_str().unwrap().contains("cap_bpf"),
+            "{check}"
+        );
+    }
+}
+
+/// The level bounds who has no capability, and nobody else.
+#[test]
+fn the_doctor_tells_the_level_of_perf_events_to_those_whom_it_bounds() {
+    let test = "the_doctor_tells_the_level_of_perf_events_to_those_whom_it_bounds";
+    if cannot_run(test) {
+        return;
+    }
+    let level = std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").unwrap();
+    let level: i32 = level.trim().parse().unwrap();
+    for (capabilities, is_ok) in [(all(), true), (Vec::new(), level <= 1)] {
+        let output = run(&capabilities, &["doctor", "--json"]);
+        let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        let mut checks = report["checks"].as_array().unwrap().iter();
+        let check = checks
+            .find(|it| it["name"] == "perf_event_paranoid")
+            .unwrap();
+        assert_eq!(check["ok"], is_ok, "{check}");
+        let detail = check["detail"].as_str().unwrap();
+        assert!(detail.contains(&format!("= {level},")), "{check}");
+        let fix = check["fix"].as_str().unwrap();
+        assert_eq!(fix.contains("perf_event_paranoid=1"), !is_ok, "{check}");
+    }
 }
 
 #[test]
@@ -362,4 +395,102 @@ fn the_agent_sends_another_users_functions_without_root() {
         told.contains("not measured: needs CAP_SYS_ADMIN")
             .then_some(())
     });
+}
+
+/// Where the kernel does not measure it, all that runs often has a price, and its budget is kept by that.
+#[test]
+fn what_is_not_measured_is_counted_by_the_agent() {
+    let test = "what_is_not_measured_is_counted_by_the_agent";
+    if cannot_run(test) {
+        return;
+    }
+    let place = Place::new();
+    let own_data = place.folder.path().join("agent");
+    std::fs::create_dir(&own_data).unwrap();
+    chown(&own_data, Some(RECORDER), Some(RECORDER)).unwrap();
+    let listen = format!("127.0.0.1:{}", support::free_port());
+    // Nobody is there: what it costs does not depend on it.
+    let server = format!("http://127.0.0.1:{}", support::free_port());
+    let mut agent = candela(&all(), &["agent", "--server", &server, "--listen", &listen]);
+    agent.arg("--data-dir").arg(&own_data);
+    agent.env("CANDELA_AGENT__INTERVAL", "1s");
+    agent.env("CANDELA_AGENT__KINDS", "cpu,off-cpu,fault,growth");
+    let switches_before = switches_of_host();
+    let _agent = Program::start(&mut agent);
+    let metrics = || {
+        let (status, body) = support::try_get(&format!("http://{listen}/metrics"))?;
+        let is_told = |body: &String| body.contains("\ncandela_agent_bpf_measured 0\n");
+        let body = String::from_utf8_lossy(&body).into_owned();
+        Some(body).filter(|body| status == 200 && is_told(body))
+    };
+    let value = |metrics: &str, name: &str, program: &str| {
+        let name = format!("candela_agent_bpf_{name}{{program=\"{program}\"}} ");
+        let line = metrics.lines().find_map(|line| line.strip_prefix(&name));
+        // Before the end of the first window there are none.
+        line.map_or(0.0, |value| value.parse::<f64>().unwrap())
+    };
+    let first = support::eventually("run times are assumed", metrics);
+    let runs_before = value(&first, "runs_total", "off_cpu_switch");
+    let own_switches = ping_pong(5_000);
+    let last = support::eventually("its switches are counted", || {
+        let metrics = metrics()?;
+        let runs = value(&metrics, "runs_total", "off_cpu_switch");
+        (runs - runs_before >= own_switches).then_some(metrics)
+    });
+    let runs = value(&last, "runs_total", "off_cpu_switch");
+    let all_switches = switches_of_host() - switches_before;
+    assert!(runs <= all_switches, "{runs} of {all_switches} switches");
+    let seconds = value(&last, "seconds_total", "off_cpu_switch");
+    assert!(seconds >= runs * 110e-9, "{seconds} s for {runs} runs");
+    // Each test starts programs, which fault and map.
+    for program in ["fault_in_user", "growth_begin", "growth_end", "sample_cpu"] {
+        assert!(
+            value(&last, "runs_total", program) > 0.0,
+            "{program}: {last}"
+        );
+        assert!(
+            value(&last, "seconds_total", program) > 0.0,
+            "{program}: {last}"
+        );
+    }
+}
+
+/// Two threads that wait for each other in turns, so often; how often they left their CPUs for it.
+fn ping_pong(rounds: u32) -> f64 {
+    use std::io::Read;
+    use std::io::Write;
+    use std::os::unix::net::UnixStream;
+    let (mut near, mut far) = UnixStream::pair().unwrap();
+    let echo = std::thread::spawn(move || {
+        let mut byte = [0];
+        while far.read(&mut byte).unwrap() == 1 {
+            far.write_all(&byte).unwrap();
+        }
+        own_waits()
+    });
+    let before = own_waits();
+    let mut byte = [0];
+    for _ in 0..rounds {
+        near.write_all(&byte).unwrap();
+        near.read_exact(&mut byte).unwrap();
+    }
+    drop(near);
+    let waits = own_waits() - before + echo.join().unwrap();
+    assert!(waits > 1_000.0, "{waits} switches of {rounds} rounds");
+    waits
+}
+
+/// How often the calling thread has waited.
+fn own_waits() -> f64 {
+    let status = std::fs::read_to_string("/proc/thread-self/status").unwrap();
+    let mut lines = status.lines();
+    let count = lines.find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
+    count.unwrap().trim().parse().unwrap()
+}
+
+/// How often any CPU has changed between threads since the host started.
+fn switches_of_host() -> f64 {
+    let stat = std::fs::read_to_string("/proc/stat").unwrap();
+    let count = stat.lines().find_map(|line| line.strip_prefix("ctxt "));
+    count.unwrap().parse().unwrap()
 }

@@ -136,6 +136,38 @@ fn a_command_keeps_its_exit_status_and_its_output() {
 }
 
 #[test]
+fn waits_that_are_left_out_are_told() {
+    let test = "waits_that_are_left_out_are_told";
+    if !support::is_root(test) {
+        return;
+    }
+    let record = |least: &str, kind: &str| {
+        let command = ["--", "sleep", "0.1"];
+        let arguments = ["record", "-e", kind, "--min-block", least];
+        support::run(&[&arguments[..], &command[..]].concat())
+    };
+    let output = record("1m", "off-cpu");
+    support::expect_code(&output, 0);
+    let told = support::stderr(&output);
+    let line = told.lines().find(|line| line.starts_with("no samples: "));
+    let words: Vec<&str> = line.expect(&told).split_whitespace().collect();
+    assert!(words[2].parse::<u64>().unwrap() > 0, "{told}");
+    let told_of = ["short", "waits", "of"];
+    assert_eq!((&words[3..6], words.last()), (&told_of[..], Some(&"out")));
+    assert!(words[6].ends_with("ms"), "a tenth of a second: {told}");
+    let output = record("10ms", "off-cpu");
+    support::expect_code(&output, 0);
+    let told = support::stderr(&output);
+    assert!(
+        told.contains(" samples in ") && !told.contains("no samples"),
+        "{told}"
+    );
+    let told = support::stderr(&record("10ms", "cpu"));
+    assert!(told.contains("--min-block is about waits"), "{told}");
+    support::expect_code(&record("soon", "off-cpu"), 2);
+}
+
+#[test]
 fn counters_are_told_by_process() {
     let test = "counters_are_told_by_process";
     if !support::is_root(test) {

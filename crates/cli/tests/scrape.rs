@@ -21,7 +21,7 @@ struct Shop {
 }
 
 impl Shop {
-    fn start(folder: &Path) -> Self {
+    fn start(folder: &Path, arguments: &[&str]) -> Self {
         let program = folder.join("shop");
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/shop.go");
         let built = Command::new("go")
@@ -32,6 +32,7 @@ impl Shop {
             .unwrap();
         assert!(built.status.success(), "{}", support::stderr(&built));
         let mut child = Command::new(program)
+            .args(arguments)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .spawn()
@@ -98,7 +99,7 @@ fn hot_functions_of_a_scraped_program_are_found() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    let shop = Shop::start(folder.path());
+    let shop = Shop::start(folder.path(), &[]);
     let path = |name: &str| folder.path().join(name).display().to_string();
     let server = Running::start(&[
         "server",
@@ -148,6 +149,53 @@ fn hot_functions_of_a_scraped_program_are_found() {
     let labels = "query=%7Bservice_name%3D%22shop%22%7D&from=now-10m&label=instance";
     let values = support::get_json(&server.url(&format!("/api/v1/label-values?{labels}")));
     assert!(values.to_string().contains(&shop.address), "{values}");
+}
+
+#[test]
+fn profiles_that_the_program_does_not_fill_are_told_with_their_cause() {
+    let test = "profiles_that_the_program_does_not_fill_are_told_with_their_cause";
+    if !support::has_tool(test, "go") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let shop = Shop::start(folder.path(), &["silent"]);
+    let configuration = write_configuration(folder.path(), &shop.address);
+    let data_dir = folder.path().join("data");
+    let up = Running::start(&[
+        "--config",
+        &configuration,
+        "up",
+        "--listen",
+        "127.0.0.1:0",
+        "--data-dir",
+        data_dir.to_str().unwrap(),
+    ]);
+    let url = up.url("");
+    let report = support::eventually("both profiles were empty several times", || {
+        let output = support::run(&["doctor", "--agent", "--json", "--server", &url]);
+        let report: serde_json::Value = serde_json::from_slice(&output.stdout).ok()?;
+        (report["empty_profiles"].as_array()?.len() == 2).then_some(report)
+    });
+    for (position, path, cause) in [
+        (0, "/debug/pprof/block", "runtime.SetBlockProfileRate is 0"),
+        (
+            1,
+            "/debug/pprof/mutex",
+            "runtime.SetMutexProfileFraction is 0",
+        ),
+    ] {
+        let profile = &report["empty_profiles"][position];
+        let url = format!("http://{}{path}", shop.address);
+        assert_eq!(profile["url"], url);
+        assert_eq!(profile["job"], "go");
+        let hint = profile["hint"].as_str().unwrap();
+        assert!(hint.contains(cause), "{hint}");
+    }
+    let text = support::stdout(&support::run(&["doctor", "--agent", "--server", &url]));
+    assert!(
+        text.contains("/debug/pprof/mutex stays empty: runtime."),
+        "{text}"
+    );
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! The profile of one request: a program tells which span its threads work on (OTEP 4947), the agent reads
 //! that in the kernel and sends it over OTLP, and the server is asked for it.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
 mod support;
 
@@ -29,6 +30,55 @@ fn percent_encoded(text: &str) -> String {
     digits.collect()
 }
 
+fn unix_seconds() -> u64 {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    now.unwrap().as_secs()
+}
+
+/// The templates of the documentation, filled in for the second span, which lasted from `start` to `end`.
+fn links(server: &str, start: u64, end: u64) -> Vec<String> {
+    let page = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/traces.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let templates = page
+        .lines()
+        .filter_map(|line| line.strip_prefix("http://127.0.0.1:4040"));
+    let filled = templates.map(|template| {
+        let path = template
+            .replace("SERVICE", "spans")
+            .replace("SPAN", SPANS[1])
+            .replace("START", &(start - 10).to_string())
+            .replace("END", &end.to_string())
+            // The function that waits is not among the ten that do so themselves.
+            .replace("limit=10", "limit=1000")
+            .replace('"', "%22")
+            .replace('{', "%7B")
+            .replace('}', "%7D");
+        format!("{server}{path}")
+    });
+    filled.collect()
+}
+
+fn check_links(pair: &Pair, start: u64, end: u64) {
+    let links = links(&pair.server.url(""), start, end);
+    let [window, top, picture, file] = &links[..] else {
+        panic!("{links:?}");
+    };
+    assert_eq!(support::get(window).0, 200);
+    assert_eq!(served(&support::get_json(top)), ["serve_second"]);
+    let (status, svg) = support::get(picture);
+    let svg = String::from_utf8(svg).unwrap();
+    assert_eq!(status, 200, "{svg}");
+    assert!(svg.contains("serve_second") && !svg.contains("serve_first"));
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("span.pb.gz");
+    std::fs::write(&path, support::get(file).1).unwrap();
+    let path = path.to_str().unwrap();
+    let folded = support::run(&["convert", path, "-o", "-", "--to", "folded"]);
+    support::expect_code(&folded, 0);
+    let folded = support::stdout(&folded);
+    assert!(folded.contains("serve_second") && !folded.contains("serve_first"));
+}
+
 #[test]
 fn a_span_is_asked_for_by_its_id() {
     let test = "a_span_is_asked_for_by_its_id";
@@ -43,6 +93,7 @@ fn a_span_is_asked_for_by_its_id() {
         &["-Wl,--export-dynamic-symbol=otel_thread_ctx_v1"],
     );
     let pair = Pair::start(folder.path());
+    let start = unix_seconds();
     let program = Program::start(&mut Command::new(program));
     let top = |matchers: &str, profile_type: &str| {
         let selector = percent_encoded(&format!("{{{matchers}}}"));
@@ -60,6 +111,7 @@ fn a_span_is_asked_for_by_its_id() {
     });
     drop(program);
     pair.end_agent();
+    check_links(&pair, start, unix_seconds() + 1);
 
     let of_program = "service_name=\"spans\"";
     let total = |matchers: &str, profile_type: &str| {

@@ -43,12 +43,14 @@ pub(crate) fn run(global: &GlobalArgs, json: bool) -> Result<ExitCode, CliError>
     Ok(ExitCode::SUCCESS)
 }
 
-/// What the kernel allows.
+/// What the kernel allows, and which kinds of profile it gives.
 #[cfg(feature = "agent")]
 fn host_checks() -> Vec<Check> {
     let program = std::env::current_exe();
     let program = program.map_or_else(|_| "candela".to_owned(), |path| path.display().to_string());
-    candela_agent::capabilities()
+    let mut checks = candela_agent::capabilities();
+    checks.extend(candela_agent::kind_checks());
+    checks
         .into_iter()
         .map(|check| Check {
             name: check.name.to_owned(),

@@ -59,10 +59,12 @@ fn report_of(server: &str, status: &Value) -> Value {
         "quality": status["quality"],
         "complete_share": complete_share(&status["quality"]),
         "drops": drops,
-        // Only the agent in the server's own process says so much.
+        // Of the agent in the server's own process; those elsewhere have theirs among `agents`, but for threads.
+        "host": local["host"].as_str().unwrap_or_default(),
         "threads": local["cost"]["threads"],
         "programs": local["cost"]["programs"],
         "events": local["events"],
+        "empty_profiles": items(&local["scrape"]["empty"]),
         "failure": local["failure"].as_str().unwrap_or_default(),
     })
 }
@@ -77,10 +79,7 @@ fn complete_share(quality: &Value) -> Option<f64> {
 fn as_text(report: &Value) -> String {
     let mut sections = vec![("agents", agents_table(&report["agents"]))];
     sections.push(("where the time goes", time_table(report)));
-    sections.push((
-        "what came from the kernel",
-        counts_table("event", "count", &report["events"]),
-    ));
+    sections.push(("what came from the kernel", events_table(report)));
     sections.push(("how stacks ended", results_table(&report["quality"])));
     let mut text = String::new();
     for (title, table) in sections.into_iter().filter(|(_, table)| table.len() > 0) {
@@ -91,7 +90,9 @@ fn as_text(report: &Value) -> String {
         text.push_str(&format!("{percent:.2} % of user stacks are complete\n"));
     }
     text.push_str(&unmeasured_text(&report["agents"]));
+    text.push_str(&missing_text(&report["agents"]));
     text.push_str(&drops_text(&report["drops"]));
+    text.push_str(&empty_text(&report["empty_profiles"]));
     if let Some(failure) = report["failure"].as_str().filter(|text| !text.is_empty()) {
         text.push_str(&format!(
             "the agent of the server's host has failed: {failure}\n"
@@ -168,9 +169,9 @@ fn cost_cells(cost: &Value) -> [String; 6] {
     ]
 }
 
-/// Threads of the agent, and its programs in the kernel.
+/// Threads of the server's agent, and programs in the kernel of all of them.
 fn time_table(report: &Value) -> Table {
-    let mut table = Table::new(&["where", "what", "cpu time", "runs", "refused"]);
+    let mut table = Table::new(&["host", "where", "what", "cpu time", "runs", "refused"]);
     let seconds = |nanoseconds: &Value| {
         let nanoseconds = nanoseconds.as_u64().unwrap_or_default();
         format!("{:.3} s", nanoseconds as f64 / 1e9)
@@ -178,6 +179,7 @@ fn time_table(report: &Value) -> Table {
     for (name, time_ns) in entries(&report["threads"]) {
         let none = String::new();
         table.push(vec![
+            local_host(report),
             "thread".to_owned(),
             name.clone(),
             seconds(time_ns),
@@ -185,12 +187,13 @@ fn time_table(report: &Value) -> Table {
             none,
         ]);
     }
-    for (name, program) in entries(&report["programs"]) {
+    for (host, name, program) in figures(report, "programs") {
         let count = |name: &str| program[name].as_u64().unwrap_or_default();
         if count("estimated_runs") + count("recursion_misses") == 0 {
             continue;
         }
         table.push(vec![
+            host,
             "kernel, estimated".to_owned(),
             name.clone(),
             seconds(&program["estimated_run_time_ns"]),
@@ -201,6 +204,54 @@ fn time_table(report: &Value) -> Table {
     table
 }
 
+fn events_table(report: &Value) -> Table {
+    let mut table = Table::new(&["host", "event", "count"]);
+    for (host, name, count) in figures(report, "events") {
+        let count = count.as_u64().unwrap_or_default();
+        if count > 0 {
+            table.push(vec![host, name.clone(), count.to_string()]);
+        }
+    }
+    table
+}
+
+/// Figures of the server's agent and of those elsewhere: host, name, figure.
+fn figures<'a>(
+    report: &'a Value,
+    group: &'static str,
+) -> impl Iterator<Item = (String, &'a String, &'a Value)> {
+    let local =
+        entries(&report[group]).map(move |(name, figure)| (local_host(report), name, figure));
+    let others = items(&report["agents"]).iter().flat_map(move |agent| {
+        let host = agent["host"].as_str().unwrap_or_default();
+        entries(&agent[group]).map(move |(name, figure)| (host.to_owned(), name, figure))
+    });
+    local.chain(others)
+}
+
+fn local_host(report: &Value) -> String {
+    report["host"].as_str().unwrap_or_default().to_owned()
+}
+
+/// What was asked of agents and cannot be had on their hosts.
+fn missing_text(agents: &Value) -> String {
+    let mut table = Table::new(&["host", "without", "why"]);
+    for agent in items(agents) {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        for missing in items(&agent["missing"]) {
+            table.push(vec![
+                text(&agent["host"]),
+                text(&missing["what"]),
+                text(&missing["reason"]),
+            ]);
+        }
+    }
+    match table.len() {
+        0 => String::new(),
+        _ => format!("\nwhat hosts do not give\n{}\n", table.to_text()),
+    }
+}
+
 /// Of which agents the time in the kernel is a guess.
 fn unmeasured_text(agents: &Value) -> String {
     let unmeasured = items(agents)
@@ -209,8 +260,17 @@ fn unmeasured_text(agents: &Value) -> String {
     let lines = unmeasured.map(|agent| {
         let host = agent["host"].as_str().unwrap_or_default();
         format!(
-            "run time in the kernel on {host} is not measured: needs CAP_SYS_ADMIN; a sample is taken to cost 15 us there\n"
+            "run time in the kernel on {host} is not measured: needs CAP_SYS_ADMIN; it is assumed, by counts of samples and runs\n"
         )
+    });
+    lines.collect()
+}
+
+/// Scraped profiles that programs do not fill.
+fn empty_text(profiles: &Value) -> String {
+    let lines = items(profiles).iter().map(|profile| {
+        let text = |name: &str| profile[name].as_str().unwrap_or_default();
+        format!("{} stays empty: {}\n", text("url"), text("hint"))
     });
     lines.collect()
 }
@@ -276,7 +336,10 @@ mod tests {
                     "rate_millihertz": 9_500, "configured_rate_millihertz": 19_000,
                     "resident_bytes": 64 << 20, "map_bytes": 12 << 20,
                     "programs_unmeasured": 1, "symbol_cache_hits": 99, "symbol_cache_misses": 1,
-                }},
+                },
+                "programs": {"sample_cpu": {"estimated_run_time_ns": 1_500_000_000, "estimated_runs": 70}},
+                "events": {"exec": 31},
+                "missing": [{"what": "io", "reason": "this kernel has no tracepoint block_io_start"}]},
                 {"host": "other", "name": "alloy", "version": "1", "is_stale": true},
             ],
             "quality": {"samples": 110, "complete": 99, "truncated": 1, "kernel_only": 10},
@@ -312,11 +375,27 @@ mod tests {
             "raise agent.spool_size",
             "silent",
             "on far is not measured: needs CAP_SYS_ADMIN",
+            "sample_cpu",
+            "1.500 s",
+            "exec",
+            "what hosts do not give",
+            "this kernel has no tracepoint block_io_start",
         ] {
             assert!(text.contains(part), "{part}: {text}");
         }
         let guesses = text.matches("is not measured").count();
         assert_eq!(guesses, 1, "of others nothing is known");
+    }
+
+    #[test]
+    fn profiles_that_stay_empty_are_told_with_their_cause() {
+        let mut status = status();
+        let url = "http://127.0.0.1:6060/debug/pprof/mutex";
+        let empty = json!({"job": "go", "url": url, "hint": "call it"});
+        status["agent"] = json!({"scrape": {"empty": [empty]}});
+        let text = as_text(&report_of("http://server", &status));
+        let line = format!("{url} stays empty: call it\n");
+        assert!(text.ends_with(&line), "{text}");
     }
 
     #[test]

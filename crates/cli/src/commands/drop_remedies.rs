@@ -9,6 +9,10 @@ const REMEDIES: &[(&str, &str)] = &[
     ("sample_lost", DEFECT_IF_MANY),
     ("record_undecodable", DEFECT),
     (
+        "sampling_throttled",
+        "record at a lower rate (-F), or raise kernel.perf_event_max_sample_rate",
+    ),
+    (
         "kernel_stack_failed",
         "nothing to do: only the kernel's frames are missing",
     ),
@@ -67,6 +71,14 @@ const REMEDIES: &[(&str, &str)] = &[
     (
         "below_min_samples",
         "nothing to do: agent.min_samples says so",
+    ),
+    (
+        "short_wait",
+        "nothing to do: agent.min_block_time or --min-block says so",
+    ),
+    (
+        "short_wait_ns",
+        "nothing to do: what waits shorter than agent.min_block_time add up to",
     ),
     (
         "container_unnamed",

@@ -1,5 +1,5 @@
-//! What each process did, of kinds that people count as well as look at: requests to block devices, and counters with
-//! the ratios that are read of them.
+//! What each process did, of kinds that people count as well as look at: requests to block devices, memory, and
+//! counters with the ratios that are read of them.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -48,6 +48,9 @@ pub(crate) fn text(profile: &Profile, kinds: &[Kind], limit: usize) -> String {
     if kinds.contains(&Kind::Sampled(candela_agent::Kind::BlockIo)) {
         tables.push(requests_table(profile, limit));
     }
+    if kinds.contains(&Kind::ALLOC) {
+        tables.push(memory_table(profile, limit));
+    }
     if !counters.is_empty() {
         tables.push(counters_table(profile, &counters, limit));
     }
@@ -89,6 +92,47 @@ fn requests_table(profile: &Profile, limit: usize) -> Table {
             requests.to_string(),
             time(delay_ns),
             mean,
+        ]);
+    }
+    table
+}
+
+/// How much is allocated beside how much is in use. The time in which a program allocates as much again is what a
+/// garbage collector has at most to make room.
+fn memory_table(profile: &Profile, limit: usize) -> Table {
+    let bytes = |sample_type| ProfileType::new("memory", sample_type, "bytes", "space", "bytes");
+    let types = [bytes("alloc_space"), bytes("inuse_space")];
+    let of_memory = profile.series.iter();
+    let of_memory = of_memory.filter(|series| types.contains(&series.profile_type));
+    let duration_ns = of_memory.map(|series| series.duration_ns).max();
+    let seconds = duration_ns.unwrap_or_default() as f64 / 1e9;
+    let headings = [
+        "PROCESS",
+        "PID",
+        "ALLOCATED",
+        "PER SECOND",
+        "IN USE",
+        "AS MUCH AGAIN IN",
+    ];
+    let mut table = Table::with_names(headings.map(str::to_owned).to_vec());
+    for row in rows(profile, &types, limit) {
+        let (allocated, in_use) = (row.sums[0], row.sums[1]);
+        let are_known = allocated > 0 && in_use > 0 && seconds > 0.0;
+        let per_second = allocated as f64 / seconds;
+        let size = |bytes| format_value(bytes, "bytes");
+        table.push(vec![
+            row.name,
+            row.pid,
+            size(allocated),
+            match seconds > 0.0 {
+                true => size(per_second as i64),
+                false => none(),
+            },
+            size(in_use),
+            match are_known {
+                true => format_value((in_use as f64 / per_second * 1e9) as i64, "nanoseconds"),
+                false => none(),
+            },
         ]);
     }
     table
@@ -293,6 +337,38 @@ mod tests {
                 "all - 14 8.01ms 571.86µs",
             ]
         );
+    }
+
+    #[test]
+    fn memory_is_told_with_the_time_in_which_it_turns_over() {
+        let kinds = kinds(&["alloc"]);
+        let bytes =
+            |sample_type| ProfileType::new("memory", sample_type, "bytes", "space", "bytes");
+        let mut profile = profile(&[
+            (bytes("alloc_space"), [8 << 20, 4 << 20, 1 << 20]),
+            (bytes("inuse_space"), [1 << 20, 4 << 20, 0]),
+        ]);
+        for series in &mut profile.series {
+            series.duration_ns = 2_000_000_000;
+        }
+        let told = lines(&text(&profile, &kinds, 0));
+        assert_eq!(
+            told[0],
+            "PROCESS PID ALLOCATED PER SECOND IN USE AS MUCH AGAIN IN"
+        );
+        assert!(
+            told[1].starts_with("db 7 ") && told[1].ends_with("250.00ms"),
+            "{told:?}"
+        );
+        assert!(
+            told[2].starts_with("db 8 ") && told[2].ends_with("2.00s"),
+            "{told:?}"
+        );
+        assert!(
+            told[3].starts_with("web 9 ") && told[3].ends_with(" -"),
+            "{told:?}"
+        );
+        assert_eq!(told.len(), 5, "{told:?}");
     }
 
     #[test]

@@ -56,6 +56,9 @@ enum Subject {
     EndedCommand,
 }
 
+/// What somebody hears who asks for stacks as of perf.
+const STACKS_NOTE: &str = "note: stacks are always taken, of every program, whatever it was compiled with: -g and --call-graph change nothing";
+
 /// How long a recording without a command takes unless told otherwise.
 const DEFAULT_DURATION: Duration = Duration::from_secs(10);
 
@@ -86,11 +89,20 @@ pub(crate) fn run(global: &GlobalArgs, arguments: &RecordArgs) -> Result<ExitCod
     if arguments.wakers.is_some() && !has_wakers(sampled) && !global.quiet {
         output::note("note: --wakers is about waits: add -e off-cpu, wall or lock");
     }
+    if (arguments.with_stacks || arguments.call_graph.is_some()) && !global.quiet {
+        output::note(STACKS_NOTE);
+    }
+    if arguments.min_block.is_some() && !has_waits(sampled) && !global.quiet {
+        output::note("note: --min-block is about waits: add -e off-cpu, wall, lock or runq");
+    }
     let mut agent = sampling::options(&settings)?;
     match arguments.wakers {
         None => {}
         Some(WakersArg::Name) => agent.wakers = Wakers::Names,
         Some(WakersArg::Stack) => agent.wakers = Wakers::Stacks,
+    }
+    if let Some(min_block) = arguments.min_block {
+        agent.min_block_time = min_block;
     }
     let options = RecordOptions {
         rate_hz: arguments.rate,
@@ -138,10 +150,13 @@ pub(crate) fn run(global: &GlobalArgs, arguments: &RecordArgs) -> Result<ExitCod
         (true, None) => Subject::Command,
         (true, Some(_)) => Subject::EndedCommand,
     };
-    let excluded = recording.report.count(DropReason::ExcludedByRule);
-    let reason = match excluded {
-        0 => why_empty(&kinds, subject, interval),
-        _ => "no samples: --include and --exclude leave all of them out".to_owned(),
+    let count = |reason| recording.report.count(reason);
+    let reason = if count(DropReason::ExcludedByRule) > 0 {
+        "no samples: --include and --exclude leave all of them out".to_owned()
+    } else if let Some(short_waits) = short_waits(&recording) {
+        format!("no samples: {short_waits} left out")
+    } else {
+        why_empty(&kinds, subject, interval)
     };
     if is_command {
         if !global.quiet {
@@ -161,6 +176,10 @@ pub(crate) fn run(global: &GlobalArgs, arguments: &RecordArgs) -> Result<ExitCod
 /// Whether samples of any of these kinds tell who woke their threads.
 fn has_wakers(kinds: Kinds) -> bool {
     kinds.has(candela_agent::Kind::OffCpu) || kinds.has(candela_agent::Kind::Lock)
+}
+
+fn has_waits(kinds: Kinds) -> bool {
+    has_wakers(kinds) || kinds.has(candela_agent::Kind::RunQueue)
 }
 
 /// Why there is no sample, for people. `interval` is that of a command's allocations, bytes.
@@ -322,11 +341,14 @@ fn summarize(global: &GlobalArgs, recording: &Recording, files: &[String]) {
             "frames without a name",
         ),
     ];
-    let losses: String = shortcomings
+    let mut losses: String = shortcomings
         .iter()
         .filter(|(count, _)| *count > 0)
         .map(|(count, what)| format!(", {count} {what}"))
         .collect();
+    if let Some(short_waits) = short_waits(recording) {
+        losses.push_str(&format!(", {short_waits} left out"));
+    }
     let place = match files {
         [] => String::new(),
         files => format!(" in {}", files.join(", ")),
@@ -339,11 +361,36 @@ fn summarize(global: &GlobalArgs, recording: &Recording, files: &[String]) {
         ));
         return;
     }
+    let sureness = match is_cpu_alone(&recording.profile) {
+        true => sureness(report.quality.samples),
+        false => String::new(),
+    };
     output::note(&format!(
-        "{} samples in {seconds:.1} s, {:.1} % of stacks complete{losses}{place}",
+        "{} samples in {seconds:.1} s{sureness}, {:.1} % of stacks complete{losses}{place}",
         report.quality.samples,
         report.quality.complete_share() * 100.0,
     ));
+}
+
+/// Whether each sample is worth the same, so that shares are counted in samples.
+fn is_cpu_alone(profile: &Profile) -> bool {
+    let mut series = profile.series.iter();
+    series.all(|series| series.profile_type.name == "process_cpu")
+}
+
+/// Within what a share that is found to be a tenth lies of the truth, 95 times of 100: 1.96 standard errors of a
+/// binomial distribution.
+fn sureness(samples: u64) -> String {
+    let error = (0.1 * 0.9 / samples as f64).sqrt() * 1.96;
+    format!(" (10 % is 10 ± {:.1} %)", error * 100.0)
+}
+
+/// Waits that were shorter than somebody wanted to see, and what they add up to.
+fn short_waits(recording: &Recording) -> Option<String> {
+    let report = &recording.report;
+    let count = report.count(DropReason::ShortWait);
+    let time = Duration::from_nanos(report.count(DropReason::ShortWaitTime));
+    (count > 0).then(|| format!("{count} short waits of {time:.1?} in all"))
 }
 
 /// The command's own status, as a shell tells it; else success.
@@ -399,6 +446,12 @@ mod tests {
     use candela_model::Sample;
 
     use super::*;
+
+    #[test]
+    fn shares_are_as_sure_as_samples_are_many() {
+        assert_eq!(sureness(400), " (10 % is 10 ± 2.9 %)");
+        assert_eq!(sureness(10_000), " (10 % is 10 ± 0.6 %)");
+    }
 
     #[test]
     fn a_recording_without_samples_is_written_in_every_format() {

@@ -32,6 +32,9 @@ const SYNONYMS: [(&str, &str); 12] = [
     ("sched", "runq"),
 ];
 
+/// What `fault` stands for: memory that is touched, and memory that is asked for.
+const MEMORY: [Kind; 2] = [Kind::FAULT, Kind::GROWTH];
+
 /// A kind of profile.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -64,6 +67,8 @@ impl Kind {
     pub(crate) const ALLOC: Self = Self::Sampled(candela_agent::Kind::Alloc);
     pub(crate) const CPU: Self = Self::Sampled(candela_agent::Kind::Cpu);
     const OFF_CPU: Self = Self::Sampled(candela_agent::Kind::OffCpu);
+    const FAULT: Self = Self::Sampled(candela_agent::Kind::Fault);
+    const GROWTH: Self = Self::Sampled(candela_agent::Kind::Growth);
 
     fn all() -> impl Iterator<Item = Self> {
         let sampled = candela_agent::Kind::ALL.map(Self::Sampled);
@@ -135,19 +140,29 @@ impl KindResult {
 pub(crate) fn parse(names: &[String]) -> Result<Vec<Kind>, String> {
     let mut kinds = Vec::new();
     for name in names {
-        let found = Kind::all().find(|kind| kind.name() == *name);
-        let kind = match (found, name.parse::<ExplicitEvent>()) {
-            (Some(kind), _) => kind,
-            (None, Ok(event)) => Kind::Event(event),
-            // Only an event has colons in it.
-            (None, Err(error)) if name.contains(':') => return Err(error.to_string()),
-            (None, Err(_)) => return Err(unknown_kind(name)),
+        let named = parse_one(name)?;
+        let alike = match named == Kind::FAULT {
+            true => MEMORY.to_vec(),
+            false => vec![named],
         };
-        if !kinds.contains(&kind) {
-            kinds.push(kind);
+        for kind in alike {
+            if !kinds.contains(&kind) {
+                kinds.push(kind);
+            }
         }
     }
     Ok(kinds)
+}
+
+fn parse_one(name: &str) -> Result<Kind, String> {
+    let found = Kind::all().find(|kind| kind.name() == name);
+    match (found, name.parse::<ExplicitEvent>()) {
+        (Some(kind), _) => Ok(kind),
+        (None, Ok(event)) => Ok(Kind::Event(event)),
+        // Only an event has colons in it.
+        (None, Err(error)) if name.contains(':') => Err(error.to_string()),
+        (None, Err(_)) => Err(unknown_kind(name)),
+    }
 }
 
 /// A name that is neither a kind nor an event, with the kind that it may stand for.
@@ -308,6 +323,14 @@ mod tests {
         };
         let kinds = parse(&names(&["off-cpu", "cpu", "cpu"])).expect("known");
         assert_eq!(kinds, [Kind::OFF_CPU, Kind::CPU]);
+        let memory = parse(&names(&["growth", "fault", "cpu", "fault"])).expect("known");
+        assert_eq!(
+            memory,
+            [Kind::GROWTH, Kind::FAULT, Kind::CPU],
+            "fault has growth"
+        );
+        assert_eq!(parse(&names(&["fault"])), Ok(MEMORY.to_vec()));
+        assert_eq!(parse(&names(&["growth"])), Ok(vec![Kind::GROWTH]));
         let error = parse(&names(&["cpu", "heap"])).expect_err("unknown");
         assert!(error.to_string().contains("\"heap\""), "{error}");
         assert!(

@@ -4,6 +4,7 @@ use candela_agent::AgentError;
 use candela_agent::AgentHandle;
 use candela_agent::AgentOptions;
 use candela_agent::ContainerSocket;
+use candela_agent::ExplicitEvent;
 use candela_agent::Kinds;
 use candela_agent::KubernetesOptions;
 use candela_agent::OtlpGrpc;
@@ -38,8 +39,10 @@ pub(crate) fn options(settings: &Settings) -> Result<AgentOptions, CliError> {
         .map(|(service, pattern)| ServiceRule::new(service)?.with_command_line(pattern))
         .collect::<Result<Vec<_>, AgentError>>()
         .map_err(|error| CliError::usage(format!("agent.service_rules: {error}")))?;
+    let (kinds, events) = kinds(settings)?;
     let options = AgentOptions {
-        kinds: kinds(settings)?,
+        kinds,
+        events,
         rate_hz: u32::try_from(settings.integer("agent.rate"))
             .expect("the key's range is 1 to 1000"),
         cpu_budget: settings.core_share("agent.cpu_budget").cores(),
@@ -48,6 +51,7 @@ pub(crate) fn options(settings: &Settings) -> Result<AgentOptions, CliError> {
             .duration("agent.interval")
             .min(AgentOptions::default().first_window),
         wakers: wakers(settings),
+        min_block_time: settings.duration("agent.min_block_time"),
         timestamps: settings.boolean("agent.timestamps"),
         table_budget_bytes: settings.bytes("agent.table_budget"),
         symbol_cache_bytes: usize::try_from(settings.bytes("agent.symbol_cache"))
@@ -85,18 +89,16 @@ fn kubernetes(settings: &Settings) -> KubernetesOptions {
     }
 }
 
-fn kinds(settings: &Settings) -> Result<Kinds, CliError> {
+/// The kinds, and the events that are named beside them.
+fn kinds(settings: &Settings) -> Result<(Kinds, Vec<ExplicitEvent>), CliError> {
     let refused = |error| CliError::usage(format!("agent.kinds: {error}"));
     let kinds = record_kinds::parse(&settings.list("agent.kinds")).map_err(refused)?;
     if kinds.contains(&record_kinds::Kind::Wall) {
         let error = "\"wall\" is what cpu and off-cpu are together: name these two";
         return Err(refused(error.to_owned()));
     }
-    if !record_kinds::events(&kinds).map_err(refused)?.is_empty() {
-        let error = "events that are named are for recordings: candela record -e";
-        return Err(refused(error.to_owned()));
-    }
-    Ok(record_kinds::to_agent(&kinds))
+    let events = record_kinds::events(&kinds).map_err(refused)?;
+    Ok((record_kinds::to_agent(&kinds), events))
 }
 
 /// What an agent with these options does, for people.

@@ -384,8 +384,8 @@ pub(crate) const KEYS: &[Key] = &[
     key(
         "agent.kinds",
         Kind::List,
-        "cpu,fault,growth",
-        "what is sampled: cpu, off-cpu, lock, runq, fault, growth, io, kernel-lock, alloc (Go programs, and services with the library of `candela preload`)",
+        "cpu,fault",
+        "what is sampled: cpu, off-cpu, lock, runq, fault (with growth), growth, io, kernel-lock, alloc (Go programs, and services with the library of `candela preload`), and events as of record -e",
     ),
     key(
         "agent.cpu_budget",
@@ -406,10 +406,16 @@ pub(crate) const KEYS: &[Key] = &[
         "waits tell which thread ended them; stack: and its stack",
     ),
     key(
+        "agent.min_block_time",
+        Kind::Duration(Duration::ZERO, HOUR),
+        "0s",
+        "shorter times off a processor are no samples of off-cpu, lock and runq, but counted, with their time",
+    ),
+    key(
         "agent.timestamps",
         Kind::Boolean,
         "false",
-        "keep the time of every sample",
+        "keep the time of every sample, with its labels pid, thread_id and thread_name",
     ),
     key(
         "agent.table_budget",

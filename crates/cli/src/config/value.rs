@@ -255,6 +255,8 @@ impl fmt::Display for Value {
             Self::Integer(number) => write!(formatter, "{number}"),
             Self::Boolean(flag) => write!(formatter, "{flag}"),
             Self::CoreShare(share) => write!(formatter, "{share}"),
+            // Nothing is nothing of any unit.
+            Self::Duration(duration) if duration.is_zero() => formatter.write_str("0s"),
             Self::Duration(duration) => {
                 formatter.write_str(&in_shortest_unit(duration.as_nanos(), &TIME_UNITS))
             }

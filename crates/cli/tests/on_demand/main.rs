@@ -50,6 +50,24 @@ impl Endpoint {
         }
     }
 
+    /// The same without the capability to signal processes of other users.
+    fn start_without_kill(folder: &Path) -> Self {
+        let mut setpriv = support::in_clean_environment("setpriv");
+        setpriv
+            .args(["--inh-caps", "-kill", "--bounding-set", "-kill"])
+            .args(["unshare", "--net", "sh", "-c"])
+            .args(["ip link set lo up && exec \"$@\"", "sh"])
+            .arg(env!("CARGO_BIN_EXE_candela"))
+            .args(["up", "--data-dir"])
+            .arg(folder.join("data"));
+        let candela = Running::launch(&mut setpriv).unwrap();
+        Self {
+            network: Network::of(&candela),
+            candela,
+            body: folder.join("profile.pb"),
+        }
+    }
+
     /// Asks for a profile, which goes to [`Self::body`].
     fn post(&self, request: &str) -> Asking {
         let arguments = ["-X", "POST", URL, "-H", JSON, "-d", request];
@@ -228,6 +246,48 @@ fn a_session_is_stopped_by_delete() {
     assert_eq!(last.wait().code, 503);
 }
 
+/// A tool that becomes another user's, as by sudo, and an agent that may not signal that one.
+#[test]
+fn a_stop_that_cannot_be_delivered_is_told() {
+    let test = "a_stop_that_cannot_be_delivered_is_told";
+    let Some(folder) = place(test, &["setpriv", "install"]) else {
+        return;
+    };
+    let script = folder.path().join("script");
+    let told = folder.path().join("pid");
+    let text = format!(
+        "#!/bin/sh\necho $$ >{}\nexec setpriv --reuid 65534 --clear-groups tail -f /dev/null\n",
+        told.display()
+    );
+    std::fs::write(&script, text).unwrap();
+    let tool = folder.path().join("perf");
+    // By another process: what this one has written cannot be run while a child of another test holds it.
+    let mut install = Command::new("install");
+    let installed = install.args(["-m", "755"]).arg(&script).arg(&tool).status();
+    assert!(installed.unwrap().success());
+    let endpoint = Endpoint::start_without_kill(folder.path());
+    let request = format!(
+        r#"{{"profiler":{{"Perf":"{}"}},"timeout_seconds":60,"target":{{"all":true}}}}"#,
+        tool.display()
+    );
+    let session = endpoint.post(&request);
+    let pid = support::eventually("the tool is another user's", || {
+        let pid: u32 = std::fs::read_to_string(&told).ok()?.trim().parse().ok()?;
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+        status.contains("\nUid:\t65534\t").then_some(pid)
+    });
+    endpoint.wait_for_status(200);
+    let stopped = endpoint.stop("");
+    assert_eq!(stopped.code, 500, "{stopped:?}");
+    let text: String = serde_json::from_slice(&stopped.body).unwrap();
+    assert!(text.contains("cannot be told to end"), "{text}");
+    assert_eq!(session.wait().code, 204, "its data is thrown away");
+    // The session is over, also where its tool goes on.
+    assert_eq!(endpoint.stop("").code, 412);
+    support::signal(pid, "KILL");
+    endpoint.terminate();
+}
+
 #[test]
 fn what_is_wrong_is_told_by_status_code() {
     let test = "what_is_wrong_is_told_by_status_code";
@@ -274,6 +334,19 @@ fn what_is_wrong_is_told_by_status_code() {
             );
         }
     }
+    let idle = support::Program::start(Command::new("tail").args(["-f", "/dev/null"]));
+    let request = format!(
+        r#"{{"profiler":{{"BccProfile":null}},"timeout_seconds":1,"target":{{"pid":{}}}}}"#,
+        idle.pid()
+    );
+    support::eventually("it waits for what never comes", || {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", idle.pid())).unwrap();
+        stat.contains("(tail) S ").then_some(())
+    });
+    let empty = endpoint.post(&request).wait();
+    assert_eq!(empty.code, 500, "{empty:?}");
+    let text: String = serde_json::from_slice(&empty.body).unwrap();
+    assert!(text.contains("no samples"), "{text}");
     let form = network.ask(&["-X", "POST", URL, "-d", r#"{"profiler":{"Perf":null}}"#]);
     assert_eq!(form.code, 415);
     let elsewhere = network.ask(&["http://localhost:3080/profile/heap"]);

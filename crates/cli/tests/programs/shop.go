@@ -1,5 +1,5 @@
 // A program that offers its profiles: one function burns CPU time, one allocates, one waits for a
-// lock that another goroutine holds. It prints its address.
+// lock that another goroutine holds. It prints its address. With the argument "silent" it samples no locks.
 package main
 
 import (
@@ -40,8 +40,10 @@ func takeFromStock() {
 }
 
 func main() {
-	runtime.SetMutexProfileFraction(1)
-	runtime.SetBlockProfileRate(1)
+	if len(os.Args) == 1 {
+		runtime.SetMutexProfileFraction(1)
+		runtime.SetBlockProfileRate(1)
+	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -7,7 +7,9 @@ use candela_model::FilterKind;
 use candela_model::Filters;
 use serde_json::Value as Node;
 
+use super::meanings::LABELS;
 use super::meanings::Meaning;
+use super::meanings::WORKLOAD;
 use super::meanings::is_of_profiling;
 use super::meanings::meaning;
 use super::source::Entry;
@@ -17,9 +19,16 @@ use crate::config::keys::Kind;
 
 const KINDS: &str = "agent.kinds";
 const SERVER: &str = "agent.server";
+const SHORTEST_WAIT: &str = "agent.min_block_time";
+
+const LONGER_WAIT: &str =
+    "agent.min_block_time is one for locks and all other waits: the shorter one is taken";
 
 /// Where OTLP over HTTP takes profiles: we send them over gRPC, which has no paths.
 const OTLP_PATHS: [&str; 2] = ["/v1development/profiles", "/v1/profiles"];
+
+/// What stands before the key of a label of pods.
+const POD_LABELS: &str = "target_labels.";
 
 /// What became of it.
 #[derive(Debug, Default)]
@@ -34,10 +43,16 @@ pub(super) struct Converted {
     kinds: BTreeMap<&'static str, bool>,
     /// Matchers of labels, all of which hold for what is kept.
     included: Vec<String>,
+    /// Matchers of workloads, one of which holds for what is kept: a pod has one.
+    workloads: Vec<String>,
+    /// Keys of labels of pods that matchers are about.
+    pod_labels: Vec<String>,
     /// Selectors of what is left out.
     excluded: Vec<String>,
     /// Filters of frames.
     hidden: Vec<String>,
+    /// The shortest waits that are samples, in nanoseconds, with who says so.
+    shortest_waits: Vec<(u64, Entry)>,
 }
 
 /// Converts all entries; of several for one key the last counts.
@@ -48,6 +63,7 @@ pub(super) fn convert(entries: &[Entry]) -> Converted {
     }
     converted.set_kinds();
     converted.set_filters();
+    converted.set_shortest_wait();
     converted
 }
 
@@ -82,6 +98,14 @@ impl Converted {
                 let matcher = matcher(label, &self.texts(entry));
                 self.included.extend(matcher);
             }
+            Meaning::Workloads(label) => {
+                let matcher = matcher(label, &self.texts(entry));
+                if matcher.is_some() {
+                    self.note(entry, WORKLOAD);
+                }
+                self.workloads.extend(matcher);
+            }
+            Meaning::PodLabels => self.take_pod_label(entry),
             Meaning::Excluded(label) => {
                 let matcher = matcher(label, &self.texts(entry));
                 self.excluded.extend(matcher.map(|it| format!("{{{it}}}")));
@@ -99,6 +123,10 @@ impl Converted {
                 self.note(entry, reason);
             }
             Meaning::Always(..) => {}
+            Meaning::ShortestWait => match text_of(&entry.value).parse() {
+                Ok(shortest_ns) => self.shortest_waits.push((shortest_ns, entry.clone())),
+                Err(_) => self.note(entry, "left out: no number of nanoseconds"),
+            },
             Meaning::Nothing(reason) => self.note(entry, reason),
         }
     }
@@ -169,6 +197,20 @@ impl Converted {
         }
     }
 
+    /// A label that pods must have, by its key behind that of Telegen.
+    fn take_pod_label(&mut self, entry: &Entry) {
+        let path = entry.path.as_deref().unwrap_or_default();
+        let key = path.split_once(POD_LABELS).map(|(_, key)| key);
+        let Some(key) = key.filter(|_| entry.value.is_string()) else {
+            return self.note(entry, LABELS);
+        };
+        // Keys may have a slash, which names without quotes have not.
+        let label = Node::from(format!("k8s.pod.label.{key}")).to_string();
+        let matcher = matcher(&label, &[text_of(&entry.value)]);
+        self.included.extend(matcher);
+        self.pod_labels.push(key.to_owned());
+    }
+
     /// The texts of a list; variables have them separated by commas.
     fn texts(&mut self, entry: &Entry) -> Vec<String> {
         match Value::from_node(Kind::List, &entry.value) {
@@ -179,15 +221,27 @@ impl Converted {
         Vec::new()
     }
 
-    /// Telegen samples what all of its targets allow, each of which is one of some values.
+    /// Telegen samples what all of its targets allow, each of which is one of some values; kinds of workloads are
+    /// together one target.
     fn set_filters(&mut self) {
         // Each form of Telegen's may ask for the same.
         let mut known = BTreeSet::new();
         self.hidden.retain(|filter| known.insert(filter.clone()));
-        let included = match self.included.is_empty() {
-            true => Vec::new(),
-            false => vec![format!("{{{}}}", self.included.join(", "))],
+        let common = self.included.join(", ");
+        let included: Vec<String> = match (self.workloads.as_slice(), common.as_str()) {
+            ([], "") => Vec::new(),
+            ([], common) => vec![format!("{{{common}}}")],
+            (workloads, "") => workloads.iter().map(|it| format!("{{{it}}}")).collect(),
+            (workloads, common) => {
+                let both = workloads.iter().map(|it| format!("{{{common}, {it}}}"));
+                both.collect()
+            }
         };
+        if !self.pod_labels.is_empty() {
+            let keys = std::mem::take(&mut self.pod_labels);
+            self.settings
+                .insert("agent.kubernetes.pod_labels", Value::List(keys));
+        }
         let lists = [
             ("agent.include", included),
             ("agent.exclude", std::mem::take(&mut self.excluded)),
@@ -199,18 +253,40 @@ impl Converted {
         }
     }
 
+    /// Telegen has one for locks and one for all waits. The shorter one leaves out nothing that either would keep.
+    fn set_shortest_wait(&mut self) {
+        let waits = std::mem::take(&mut self.shortest_waits);
+        let Some(shortest_ns) = waits.iter().map(|(wait_ns, _)| *wait_ns).min() else {
+            return;
+        };
+        for (_, entry) in waits.iter().filter(|(wait_ns, _)| *wait_ns > shortest_ns) {
+            self.note(entry, LONGER_WAIT);
+        }
+        let shortest = waits
+            .into_iter()
+            .find(|(wait_ns, _)| *wait_ns == shortest_ns);
+        // As it is without the key.
+        let Some((_, entry)) = shortest.filter(|_| shortest_ns > 0) else {
+            return;
+        };
+        let value = Node::from(format!("{shortest_ns}ns"));
+        self.set(SHORTEST_WAIT, &Entry { value, ..entry });
+    }
+
     fn set_kinds(&mut self) {
         if self.kinds.is_empty() {
             return;
         }
         self.kinds.entry("cpu").or_insert(true);
-        let wanted = self.kinds.iter().filter(|(_, is_wanted)| **is_wanted);
-        let wanted: Vec<String> = wanted.map(|(kind, _)| (*kind).to_owned()).collect();
-        if wanted.is_empty() {
+        if !self.kinds.values().any(|is_wanted| *is_wanted) {
             self.settings
                 .insert("agent.sampling", Value::Boolean(false));
             return;
         }
+        // Telegen has no kind of its own for it: what is always on with us stays on.
+        self.kinds.entry("fault").or_insert(true);
+        let wanted = self.kinds.iter().filter(|(_, is_wanted)| **is_wanted);
+        let wanted: Vec<String> = wanted.map(|(kind, _)| (*kind).to_owned()).collect();
         self.settings.insert(KINDS, Value::List(wanted));
     }
 }
@@ -307,18 +383,18 @@ mod tests {
     fn kinds_are_those_that_are_wanted() {
         let kinds = |entries: &[Entry]| shown(&convert(entries));
         let off_cpu = entry("profiling.off_cpu.enabled", true);
-        assert_eq!(kinds(&[off_cpu]), ["agent.kinds=cpu,off-cpu"]);
+        assert_eq!(kinds(&[off_cpu]), ["agent.kinds=cpu,fault,off-cpu"]);
         let wall = entry("profiling.wall.enabled", true);
-        assert_eq!(kinds(&[wall]), ["agent.kinds=cpu,off-cpu"]);
+        assert_eq!(kinds(&[wall]), ["agent.kinds=cpu,fault,off-cpu"]);
         let no_wall = entry("profiling.wall.enabled", false);
         assert!(kinds(&[no_wall]).is_empty());
         let only_locks = [
             entry("agent.profiling.cpu", false),
             entry("agent.profiling.mutex", true),
         ];
-        assert_eq!(kinds(&only_locks), ["agent.kinds=lock"]);
+        assert_eq!(kinds(&only_locks), ["agent.kinds=fault,lock"]);
         let heaps = convert(&[entry("agent.profiling.memory", true)]);
-        assert_eq!(shown(&heaps), ["agent.kinds=alloc,cpu"]);
+        assert_eq!(shown(&heaps), ["agent.kinds=alloc,cpu,fault"]);
         assert!(
             heaps.notes[0].contains("record -e alloc"),
             "those of C: {:?}",
@@ -350,6 +426,51 @@ mod tests {
             "agent.min_samples=3",
         ];
         assert_eq!(shown(&converted), lists);
+    }
+
+    #[test]
+    fn the_shorter_of_two_least_waits_counts() {
+        let off_cpu = |value: &str| entry("profiling.off_cpu.min_block_time_ns", value);
+        let mutex = entry("profiling.mutex.contention_threshold_ns", 2_000_000);
+        let both = convert(&[mutex.clone(), off_cpu("500000")]);
+        assert_eq!(shown(&both), ["agent.min_block_time=500us"]);
+        let note = format!("profiling.mutex.contention_threshold_ns: {LONGER_WAIT}");
+        assert_eq!(both.notes, [note]);
+        let one = convert(std::slice::from_ref(&mutex));
+        assert_eq!(shown(&one), ["agent.min_block_time=2ms"]);
+        assert!(one.notes.is_empty(), "{:?}", one.notes);
+        let none = convert(&[off_cpu("0")]);
+        assert!(shown(&none).is_empty() && none.notes.is_empty());
+        let all_waits = convert(&[mutex, off_cpu("0")]);
+        assert!(shown(&all_waits).is_empty(), "{:?}", shown(&all_waits));
+        assert_eq!(all_waits.notes.len(), 1);
+        let wrong = convert(&[off_cpu("1ms"), off_cpu("9999999999999999")]);
+        assert!(shown(&wrong).is_empty());
+        assert_eq!(wrong.notes.len(), 2, "{:?}", wrong.notes);
+    }
+
+    #[test]
+    fn workloads_and_labels_of_pods_become_selectors() {
+        let converted = convert(&[
+            entry("profiling.target_deployments", vec!["web-*"]),
+            entry("profiling.target_statefulsets", vec!["db"]),
+            entry("profiling.target_daemonsets", Vec::<String>::new()),
+            entry("profiling.target_labels.app.kubernetes.io/name", "shop"),
+        ]);
+        let lists = [
+            r#"agent.include=["{\"k8s.pod.label.app.kubernetes.io/name\"=\"shop\", k8s.deployment.name=~\"web-.*\"}","{\"k8s.pod.label.app.kubernetes.io/name\"=\"shop\", k8s.statefulset.name=\"db\"}"]"#,
+            "agent.kubernetes.pod_labels=app.kubernetes.io/name",
+        ];
+        assert_eq!(shown(&converted), lists);
+        assert_eq!(converted.notes.len(), 2, "{:?}", converted.notes);
+        assert!(converted.notes[0].contains("agent.kubernetes.node"));
+        let variable = convert(&[entry("profiling.target_labels", "app=shop")]);
+        assert!(variable.settings.is_empty());
+        assert!(
+            variable.notes[0].contains("pod_labels"),
+            "{:?}",
+            variable.notes
+        );
     }
 
     #[test]

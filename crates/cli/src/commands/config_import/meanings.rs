@@ -18,12 +18,18 @@ pub(super) enum Meaning {
     Included(&'static str),
     /// The same: they are left out.
     Excluded(&'static str),
+    /// Names of workloads by the label of their kind: series of any of them are kept.
+    Workloads(&'static str),
+    /// Labels of pods by their keys: series of pods that have all of them are kept.
+    PodLabels,
     /// Patterns of functions that are not shown.
     Hidden,
     /// A filter of frames, where the value is this one.
     HiddenIf(&'static str, &'static str),
     /// Nothing where the value is this one, which is what we do, else a line.
     Always(&'static str, &'static str),
+    /// The shortest wait that is a sample, in nanoseconds; of several the shortest.
+    ShortestWait,
     /// A line.
     Nothing(&'static str),
 }
@@ -37,7 +43,10 @@ use Meaning::Key;
 use Meaning::Kinds;
 use Meaning::Nothing;
 use Meaning::PartOfKind;
+use Meaning::PodLabels;
 use Meaning::Server;
+use Meaning::ShortestWait;
+use Meaning::Workloads;
 
 /// The keys of the documentation, below `agent.profiling`.
 const DOCUMENTED: &[(&str, Meaning)] = &[
@@ -74,9 +83,9 @@ const READ: &[(&str, Meaning)] = &[
         Nothing("stacks have up to 256 frames"),
     ),
     ("off_cpu.enabled", Kinds(&["off-cpu"])),
-    ("off_cpu.min_block_time_ns", Nothing(SHORT_WAITS)),
+    ("off_cpu.min_block_time_ns", ShortestWait),
     ("mutex.enabled", Kinds(&["lock"])),
-    ("mutex.contention_threshold_ns", Nothing(SHORT_WAITS)),
+    ("mutex.contention_threshold_ns", ShortestWait),
     ("wall.enabled", Kinds(&["cpu", "off-cpu"])),
     (
         "wall.sample_rate",
@@ -96,10 +105,10 @@ const READ: &[(&str, Meaning)] = &[
     ("target_process_names", Included("process_executable_name")),
     ("target_executables", Nothing(TARGET)),
     ("target_namespaces", Included("namespace")),
-    ("target_deployments", Nothing(TARGET)),
-    ("target_daemonsets", Nothing(TARGET)),
-    ("target_statefulsets", Nothing(TARGET)),
-    ("target_labels", Nothing(TARGET)),
+    ("target_deployments", Workloads("k8s.deployment.name")),
+    ("target_daemonsets", Workloads("k8s.daemonset.name")),
+    ("target_statefulsets", Workloads("k8s.statefulset.name")),
+    ("target_labels", PodLabels),
     ("exclude_namespaces", Excluded("namespace")),
     ("exclude_kernel", HiddenIf("true", KERNEL)),
     (
@@ -166,17 +175,17 @@ const ELSEWHERE: &[(&str, Meaning)] = &[
 ];
 
 const UPLOAD: &str = "each profile is sent when it is complete, every agent.interval";
-const MEMORY: &str = "kind alloc has the heaps of Go programs, allocated and in use; `candela record -e alloc -- CMD` samples other programs; those that offer profiles of their own are scraped, agent.scrape";
+const MEMORY: &str = "kind alloc has the heaps of Go programs, allocated and in use, and those of services that start with the library of `candela preload`; `candela record -e alloc -- CMD` samples other programs; those that offer profiles of their own are scraped, agent.scrape";
 const BLOCK: &str = "only the program itself knows: scrape its /debug/pprof/block, agent.scrape; waits of all programs are kind off-cpu";
 const GOROUTINE: &str =
     "only the program itself knows: scrape its /debug/pprof/goroutine, agent.scrape";
 const DEMANGLING: &str = "names are always demangled";
 /// Their time is then that of who called the kernel.
 const KERNEL: &str = "kind:kernel";
-const SHORT_WAITS: &str =
-    "there is no threshold: short waits are sampled as often as they are a part of the time";
 const TARGET: &str =
     "agent.include takes selectors such as {namespace=\"x\", pod=~\"web-.*\"}: name these there";
+pub(super) const WORKLOAD: &str = "set in agent.include; pods have workloads where agent.kubernetes.node is set, in builds with the feature kube";
+pub(super) const LABELS: &str = "left out: name the keys in agent.kubernetes.pod_labels and {k8s.pod.label.KEY=\"x\"} in agent.include";
 const PIDS: &str =
     "a process is new with each start: agent.include chooses by service, executable or container";
 const PERF_MAPS: &str =

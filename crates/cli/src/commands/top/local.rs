@@ -191,6 +191,7 @@ pub(super) fn agent_options(
         timestamps: true,
         sampling: true,
         scrape: Vec::new(),
+        events: Vec::new(),
         filters: SampleFilters::default(),
         spool: None,
         // Who watches wants the rate that he asked for.
