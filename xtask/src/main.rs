@@ -3,6 +3,7 @@
 mod bench;
 mod crash;
 mod fuzz;
+mod kube;
 mod lint;
 mod process;
 mod skips;
@@ -20,7 +21,7 @@ type Command = (
     fn(&[String]) -> Result<(), String>,
 );
 
-const COMMANDS: [Command; 10] = [
+const COMMANDS: [Command; 11] = [
     (
         "fmt",
         "format Rust code; --check only reports",
@@ -60,6 +61,11 @@ const COMMANDS: [Command; 10] = [
         "fuzz",
         "mutations of sound inputs; names select targets, --seconds N each (60)",
         fuzz::fuzz,
+    ),
+    (
+        "kube",
+        "what builds with a client of Kubernetes have, against an API server that Go builds",
+        kube::kube,
     ),
     (
         "overhead",

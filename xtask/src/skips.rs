@@ -47,11 +47,20 @@ impl Lines {
 
 /// Runs `cargo test` with these arguments, and lists at the end what was skipped and why.
 pub(crate) fn run_tests(arguments: &[&str]) -> Result<(), String> {
+    run_tests_with(arguments, &[])
+}
+
+/// The same with environment variables.
+pub(crate) fn run_tests_with(
+    arguments: &[&str],
+    environment: &[(&str, &str)],
+) -> Result<(), String> {
     let line = format!("cargo {}", arguments.join(" "));
     say(&format!("+ {line}"));
     let mut cargo = Command::new("cargo")
         .args(arguments)
         .arg("--show-output")
+        .envs(environment.iter().copied())
         .current_dir(root())
         .stdout(Stdio::piped())
         .spawn()
