@@ -137,6 +137,21 @@ impl FlameTreeBuilder {
         Ok(())
     }
 
+    /// From a node up to the root, which is left out: nodes and their frames.
+    pub(crate) fn path_up(&self, node: NodeId) -> impl Iterator<Item = (NodeId, FrameId)> {
+        let path = std::iter::successors(Some(node), |node| {
+            Some(NodeId(self.parent[node.0 as usize]))
+        });
+        path.take_while(|node| *node != Self::ROOT)
+            .map(|node| (node, self.frame[node.0 as usize]))
+    }
+
+    /// All nodes but the root, parents first: the position of the parent, and the frame.
+    pub(crate) fn nodes(&self) -> impl Iterator<Item = (usize, FrameId)> + '_ {
+        let nodes = self.parent.iter().zip(&self.frame).skip(1);
+        nodes.map(|(&parent, &frame)| (parent as usize, frame))
+    }
+
     /// Number of nodes so far, the root included.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -236,7 +251,7 @@ fn child_hash(seed: HashSeed, parent: u32, frame: FrameId) -> u64 {
 }
 
 /// The frames of a location, outermost first; one named by its address when it has no lines.
-fn location_frames(
+pub(crate) fn location_frames(
     frames: &mut FrameTable,
     profile: &Profile,
     location: LocationId,

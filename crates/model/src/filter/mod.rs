@@ -1,31 +1,37 @@
 //! Filters over merged stacks: which stacks count, and which of their frames are shown.
 //!
 //! The vocabulary is that of pprof (`focus`, `ignore`, `hide`, `show`, `show_from`, `tagfocus`,
-//! `tagignore`), with prefixes that choose what of a frame is looked at. Filters of frames are
-//! applied in the order in which they are given: what one has hidden the next does not see. Those
-//! of tags choose samples before, and the path is looked for in what is left.
+//! `tagignore`) and `collapse`, with prefixes that choose what of a frame is looked at. Filters of
+//! frames are applied in the order in which they are given: what one has hidden or folded the next
+//! does not see. Those of tags choose samples before, and the path is looked for in what is left.
 
+mod collapse;
+mod collapsed_profile;
 mod frame;
+mod nodes;
 mod path;
+mod presets;
 mod profile;
+mod stage;
 mod tags;
 
 use regex::Regex;
 use regex::RegexBuilder;
 
+use self::collapse::Collapse;
 use self::frame::FramePattern;
 use self::frame::FrameTexts;
+pub use self::nodes::ShownNodes;
 use self::path::PathFrame;
+pub use self::presets::FilterPreset;
+use self::stage::FrameStage;
 use self::tags::MOST_PATTERNS;
 pub use self::tags::TagMatches;
 use self::tags::TagPattern;
 pub use self::tags::TagValue;
 pub use self::tags::TagVerdict;
-use crate::flame_builder::FlameTreeBuilder;
-use crate::flame_builder::NodeId;
 use crate::flame_tree::FlameTree;
 use crate::flame_tree::Frame;
-use crate::flame_tree::FrameId;
 use crate::flame_tree::FrameTable;
 use crate::labels::Labels;
 
@@ -38,9 +44,6 @@ const LARGEST_PATTERNS: usize = 8 << 20;
 
 /// The most filters of frames at a time: each has a bit in the state of a node.
 const MOST_FILTERS: usize = 63;
-
-/// The bit of a stack that a filter has thrown out.
-const REFUSED: u64 = 1 << 63;
 
 /// What a filter does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,6 +59,9 @@ pub enum FilterKind {
     /// Stacks begin at their first frame that matches, seen from the root; stacks without one do
     /// not count.
     ShowFrom,
+    /// Frames are folded into one: those of a recursion into its first, neighbours of one package,
+    /// binary, file or kind into one that is named after it.
+    Collapse,
     /// Only samples with a label, their own or their series', that matches.
     TagFocus,
     /// Only samples without a label that matches.
@@ -74,6 +80,7 @@ pub struct Filter {
 #[derive(Clone, Debug)]
 enum Pattern {
     Frame(FramePattern),
+    Collapse(Collapse),
     Tag(TagPattern),
     Path(PathFrame),
 }
@@ -82,8 +89,10 @@ enum Pattern {
 #[derive(Clone, Debug, Default)]
 pub struct Filters {
     tags: Vec<TagFilter>,
-    frames: Vec<(FilterKind, FramePattern)>,
-    path: Vec<PathFrame>,
+    /// Each `collapse`, and the filters of frames between it and the one before it: what follows
+    /// sees other frames than they do.
+    before_last: Vec<(FrameStage, Collapse)>,
+    last: FrameStage,
 }
 
 #[derive(Clone, Debug)]
@@ -124,32 +133,17 @@ struct Counts {
     tag_patterns: usize,
 }
 
-/// What is known of a stack at one of its frames, seen from the root.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Walk {
-    /// A bit for each filter that the path has satisfied, and [`REFUSED`].
-    bits: u64,
-    /// How many frames are shown so far.
-    shown: usize,
-}
-
-/// Where a node of the tree went.
-#[derive(Clone, Copy, Debug)]
-struct Place {
-    walk: Walk,
-    node: NodeId,
-}
-
 // === impl FilterKind ===
 
 impl FilterKind {
     /// All kinds.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Focus,
         Self::Ignore,
         Self::Hide,
         Self::Show,
         Self::ShowFrom,
+        Self::Collapse,
         Self::TagFocus,
         Self::TagIgnore,
         Self::Path,
@@ -164,6 +158,7 @@ impl FilterKind {
             Self::Hide => "hide",
             Self::Show => "show",
             Self::ShowFrom => "show_from",
+            Self::Collapse => "collapse",
             Self::TagFocus => "tagfocus",
             Self::TagIgnore => "tagignore",
             Self::Path => "path",
@@ -188,6 +183,9 @@ impl Filter {
     /// binary, `kind:` the kind of code (`kernel`, `go`, `jvm` …). Without one a match of function,
     /// file or binary counts.
     ///
+    /// To `collapse` is `recursion`, that of the functions that match as `recursion:REGEX`, or a
+    /// filter of frames. A group in its expression names what is folded: `pkg:^(tokio)(::|$)`.
+    ///
     /// For tags `KEY=REGEX` looks at one label, and `KEY=1kb:1mb` compares numbers.
     ///
     /// A frame of a path is the name of its function, exactly; behind a tab its file and behind
@@ -208,6 +206,7 @@ impl Filter {
                 Pattern::Tag(TagPattern::new(kind, text, size_limit)?)
             }
             FilterKind::Path => Pattern::Path(PathFrame::new(text)),
+            FilterKind::Collapse => Pattern::Collapse(Collapse::new(text, size_limit)?),
             _ => Pattern::Frame(FramePattern::new(kind, text, size_limit)?),
         };
         Ok(Self { kind, pattern })
@@ -288,11 +287,16 @@ impl Filters {
     /// [`FilterError::TooMany`].
     pub fn new(filters: Vec<Filter>) -> Result<Self, FilterError> {
         let mut all = Self::default();
+        let mut path = Vec::new();
         let mut bits = 0;
         for Filter { kind, pattern } in filters {
             match pattern {
-                Pattern::Frame(pattern) => all.frames.push((kind, pattern)),
-                Pattern::Path(frame) => all.path.push(frame),
+                Pattern::Frame(pattern) => all.last.filters.push((kind, pattern)),
+                Pattern::Path(frame) => path.push(frame),
+                Pattern::Collapse(collapse) => {
+                    let filters = std::mem::take(&mut all.last);
+                    all.before_last.push((filters, collapse));
+                }
                 Pattern::Tag(pattern) => {
                     let first_bit = bits;
                     bits += pattern.len();
@@ -304,8 +308,13 @@ impl Filters {
                 }
             }
         }
+        all.last.path = path;
+        let before_last = all.before_last.iter();
         let counts = Counts {
-            frames: all.frames.len(),
+            frames: before_last
+                .map(|(stage, _)| stage.filters.len() + 1)
+                .sum::<usize>()
+                + all.last.filters.len(),
             tag_patterns: bits,
         };
         counts.check()?;
@@ -315,7 +324,15 @@ impl Filters {
     /// Whether every stack passes as it is: nothing is said about frames.
     #[must_use]
     pub fn keeps_stacks(&self) -> bool {
-        self.frames.is_empty() && self.path.is_empty()
+        self.before_last.is_empty() && self.last.is_empty()
+    }
+
+    /// Whether every stack counts, however it is shown.
+    #[must_use]
+    pub fn counts_every_stack(&self) -> bool {
+        let before_last = self.before_last.iter().map(|(stage, _)| stage);
+        let mut stages = before_last.chain([&self.last]);
+        stages.all(FrameStage::counts_every_stack)
     }
 
     /// Whether every sample passes, whatever its labels.
@@ -381,66 +398,11 @@ impl Filters {
     /// whoever makes it.
     #[must_use]
     pub fn apply(&self, tree: FlameTree) -> FlameTree {
-        if self.keeps_stacks() {
-            return tree;
-        }
-        let matches = self.matches_by_frame(&tree.frames);
-        let mut builder = FlameTreeBuilder::new();
-        builder.frames = FrameTable::clone(&tree.frames);
-        // By depth: where the path to the current node goes.
-        let mut path = vec![Place {
-            walk: Walk::default(),
-            node: FlameTreeBuilder::ROOT,
-        }];
-        let mut node = 0;
-        while node < tree.frame.len() {
-            let depth = usize::from(tree.depth[node]);
-            if node > 0 {
-                path.truncate(depth);
-                let above = path[depth - 1];
-                let frame = tree.frame[node];
-                let is_frame =
-                    |wanted: &PathFrame| wanted.is(&texts_of(&tree.frames, tree.frames.get(frame)));
-                let (walk, is_shown) = self.step(above.walk, matches[frame.index()], is_frame);
-                if walk.is_refused() {
-                    node = tree.subtree_end[node] as usize;
-                    continue;
-                }
-                let node = if is_shown {
-                    builder.child(above.node, frame)
-                } else {
-                    above.node
-                };
-                path.push(Place { walk, node });
-            }
-            let place = path[depth];
-            if self.counts(place.walk) {
-                builder.add(place.node, tree.self_value[node]);
-            }
-            node += 1;
-        }
-        builder.finish()
-    }
-
-    /// For each node of a tree whether a stack that ends there counts. Parents come before their
-    /// children, node 0 is the root, and `node` gives the parent and the frame of another one.
-    #[must_use]
-    pub fn counting_nodes(
-        &self,
-        frames: &FrameTable,
-        count: usize,
-        node: impl Fn(usize) -> (usize, FrameId),
-    ) -> Vec<bool> {
-        let matches = self.matches_by_frame(frames);
-        let mut walks: Vec<Walk> = Vec::with_capacity(count);
-        walks.resize(count.min(1), Walk::default());
-        for index in 1..count {
-            let (parent, frame) = node(index);
-            let is_frame = |wanted: &PathFrame| wanted.is(&texts_of(frames, frames.get(frame)));
-            let (walk, _) = self.step(walks[parent], matches[frame.index()], is_frame);
-            walks.push(walk);
-        }
-        walks.into_iter().map(|walk| self.counts(walk)).collect()
+        let before_last = self.before_last.iter();
+        let tree = before_last.fold(tree, |tree, (stage, collapse)| {
+            collapse.apply(&stage.apply(tree))
+        });
+        self.last.apply(tree)
     }
 
     /// For each frame of a table whether the pattern of one filter matches it; none for filters of
@@ -453,77 +415,11 @@ impl Filters {
         let is_match = |frame| pattern.matches(&texts_of(frames, frame));
         frames.frames().iter().map(is_match).collect()
     }
-
-    /// For each frame a bit for each filter that it matches.
-    fn matches_by_frame(&self, frames: &FrameTable) -> Vec<u64> {
-        let bits = |frame| self.matches(&texts_of(frames, frame));
-        frames.frames().iter().map(bits).collect()
-    }
-
-    /// A bit for each filter that the frame matches.
-    fn matches(&self, frame: &FrameTexts<'_>) -> u64 {
-        let filters = self.frames.iter().enumerate();
-        filters
-            .filter(|(_, (_, pattern))| pattern.matches(frame))
-            .fold(0, |bits, (position, _)| bits | 1 << position)
-    }
-
-    /// Whether a stack that ends here counts: all that ask for a match have had one.
-    fn counts(&self, walk: Walk) -> bool {
-        let filters = self.frames.iter().enumerate();
-        let wanted = filters
-            .filter(|(_, (kind, _))| matches!(kind, FilterKind::Focus | FilterKind::ShowFrom))
-            .fold(0, |bits, (position, _)| bits | 1 << position);
-        walk.bits == wanted && walk.shown >= self.path.len()
-    }
-
-    /// What is known behind a frame that matches these filters, and whether the frame is shown.
-    /// `is_frame` says whether it is the frame of a path.
-    fn step(
-        &self,
-        walk: Walk,
-        matches: u64,
-        is_frame: impl FnOnce(&PathFrame) -> bool,
-    ) -> (Walk, bool) {
-        if walk.is_refused() {
-            return (walk, false);
-        }
-        let mut walk = walk;
-        for (position, (kind, _)) in self.frames.iter().enumerate() {
-            let bit = 1 << position;
-            let is_match = matches & bit != 0;
-            match kind {
-                FilterKind::Ignore if is_match => return (Walk::REFUSED, false),
-                FilterKind::Focus if is_match => walk.bits |= bit,
-                FilterKind::Hide if is_match => return (walk, false),
-                FilterKind::Show if !is_match => return (walk, false),
-                FilterKind::ShowFrom if is_match => walk.bits |= bit,
-                FilterKind::ShowFrom if walk.bits & bit == 0 => return (walk, false),
-                _ => {}
-            }
-        }
-        if !self.path.get(walk.shown).is_none_or(is_frame) {
-            return (Walk::REFUSED, false);
-        }
-        walk.shown += 1;
-        (walk, true)
-    }
 }
 
 impl TagFilter {
     fn is_matched(&self, matches: TagMatches) -> bool {
         self.pattern.is_matched(self.first_bit, matches)
-    }
-}
-
-impl Walk {
-    const REFUSED: Self = Self {
-        bits: REFUSED,
-        shown: 0,
-    };
-
-    fn is_refused(self) -> bool {
-        self == Self::REFUSED
     }
 }
 

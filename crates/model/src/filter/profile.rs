@@ -4,9 +4,10 @@ use hashbrown::HashMap;
 
 use super::Filters;
 use super::TagValue;
-use super::Walk;
 use super::frame::FrameTexts;
 use super::path::PathFrame;
+use super::stage::FrameStage;
+use super::stage::Walk;
 use crate::ids::LabelSetId;
 use crate::ids::LocationId;
 use crate::ids::StackId;
@@ -46,7 +47,17 @@ impl Filters {
 
     /// The same for a profile of samples that were chosen by their tags before.
     pub fn apply_frames_to_profile(&self, profile: &mut Profile) {
-        if self.keeps_stacks() {
+        for (stage, collapse) in &self.before_last {
+            stage.apply_to_profile(profile);
+            collapse.apply_to_profile(profile);
+        }
+        self.last.apply_to_profile(profile);
+    }
+}
+
+impl FrameStage {
+    fn apply_to_profile(&self, profile: &mut Profile) {
+        if self.is_empty() {
             return;
         }
         let locations = 0..profile.symbols.locations().len();
@@ -152,13 +163,13 @@ fn line_texts(symbols: &SymbolTables, location: LocationId, line: usize) -> Fram
 
 /// Locations with some of their lines taken out.
 #[derive(Debug, Default)]
-struct LocationParts {
+pub(super) struct LocationParts {
     known: HashMap<(LocationId, Vec<bool>), LocationId>,
 }
 
 impl LocationParts {
     /// The location with the lines that are shown; `None` when it has none of them.
-    fn part_of(
+    pub(super) fn part_of(
         &mut self,
         symbols: &mut SymbolTables,
         location: LocationId,
@@ -260,7 +271,7 @@ mod tests {
         ) {
             let filters_of_frames = filters
                 .iter()
-                .map(|(kind, name)| Filter::new(*kind, &format!("fn:^{name}$")).expect("a pattern"));
+                .map(|(kind, name)| Filter::new(*kind, &super::super::tests::text_of(*kind, *name)).expect("a pattern"));
             let filters_of_path = path
                 .iter()
                 .map(|name| Filter::new(FilterKind::Path, &name.to_string()).expect("a name"));
