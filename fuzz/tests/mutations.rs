@@ -99,6 +99,8 @@ survives_mutations! {
     the_dhat_reader_survives_mutations "dhat"
     the_reader_of_target_files_survives_mutations "target_file"
     relabelling_survives_mutations "relabel"
+    the_fleet_document_survives_mutations "fleet"
+    the_reader_of_text_protos_survives_mutations "text-proto"
 }
 
 #[test]

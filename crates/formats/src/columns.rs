@@ -19,11 +19,12 @@ const ALIGNMENT: usize = 8;
 /// added to it.
 #[must_use]
 pub fn encode_columns(tree: &FlameTree, header: Value) -> Vec<u8> {
-    encode_with(tree, header, [])
+    encode_columns_with(tree, header, [])
 }
 
-/// The same with further columns, one value a node, by their names.
-pub(crate) fn encode_with<'a>(
+/// The same with further columns by their names.
+#[must_use]
+pub fn encode_columns_with<'a>(
     tree: &FlameTree,
     mut header: Value,
     further: impl IntoIterator<Item = (&'a str, Vec<i64>)>,

@@ -1,8 +1,9 @@
-//! Two profiles side by side: the table of functions by their change, and the JSON of
-//! `candela/diff/v1`.
+//! Two profiles side by side: the JSON of `candela/diff/v1`, and the same functions as CSV.
 
 use std::io::Write;
 
+use candela_insight::Change;
+use candela_insight::Confirmation;
 use candela_model::FlameDiff;
 use candela_model::FlameTree;
 use candela_model::FrameId;
@@ -10,16 +11,25 @@ use candela_model::FrameTable;
 use candela_model::FunctionDiff;
 use candela_model::NodeValue;
 use candela_model::ProfileType;
-use candela_model::diff_functions;
 use serde_json::Value;
 use serde_json::json;
 
+use crate::diff_rows::DiffRow;
+use crate::diff_rows::DiffStatistics;
+use crate::diff_rows::DiffTable;
 use crate::error::WriteError;
 use crate::top::csv_field;
-use crate::top::describe_total;
-use crate::top::printable;
-use crate::units::format_share;
-use crate::units::format_value;
+
+/// What a line of values says of a change.
+const CHANGE_COLUMNS: [&str; 7] = [
+    "ratio",
+    "low",
+    "high",
+    "q",
+    "class",
+    "permutation_p",
+    "confirmation",
+];
 
 /// The two trees of a comparison.
 #[derive(Clone, Copy, Debug)]
@@ -35,6 +45,8 @@ pub struct DiffSides<'a> {
 /// The parts of the JSON that say what changed.
 #[derive(Clone, Debug)]
 pub struct DiffJson {
+    /// What was done to tell changes from chance.
+    pub statistics: Value,
     /// Functions by the change of their own value, the largest first.
     pub functions: Vec<Value>,
     /// How many there were before the limit.
@@ -44,132 +56,115 @@ pub struct DiffJson {
     pub tree: Value,
 }
 
-/// Both parts; at most `limit` functions (0: all) and `max_nodes` nodes (0: all).
+/// All parts; at most `limit` functions (0: all). `union` is of both trees, and the one of which the
+/// nodes were judged, if any were.
 #[must_use]
-pub fn diff_json(
-    before: &FlameTree,
-    after: &FlameTree,
-    limit: usize,
-    max_nodes: usize,
-) -> DiffJson {
-    let (frames, rows) = diff_functions(before, after);
-    let shown = rows.iter().take(at_most(limit));
+pub fn diff_json(table: &DiffTable, union: &FlameDiff, limit: usize) -> DiffJson {
+    let shown = table.rows.iter().take(at_most(limit)).map(|row| {
+        let mut value = function_json(&table.frames, &row.function);
+        value["change"] = change_json(&row.change.own);
+        value["total_change"] = change_json(&row.change.total);
+        value
+    });
     DiffJson {
-        functions: shown.map(|row| function_json(&frames, row)).collect(),
-        function_count: rows.len(),
-        tree: columns(&FlameDiff::new(before, after, max_nodes)),
+        statistics: statistics_json(&table.statistics),
+        functions: shown.collect(),
+        function_count: table.rows.len(),
+        tree: columns(union, table),
     }
 }
 
-/// Writes functions by the change of their own value as aligned text, at most `limit` (0: all).
-///
-/// # Errors
-/// When the sink fails.
-pub fn write_diff_text(
-    sides: DiffSides<'_>,
-    limit: usize,
-    mut output: impl Write,
-) -> Result<(), WriteError> {
-    let unit = &sides.profile_type.sample_unit;
-    let (before, after) = (sides.before.root_total(), sides.after.root_total());
-    writeln!(
-        output,
-        "Total {}: {} before, {} after: {}",
-        describe_total(sides.profile_type),
-        format_value(before, unit),
-        format_value(after, unit),
-        change(before, after, unit)
-    )?;
-    let (frames, rows) = diff_functions(sides.before, sides.after);
-    let shown = rows.len().min(at_most(limit));
-    if shown < rows.len() {
-        writeln!(output, "Showing {shown} of {} functions", rows.len())?;
-    }
-    writeln!(
-        output,
-        "{:>10} {:>10} {:>11} {:>9} {:>10} {:>10}  Name",
-        "Before", "After", "Change", "Change%", "Cum before", "Cum after"
-    )?;
-    for row in &rows[..shown] {
-        let (old, new) = (row.before.self_value, row.after.self_value);
-        writeln!(
-            output,
-            "{:>10} {:>10} {:>11} {:>9} {:>10} {:>10}  {}",
-            format_value(old, unit),
-            format_value(new, unit),
-            signed(new.saturating_sub(old), unit),
-            share_of_change(old, new),
-            format_value(row.before.total, unit),
-            format_value(row.after.total, unit),
-            printable(frames.name(row.frame))
-        )?;
-    }
-    output.flush()?;
-    Ok(())
+fn statistics_json(statistics: &DiffStatistics) -> Value {
+    json!({
+        "normalization": statistics.normalization.name(),
+        "fdr": statistics.fdr,
+        "clusters_are": statistics.clusters,
+        "clusters_before": statistics.clusters_before,
+        "clusters_after": statistics.clusters_after,
+        "is_paired": statistics.is_paired,
+        "size_factor": statistics.size_factor,
+        "tested": statistics.tested,
+        "arrangements": statistics.arrangements,
+        "tested_nodes": statistics.tested_nodes,
+        "reason": statistics.reason,
+    })
 }
 
-/// The same as comma-separated values in native unit, with a head line (RFC 4180). How many functions
-/// there are, which the table itself has no place for.
+fn change_json(change: &Change) -> Value {
+    json!({
+        "ratio": change.ratio,
+        "low": change.low,
+        "high": change.high,
+        "p": change.p,
+        "q": change.q,
+        "is_significant": is_significant(change),
+        "permutation_p": change.permutation_p,
+        "confirmation": change.confirmation.map(Confirmation::name),
+        "class": change.class.name(),
+    })
+}
+
+/// Unknown where nothing was tested.
+fn is_significant(change: &Change) -> Option<bool> {
+    change.q.map(|_| change.is_significant)
+}
+
+/// Writes functions by the change of their own value as comma-separated values in native unit, with a
+/// head line (RFC 4180); what is unknown is empty. How many functions there are, which the table itself
+/// has no place for.
 ///
 /// # Errors
 /// When the sink fails.
 pub fn write_diff_csv(
-    sides: DiffSides<'_>,
+    table: &DiffTable,
+    profile_type: &ProfileType,
     limit: usize,
     mut output: impl Write,
 ) -> Result<usize, WriteError> {
-    writeln!(
-        output,
-        "name,file,mapping,kind,self_before,self_after,total_before,total_after,unit"
-    )?;
-    let (frames, rows) = diff_functions(sides.before, sides.after);
-    let unit = csv_field(&sides.profile_type.sample_unit);
-    for row in rows.iter().take(at_most(limit)) {
-        let frame = frames.get(row.frame);
+    let columns = "name,file,mapping,kind,self_before,self_after,total_before,total_after,unit";
+    let of_change = CHANGE_COLUMNS.join(",");
+    let of_total = CHANGE_COLUMNS.map(|name| format!("total_{name}")).join(",");
+    writeln!(output, "{columns},{of_change},{of_total}")?;
+    let frames = &table.frames;
+    let unit = csv_field(&profile_type.sample_unit);
+    for row in table.rows.iter().take(at_most(limit)) {
+        let DiffRow { function, change } = row;
+        let frame = frames.get(function.frame);
         let texts = [frame.name, frame.file, frame.mapping];
         let texts = texts.map(|id| csv_field(frames.strings.get(id)));
         writeln!(
             output,
-            "{},{},{},{},{},{},{unit}",
+            "{},{},{},{},{},{},{unit},{},{}",
             texts.join(","),
             frame.kind.as_str(),
-            row.before.self_value,
-            row.after.self_value,
-            row.before.total,
-            row.after.total
+            function.before.self_value,
+            function.after.self_value,
+            function.before.total,
+            function.after.total,
+            change_csv(&change.own),
+            change_csv(&change.total),
         )?;
     }
     output.flush()?;
-    Ok(rows.len())
+    Ok(table.rows.len())
 }
 
-/// Native values, 0 means all of them.
-fn at_most(limit: usize) -> usize {
+/// In the order of [`CHANGE_COLUMNS`].
+fn change_csv(change: &Change) -> String {
+    let number = |number: Option<f64>| number.map_or_else(String::new, |it| it.to_string());
+    let numbers = [change.ratio, change.low, change.high, change.q].map(number);
+    format!(
+        "{},{},{},{}",
+        numbers.join(","),
+        change.class.name(),
+        number(change.permutation_p),
+        change.confirmation.map_or("", Confirmation::name),
+    )
+}
+
+/// 0 means all of them.
+pub(crate) fn at_most(limit: usize) -> usize {
     if limit == 0 { usize::MAX } else { limit }
-}
-
-fn change(before: i64, after: i64, unit: &str) -> String {
-    let difference = signed(after.saturating_sub(before), unit);
-    format!("{difference} ({})", share_of_change(before, after))
-}
-
-fn signed(value: i64, unit: &str) -> String {
-    let sign = if value > 0 { "+" } else { "" };
-    format!("{sign}{}", format_value(value, unit))
-}
-
-/// Of what was there before; what was not there has no share.
-fn share_of_change(before: i64, after: i64) -> String {
-    match (before, after) {
-        (0, 0) => "0%".to_owned(),
-        (0, _) => "new".to_owned(),
-        (_, 0) => "gone".to_owned(),
-        _ => {
-            let share = format_share(after.saturating_sub(before), before);
-            let sign = if after > before { "+" } else { "" };
-            format!("{sign}{share}")
-        }
-    }
 }
 
 pub(crate) fn function_json(frames: &FrameTable, row: &FunctionDiff) -> Value {
@@ -194,12 +189,24 @@ fn frame_json(frames: &FrameTable, id: FrameId) -> Value {
     })
 }
 
-fn columns(diff: &FlameDiff) -> Value {
+fn columns(diff: &FlameDiff, table: &DiffTable) -> Value {
+    // The union of the trees numbers frames anew.
+    let mut known = table.frames.clone();
     let frames = 0..diff.frames.frames().len() as u32;
-    let frames = frames.map(|id| frame_json(&diff.frames, FrameId(id)));
+    let frames = frames.map(|id| {
+        let mut value = frame_json(&diff.frames, FrameId(id));
+        let frame = known.intern_from(&diff.frames, FrameId(id));
+        let change = table.total_change(frame);
+        value["ratio"] = json!(change.and_then(|change| change.ratio));
+        value["q"] = json!(change.and_then(|change| change.q));
+        value["is_significant"] = json!(change.and_then(is_significant));
+        value
+    });
     let numbers = |values: &[NodeValue], number: fn(&NodeValue) -> i64| -> Value {
         values.iter().map(number).collect::<Vec<i64>>().into()
     };
+    let of_node = |node: usize| table.nodes.get(node).copied().flatten();
+    let nodes = || (0..diff.len()).map(of_node);
     json!({
         "nodes": diff.len(),
         "pruned": diff.pruned_nodes,
@@ -211,6 +218,10 @@ fn columns(diff: &FlameDiff) -> Value {
         "before_self": numbers(&diff.before, |value| value.self_value),
         "after_total": numbers(&diff.after, |value| value.total),
         "after_self": numbers(&diff.after, |value| value.self_value),
+        "q": nodes().map(|change| change?.q).collect::<Vec<Option<f64>>>(),
+        "is_significant": nodes()
+            .map(|change| is_significant(&change?))
+            .collect::<Vec<Option<bool>>>(),
     })
 }
 
@@ -220,6 +231,8 @@ mod tests {
     use candela_model::FrameKind;
 
     use super::*;
+    use crate::diff_rows::DiffOptions;
+    use crate::diff_samples::DiffSamples;
 
     fn tree(stacks: &[(&[&str], i64)]) -> FlameTree {
         let mut builder = FlameTreeBuilder::new();
@@ -238,41 +251,43 @@ mod tests {
         let before = tree(&[(&["main", "old"], 10), (&["main", "same"], 40)]);
         let after = tree(&[(&["main", "new"], 25), (&["main", "same"], 41)]);
         let profile_type = ProfileType::new("process_cpu", "samples", "count", "", "");
-        let sides = DiffSides {
-            before: &before,
-            after: &after,
-            profile_type: &profile_type,
+        let samples = DiffSamples {
+            unsampled: Some("not asked for".to_owned()),
+            ..DiffSamples::default()
         };
-        let mut text = Vec::new();
-        write_diff_text(sides, 3, &mut text).expect("memory takes it");
-        let text = String::from_utf8(text).expect("text");
-        let lines: Vec<&str> = text.lines().collect();
-        assert_eq!(
-            lines[0],
-            "Total samples: 50 before, 66 after: +16 (+32.00%)"
-        );
-        assert_eq!(lines[1], "Showing 3 of 4 functions");
-        let words = |line: &str| {
-            line.split_whitespace()
-                .map(str::to_owned)
-                .collect::<Vec<_>>()
-        };
-        assert_eq!(words(lines[3]), ["0", "25", "+25", "new", "0", "25", "new"]);
-        assert_eq!(
-            words(lines[4]),
-            ["10", "0", "-10", "gone", "10", "0", "old"]
-        );
-        assert_eq!(
-            words(lines[5]),
-            ["40", "41", "+1", "+2.50%", "40", "41", "same"]
-        );
+        let table = DiffTable::new(&before, &after, &samples, &DiffOptions::default());
         let mut csv = Vec::new();
-        let found = write_diff_csv(sides, 1, &mut csv).expect("memory takes it");
+        let found = write_diff_csv(&table, &profile_type, 1, &mut csv).expect("memory takes it");
         assert_eq!(found, 4);
         let csv = String::from_utf8(csv).expect("text");
-        assert_eq!(csv.lines().nth(1), Some("new,,,native,0,25,0,25,count"));
-        let json = diff_json(&before, &after, 2, 0);
+        let lines: Vec<&str> = csv.lines().collect();
+        assert!(
+            lines[0].ends_with(
+                ",unit,ratio,low,high,q,class,permutation_p,confirmation,total_ratio,total_low,total_high,total_q,total_class,total_permutation_p,total_confirmation"
+            ),
+            "{}",
+            lines[0]
+        );
+        assert_eq!(lines[1], "new,,,native,0,25,0,25,count,,,,,new,,,,,,,new,,");
+        let json = diff_json(&table, &FlameDiff::new(&before, &after, 0), 2);
         assert_eq!((json.functions.len(), json.function_count), (2, 4));
         assert_eq!(json.tree["before_total"][0], 50);
+        assert_eq!(json.functions[0]["change"]["class"], "new");
+        assert_eq!(json.functions[0]["change"]["q"], Value::Null);
+        assert_eq!(json.statistics["reason"], "not asked for");
+        // No node was tested, and each says so.
+        let columns = ["q", "is_significant"].map(|name| json.tree[name].as_array());
+        for column in columns {
+            let column = column.expect("a column");
+            assert_eq!(column.len(), 5);
+            assert!(column.iter().all(Value::is_null));
+        }
+        // Shares: 40 of 50 became 41 of 66.
+        let frames = json.tree["frames"].as_array().expect("frames");
+        let same = frames.iter().find(|frame| frame["name"] == "same");
+        let ratio = same.expect("it is there")["ratio"]
+            .as_f64()
+            .expect("a number");
+        assert!((ratio - 41.0 / 66.0 / (40.0 / 50.0)).abs() < 1e-12);
     }
 }

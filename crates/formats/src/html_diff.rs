@@ -12,7 +12,8 @@ use candela_model::diff_functions;
 use serde_json::Value;
 use serde_json::json;
 
-use crate::columns::encode_with;
+use crate::before_scale::BeforeScale;
+use crate::columns::encode_columns_with;
 use crate::diff_table::DiffSides;
 use crate::diff_table::function_json;
 use crate::error::WriteError;
@@ -23,15 +24,14 @@ use crate::html::write_page;
 use crate::type_json::type_json;
 
 /// How the page of a difference is made.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct HtmlDiffOptions {
     /// As of any page; an empty title means the profile type.
     pub html: HtmlOptions,
     /// Show the widths of the profile before at first, so that what is gone is seen.
     pub negate: bool,
-    /// Scale the profile before to the total of the one after at first: shares are compared, not
-    /// values.
-    pub normalize: bool,
+    /// What the profile before is multiplied by at first.
+    pub scale: BeforeScale,
 }
 
 /// Writes a page with the flame graph of a difference and the table of its functions.
@@ -62,16 +62,19 @@ pub fn write_html_diff(
 /// The tree after, made a comparison by two more columns and by what the header says of it.
 fn columns(sides: DiffSides<'_>, options: &HtmlDiffOptions) -> Vec<u8> {
     let diff = FlameDiff::new(sides.before, sides.after, options.html.max_nodes);
-    let header = json!({
+    let mut header = json!({
         "schema": "candela/flamegraph/v1",
         "type": sides.profile_type.to_string(),
         "unit": sides.profile_type.sample_unit,
         "total": sides.after.root_total(),
         "comparison": {
             "widths": if options.negate { "before" } else { "after" },
-            "is_scaled": options.normalize,
+            "is_scaled": options.scale != BeforeScale::AsMeasured,
         },
     });
+    if let BeforeScale::By(factor) = options.scale {
+        header["comparison"]["scale"] = json!(factor);
+    }
     let numbers = |values: &[NodeValue], number: fn(&NodeValue) -> i64| -> Vec<i64> {
         values.iter().map(number).collect()
     };
@@ -91,7 +94,7 @@ fn columns(sides: DiffSides<'_>, options: &HtmlDiffOptions) -> Vec<u8> {
         subtree_end: diff.subtree_end,
         pruned_nodes: diff.pruned_nodes,
     };
-    encode_with(&after, header, before)
+    encode_columns_with(&after, header, before)
 }
 
 /// Each function with both its values, the largest change first.

@@ -73,6 +73,29 @@ pub fn most_telling_type<'a>(
     })
 }
 
+/// What is shown where nobody asks: what the writer of the profile wants, else cpu, else the most telling of
+/// those that have samples.
+#[must_use]
+pub fn unasked_type(profile: &Profile, writers: Option<&str>) -> Option<ProfileType> {
+    let types = || profile.series.iter().map(|series| &series.profile_type);
+    let writers = writers.and_then(|wanted| types().find(|it| it.sample_type == wanted));
+    let found = writers.cloned().or_else(|| named_type(profile, "cpu"));
+    // A program that gave everything back has nothing in use: an empty table would hide what it allocated.
+    let sampled = profile.series.iter().filter(|it| !it.samples.is_empty());
+    found
+        .or_else(|| most_telling_type(sampled.map(|it| &it.profile_type)).cloned())
+        .or_else(|| most_telling_type(types()).cloned())
+}
+
+/// The type with this identifier, short name, prefix or name of its samples.
+#[must_use]
+pub fn named_type(profile: &Profile, wanted: &str) -> Option<ProfileType> {
+    let mut types = profile.series.iter().map(|series| &series.profile_type);
+    let found = resolve_profile_type(wanted, types.clone()).ok();
+    let found = found.or_else(|| types.find(|profile_type| profile_type.sample_type == wanted));
+    found.cloned()
+}
+
 /// The stacks of all series of a type, merged.
 pub(crate) fn tree_of(profile: &Profile, profile_type: &ProfileType) -> FlameTree {
     let mut builder = FlameTreeBuilder::new();

@@ -12,7 +12,8 @@ struct Civil {
 }
 
 /// Nanoseconds since the Unix epoch as `2020-12-17 10:08:38 UTC`; what is before 1970 as its start.
-pub(crate) fn utc(nanoseconds: i64) -> String {
+#[must_use]
+pub fn utc(nanoseconds: i64) -> String {
     let time = Civil::of(nanoseconds);
     format!(
         "{:04}-{:02}-{:02} {:02}:{:02}:{:02} UTC",

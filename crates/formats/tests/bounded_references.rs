@@ -2,29 +2,23 @@
 //! the format.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
-#[path = "common/dotnet_trace.rs"]
-#[expect(dead_code, reason = "traces of all versions are another test's")]
-mod dotnet_trace;
-#[path = "common/perfetto_packets.rs"]
-#[expect(dead_code, reason = "whole traces are another test's")]
-mod perfetto_packets;
-
 use candela_formats::Format;
 use candela_formats::Limits;
 use candela_formats::ReadOptions;
 use candela_formats::Report;
 use candela_formats::read;
 use candela_model::Profile;
-use dotnet_trace::Bytes;
-use dotnet_trace::RUNTIME;
-use dotnet_trace::bytes;
-use dotnet_trace::clock;
-use perfetto_packets::Msg;
-use perfetto_packets::msg;
-use perfetto_packets::text;
-use perfetto_packets::trace;
 use serde_json::Value;
 use serde_json::json;
+
+use crate::common::dotnet_trace::Bytes;
+use crate::common::dotnet_trace::RUNTIME;
+use crate::common::dotnet_trace::bytes;
+use crate::common::dotnet_trace::clock;
+use crate::common::perfetto_packets::Msg;
+use crate::common::perfetto_packets::msg;
+use crate::common::perfetto_packets::text;
+use crate::common::perfetto_packets::trace;
 
 const WORK: &str = "the work that references within the input make";
 

@@ -2,8 +2,6 @@
 //! and would make its reader repeat something without end.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
-mod common;
-
 use std::io::Write;
 
 use candela_formats::Format;
@@ -13,15 +11,16 @@ use candela_formats::Report;
 use candela_formats::decode_otlp;
 use candela_formats::read;
 use candela_model::Profile;
-use common::otlp_request::ebpf_request;
-use common::perf_recording::At;
-use common::perf_recording::CONTEXT_USER;
-use common::perf_recording::Event;
-use common::perf_recording::IN_USER;
-use common::perf_recording::Writer;
-use common::perf_recording::{self as recording};
 use flate2::Compression;
 use flate2::write::GzEncoder;
+
+use crate::common::otlp_request::ebpf_request;
+use crate::common::perf_recording as recording;
+use crate::common::perf_recording::At;
+use crate::common::perf_recording::CONTEXT_USER;
+use crate::common::perf_recording::Event;
+use crate::common::perf_recording::IN_USER;
+use crate::common::perf_recording::Writer;
 
 fn read_within(
     format: Format,

@@ -1,21 +1,19 @@
 //! Programs under valgrind, with what callgrind_annotate says of them.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
-#[path = "common/callgrind_costs.rs"]
-mod callgrind_costs;
-
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 
-use callgrind_costs::own_costs;
-use callgrind_costs::tree;
-use callgrind_costs::written;
 use candela_formats::Format;
 use candela_formats::ReadOptions;
 use candela_formats::detect;
 use candela_formats::read_callgrind;
 use candela_model::Profile;
+
+use crate::common::callgrind_costs::own_costs;
+use crate::common::callgrind_costs::tree;
+use crate::common::callgrind_costs::written;
 
 /// Own cost by `file:function` as callgrind_annotate tells it, and the program's total.
 fn annotated(file: &Path) -> (BTreeMap<String, Vec<i64>>, Vec<i64>) {

@@ -1,8 +1,6 @@
 //! Traces of Chrome and of what writes its format.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
-mod common;
-
 use std::collections::BTreeMap;
 
 use candela_formats::Format;
@@ -12,12 +10,13 @@ use candela_formats::Report;
 use candela_formats::detect;
 use candela_formats::read_chrome_trace;
 use candela_model::Profile;
-use common::real_files;
-use common::self_values;
-use common::stack_lines;
 use proptest::prelude::*;
 use serde_json::Value;
 use serde_json::json;
+
+use crate::common::real_files;
+use crate::common::self_values;
+use crate::common::stack_lines;
 
 fn read_bytes(bytes: &[u8]) -> (Profile, Report) {
     let (profile, report) = read_chrome_trace(bytes, &ReadOptions::default()).unwrap();

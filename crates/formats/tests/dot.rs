@@ -1,17 +1,16 @@
 //! The graph of functions for Graphviz.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
-mod common;
-
 use candela_formats::DotOptions;
 use candela_formats::write_dot;
 use candela_model::FlameTree;
 use candela_model::FlameTreeBuilder;
 use candela_model::FrameKind;
 use candela_model::ProfileType;
-use common::assert_golden;
-use common::tree;
 use proptest::prelude::*;
+
+use crate::common::assert_golden;
+use crate::common::tree;
 
 fn dot(tree: &FlameTree, options: &DotOptions) -> String {
     let cpu: ProfileType = "process_cpu:cpu:nanoseconds:cpu:nanoseconds"

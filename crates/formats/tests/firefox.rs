@@ -1,8 +1,6 @@
 //! Profiles of Firefox: real files of many versions, what newer ones hold, and what we write.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
-mod common;
-
 use candela_formats::Format;
 use candela_formats::ReadOptions;
 use candela_formats::Report;
@@ -10,15 +8,17 @@ use candela_formats::detect;
 use candela_formats::read_firefox;
 use candela_model::FrameKind;
 use candela_model::Profile;
-use common::firefox_files::check_tables;
-use common::firefox_files::processed;
-use common::firefox_files::read_bytes;
-use common::firefox_files::written;
-use common::found_files;
-use common::self_values;
-use common::stack_lines;
 use serde_json::Value;
 use serde_json::json;
+
+use crate::common;
+use crate::common::firefox_files::check_tables;
+use crate::common::firefox_files::processed;
+use crate::common::firefox_files::read_bytes;
+use crate::common::firefox_files::written;
+use crate::common::found_files;
+use crate::common::self_values;
+use crate::common::stack_lines;
 
 fn read(file: &Value) -> (Profile, Report) {
     read_bytes(file.to_string().as_bytes())

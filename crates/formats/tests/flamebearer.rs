@@ -1,8 +1,6 @@
 //! Flame graphs in levels.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
-mod common;
-
 use std::collections::BTreeMap;
 
 use candela_formats::FlameDocument;
@@ -21,11 +19,12 @@ use candela_model::FlameTree;
 use candela_model::FlameTreeBuilder;
 use candela_model::FrameKind;
 use candela_model::ProfileType;
-use common::assert_golden;
-use common::folded_lines;
-use common::tree;
 use proptest::prelude::*;
 use serde_json::json;
+
+use crate::common::assert_golden;
+use crate::common::folded_lines;
+use crate::common::tree;
 
 fn cpu() -> ProfileType {
     "process_cpu:cpu:nanoseconds:cpu:nanoseconds"

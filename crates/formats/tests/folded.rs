@@ -2,8 +2,6 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 #![expect(clippy::print_stderr, reason = "a test says what it skips")]
 
-mod common;
-
 use std::collections::BTreeMap;
 use std::io::BufReader;
 use std::io::Read;
@@ -23,8 +21,9 @@ use candela_model::FlameTree;
 use candela_model::FlameTreeBuilder;
 use candela_model::FrameKind;
 use candela_model::Profile;
-use common::found_files;
 use proptest::prelude::*;
+
+use crate::common::found_files;
 
 fn tree_of(profile: &Profile, series: usize) -> FlameTree {
     let mut builder = FlameTreeBuilder::new();

@@ -1,8 +1,6 @@
 //! The page of one file: what stands in it, and what a browser makes of it without any network.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
-mod common;
-
 use candela_formats::Format;
 use candela_formats::HtmlOptions;
 use candela_formats::WriteOptions;
@@ -13,14 +11,15 @@ use candela_model::Location;
 use candela_model::Profile;
 use candela_model::ProfileSeries;
 use candela_model::Sample;
-use common::browser::drive;
-use common::browser::written;
-use common::offline_page::TEMPLATE;
-use common::offline_page::built_template;
-use common::offline_page::document;
-use common::offline_page::header;
-use common::offline_page::unpacked;
 use serde_json::Value;
+
+use crate::common::browser::drive;
+use crate::common::browser::written;
+use crate::common::offline_page::TEMPLATE;
+use crate::common::offline_page::built_template;
+use crate::common::offline_page::document;
+use crate::common::offline_page::header;
+use crate::common::offline_page::unpacked;
 
 /// CPU time and memory of the same stacks; a name that would end a script.
 fn example() -> Profile {

@@ -1,8 +1,7 @@
 //! The page of a difference: what stands in it, and what a browser makes of it without any network.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
-mod common;
-
+use candela_formats::BeforeScale;
 use candela_formats::DiffSides;
 use candela_formats::HtmlDiffOptions;
 use candela_formats::HtmlOptions;
@@ -10,17 +9,18 @@ use candela_formats::write_html_diff;
 use candela_model::FlameTree;
 use candela_model::FlameTreeBuilder;
 use candela_model::FrameKind;
-use common::assert_golden;
-use common::browser::drive;
-use common::browser::written;
-use common::offline_page::TEMPLATE;
-use common::offline_page::built_template;
-use common::offline_page::document;
-use common::offline_page::header;
-use common::offline_page::numbers;
-use common::offline_page::unpacked;
 use serde_json::Value;
 use serde_json::json;
+
+use crate::common::assert_golden;
+use crate::common::browser::drive;
+use crate::common::browser::written;
+use crate::common::offline_page::TEMPLATE;
+use crate::common::offline_page::built_template;
+use crate::common::offline_page::document;
+use crate::common::offline_page::header;
+use crate::common::offline_page::numbers;
+use crate::common::offline_page::unpacked;
 
 const BEFORE: [(&str, i64); 5] = [
     ("main;serve;parse", 40),
@@ -99,7 +99,7 @@ fn the_page_is_told_how_to_begin() {
             ..HtmlOptions::default()
         },
         negate: true,
-        normalize: true,
+        scale: BeforeScale::SameTotal,
     };
     let document = document(&page(Some(TEMPLATE), &options).unwrap());
     let columns = unpacked(&document["profiles"][0]["columns"]);
@@ -221,7 +221,7 @@ fn a_browser_colors_the_change_in_both_schemes() {
 fn a_browser_scales_and_exchanges_widths() {
     let options = HtmlDiffOptions {
         negate: true,
-        normalize: true,
+        scale: BeforeScale::SameTotal,
         ..HtmlDiffOptions::default()
     };
     let Some(seen) = seen("a_browser_scales_and_exchanges_widths", &options) else {

@@ -1,8 +1,6 @@
 //! JFR against recordings made by hand: every encoding, damage, limits.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
-mod common;
-
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
@@ -19,14 +17,15 @@ use candela_model::FrameKind;
 use candela_model::LabelValue;
 use candela_model::Profile;
 use candela_model::Sample;
-use common::jfr_recording::START_NS;
-use common::jfr_recording::Shape;
-use common::jfr_recording::datadog;
-use common::jfr_recording::labels_snapshot;
-use common::jfr_recording::recording;
-use common::jfr_recording::recording_of_rare_events;
-use common::jfr_recording::recording_of_settings;
 use proptest::prelude::*;
+
+use crate::common::jfr_recording::START_NS;
+use crate::common::jfr_recording::Shape;
+use crate::common::jfr_recording::datadog;
+use crate::common::jfr_recording::labels_snapshot;
+use crate::common::jfr_recording::recording;
+use crate::common::jfr_recording::recording_of_rare_events;
+use crate::common::jfr_recording::recording_of_settings;
 
 fn read(bytes: &[u8], options: &JfrOptions) -> (Profile, Report) {
     let (profile, report) = read_jfr(bytes, options, &ReadOptions::default()).unwrap();

@@ -3,8 +3,6 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 #![expect(clippy::print_stderr, reason = "a test says what it skips")]
 
-mod common;
-
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::Path;
@@ -18,7 +16,8 @@ use candela_formats::read_jfr;
 use candela_model::LabelValue;
 use candela_model::Profile;
 use candela_model::Sample;
-use common::found_files;
+
+use crate::common::found_files;
 
 /// Values by stack: root first, each frame as `name:line`.
 type Stacks = BTreeMap<String, Vec<i64>>;

@@ -1,8 +1,6 @@
 //! Our own JSON: everything comes back, and nothing that is not one is taken for one.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
-mod common;
-
 use candela_formats::Format;
 use candela_formats::Limits;
 use candela_formats::Part;
@@ -12,10 +10,11 @@ use candela_formats::read;
 use candela_formats::read_json;
 use candela_formats::write_json;
 use candela_model::Profile;
-use common::any_profile::any_profile;
-use common::describe;
-use common::found_files;
 use proptest::prelude::*;
+
+use crate::common::any_profile::any_profile;
+use crate::common::describe;
+use crate::common::found_files;
 
 fn written(profile: &Profile) -> String {
     let mut bytes = Vec::new();

@@ -1,8 +1,6 @@
 //! gperftools' CPU profiles and the text forms of pprof, against what Go's pprof reads in them.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
-mod common;
-
 use candela_formats::Format;
 use candela_formats::ReadOptions;
 use candela_formats::Report;
@@ -11,10 +9,12 @@ use candela_formats::read;
 use candela_model::FrameKind;
 use candela_model::LabelValue;
 use candela_model::Profile;
-use common::corpus_file;
-use common::found_files;
-use common::pprof_string;
 use proptest::prelude::*;
+
+use crate::common;
+use crate::common::corpus_file;
+use crate::common::found_files;
+use crate::common::pprof_string;
 
 /// Reads what is detected.
 fn read_detected(bytes: &[u8]) -> (Profile, Report) {

@@ -1,17 +1,16 @@
 //! Stack dumps of Go and heap profiles of jemalloc.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
-mod common;
-
 use candela_formats::Format;
 use candela_formats::ReadOptions;
 use candela_formats::Report;
 use candela_formats::detect;
 use candela_formats::read;
 use candela_model::Profile;
-use common::folded_lines;
-use common::pprof_string;
 use proptest::prelude::*;
+
+use crate::common::folded_lines;
+use crate::common::pprof_string;
 
 const DUMP: &str = "\
 panic: no more

@@ -5,8 +5,6 @@
     reason = "a test that cannot go on should stop, and a skipped one says why"
 )]
 
-mod common;
-
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 use std::fs;
@@ -21,6 +19,8 @@ use candela_formats::read;
 use candela_model::Profile;
 use candela_model::ProfileSeries;
 use tempfile::TempDir;
+
+use crate::common;
 
 /// What functions have themselves and with what they call.
 type Table = BTreeMap<String, (i64, i64)>;

@@ -1,10 +1,6 @@
 //! Traces of .NET: real ones, each version by hand, and damage.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
-mod common;
-#[path = "common/dotnet_trace.rs"]
-mod dotnet_trace;
-
 use std::collections::BTreeMap;
 
 use candela_formats::Format;
@@ -16,16 +12,17 @@ use candela_formats::read;
 use candela_formats::read_nettrace;
 use candela_model::LabelValue;
 use candela_model::Profile;
-use common::folded_lines;
-use common::found_files;
-use dotnet_trace::Bytes;
-use dotnet_trace::START_NS;
-use dotnet_trace::all_versions;
-use dotnet_trace::block;
-use dotnet_trace::bytes;
-use dotnet_trace::clock;
-use dotnet_trace::version_4;
 use proptest::prelude::*;
+
+use crate::common::dotnet_trace::Bytes;
+use crate::common::dotnet_trace::START_NS;
+use crate::common::dotnet_trace::all_versions;
+use crate::common::dotnet_trace::block;
+use crate::common::dotnet_trace::bytes;
+use crate::common::dotnet_trace::clock;
+use crate::common::dotnet_trace::version_4;
+use crate::common::folded_lines;
+use crate::common::found_files;
 
 fn read_bytes(bytes: &[u8]) -> (Profile, Report) {
     let (profile, report) = read_nettrace(bytes, &ReadOptions::default()).unwrap();

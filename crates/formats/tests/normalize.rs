@@ -1,8 +1,6 @@
 //! Pushed profiles as servers mend them.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
-mod common;
-
 use candela_formats::Limits;
 use candela_formats::NormalizeOptions;
 use candela_formats::ReadOptions;
@@ -18,10 +16,11 @@ use candela_model::Profile;
 use candela_model::ProfileSeries;
 use candela_model::Sample;
 use candela_model::SampleLabel;
-use common::content;
-use common::folded_lines;
-use common::real_files;
 use proptest::prelude::*;
+
+use crate::common::content;
+use crate::common::folded_lines;
+use crate::common::real_files;
 
 /// Stacks of `name@file`, root first, each with a label, a link and a mapping of its own.
 fn profile(id: &str, stacks: &[(&str, i64)]) -> Profile {

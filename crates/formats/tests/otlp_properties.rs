@@ -1,8 +1,6 @@
 //! OTLP profiles: what is encoded is decoded, and hostile bytes are survived.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
-mod common;
-
 use candela_formats::Limits;
 use candela_formats::OtlpOptions;
 use candela_formats::ReadOptions;
@@ -20,10 +18,11 @@ use candela_model::Profile;
 use candela_model::ProfileSeries;
 use candela_model::Sample;
 use candela_model::SampleLabel;
-use common::content;
-use common::otlp_request::ebpf_request;
 use proptest::prelude::*;
 use prost::Message;
+
+use crate::common::content;
+use crate::common::otlp_request::ebpf_request;
 
 /// A sample as numbers: series, stack (function, line, kind, address), labels, link, value, time.
 type Drawn = (u8, Vec<(u8, u8, u8, u16)>, Vec<(u8, i8)>, u8, i64, u8);

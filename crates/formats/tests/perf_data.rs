@@ -1,10 +1,6 @@
 //! Recordings of `perf record`: those of the corpus, and hand-made ones for what those do not have.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
-mod common;
-#[path = "common/perf_data_sums.rs"]
-mod perf_data_sums;
-
 use candela_formats::Format;
 use candela_formats::Limits;
 use candela_formats::PerfDataOptions;
@@ -18,17 +14,18 @@ use candela_model::FrameKind;
 use candela_model::LabelValue;
 use candela_model::Profile;
 use candela_model::Sample;
-use common::found_files;
-use common::perf_recording::At;
-use common::perf_recording::CONTEXT_KERNEL;
-use common::perf_recording::CONTEXT_USER;
-use common::perf_recording::Event;
-use common::perf_recording::IN_KERNEL;
-use common::perf_recording::IN_USER;
-use common::perf_recording::Writer;
-use common::perf_recording::{self as recording};
-use perf_data_sums::plain_sums;
 use proptest::prelude::*;
+
+use crate::common::found_files;
+use crate::common::perf_data_sums::plain_sums;
+use crate::common::perf_recording as recording;
+use crate::common::perf_recording::At;
+use crate::common::perf_recording::CONTEXT_KERNEL;
+use crate::common::perf_recording::CONTEXT_USER;
+use crate::common::perf_recording::Event;
+use crate::common::perf_recording::IN_KERNEL;
+use crate::common::perf_recording::IN_USER;
+use crate::common::perf_recording::Writer;
 
 const MISC_EXEC: u16 = 1 << 13;
 const APP: (u64, u64, u64) = (0x5555_0000_1000, 0x1000, 0x1000);

@@ -5,10 +5,6 @@
     reason = "a test that cannot go on should stop, and says what it skips"
 )]
 
-// The command line's resolver: a binary crate has no tests of its own that others can call.
-#[path = "../../cli/src/binaries/mod.rs"]
-mod binaries;
-
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::path::PathBuf;
@@ -23,6 +19,8 @@ use candela_model::LabelValue;
 use candela_model::Profile;
 use candela_model::Sample;
 use tempfile::TempDir;
+
+use crate::binaries;
 
 /// Two threads and a child, in functions that are no tail calls.
 const PROGRAM: &str = r#"

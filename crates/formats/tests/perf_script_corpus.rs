@@ -2,10 +2,6 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 #![expect(clippy::print_stderr, reason = "a test says what it skips")]
 
-mod common;
-#[path = "common/perf_text.rs"]
-mod perf_text;
-
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -17,10 +13,11 @@ use candela_model::LocationId;
 use candela_model::Profile;
 use candela_model::ProfileSeries;
 use candela_model::Sample;
-use common::found_files;
-use perf_text::read;
-use perf_text::types;
-use perf_text::written;
+
+use crate::common::found_files;
+use crate::common::perf_text::read;
+use crate::common::perf_text::types;
+use crate::common::perf_text::written;
 
 /// How other programs fold: what they put behind and before names.
 #[derive(Clone, Copy, Default)]

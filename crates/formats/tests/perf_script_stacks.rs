@@ -2,8 +2,6 @@
 //! not depend on where the buffer of the input ends.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
-mod common;
-
 use std::io::BufReader;
 use std::io::Cursor;
 
@@ -13,7 +11,8 @@ use candela_formats::Report;
 use candela_formats::read_perf_script;
 use candela_formats::write_perf_script;
 use candela_model::Profile;
-use common::found_files;
+
+use crate::common::found_files;
 
 /// As many times as a text is read in a row.
 const TIMES: usize = 3;

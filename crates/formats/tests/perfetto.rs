@@ -1,14 +1,6 @@
 //! Perfetto traces: what producers write, what is damaged, and what Perfetto's own messages say of ours.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
-mod common;
-#[path = "common/perfetto_packets.rs"]
-mod perfetto_packets;
-#[path = "common/perfetto_profile.rs"]
-mod perfetto_profile;
-#[path = "common/perfetto_python.rs"]
-mod perfetto_python;
-
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::process::Command;
@@ -25,22 +17,23 @@ use candela_formats::read_perfetto;
 use candela_formats::write;
 use candela_model::Profile;
 use candela_model::SampleLabel;
-use common::assert_same_content;
-use common::folded_lines;
-use common::found_files;
-use perfetto_packets::Msg;
-use perfetto_packets::interned;
-use perfetto_packets::msg;
-use perfetto_packets::perf_defaults;
-use perfetto_packets::perf_sample;
-use perfetto_packets::process_tree;
-use perfetto_packets::snapshot;
-use perfetto_packets::text;
-use perfetto_packets::trace;
-use perfetto_profile::example;
-use perfetto_python::COUNT;
-use perfetto_python::python;
 use proptest::prelude::*;
+
+use crate::common::assert_same_content;
+use crate::common::folded_lines;
+use crate::common::found_files;
+use crate::common::perfetto_packets::Msg;
+use crate::common::perfetto_packets::interned;
+use crate::common::perfetto_packets::msg;
+use crate::common::perfetto_packets::perf_defaults;
+use crate::common::perfetto_packets::perf_sample;
+use crate::common::perfetto_packets::process_tree;
+use crate::common::perfetto_packets::snapshot;
+use crate::common::perfetto_packets::text;
+use crate::common::perfetto_packets::trace;
+use crate::common::perfetto_profile::example;
+use crate::common::perfetto_python::COUNT;
+use crate::common::perfetto_python::python;
 
 fn options() -> ReadOptions {
     ReadOptions {

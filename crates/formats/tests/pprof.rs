@@ -1,8 +1,6 @@
 //! pprof against real files, an independent decoder, Go's tool, and hostile bytes.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
-mod common;
-#[path = "pprof/faults.rs"]
 mod faults;
 
 use std::collections::BTreeMap;
@@ -15,11 +13,13 @@ use candela_formats::ReadOptions;
 use candela_formats::read_pprof;
 use candela_formats::write_pprof;
 use candela_model::Profile;
-use common::content;
-use common::pprof_proto as proto;
-use common::real_files;
 use proptest::prelude::*;
 use prost::Message;
+
+use crate::common;
+use crate::common::content;
+use crate::common::pprof_proto as proto;
+use crate::common::real_files;
 
 fn inflated(bytes: &[u8]) -> Vec<u8> {
     if !bytes.starts_with(&[0x1f, 0x8b]) {

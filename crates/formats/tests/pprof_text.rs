@@ -1,8 +1,6 @@
 //! The reports of `go tool pprof`, line by line against those that it prints itself.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
-mod common;
-
 use std::path::Path;
 use std::process::Command;
 
@@ -30,9 +28,10 @@ use candela_model::ProfileSeries;
 use candela_model::ProfileType;
 use candela_model::Sample;
 use candela_model::SampleLabel;
-use common::browser::has_tool;
-use common::browser::written;
-use common::found_files;
+
+use crate::common::browser::has_tool;
+use crate::common::browser::written;
+use crate::common::found_files;
 
 /// The program behind `go tool pprof`, which takes a while to find it each time.
 fn pprof(test: &str) -> Option<String> {

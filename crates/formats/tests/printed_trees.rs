@@ -1,8 +1,6 @@
 //! Call trees as other profilers print them: pmcstat, Instruments and GHC.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
-mod common;
-
 use std::collections::BTreeMap;
 
 use candela_formats::Format;
@@ -17,10 +15,11 @@ use candela_formats::read_instruments;
 use candela_formats::read_pmcstat;
 use candela_model::FrameKind;
 use candela_model::Profile;
-use common::folded_lines;
-use common::found_files;
-use common::real_file;
 use proptest::prelude::*;
+
+use crate::common::folded_lines;
+use crate::common::found_files;
+use crate::common::real_file;
 
 fn read_as(format: Format, bytes: &[u8]) -> (Profile, Report) {
     let start = &bytes[..bytes.len().min(4096)];

@@ -1,8 +1,6 @@
 //! Profile events as lines: what we write is what is documented, and what our reader takes.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
-mod common;
-
 use std::collections::BTreeMap;
 
 use candela_formats::Format;
@@ -22,11 +20,13 @@ use candela_model::Profile;
 use candela_model::ProfileSeries;
 use candela_model::Sample;
 use candela_model::SampleLabel;
-use common::any_profile::any_profile;
-use common::found_files;
-use common::real_file;
 use proptest::prelude::*;
 use serde_json::Value;
+
+use crate::common;
+use crate::common::any_profile::any_profile;
+use crate::common::found_files;
+use crate::common::real_file;
 
 fn written(profile: &Profile) -> (String, Report) {
     let mut bytes = Vec::new();

@@ -1,8 +1,6 @@
 //! Profile events in OTLP logs. Requirements TG-20 to TG-26.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
-mod common;
-
 use candela_formats::ExportLogsServiceRequest;
 use candela_formats::Limits;
 use candela_formats::ReadOptions;
@@ -11,8 +9,6 @@ use candela_formats::logs_request_from_bytes;
 use candela_formats::logs_request_from_json;
 use candela_formats::read_profile_events;
 use candela_model::Profile;
-use common::assert_golden;
-use common::folded_lines;
 use opentelemetry_proto::tonic::common::v1::AnyValue;
 use opentelemetry_proto::tonic::common::v1::KeyValue;
 use opentelemetry_proto::tonic::common::v1::any_value::Value as Any;
@@ -24,6 +20,9 @@ use proptest::prelude::*;
 use prost::Message;
 use serde_json::Value;
 use serde_json::json;
+
+use crate::common::assert_golden;
+use crate::common::folded_lines;
 
 fn text(text: &str) -> AnyValue {
     AnyValue {

@@ -1,8 +1,6 @@
 //! What Pyroscope's clients push as text, trees and tries.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
-mod common;
-
 use std::collections::BTreeMap;
 
 use candela_formats::Limits;
@@ -17,10 +15,11 @@ use candela_formats::tree_bytes;
 use candela_model::FlameTreeBuilder;
 use candela_model::FrameKind;
 use candela_model::Profile;
-use common::assert_golden;
-use common::folded_lines;
-use common::tree;
 use proptest::prelude::*;
+
+use crate::common::assert_golden;
+use crate::common::folded_lines;
+use crate::common::tree;
 
 type Read = Result<(Profile, Report), ReadError>;
 

@@ -1,8 +1,6 @@
 //! Dumps of stackprof, and files of DHAT.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
-mod common;
-
 use std::collections::BTreeMap;
 
 use candela_formats::Format;
@@ -13,12 +11,13 @@ use candela_formats::read_dhat;
 use candela_formats::read_stackprof;
 use candela_model::FrameKind;
 use candela_model::Profile;
-use common::found_files;
-use common::self_values;
-use common::stack_lines;
 use proptest::prelude::*;
 use serde_json::Value;
 use serde_json::json;
+
+use crate::common::found_files;
+use crate::common::self_values;
+use crate::common::stack_lines;
 
 fn stackprof(file: &Value) -> (Profile, Report) {
     let bytes = file.to_string().into_bytes();

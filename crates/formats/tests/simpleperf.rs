@@ -1,7 +1,5 @@
 //! Recordings of Android's simpleperf, which are those of perf with parts of its own, and its reports.
 
-mod common;
-
 use candela_formats::AddressResolver;
 use candela_formats::CopiedStack;
 use candela_formats::Format;
@@ -18,14 +16,16 @@ use candela_formats::read;
 use candela_formats::read_perf_data;
 use candela_model::FrameKind;
 use candela_model::Profile;
-use common::found_files;
-use common::perf_recording::At;
-use common::perf_recording::CONTEXT_USER;
-use common::perf_recording::Event;
-use common::perf_recording::IN_USER;
-use common::perf_recording::Writer;
-use common::perf_recording::{self as recording};
 use proptest::prelude::*;
+
+use crate::common;
+use crate::common::found_files;
+use crate::common::perf_recording as recording;
+use crate::common::perf_recording::At;
+use crate::common::perf_recording::CONTEXT_USER;
+use crate::common::perf_recording::Event;
+use crate::common::perf_recording::IN_USER;
+use crate::common::perf_recording::Writer;
 
 /// Type, number and sum of samples.
 type Series = (&'static str, usize, i64);

@@ -1,8 +1,6 @@
 //! speedscope files.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
-mod common;
-
 use candela_formats::Format;
 use candela_formats::Limits;
 use candela_formats::ReadOptions;
@@ -13,12 +11,13 @@ use candela_formats::write_speedscope;
 use candela_model::FlameTreeBuilder;
 use candela_model::Profile;
 use candela_model::ProfileType;
-use common::assert_golden;
-use common::folded_lines;
-use common::real_files;
-use common::tree;
 use proptest::prelude::*;
 use serde_json::json;
+
+use crate::common::assert_golden;
+use crate::common::folded_lines;
+use crate::common::real_files;
+use crate::common::tree;
 
 fn read(file: &serde_json::Value) -> (Profile, Report) {
     let bytes = file.to_string();

@@ -1,10 +1,9 @@
 //! Flame graphs as SVG: the difference of two profiles, and what a browser makes of the file.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
-mod common;
-
 use std::collections::BTreeMap;
 
+use candela_formats::BeforeScale;
 use candela_formats::Orientation;
 use candela_formats::SvgDiffOptions;
 use candela_formats::SvgOptions;
@@ -14,10 +13,11 @@ use candela_model::FlameTree;
 use candela_model::FlameTreeBuilder;
 use candela_model::FrameKind;
 use candela_model::ProfileType;
-use common::browser::drive;
-use common::browser::written;
-use common::found_files;
 use proptest::prelude::*;
+
+use crate::common::browser::drive;
+use crate::common::browser::written;
+use crate::common::found_files;
 
 fn counts() -> ProfileType {
     "samples:samples:count:cpu:nanoseconds".parse().unwrap()
@@ -112,7 +112,7 @@ fn normalized_compares_shares() {
     let before = tree([("main;same", 10), ("main;grew", 10)]);
     let after = tree([("main;same", 50), ("main;grew", 150)]);
     let options = SvgDiffOptions {
-        normalize: true,
+        scale: BeforeScale::SameTotal,
         ..all_boxes()
     };
     let found = boxes(&diff(&before, &after, &options));
@@ -187,7 +187,7 @@ fn nothing_against_something() {
         for negate in [false, true] {
             let options = SvgDiffOptions {
                 negate,
-                normalize: true,
+                scale: BeforeScale::SameTotal,
                 ..SvgDiffOptions::default()
             };
             let svg = diff(&before, &after, &options);
@@ -257,11 +257,12 @@ proptest! {
         before in proptest::collection::vec(("[a-c](;[a-c<&]){0,4}", any::<i64>()), 0..8),
         after in proptest::collection::vec(("[a-c](;[a-c<&]){0,4}", any::<i64>()), 0..8),
         negate: bool,
-        normalize: bool,
+        is_scaled: bool,
     ) {
         let before = tree(before.iter().map(|(stack, value)| (stack.as_str(), *value)));
         let after = tree(after.iter().map(|(stack, value)| (stack.as_str(), *value)));
-        let options = SvgDiffOptions { negate, normalize, ..all_boxes() };
+        let scale = if is_scaled { BeforeScale::SameTotal } else { BeforeScale::AsMeasured };
+        let options = SvgDiffOptions { negate, scale, ..all_boxes() };
         let svg = diff(&before, &after, &options);
         prop_assert!(roxmltree::Document::parse(&svg).is_ok());
         prop_assert!(!svg.contains("NaN") && !svg.contains("width=\"inf"));

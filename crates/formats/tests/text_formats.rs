@@ -1,8 +1,6 @@
 //! Folded stacks, tables, trees and flame graphs.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
-mod common;
-
 use std::collections::BTreeMap;
 
 use candela_formats::FoldedOptions;
@@ -28,11 +26,12 @@ use candela_model::FlameTreeBuilder;
 use candela_model::FrameKind;
 use candela_model::Profile;
 use candela_model::ProfileType;
-use common::found_files;
-use common::real_file;
-use common::real_files;
-use common::tree;
 use proptest::prelude::*;
+
+use crate::common::found_files;
+use crate::common::real_file;
+use crate::common::real_files;
+use crate::common::tree;
 
 fn cpu() -> ProfileType {
     "process_cpu:cpu:nanoseconds:cpu:nanoseconds"

@@ -1,8 +1,6 @@
 //! Profiles of V8: real files, files of the Node that is here, and what could be in others.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
-mod common;
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
@@ -19,13 +17,14 @@ use candela_formats::read_cpuprofile;
 use candela_formats::read_heapprofile;
 use candela_model::FrameKind;
 use candela_model::Profile;
-use common::found_files;
-use common::say_skipped;
-use common::self_values;
-use common::stack_lines;
 use proptest::prelude::*;
 use serde_json::Value;
 use serde_json::json;
+
+use crate::common::found_files;
+use crate::common::say_skipped;
+use crate::common::self_values;
+use crate::common::stack_lines;
 
 const WALL: &str = "wall:wall:nanoseconds:wall:nanoseconds";
 const IN_USE: &str = "memory:inuse_space:bytes:space:bytes";

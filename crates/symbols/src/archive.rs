@@ -155,6 +155,11 @@ impl SymbolArchive {
         Ok(Some(Arc::new(object)))
     }
 
+    /// Its directory, in the layout in which debug files are searched.
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
     /// The most that one file may have, bytes.
     pub fn max_file_bytes(&self) -> u64 {
         self.limits.max_file_bytes

@@ -108,6 +108,18 @@ impl DwarfLookup {
         })
     }
 
+    /// The addresses of the function at `address` (as linked).
+    #[cfg(feature = "disassembly")]
+    pub(crate) fn function_addresses(&mut self, address: u64) -> Option<std::ops::Range<u64>> {
+        self.cell.with_dependent_mut(|_, units| {
+            let candidates: Vec<u32> = units.main.index.candidates(address).collect();
+            candidates.into_iter().find_map(|unit| {
+                let (dwarf, parsed) = units.main.unit(unit)?;
+                parsed.functions(dwarf).addresses_at(address)
+            })
+        })
+    }
+
     /// Estimated heap in bytes.
     pub(crate) fn heap_bytes(&self) -> usize {
         let units = self.cell.with_dependent(|_, units| {

@@ -39,6 +39,8 @@ mod cache;
 mod debug_files;
 pub mod debuginfod;
 pub mod demangle;
+#[cfg(feature = "disassembly")]
+mod disassembly;
 mod dwarf;
 mod error;
 mod frame;
@@ -55,6 +57,7 @@ mod object_file;
 pub mod perf_map;
 mod rooted;
 mod segments;
+mod source_roots;
 mod symbol_table;
 mod symbolizer;
 mod thread_local;
@@ -67,6 +70,10 @@ pub use build_id::BuildId;
 pub use cache::{SymbolCache, SymbolCacheOptions, SymbolCacheStats};
 pub use debug_files::DebugFileSearch;
 pub use debuginfod::{Debuginfod, DebuginfodOptions, DebuginfodStats};
+#[cfg(feature = "disassembly")]
+pub use disassembly::{
+    DisassembledFunction, DisassembledInstruction, DisassemblyError, FunctionRange, disassemble,
+};
 pub use error::Error;
 pub use frame::{FrameLanguage, Resolution, SourceFrame, SymbolSource};
 pub use go_functions::GoFunctions;
@@ -77,5 +84,6 @@ pub use object_file::{Contents, FileKey, ObjectFile};
 pub use perf_map::{JitSymbol, PerfMap, PerfMapReader};
 pub use rooted::open_in_root;
 pub use segments::{LoadSegment, MappedRange};
+pub use source_roots::{SourceFileError, SourceRootError, SourceRoots, SourceText};
 pub use symbolizer::{Symbolizer, SymbolizerOptions};
 pub use thread_local::ThreadLocalAccess;

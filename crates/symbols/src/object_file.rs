@@ -175,6 +175,19 @@ impl ObjectFile {
         self.contents
     }
 
+    /// Whether it has code, and not symbols alone as a debug file.
+    #[cfg(feature = "disassembly")]
+    pub fn has_code(&self) -> bool {
+        let Some(elf) = self.elf() else {
+            return false;
+        };
+        let has_code = |section: &object::Section<'_, '_>| {
+            section.kind() == object::SectionKind::Text
+                && section.file_range().is_some_and(|(_, size)| size > 0)
+        };
+        elf.sections().any(|section| has_code(&section))
+    }
+
     /// Whether Go's toolchain built it.
     pub fn is_go(&self) -> bool {
         self.contents.go

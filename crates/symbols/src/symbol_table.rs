@@ -50,13 +50,22 @@ impl SymbolTable {
 
     /// The symbol that covers `address`.
     pub(crate) fn find(&self, object: &ObjectFile, address: u64) -> Option<String> {
-        let after = self.ranges.partition_point(|range| range.start <= address);
-        let range = self.ranges.get(after.checked_sub(1)?)?;
-        if address - range.start >= u64::from(range.size) {
-            return None;
-        }
+        let range = self.range_at(address)?;
         // Copied before it is checked to be text: the file may change between the two.
         String::from_utf8(self.names.name_at(object.data(), range.name)?.to_vec()).ok()
+    }
+
+    /// The addresses of the symbol that covers `address`.
+    #[cfg(feature = "disassembly")]
+    pub(crate) fn addresses_at(&self, address: u64) -> Option<std::ops::Range<u64>> {
+        let range = self.range_at(address)?;
+        Some(range.start..range.start + u64::from(range.size))
+    }
+
+    fn range_at(&self, address: u64) -> Option<NamedRange> {
+        let after = self.ranges.partition_point(|range| range.start <= address);
+        let range = self.ranges.get(after.checked_sub(1)?)?;
+        (address - range.start < u64::from(range.size)).then_some(*range)
     }
 
     pub(crate) fn is_empty(&self) -> bool {

@@ -3,6 +3,8 @@
 use crate::build_id::BuildId;
 use crate::debug_files::{DebugFileSearch, supplement_link};
 use crate::debuginfod::{Debuginfod, Lookup};
+#[cfg(feature = "disassembly")]
+use crate::disassembly::FunctionRange;
 use crate::dwarf::{DwarfFrame, DwarfLookup, TooLarge};
 use crate::frame::{FrameLanguage, Resolution, SourceFrame, SymbolSource};
 use crate::gopclntab::GoTable;
@@ -73,6 +75,12 @@ impl Symbolizer {
         answer
     }
 
+    /// The function at `elf_address` with its addresses.
+    #[cfg(feature = "disassembly")]
+    pub fn function_range(&self, elf_address: u64) -> Option<FunctionRange> {
+        self.lock().function_range(elf_address)
+    }
+
     /// Estimated heap in bytes of everything loaded so far.
     pub fn heap_bytes(&self) -> usize {
         self.heap_bytes.load(Ordering::Relaxed)
@@ -135,6 +143,11 @@ impl NamedTable {
 
     fn find(&self, address: u64) -> Option<String> {
         self.table.find(&self.object, address)
+    }
+
+    #[cfg(feature = "disassembly")]
+    fn addresses_at(&self, address: u64) -> Option<std::ops::Range<u64>> {
+        self.table.addresses_at(address)
     }
 }
 
@@ -267,13 +280,45 @@ impl Sources {
     }
 
     fn dwarf_frames(&mut self, address: u64) -> Vec<DwarfFrame> {
-        if self.dwarf.get().is_none() {
-            self.dwarf = OnceCell::from(self.load_dwarf(None));
-        }
+        self.load_dwarf_once();
         match self.dwarf.get_mut() {
             Some(Some(dwarf)) => dwarf.frames(address, &mut self.names),
             _ => Vec::new(),
         }
+    }
+
+    fn load_dwarf_once(&mut self) {
+        if self.dwarf.get().is_none() {
+            self.dwarf = OnceCell::from(self.load_dwarf(None));
+        }
+    }
+
+    /// Symbol tables are asked first: parts of one function that lie apart have names of their own
+    /// there.
+    #[cfg(feature = "disassembly")]
+    fn function_range(&mut self, address: u64) -> Option<FunctionRange> {
+        let own = |name: Option<String>, addresses| {
+            let name = name?;
+            Some(FunctionRange {
+                name: crate::demangle::demangle(&name).name.into_owned(),
+                addresses,
+            })
+        };
+        let named = self.symtab().and_then(|table| table.addresses_at(address));
+        if let Some(addresses) = named {
+            return own(self.symtab_name(address), addresses);
+        }
+        self.load_dwarf_once();
+        if let Some(Some(dwarf)) = self.dwarf.get_mut()
+            && let Some(addresses) = dwarf.function_addresses(address)
+        {
+            let frames = dwarf.frames(address, &mut self.names);
+            let name = frames.last().map(|found| found.frame.function.to_string());
+            return own(name, addresses);
+        }
+        let name = self.dynsym_name(address);
+        let table = self.dynsym.get()?.as_ref()?;
+        own(name, table.addresses_at(address)?)
     }
 
     /// Loads the DWARF with the supplement that was fetched for it, or with the one on disk.

@@ -76,10 +76,21 @@ impl Tally {
         // A return address that is in nobody's code is no opinion: rules of hand-written code that are wrong for an
         // instruction or two (OpenSSL's multiplication has some) lead framehop there.
         let is_lost = equal + 1 == theirs.frames.len() && !theirs.is_described[equal];
+        // Nor is one from which it finds its way: in the first instructions of Go's `time.now` it takes what lies on top of
+        // the stack for a caller, and goes on where we do.
+        let is_made_up = theirs.is_described.get(equal) == Some(&false)
+            && theirs.frames.get(equal + 1..) == ours.frames.get(equal..);
+        // It gives the CPU to another goroutine's stack. Before it does its caller is on top of its own stack, and ours
+        // goes by the frame pointer and leaves that one frame out.
+        let is_switching = ours.names[equal - 1].starts_with("runtime.gogo");
+        // Nor is it in ours, which say that they end there: hand-written hashing without a description uses the register of
+        // the frame pointer for a part of the hash.
+        let is_cut = ours.result == WalkResult::NoMapping && equal + 1 == ours.frames.len();
         let class = match (
-            equal == their_part.len() || is_lost,
-            equal == our_part.len(),
+            equal == their_part.len() || is_lost || is_made_up,
+            equal == our_part.len() || is_cut,
         ) {
+            _ if is_switching => &mut self.short,
             (true, _) if is_complete => &mut self.given_up,
             (_, true) if !is_complete => &mut self.short,
             _ => &mut self.differing,
@@ -190,7 +201,8 @@ fn perl() {
 /// Hand-written assembly with hand-written unwind information.
 #[test]
 fn openssl() {
-    let script = "echo ready; exec openssl speed -seconds 60 rsa2048 2>/dev/null";
+    // Not RSA: in its multiplication framehop loses its way on processors that have ADX.
+    let script = "echo ready; exec openssl speed -seconds 60 ecdsap256 2>/dev/null";
     assert_command_agrees("sh", &["-c", script], 600);
 }
 

@@ -8,6 +8,7 @@ use candela_model::Profile;
 use candela_model::ProfileSeries;
 use candela_model::Sample;
 use hashbrown::HashMap;
+use hashbrown::HashSet;
 
 use crate::error::WriteError;
 use crate::perfetto::NAME;
@@ -29,17 +30,24 @@ const MONOTONIC: u64 = 3;
 const BOOTTIME: u64 = 6;
 
 /// A process and a thread as packets refer to them.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 struct Task {
     pid: Option<u64>,
     tid: Option<u64>,
+}
+
+/// Whose a sample is, and on which CPU it was taken.
+#[derive(Clone, Copy, Debug, Default)]
+struct Whose {
+    task: Task,
+    cpu: Option<u64>,
 }
 
 /// Writes each series as a packet sequence of `perf_sample`s, weighed by how often they stand there.
 /// The exact values are in the counter, whose name is the profile type: our reader takes them
 /// from there. A sample without a time is at the start of its series.
 ///
-/// Labels that are no process or thread are left out, and threads without an id get one.
+/// Labels that are no process, thread or CPU are left out, and threads without an id get one.
 ///
 /// # Errors
 /// When the sink fails or a value is negative.
@@ -92,7 +100,7 @@ fn write_series(
     for sample in samples.filter(|sample| sample.value != 0) {
         let mut interned = Message::default();
         let callstack = interner.stack(profile, sample.stack, &mut interned);
-        let task = tasks.of.get(&sample.label_set).copied().unwrap_or_default();
+        let whose = tasks.of.get(&sample.label_set).copied().unwrap_or_default();
         let repeats = (sample.value / weight).max(1);
         let each = sample.value / repeats;
         let time_ns = if sample.time_ns == 0 {
@@ -106,10 +114,13 @@ fn write_series(
             let growth = if is_last { each + rest } else { each };
             counter = counter.wrapping_add(growth.unsigned_abs());
             let mut perf_sample = Message::default();
-            if let Some(pid) = task.pid {
+            if let Some(cpu) = whose.cpu {
+                perf_sample.explicit_number(1, cpu);
+            }
+            if let Some(pid) = whose.task.pid {
                 perf_sample.explicit_number(2, pid);
             }
-            if let Some(tid) = task.tid {
+            if let Some(tid) = whose.task.tid {
                 perf_sample.explicit_number(3, tid);
             }
             perf_sample.number(4, callstack);
@@ -191,8 +202,8 @@ const PLAIN_SEQUENCE: u64 = 1 << 20;
 /// The processes and threads of all labels.
 #[derive(Debug, Default)]
 struct Tasks {
-    of: HashMap<LabelSetId, Task>,
-    /// In the order of the label sets: process, thread, name of each.
+    of: HashMap<LabelSetId, Whose>,
+    /// In the order of the label sets, each once: process, thread, name of each.
     named: Vec<(Task, String, String)>,
     invented: u64,
 }
@@ -203,6 +214,7 @@ impl Tasks {
         const FIRST_INVENTED: u64 = 1 << 22;
         let mut tasks = Self::default();
         let mut invented: HashMap<(Option<u64>, String), u64> = HashMap::new();
+        let mut known: HashSet<(Task, String, String)> = HashSet::new();
         let strings = &profile.symbols.strings;
         for (position, labels) in profile.label_sets.iter().enumerate() {
             let text = |name: &str| {
@@ -214,7 +226,7 @@ impl Tasks {
                 }
             };
             let number = |name| text(name)?.parse::<u32>().ok().map(u64::from);
-            let pid = number("pid");
+            let (pid, cpu) = (number("pid"), number("cpu"));
             let mut tid = number("thread_id");
             let thread_name = text("thread_name").unwrap_or_default();
             let process_name = text("process_executable_name").unwrap_or_default();
@@ -224,10 +236,12 @@ impl Tasks {
                 tid = Some(*known);
             }
             let task = Task { pid, tid };
-            if pid.is_some() || tid.is_some() {
-                let id = LabelSetId::from_index(position);
-                tasks.of.insert(id, task);
-                tasks.named.push((task, process_name, thread_name));
+            let whose = Whose { task, cpu };
+            tasks.of.insert(LabelSetId::from_index(position), whose);
+            let named = (task, process_name, thread_name);
+            // A thread has a set of labels for each CPU that it ran on.
+            if task != Task::default() && known.insert(named.clone()) {
+                tasks.named.push(named);
             }
         }
         tasks.invented = invented.len() as u64;

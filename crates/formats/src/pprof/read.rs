@@ -37,6 +37,9 @@ use crate::protobuf::reader::error;
 use crate::protobuf::reader::numbers;
 use crate::report::Report;
 
+/// Free texts of a profile, all together.
+const MAX_COMMENT_BYTES: usize = 1 << 20;
+
 /// Reads a pprof profile, plain or compressed with gzip or zstd. Each value column becomes a
 /// series; samples whose value is 0 are left out of it.
 ///
@@ -313,11 +316,20 @@ impl Builder<'_> {
     fn start_series(&mut self, options: &ReadOptions) -> Result<(), ReadError> {
         let everywhere = Span { start: 0, end: 0 };
         let mut metadata = Metadata::default();
+        let mut room = MAX_COMMENT_BYTES;
         for &index in &self.raw.comments {
             let comment = self.strings.text(index, everywhere)?;
-            if !metadata.take(&comment) {
-                self.report.comments.push(comment.into_owned());
+            if metadata.take(&comment) {
+                continue;
             }
+            // Comments are numbers of texts: a thousand of them may name one of the longest.
+            if comment.len() > room {
+                let text = "comments above a megabyte were left out";
+                self.report.note("comments_too_long", text);
+                continue;
+            }
+            room -= comment.len();
+            self.report.comments.push(comment.into_owned());
         }
         if self.raw.default_sample_type != 0 {
             let text = self

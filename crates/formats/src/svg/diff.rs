@@ -7,6 +7,7 @@ use candela_model::FlameTree;
 use candela_model::NodeValue;
 use candela_model::ProfileType;
 
+use crate::before_scale::BeforeScale;
 use crate::error::WriteError;
 use crate::svg::SvgOptions;
 use crate::svg::add_places;
@@ -26,8 +27,8 @@ pub struct SvgDiffOptions {
     /// Widths by the profile before, so that what is gone is seen. Red stays what grew from before
     /// to after: against the picture with both profiles exchanged, the colors are swapped.
     pub negate: bool,
-    /// Scale the profile before to the total of the one after: shares are compared, not values.
-    pub normalize: bool,
+    /// What the profile before is multiplied by.
+    pub scale: BeforeScale,
 }
 
 /// Writes the flame graph of a difference: red grew, blue shrank. The color is that of a function's
@@ -44,9 +45,9 @@ pub fn write_svg_diff(
     options: &SvgDiffOptions,
 ) -> Result<(), WriteError> {
     let mut diff = FlameDiff::new(before, after, 0);
-    if options.normalize {
-        scale(&mut diff.before, before.root_total(), after.root_total());
-    }
+    options
+        .scale
+        .apply(&mut diff.before, before.root_total(), after.root_total());
     let comparison = Comparison {
         before: root(&diff.before),
         after: root(&diff.after),
@@ -60,7 +61,7 @@ pub fn write_svg_diff(
     };
     let widths: Vec<i64> = shown.iter().map(|value| value.total).collect();
     let title = title(&options.svg, profile_type);
-    let heading = comparison.heading(describe_total(profile_type), options.normalize);
+    let heading = comparison.heading(describe_total(profile_type), options.scale);
     let legend = comparison.legend();
     let note = unseen(&diff, options.negate);
     let page = Page {
@@ -99,14 +100,9 @@ struct Comparison<'a> {
 }
 
 impl Comparison<'_> {
-    fn heading(&self, what: &str, is_scaled: bool) -> String {
-        let scaled = if is_scaled {
-            " (before scaled to the same total)"
-        } else {
-            ""
-        };
+    fn heading(&self, what: &str, scale: BeforeScale) -> String {
         format!(
-            "{what}: {} before, {} after, change {}{scaled}",
+            "{what}: {} before, {} after, change {}{scale}",
             format_value(self.before, self.unit),
             format_value(self.after, self.unit),
             self.signed(change(self.before, self.after)),
@@ -206,25 +202,6 @@ fn largest_change(diff: &FlameDiff) -> u128 {
     changes.map(i128::unsigned_abs).max().unwrap_or(0)
 }
 
-/// Multiplies all values by `to / from`, rounded to the nearest.
-fn scale(values: &mut [NodeValue], from: i64, to: i64) {
-    if from == 0 {
-        return;
-    }
-    let scaled = |value: i64| {
-        let exact = i128::from(value) * i128::from(to);
-        let (quotient, remainder) = (exact / i128::from(from), exact % i128::from(from));
-        let is_half = 2 * remainder.unsigned_abs() >= u128::from(from.unsigned_abs());
-        let away_from_zero = if (exact < 0) == (from < 0) { 1 } else { -1 };
-        let rounded = quotient + if is_half { away_from_zero } else { 0 };
-        rounded.clamp(i64::MIN.into(), i64::MAX.into()) as i64
-    };
-    for value in values {
-        value.total = scaled(value.total);
-        value.self_value = scaled(value.self_value);
-    }
-}
-
 /// How many nodes have no width because only the other profile has them.
 fn unseen(diff: &FlameDiff, negate: bool) -> String {
     let (shown, other, where_seen) = if negate {
@@ -245,19 +222,6 @@ fn unseen(diff: &FlameDiff, negate: bool) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn scaling_rounds_to_the_nearest() {
-        let mut values = [1, 2, 5, -5, i64::MAX].map(|total| NodeValue {
-            total,
-            self_value: 0,
-        });
-        scale(&mut values, 10, 25);
-        let totals = values.map(|value| value.total);
-        assert_eq!(totals, [3, 5, 13, -13, i64::MAX]);
-        scale(&mut values, 0, 25);
-        assert_eq!(values.map(|value| value.total), totals);
-    }
 
     #[test]
     fn colors_tell_direction_and_strength() {

@@ -4,6 +4,7 @@
 mod color;
 mod diff;
 mod layout;
+mod package;
 mod page;
 mod text;
 
@@ -126,7 +127,7 @@ pub fn write_svg(
         Look {
             name,
             tip,
-            fill: color(name, frame.kind),
+            fill: color(&tree.frames, frame, tree.depth[node]),
         }
     };
     page.write(look, output)

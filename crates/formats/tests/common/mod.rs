@@ -5,16 +5,24 @@
     unreachable_pub,
     clippy::allow_attributes,
     clippy::print_stderr,
+    clippy::unwrap_used,
     reason = "every test binary uses its own part of this module, and says what it skips"
 )]
 
 pub mod any_profile;
 pub mod browser;
+pub mod callgrind_costs;
+pub mod dotnet_trace;
 pub mod firefox_files;
 pub mod jfr_recording;
 pub mod offline_page;
 pub mod otlp_request;
+pub mod perf_data_sums;
 pub mod perf_recording;
+pub mod perf_text;
+pub mod perfetto_packets;
+pub mod perfetto_profile;
+pub mod perfetto_python;
 pub mod pprof_proto;
 pub mod pprof_string;
 

@@ -3,9 +3,9 @@
 use candela_formats::ReadOptions;
 use candela_formats::read_pprof;
 
-use crate::proto;
-use crate::read;
-use crate::small;
+use super::proto;
+use super::read;
+use super::small;
 
 #[test]
 fn faults_are_refused_with_the_reason() {

@@ -59,13 +59,22 @@ impl FunctionTable {
 
     /// The entry of the function that covers `address`.
     pub(super) fn find(&self, address: u64) -> Option<UnitOffset> {
+        Some(UnitOffset(self.range_at(address)?.entry as usize))
+    }
+
+    /// The addresses of the function that covers `address`.
+    #[cfg(feature = "disassembly")]
+    pub(super) fn addresses_at(&self, address: u64) -> Option<std::ops::Range<u64>> {
+        let range = self.range_at(address)?;
+        Some(range.start..range.end)
+    }
+
+    fn range_at(&self, address: u64) -> Option<FunctionRange> {
         let after = self.ranges.partition_point(|range| range.start <= address);
         // Identical functions may have been folded to one address; the last that starts there
         // serves as well as any.
-        let range = self.ranges[..after]
-            .last()
-            .filter(|range| address < range.end)?;
-        Some(UnitOffset(range.entry as usize))
+        let range = self.ranges[..after].last()?;
+        (address < range.end).then_some(*range)
     }
 
     pub(super) fn heap_bytes(&self) -> usize {

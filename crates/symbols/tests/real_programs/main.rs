@@ -8,6 +8,8 @@ mod cache;
 mod compare;
 mod debug_files;
 mod debuginfod;
+#[cfg(feature = "disassembly")]
+mod disassembly;
 mod equivalence;
 mod go;
 mod jit;

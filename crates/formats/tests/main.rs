@@ -1,0 +1,48 @@
+//! Readers and writers: files of the corpus, other programs, properties.
+
+// The command line's resolver: a binary crate has no tests of its own that others can call.
+#[path = "../../cli/src/binaries/mod.rs"]
+mod binaries;
+mod bounded_references;
+mod bounded_work;
+mod callgrind;
+mod callgrind_live;
+mod chrome_trace;
+mod common;
+mod dot;
+mod firefox;
+mod firefox_properties;
+mod flamebearer;
+mod folded;
+mod html;
+mod html_diff;
+mod jfr;
+mod jfr_corpus;
+mod json;
+mod legacy;
+mod legacy_dumps;
+mod legacy_live;
+mod nettrace;
+mod normalize;
+mod otlp;
+mod otlp_agents;
+mod otlp_properties;
+mod perf_data;
+mod perf_data_live;
+mod perf_script;
+mod perf_script_corpus;
+mod perf_script_stacks;
+mod perfetto;
+mod pprof;
+mod pprof_text;
+mod printed_trees;
+mod profile_event_lines;
+mod profile_events;
+mod pushed_text;
+mod ruby_and_dhat;
+mod simpleperf;
+mod speedscope;
+mod speedscope_schema;
+mod svg;
+mod text_formats;
+mod v8;
