@@ -5,9 +5,10 @@ use std::path::PathBuf;
 
 use prost::Message;
 
-const FILES: [&str; 9] = [
+const FILES: [&str; 10] = [
     "adhocprofiles/v1/adhocprofiles.proto",
     "capabilities/v1/feature_flags.proto",
+    "chalk/manager/v1/observability.proto",
     "google/v1/profile.proto",
     "parca/profilestore/v1alpha1/profilestore.proto",
     "push/v1/push.proto",

@@ -7,6 +7,7 @@
 
 mod host_policy;
 mod port_holder;
+mod random;
 mod secret;
 mod serve;
 mod tls;
@@ -14,6 +15,8 @@ mod tls;
 pub use crate::host_policy::Foreign;
 pub use crate::host_policy::HostPolicy;
 pub use crate::port_holder::holder_of_port;
+pub use crate::random::RandomError;
+pub use crate::random::random_bytes;
 pub use crate::secret::SecretDigest;
 pub use crate::serve::ConnectionLimits;
 pub use crate::serve::serve;

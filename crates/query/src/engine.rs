@@ -1,14 +1,18 @@
 //! The engine: one handle for all questions.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use candela_store::BlockError;
+use candela_store::Clock;
+use candela_store::LooseProfiles;
 use candela_store::Snapshot;
 use candela_store::Store;
 use candela_store::Tier;
 use candela_store::TimeRange;
 
 use crate::budget::Meter;
+use crate::cut_profiles::CutRange;
 use crate::derived::has_covered_wall;
 use crate::error::Failure;
 use crate::error::QueryError;
@@ -26,6 +30,7 @@ use crate::profile_key::range_of_profiles;
 use crate::query::Aggregation;
 use crate::query::Answer;
 use crate::query::Query;
+use crate::shelf::Shelf;
 use crate::sources::Source;
 use crate::sources::sources;
 use crate::stack_filter::counting_stacks;
@@ -33,11 +38,11 @@ use crate::taken::Taken;
 use crate::tiers::FinestTiers;
 use crate::tiers::whole_days;
 
-/// Answers queries over a store. Calls block for as long as they compute, so an async caller puts
+/// Answers queries over a store, or over profiles in memory. Calls block for as long as they compute, so an async caller puts
 /// them on a thread for blocking work.
 #[derive(Clone, Debug)]
 pub struct Engine {
-    pub(crate) store: Store,
+    pub(crate) shelf: Shelf,
     pub(crate) kept: Arc<Kept>,
 }
 
@@ -73,8 +78,21 @@ impl Engine {
     #[must_use]
     pub fn with_cache(store: Store, max_bytes: u64) -> Self {
         Self {
-            store,
+            shelf: Shelf::Store(store),
             kept: Arc::new(Kept::new(max_bytes)),
+        }
+    }
+
+    /// An engine over profiles that nothing stores, each by the name that a query calls its tenant.
+    #[must_use]
+    pub fn of_loose(profiles: BTreeMap<String, LooseProfiles>, clock: Arc<dyn Clock>) -> Self {
+        Self {
+            shelf: Shelf::Loose {
+                profiles: Arc::new(profiles),
+                clock,
+            },
+            // Sums of blocks are kept, and here are none.
+            kept: Arc::new(Kept::new(0)),
         }
     }
 
@@ -104,8 +122,29 @@ impl Engine {
         coarsest: Tier,
         names: &[&str],
     ) -> Result<Loaded, QueryError> {
+        let cut = CutRange::of(query, range, &self.shelf);
+        self.load_cut(query, range, coarsest, names, cut)
+    }
+
+    /// The same, with every profile as a whole: whoever names single profiles needs their starts.
+    pub(crate) fn load_whole_profiles(
+        &self,
+        query: &Query,
+        names: &[&str],
+    ) -> Result<Loaded, QueryError> {
+        self.load_cut(query, query.range, Tier::Raw, names, None)
+    }
+
+    fn load_cut(
+        &self,
+        query: &Query,
+        range: TimeRange,
+        coarsest: Tier,
+        names: &[&str],
+        cut: Option<CutRange>,
+    ) -> Result<Loaded, QueryError> {
         check_range(query.range)?;
-        let meter = Meter::start(query, self.store.clock());
+        let meter = Meter::start(query, self.shelf.clock());
         meter.check_cancelled()?;
         let mut loaded = Loaded {
             sources: Vec::new(),
@@ -115,12 +154,16 @@ impl Engine {
             remarks: Vec::new(),
         };
         let range = range_of_profiles(query, range);
+        let range = cut.map_or(range, |cut| cut.loaded);
         for (owner, tenant) in (0..).zip(query.distinct_tenants()) {
             let tenant = Tenant {
                 name: tenant,
                 owner,
             };
             self.load_tenant(&mut loaded, query, tenant, range, coarsest, names)?;
+        }
+        if let Some(cut) = cut {
+            self.cut_profiles(cut, &mut loaded)?;
         }
         Ok(loaded)
     }
@@ -136,7 +179,7 @@ impl Engine {
         coarsest: Tier,
         names: &[&str],
     ) -> Result<(), QueryError> {
-        let snapshot: Snapshot = self.store.snapshot(tenant.name, range)?;
+        let snapshot: Snapshot = self.shelf.snapshot(tenant.name, range)?;
         let quarantined = snapshot.quarantined.iter();
         let quarantined =
             quarantined.map(|block| format!("block {}: {}", block.block_id, block.reason));
@@ -150,7 +193,7 @@ impl Engine {
         let around = if snapshot.rollups.is_empty() {
             Snapshot::default()
         } else {
-            self.store.snapshot(tenant.name, whole_days(range))?
+            self.shelf.snapshot(tenant.name, whole_days(range))?
         };
         let finest = FinestTiers::of(&around);
         let (mut sources, failed) = sources(
@@ -229,7 +272,7 @@ impl Engine {
         plan: &mut Plan,
         loaded: &mut Loaded,
     ) -> Result<(), QueryError> {
-        if query.filters.keeps_stacks() {
+        if query.filters.counts_every_stack() {
             return Ok(());
         }
         let mut readable = Vec::with_capacity(plan.sources.len());
@@ -301,7 +344,7 @@ impl Engine {
     }
 
     fn leave_out(&self, left_out: &mut Vec<String>, error: &BlockError) {
-        if let Err(error) = self.store.report(error) {
+        if let Err(error) = self.shelf.report(error) {
             tracing::error!(%error, "a quarantined block could not be noted in the catalog");
         }
         left_out.push(error.to_string());

@@ -103,7 +103,7 @@ impl Engine {
     /// # Errors
     /// Those of the store.
     pub fn stats(&self, tenant: &str) -> Result<TenantStats, QueryError> {
-        let snapshot = self.store.snapshot(tenant, TimeRange::ALL)?;
+        let snapshot = self.shelf.snapshot(tenant, TimeRange::ALL)?;
         let blocks = snapshot.blocks.iter().chain(&snapshot.rollups);
         let spans = blocks.map(|block| (block.meta().min_time_ns, block.meta().max_time_ns));
         let heads = snapshot.heads.iter().flat_map(|head| &head.profiles);

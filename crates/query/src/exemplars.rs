@@ -1,7 +1,6 @@
 //! Which profiles and spans the points of lines are most of.
 
 use candela_model::Labels;
-use candela_store::Tier;
 
 use crate::engine::Engine;
 use crate::error::QueryError;
@@ -47,7 +46,7 @@ impl Engine {
         kind: ExemplarKind,
     ) -> Result<Answer<ExemplarTable>, QueryError> {
         let names: Vec<&str> = options.group_by.iter().map(String::as_str).collect();
-        let mut loaded = self.load_by(query, query.range, Tier::Raw, &names)?;
+        let mut loaded = self.load_whole_profiles(query, &names)?;
         let plan = self.plan_of_values(query, &mut loaded)?;
         let steps = steps_of(options, &plan)?;
         let mut parts = self.parts(&plan, &mut loaded, steps, &options.group_by, kind)?;

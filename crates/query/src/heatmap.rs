@@ -19,7 +19,7 @@ const DEFAULT_BUCKETS: usize = 20;
 /// More rows than a screen has pixels help nobody.
 const MAX_BUCKETS: usize = 1000;
 /// Counts of one answer: each is a number in it, most of them 0.
-const MAX_COUNTS: usize = 1_000_000;
+pub(crate) const MAX_COUNTS: usize = 1_000_000;
 /// Bytes of a value with its step.
 const VALUE_BYTES: usize = 16;
 /// Bytes of a count here and as a value of JSON.

@@ -1,7 +1,6 @@
 //! The distribution of single profiles or spans, line by line, with one that stands for each cell.
 
 use candela_model::Labels;
-use candela_store::Tier;
 
 use crate::engine::Engine;
 use crate::error::QueryError;
@@ -86,7 +85,7 @@ impl Engine {
         let buckets = checked_buckets(options.buckets)?;
         let group_by = &options.lines.group_by;
         let names: Vec<&str> = group_by.iter().map(String::as_str).collect();
-        let mut loaded = self.load_by(query, query.range, Tier::Raw, &names)?;
+        let mut loaded = self.load_whole_profiles(query, &names)?;
         let plan = self.plan_of_values(query, &mut loaded)?;
         let steps = steps_of(&options.lines, &plan)?;
         let mut parts = self.parts(&plan, &mut loaded, steps, group_by, options.kind)?;

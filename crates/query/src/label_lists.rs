@@ -114,10 +114,10 @@ impl Engine {
         query: &Query,
         names: &[&str],
     ) -> Result<Option<Vec<Labels>>, QueryError> {
-        let meter = Meter::start(query, self.store.clock());
+        let meter = Meter::start(query, self.shelf.clock());
         let mut sets = Sets::new(names, &meter);
         for tenant in query.distinct_tenants() {
-            let snapshot = self.store.snapshot(tenant, query.range)?;
+            let snapshot = self.shelf.snapshot(tenant, query.range)?;
             if !snapshot.quarantined.is_empty() {
                 return Ok(None);
             }

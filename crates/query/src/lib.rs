@@ -13,8 +13,10 @@
 //! |---|---|
 //! | merged stacks | [`Engine::flame_tree`], [`Engine::profile`]; a call site is a path of [`Query::filters`]; [`Profile::prune_stacks`] and [`Profile::reduce_for_pgo`] make a profile smaller |
 //! | values over time | [`Engine::series`]; [`SeriesOptions::origin_ns`] says where points are |
+//! | how sure a difference is | [`Engine::compared_samples`]: samples of functions by instance |
 //! | which profile, which span | [`Engine::exemplars`], [`Engine::heatmap_lines`]; a [`ProfileKey`] names one profile for ever |
 //! | how values are distributed | [`Engine::heatmap`] by second and from zero; [`Engine::heatmap_lines`] as they are, by line |
+//! | what each thread did when | [`Engine::chart`], [`Engine::sample_heatmap`]: where it is known when samples were taken |
 //! | what there is | [`Engine::types`], [`Engine::labels`], [`Engine::label_values`], [`Engine::label_sets`], [`Engine::services`], [`Engine::stats`] |
 //! | what it would cost | [`Engine::estimate`] |
 //!
@@ -60,7 +62,12 @@
 mod block_sums;
 mod budget;
 mod cancellation;
+mod chart;
+mod chart_lanes;
+mod cluster_sums;
 mod columns;
+mod compared_samples;
+mod cut_profiles;
 mod derived;
 mod engine;
 mod error;
@@ -71,6 +78,7 @@ mod function_tree;
 mod heatmap;
 mod heatmap_lines;
 mod hint;
+mod instances;
 mod kept;
 mod label_lists;
 mod left_sums;
@@ -87,9 +95,13 @@ mod query;
 mod row_sets;
 mod run;
 mod run_sums;
+mod sample_heatmap;
+mod sample_times;
+mod sample_weight;
 mod scan;
 mod series;
 mod services;
+mod shelf;
 mod sources;
 mod span_sums;
 mod stack_filter;
@@ -104,6 +116,14 @@ mod wall_rows;
 
 pub use crate::cancellation::CancelOnDrop;
 pub use crate::cancellation::Cancellation;
+pub use crate::chart::Chart;
+pub use crate::chart::ChartBox;
+pub use crate::chart::ChartLane;
+pub use crate::chart::ChartOptions;
+pub use crate::compared_samples::ComparedSamples;
+pub use crate::compared_samples::FunctionSamples;
+pub use crate::compared_samples::SideSamples;
+pub use crate::compared_samples::WeightSums;
 pub use crate::engine::Engine;
 pub use crate::error::QueryError;
 pub use crate::estimate::Estimate;
@@ -117,6 +137,7 @@ pub use crate::heatmap_lines::HeatmapCells;
 pub use crate::heatmap_lines::HeatmapLine;
 pub use crate::heatmap_lines::HeatmapLines;
 pub use crate::heatmap_lines::HeatmapLinesOptions;
+pub use crate::instances::ClusterKind;
 pub use crate::kept::CacheStatus;
 pub use crate::label_lists::TYPE_LABELS;
 pub use crate::links::LinkSelection;
@@ -129,6 +150,8 @@ pub use crate::query::Aggregation;
 pub use crate::query::Answer;
 pub use crate::query::Budget;
 pub use crate::query::Query;
+pub use crate::sample_heatmap::SampleHeatmap;
+pub use crate::sample_heatmap::SampleHeatmapOptions;
 pub use crate::series::LabeledPoints;
 pub use crate::series::PointValue;
 pub use crate::series::SeriesOptions;

@@ -85,7 +85,8 @@ impl<'a> LinkTest<'a> {
             let labels = &series[run.series as usize];
             let mut found = Vec::new();
             if profile.details.is_some() || !self.has_ids() {
-                for position in 0..profile.len() {
+                for position in run.ranges().flatten() {
+                    let position = position as usize;
                     let set = profile.label_set(position);
                     if self.passes(&mut conditions, labels, set, profile.link(position)) {
                         push(&mut found, position as u32);
@@ -123,14 +124,14 @@ impl<'a> LinkTest<'a> {
         let columns = SampleColumns {
             label_sets: has_sets,
             links: block.has_links()?,
+            ..SampleColumns::default()
         };
         let labels_of = |run: &Run| &*series[run.series as usize];
         if !columns.links && !columns.label_sets {
             // All samples of a profile are alike.
             let samples = runs.iter().map(|run| {
                 let passes = self.passes(&mut conditions, labels_of(run), 0, Link::default());
-                let whole = 0..run.row.sample_count;
-                Vec::from_iter((passes && !whole.is_empty()).then_some(whole))
+                run.ranges().filter(|_| passes).collect()
             });
             return Ok(samples.collect());
         }

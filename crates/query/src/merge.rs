@@ -19,11 +19,13 @@ use hashbrown::HashMap;
 
 use crate::budget::Meter;
 use crate::engine::Engine;
+use crate::engine::Loaded;
 use crate::error::Failure;
 use crate::error::QueryError;
 use crate::flame::NO_STACK_PASSES;
 use crate::flame::Rounded;
 use crate::flame::weights;
+use crate::left_sums::WITHOUT_RARE_STACKS;
 use crate::left_sums::WITHOUT_SAMPLE_LABELS;
 use crate::matching::SampleLabels;
 use crate::plan::Plan;
@@ -33,6 +35,7 @@ use crate::sources::Source;
 use crate::sources::SourceData;
 use crate::sums::StackSums;
 use crate::taken::Taken;
+use crate::tiers::coarsest_tier;
 
 /// Stacks of a head that are translated while its tables are held.
 const STACKS_AT_ONCE: usize = 256;
@@ -77,19 +80,44 @@ impl Engine {
         let mut loaded = self.load(query, query.range, Tier::Raw)?;
         let plan = self.plan_of_stacks(query, &mut loaded)?;
         loaded.tell_of_sums(&plan, Tier::TenMinutes, WITHOUT_SAMPLE_LABELS);
-        let weights = weights(&plan, plan.aggregation(query));
+        self.merge(query, &plan, true, loaded)
+    }
+
+    /// The same without the labels of samples, for questions about code. Sums over ten minutes answer
+    /// as profiles do; those over an hour, in which rare stacks are cut, do not stand for what is finer.
+    ///
+    /// # Errors
+    /// As [`Engine::flame_tree`].
+    pub fn profile_of_code(&self, query: &Query) -> Result<Answer<Profile>, QueryError> {
+        let tier = coarsest_tier(query, &[]).min(Tier::TenMinutes);
+        let mut loaded = self.load(query, query.range, tier)?;
+        let plan = self.plan_of_stacks(query, &mut loaded)?;
+        loaded.tell_of_sums(&plan, Tier::Hourly, WITHOUT_RARE_STACKS);
+        self.merge(query, &plan, false, loaded)
+    }
+
+    fn merge(
+        &self,
+        query: &Query,
+        plan: &Plan,
+        by_labels: bool,
+        mut loaded: Loaded,
+    ) -> Result<Answer<Profile>, QueryError> {
+        let weights = weights(plan, plan.aggregation(query));
         let mut merge = Merge::default();
         let mut taken = Taken::default();
-        self.for_each_source(&plan, &mut loaded, |source, part, meter| {
+        self.for_each_source(plan, &mut loaded, |source, part, meter| {
             let before = merge.bytes();
             if let Some(weights) = &weights {
-                let summed = self.sums_by_stack::<f64>(source, &part.runs, true, weights, meter)?;
+                let summed =
+                    self.sums_by_stack::<f64>(source, &part.runs, by_labels, weights, meter)?;
                 taken.add_all(summed.taken());
                 merge.add(source, summed.sums(), meter, |merge, key, sum| {
                     *merge.sums.entry(key).or_default() += sum;
                 })?;
             } else {
-                let summed = self.sums_by_stack::<i64>(source, &part.runs, true, &[], meter)?;
+                let summed =
+                    self.sums_by_stack::<i64>(source, &part.runs, by_labels, &[], meter)?;
                 taken.add_all(summed.taken());
                 merge.add(source, summed.sums(), meter, |merge, key, sum| {
                     let total = merge.exact.entry(key).or_default();
@@ -99,10 +127,10 @@ impl Engine {
             meter.allocate(merge.bytes().saturating_sub(before))?;
             Ok(())
         })?;
-        let mut profile = merge.finish(&plan);
+        let mut profile = merge.finish(plan);
         query.filters.apply_frames_to_profile(&mut profile);
         let is_empty = profile.sample_count() == 0;
-        let answer = self.answer(query, &loaded, &plan, taken, profile)?;
+        let answer = self.answer(query, &loaded, plan, taken, profile)?;
         Ok(answer.with_hint_if(is_empty, NO_STACK_PASSES))
     }
 }

@@ -232,7 +232,7 @@ pub(crate) fn plan(
                 event_value: event_value(stored_type, row.period),
                 sets: sets[series].clone(),
                 stacks: None,
-                samples: None,
+                samples: source.cut.samples_of(row),
             });
         }
         meter.check_time()?;
@@ -263,6 +263,11 @@ impl Plan {
     pub(crate) fn tenant_of(&self, series: u32) -> &str {
         let owner = self.owners[series as usize];
         &self.tenants[owner as usize]
+    }
+
+    /// Whether all series are of one tenant, so that nothing tells any by theirs.
+    pub(crate) const fn is_of_one_tenant(&self) -> bool {
+        self.tenants.len() == 1
     }
 
     /// How many series there are among these numbers, each of which is there once.

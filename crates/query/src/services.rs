@@ -130,7 +130,7 @@ impl Engine {
             }
             answer.matched_series = planned.count_series(series_now.into_iter());
             answer.samples = taken.events;
-            if !query.filters.keeps_stacks() {
+            if !query.filters.counts_every_stack() {
                 loaded.tell_of_sums(&planned, Tier::Hourly, WITHOUT_RARE_STACKS);
             }
         }

@@ -17,6 +17,7 @@ use candela_store::TimeRange;
 use hashbrown::HashMap;
 
 use crate::budget::Meter;
+use crate::cut_profiles::CutProfiles;
 use crate::error::QueryError;
 use crate::tiers::Division;
 use crate::tiers::FinestTiers;
@@ -32,6 +33,8 @@ pub(crate) struct Source {
     pub(crate) data: SourceData,
     /// Names of the labels that single samples have.
     pub(crate) sample_labels: Vec<String>,
+    /// Of which profiles only a part is in the range.
+    pub(crate) cut: CutProfiles,
 }
 
 #[derive(Debug)]
@@ -46,6 +49,18 @@ impl Source {
         match &self.data {
             SourceData::Block(block) => block.meta().tier(),
             SourceData::Head(_) => Tier::Raw,
+        }
+    }
+
+    /// Whether it may be known of samples when they were taken.
+    pub(crate) fn has_times(&self) -> Result<bool, BlockError> {
+        match &self.data {
+            SourceData::Block(_) if self.tier() != Tier::Raw => Ok(false),
+            SourceData::Block(block) => block.has_times(),
+            SourceData::Head(view) => {
+                let mut profiles = view.profiles.iter();
+                Ok(profiles.any(|profile| profile.details.is_some()))
+            }
         }
     }
 
@@ -86,6 +101,7 @@ pub(crate) fn sources(
                     owner,
                     profiles,
                     sample_labels: block.meta().sample_labels.clone(),
+                    cut: CutProfiles::default(),
                     data: SourceData::Block(Arc::clone(block)),
                 });
             }
@@ -99,6 +115,7 @@ pub(crate) fn sources(
             owner,
             profiles: Arc::new(profiles),
             sample_labels: head_sample_labels(&view),
+            cut: CutProfiles::default(),
             data: SourceData::Head(view),
         });
     }

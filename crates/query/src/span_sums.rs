@@ -73,6 +73,7 @@ pub(crate) fn sums_of_spans<'a>(
             let columns = SampleColumns {
                 label_sets: true,
                 links: block.has_links()?,
+                ..SampleColumns::default()
             };
             read_runs(block, runs, columns, meter)?;
             for_each_chunk(block, runs, columns, meter, |position, chunk| {

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use candela_model::Labels;
 use candela_model::ProfileType;
-use candela_store::Tier;
 
 use crate::engine::Engine;
 use crate::engine::hint_if;
@@ -56,7 +55,7 @@ impl Engine {
     /// When the range is none, or the budget is spent.
     pub fn stored_profiles(&self, query: &Query) -> Result<Answer<Vec<StoredProfile>>, QueryError> {
         let query = &query.of_names();
-        let mut loaded = self.load(query, query.range, Tier::Raw)?;
+        let mut loaded = self.load_whole_profiles(query, &[])?;
         loaded.tell_of_all_sums(query, NO_SINGLE_PROFILES);
         let tenants = query.distinct_tenants().into_iter();
         let tenants: Vec<Arc<str>> = tenants.map(Arc::from).collect();

@@ -63,6 +63,11 @@ impl Trie {
         self.links.len()
     }
 
+    /// Parent and frame of each node, parents before their children; the root is its own parent.
+    pub(crate) fn nodes(&self) -> impl Iterator<Item = (u32, FrameId)> + '_ {
+        self.links.iter().map(|links| (links.parent, links.frame))
+    }
+
     /// The child of `parent` for `frame`, made when it is new.
     #[inline]
     pub(crate) fn child(&mut self, parent: u32, frame: FrameId) -> u32 {

@@ -38,7 +38,7 @@ pub(crate) fn rows_in_answer(
         event_value: None,
         sets: sets[row.series as usize].clone(),
         stacks: None,
-        samples: None,
+        samples: source.cut.samples_of(&row),
     });
     let mut runs: Vec<Run> = runs.collect();
     if !query.links.is_empty() {

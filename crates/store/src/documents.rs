@@ -1,5 +1,5 @@
-//! Small files that tenants keep beside their profiles: settings, and profiles that were uploaded to
-//! be looked at. They are where the blocks are, in the data directory or in the bucket, and in no
+//! Small files that tenants keep beside their profiles: settings, annotations, saved views, and profiles
+//! that were uploaded to be looked at. They are where the blocks are, in the data directory or in the bucket, and in no
 //! catalog: making that anew from blocks does not touch them.
 
 use std::sync::Arc;
@@ -23,6 +23,12 @@ pub enum DocumentKind {
     Settings,
     /// A profile that was uploaded to be looked at.
     AdHocProfile,
+    /// What happened and when: deploys, changes of configuration, notes.
+    Annotations,
+    /// Views and filters that readers saved under a name.
+    Views,
+    /// The fleet's configuration: its versions, and a list of them.
+    Fleet,
 }
 
 /// A document as a list has it.
@@ -83,6 +89,9 @@ impl DocumentKind {
         match self {
             Self::Settings => "settings",
             Self::AdHocProfile => "adhoc",
+            Self::Annotations => "annotations",
+            Self::Views => "views",
+            Self::Fleet => "fleet",
         }
     }
 }
@@ -141,6 +150,20 @@ impl Documents {
         }
         let mut contents = self.storage.read_all(&[&path])?;
         Ok(contents.pop())
+    }
+
+    /// Removes a document; that there is none of that name is no error.
+    ///
+    /// # Errors
+    /// When the name is none, or the file cannot be removed.
+    pub fn remove(
+        &self,
+        kind: DocumentKind,
+        tenant: &str,
+        name: &str,
+    ) -> Result<(), DocumentError> {
+        let path = path_of(kind, tenant, name)?;
+        Ok(self.storage.remove_for_good(&path)?)
     }
 
     /// A tenant's documents of a kind, by name.
@@ -251,6 +274,11 @@ mod tests {
             assert_eq!(read("t", "c"), None);
             let settings = store.documents().list(DocumentKind::Settings, "t");
             assert_eq!(settings.expect("a list"), []);
+            for name in ["a", "a", "never-there"] {
+                let removed = store.documents().remove(KIND, "t", name);
+                removed.expect("it is gone");
+            }
+            assert_eq!(names(&store, "t"), ["b.tmp"]);
         }
     }
 

@@ -103,6 +103,7 @@ pub fn read_block(directory: &Path, meta: BlockMeta) -> Result<ReadBlock, BlockE
     let columns = SampleColumns {
         label_sets: true,
         links: true,
+        times: true,
     };
     block.scan_samples(all_rows, columns, &mut |chunk| {
         read.stack_ids.extend_from_slice(chunk.stack_ids);

@@ -1,4 +1,4 @@
-//! Messages of the protocols that Pyroscope's clients speak: made of `proto/` at build time, in
+//! Messages of the protocols that clients of others speak, most of them Pyroscope's: made of `proto/` at build time, in
 //! protobuf and in protobuf's JSON. Field numbers are facts of the wire; the files are ours.
 //!
 //! Nothing here knows a profile, a store or a request.
@@ -36,6 +36,14 @@ package!(
     capabilities,
     "capabilities.v1"
 );
+/// What clients of Chalk call.
+pub mod chalk {
+    package!(
+        /// How they take snapshots of a fleet.
+        manager,
+        "chalk.manager.v1"
+    );
+}
 package!(
     /// The pprof profile.
     google,

@@ -30,6 +30,7 @@ const fn filter(
 
 /// Chains that are asked with every kind of query.
 pub(crate) fn chains() -> Vec<Vec<PlainFilter>> {
+    use FilterKind::Collapse;
     use FilterKind::Focus;
     use FilterKind::Hide;
     use FilterKind::Ignore;
@@ -69,6 +70,19 @@ pub(crate) fn chains() -> Vec<Vec<PlainFilter>> {
                 || ["function_3", "function_4"].contains(&name)
         })],
         vec![
+            filter(Collapse, "recursion", |_, _| true),
+            filter(Focus, "fn:^function_[12]$", |_, name| {
+                name == "function_1" || name == "function_2"
+            }),
+        ],
+        vec![
+            filter(Hide, "fn:^outer$", |_, name| name == "outer"),
+            filter(Collapse, "recursion:fn:^function_1$", |_, name| {
+                name == "function_1"
+            }),
+            filter(Ignore, "fn:^function_4$", |_, name| name == "function_4"),
+        ],
+        vec![
             filter(Path, "function_1", |_, name| name == "function_1"),
             filter(Hide, "fn:^outer$", |_, name| name == "outer"),
             filter(Path, "inner\tdemo.c", |_, name| name == "inner"),
@@ -96,6 +110,18 @@ pub(crate) fn passes(chain: &[PlainFilter], labels: &Labels) -> bool {
     })
 }
 
+/// Each function that is looked for where it is first.
+fn without_recursion(stack: &StackText, is_match: impl Fn(&String) -> bool) -> StackText {
+    let mut shown = StackText::default();
+    for name in stack {
+        match shown.iter().position(|shown| shown == name) {
+            Some(first) if is_match(name) => shown.truncate(first + 1),
+            _ => shown.push(name.clone()),
+        }
+    }
+    shown
+}
+
 /// What is shown of a stack, root first; `None` when it does not count.
 pub(crate) fn shown(chain: &[PlainFilter], stack: &StackText) -> Option<StackText> {
     let mut stack = stack.clone();
@@ -110,6 +136,7 @@ pub(crate) fn shown(chain: &[PlainFilter], stack: &StackText) -> Option<StackTex
                 let first = stack.iter().position(is_match)?;
                 stack.drain(..first);
             }
+            FilterKind::Collapse => stack = without_recursion(&stack, is_match),
             _ => {}
         }
     }

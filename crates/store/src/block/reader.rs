@@ -277,6 +277,14 @@ impl Block {
         Ok(self.samples()?.has_links())
     }
 
+    /// Whether it is known of any sample when it was taken. Only the footer is read.
+    ///
+    /// # Errors
+    /// When the file is missing or damaged.
+    pub fn has_times(&self) -> Result<bool, BlockError> {
+        Ok(self.samples()?.has_times())
+    }
+
     /// Whether any sample may belong to one of these traces: `false` is certain.
     ///
     /// # Errors

@@ -41,6 +41,8 @@ pub struct SampleColumns {
     pub label_sets: bool,
     /// The traces and spans that samples belong to.
     pub links: bool,
+    /// When samples were taken.
+    pub times: bool,
 }
 
 /// Some consecutive rows, columns of equal length.
@@ -60,6 +62,8 @@ pub struct SampleChunk<'a> {
     pub trace_ids: &'a [[u8; 16]],
     /// W3C span ids likewise.
     pub span_ids: &'a [[u8; 8]],
+    /// When each was taken, nanoseconds since the Unix epoch, 0 when unknown; empty when not asked for.
+    pub times_ns: &'a [i64],
 }
 
 /// The file, open for as long as it is read.
@@ -117,6 +121,11 @@ impl SamplesFile {
     /// Whether any sample belongs to a trace or a span, as far as the footer tells.
     pub(super) fn has_links(&self) -> bool {
         self.has_traces() || self.has_values("span_id")
+    }
+
+    /// Whether it is known of any sample when it was taken, as far as the footer tells.
+    pub(super) fn has_times(&self) -> bool {
+        self.has_values("event_time")
     }
 
     /// Whether any sample may belong to one of these traces: the filters of the row groups say no
@@ -240,6 +249,11 @@ impl SamplesFile {
         } else {
             None
         };
+        let mut times = if columns.times {
+            Some(self.cursor::<i64>(group, "event_time")?)
+        } else {
+            None
+        };
         for range in ranges {
             let mut row = range.start;
             while row < range.end {
@@ -256,12 +270,17 @@ impl SamplesFile {
                     count = count.min(trace_ids.available(row));
                     count = count.min(span_ids.available(row));
                 }
+                if let Some(cursor) = &mut times {
+                    cursor.seek(row)?;
+                    count = count.min(cursor.available(row));
+                }
                 count = count.min(range.end - row);
                 let sets = label_sets.as_ref().map(|cursor| cursor.slice(row, count));
                 let ids = links.as_ref().map(|(trace_ids, span_ids)| {
                     (trace_ids.slice(row, count), span_ids.slice(row, count))
                 });
                 let (trace_ids, span_ids) = ids.unwrap_or_default();
+                let times_ns = times.as_ref().map(|cursor| cursor.slice(row, count));
                 let flow = visit(SampleChunk {
                     first_row: group_start + row as u64,
                     stack_ids: stacks.slice(row, count),
@@ -269,6 +288,7 @@ impl SamplesFile {
                     label_sets: sets.unwrap_or(&[]),
                     trace_ids,
                     span_ids,
+                    times_ns: times_ns.unwrap_or(&[]),
                 });
                 if flow.is_break() {
                     return Ok(flow);
@@ -425,6 +445,9 @@ fn column_positions(columns: SampleColumns) -> Vec<usize> {
     }
     if columns.links {
         names.extend(["trace_id", "span_id"]);
+    }
+    if columns.times {
+        names.push("event_time");
     }
     let positions = names.into_iter().map(|name| Table::Samples.position(name));
     positions.collect()

@@ -10,6 +10,7 @@ use arrow_array::Int64Array;
 use arrow_array::UInt32Array;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
+use arrow_array::types::TimestampNanosecondType;
 use arrow_array::types::UInt32Type;
 use candela_model::FrameKind;
 use candela_model::LabelSetId;
@@ -37,13 +38,14 @@ const SAMPLES: u64 = 5000;
 /// The same numbers in each run (SplitMix64).
 struct Random(u64);
 
-/// Row, stack, value, label set and link.
-type Row = (u64, u32, i64, u32, Link);
+/// Row, stack, value, label set, link and time.
+type Row = (u64, u32, i64, u32, Link, i64);
 
 /// Columns that not every reader asks for.
 const ALL_COLUMNS: SampleColumns = SampleColumns {
     label_sets: true,
     links: true,
+    times: true,
 };
 
 impl Random {
@@ -112,7 +114,11 @@ fn profile(number: u64, random: &mut Random) -> Profile {
         series.samples.push(Sample {
             label_set,
             link,
-            time_ns: 1 + random.below(1 << 40).cast_signed(),
+            // No time in every fourth profile, and at some samples elsewhere.
+            time_ns: match (number % 4, random.below(9)) {
+                (3, _) | (_, 0) => 0,
+                _ => 1 + random.below(1 << 40).cast_signed(),
+            },
             ..Sample::new(stack, value)
         });
     }
@@ -148,6 +154,7 @@ fn expected_rows(block: &Block, directory: &Path) -> Vec<Row> {
         let sets: &UInt32Array = column("label_set_id").as_primitive::<UInt32Type>();
         let traces = column("trace_id").as_fixed_size_binary();
         let spans = column("span_id").as_fixed_size_binary();
+        let times = column("event_time").as_primitive::<TimestampNanosecondType>();
         for index in 0..batch.num_rows() {
             let set = if sets.is_null(index) {
                 0
@@ -162,7 +169,13 @@ fn expected_rows(block: &Block, directory: &Path) -> Vec<Row> {
                 link.span_id.copy_from_slice(spans.value(index));
             }
             let row = rows.len() as u64;
-            rows.push((row, stacks.value(index), values.value(index), set, link));
+            let time_ns = if times.is_null(index) {
+                0
+            } else {
+                times.value(index)
+            };
+            let (stack, value) = (stacks.value(index), values.value(index));
+            rows.push((row, stack, value, set, link, time_ns));
         }
     }
     rows
@@ -177,7 +190,9 @@ fn scanned_rows(block: &Block, ranges: &[Range<u64>], columns: SampleColumns) ->
                 trace_id: chunk.trace_ids.get(index).copied().unwrap_or_default(),
                 span_id: chunk.span_ids.get(index).copied().unwrap_or_default(),
             };
-            rows.push((chunk.first_row + index as u64, stack, value, set, link));
+            let row = chunk.first_row + index as u64;
+            let time_ns = chunk.times_ns.get(index).copied().unwrap_or(0);
+            rows.push((row, stack, value, set, link, time_ns));
         }
         ControlFlow::Continue(())
     });
@@ -236,17 +251,20 @@ fn scans_equal_the_general_reader() {
         let columns = SampleColumns {
             label_sets: round % 2 == 0,
             links: round % 3 == 0,
+            times: round % 5 < 2,
         };
         let expected = ranges.iter().cloned().flatten().map(|row| {
-            let (row, stack, value, set, link) = all[row as usize];
+            let (row, stack, value, set, link, time_ns) = all[row as usize];
             let set = if columns.label_sets { set } else { 0 };
             let link = if columns.links { link } else { Link::default() };
-            (row, stack, value, set, link)
+            let time_ns = if columns.times { time_ns } else { 0 };
+            (row, stack, value, set, link, time_ns)
         });
         let found = scanned_rows(block, &ranges, columns);
         assert!(found.iter().copied().eq(expected), "{ranges:?}");
     }
     assert!(block.has_links().expect("a footer"));
+    assert!(block.has_times().expect("a footer"));
     let present = all.iter().find(|row| row.4.trace_id != [0; 16]);
     let present = present.expect("a trace").4.trace_id;
     assert!(block.may_have_traces(&[present]).expect("filters"));

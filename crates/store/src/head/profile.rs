@@ -74,6 +74,15 @@ impl HeadProfile {
             .map_or_else(Link::default, |details| details.links[position])
     }
 
+    /// When the sample at `position` was taken; 0 when unknown.
+    #[inline]
+    #[must_use]
+    pub fn time_ns(&self, position: usize) -> i64 {
+        self.details
+            .as_ref()
+            .map_or(0, |details| details.times_ns[position])
+    }
+
     /// Estimated bytes in memory.
     #[must_use]
     pub fn bytes(&self) -> usize {

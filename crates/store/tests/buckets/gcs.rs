@@ -46,8 +46,8 @@ struct Object {
 type Shared = Arc<Mutex<Objects>>;
 type Parameters = BTreeMap<String, String>;
 
-/// The options of a client of a new server.
-pub(crate) fn start() -> GcsOptions {
+/// The URL of a new server.
+pub(crate) fn start_at() -> String {
     let objects = Shared::default();
     let router = Router::new()
         .route("/{bucket}", get(list))
@@ -57,8 +57,14 @@ pub(crate) fn start() -> GcsOptions {
     let address = serve(async move |listener| {
         axum::serve(listener, router).await.expect("serves");
     });
+    format!("http://{address}")
+}
+
+/// The options of a client of a new server.
+pub(crate) fn start() -> GcsOptions {
+    let url = start_at();
     let key = format!(
-        r#"{{"gcs_base_url": "http://{address}", "disable_oauth": true, "client_email": "", "private_key": "", "private_key_id": ""}}"#
+        r#"{{"gcs_base_url": "{url}", "disable_oauth": true, "client_email": "", "private_key": "", "private_key_id": ""}}"#
     );
     GcsOptions {
         bucket_name: BUCKET.to_owned(),
