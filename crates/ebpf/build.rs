@@ -7,15 +7,24 @@ use std::process::Command;
 const OLDEST_CLANG: u32 = 14;
 const NEWEST_CLANG: u32 = 22;
 
+/// Names of bpf/NAME.bpf.c.
+const OBJECTS: [&str; 2] = ["sampler", "switches"];
+
 fn main() {
     println!("cargo:rerun-if-changed=bpf");
     println!("cargo:rerun-if-env-changed=CLANG");
     println!("cargo:rerun-if-env-changed=PATH");
 
-    let output = PathBuf::from(variable("OUT_DIR")).join("sampler.bpf.o");
-    let libbpf_headers = variable("DEP_BPF_INCLUDE");
     let clang = find_clang();
-    let mut command = Command::new(&clang);
+    for object in OBJECTS {
+        compile(&clang, object);
+    }
+}
+
+fn compile(clang: &str, object: &str) {
+    let output = PathBuf::from(variable("OUT_DIR")).join(format!("{object}.bpf.o"));
+    let libbpf_headers = variable("DEP_BPF_INCLUDE");
+    let mut command = Command::new(clang);
     command
         .args([
             "-g",
@@ -33,7 +42,7 @@ fn main() {
             "-fdebug-prefix-map={}=.",
             variable("CARGO_MANIFEST_DIR")
         ))
-        .args(["-c", "bpf/sampler.bpf.c", "-o"])
+        .args(["-c", &format!("bpf/{object}.bpf.c"), "-o"])
         .arg(&output);
     let result = command
         .output()

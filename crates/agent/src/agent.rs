@@ -341,7 +341,7 @@ impl Sampling {
     fn run(self, mut source: Box<dyn Collector + Send>) {
         // How much CPU time it takes, its budget bounds; when it gets it, nobody else should.
         let _precedence = Precedence::take();
-        let mut windows = Windows::continuous(self.options.timestamps);
+        let mut windows = Windows::continuous(self.options.timestamps).keep_cpus(self.options.cpus);
         let mut start_ns = monotonic_ns();
         if let Err(error) = source.starts_at(start_ns) {
             self.board.fail(format!("sampling has not begun: {error}"));

@@ -1,8 +1,23 @@
 //! What is left out on purpose.
 
+use std::fmt;
+use std::sync::Arc;
+
 use candela_model::Filters;
 use candela_model::Labels;
 use candela_model::Selector;
+
+use crate::labels::ProcessFacts;
+
+/// The label of what a [`ProcessRule`] leaves out. It is in no profile, as no such series is.
+///
+/// The verdict goes the way of the labels because it may change when they do: what a pod is called is known after
+/// the first samples of its processes.
+pub(crate) const LEFT_OUT_LABEL: &str = "candela.left_out";
+
+/// Whose samples are kept, by what is known of a process and does not become a label: its command line, say.
+#[derive(Clone)]
+pub struct ProcessRule(Arc<dyn Fn(&ProcessFacts) -> bool + Send + Sync>);
 
 /// Which samples are kept, and which of their frames. By default all.
 #[derive(Clone, Debug, Default)]
@@ -11,6 +26,8 @@ pub struct SampleFilters {
     pub include: Vec<Selector>,
     /// No series that one of these matches, even if it is included.
     pub exclude: Vec<Selector>,
+    /// Only processes that this keeps; all where there is none.
+    pub processes: Option<ProcessRule>,
     /// Frames that are taken out of stacks, whose samples stay: filters of kind hide.
     pub hide: Filters,
     /// Series with fewer samples in a profile are left out of it.
@@ -25,13 +42,43 @@ impl SampleFilters {
     pub fn wants(&self, labels: &Labels) -> bool {
         let is_match =
             |selector: &Selector| selector.matches(|name| labels.get(name).unwrap_or_default());
+        if labels.get(LEFT_OUT_LABEL).is_some() {
+            return false;
+        }
         let is_included = self.include.is_empty() || self.include.iter().any(is_match);
         is_included && !self.exclude.iter().any(is_match)
     }
 
     /// Whether every series is kept whole.
     pub(crate) fn keep_all_series(&self) -> bool {
-        self.include.is_empty() && self.exclude.is_empty() && self.min_samples <= 1
+        self.include.is_empty()
+            && self.exclude.is_empty()
+            && self.processes.is_none()
+            && self.min_samples <= 1
+    }
+}
+
+// === impl ProcessRule ===
+
+impl ProcessRule {
+    /// Keeps processes of which `keeps` says so. It is asked when a process is first sampled, when more is known of
+    /// it, and never for a sample.
+    pub fn new(keeps: impl Fn(&ProcessFacts) -> bool + Send + Sync + 'static) -> Self {
+        Self(Arc::new(keeps))
+    }
+
+    /// Whether samples of a process are kept.
+    #[must_use]
+    pub fn keeps(&self, process: &ProcessFacts) -> bool {
+        (self.0)(process)
+    }
+}
+
+impl fmt::Debug for ProcessRule {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("ProcessRule")
+            .finish_non_exhaustive()
     }
 }
 

@@ -71,6 +71,8 @@ pub(crate) struct Moment<'a> {
     pub(crate) time_ns: u64,
     pub(crate) tid: u32,
     pub(crate) thread_name: &'a str,
+    /// The CPU that it ran on, or came back to.
+    pub(crate) cpu: Option<u32>,
     /// Which allocation it was, if any.
     pub(crate) allocation: AllocationNumber,
 }

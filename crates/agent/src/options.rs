@@ -55,6 +55,8 @@ pub struct AgentOptions {
     pub min_block_time: Duration,
     /// Keep the time, process and thread of every sample.
     pub timestamps: bool,
+    /// Keep the CPU of every sample whose time is kept, too, as its label `cpu`.
+    pub cpus: bool,
     /// The most kernel memory that unwind tables may take, bytes.
     pub table_budget_bytes: u64,
     /// The most memory that symbols may take, bytes.
@@ -153,6 +155,7 @@ impl Default for AgentOptions {
             wakers: Wakers::Untold,
             min_block_time: Duration::ZERO,
             timestamps: false,
+            cpus: false,
             table_budget_bytes: 48 << 20,
             symbol_cache_bytes: 48 << 20,
             spool: None,

@@ -192,7 +192,7 @@ pub fn record(options: RecordOptions, begins: impl FnOnce()) -> Result<Recording
             return Err(AgentError::EndedEarly);
         }
     }
-    let mut windows = Windows::new(true);
+    let mut windows = Windows::new(true).keep_cpus(agent.cpus);
     if let Some(heaps) = &mut allocations.go_heaps {
         heaps.begin();
     }

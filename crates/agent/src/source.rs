@@ -149,7 +149,8 @@ pub(crate) fn namer(options: &AgentOptions, board: &StatusBoard) -> Result<Arc<N
         &options.host_name(),
         options.extra_labels.clone(),
         options.service_rules.clone(),
-    );
+    )
+    .with_rule(options.filters.processes.clone());
     let kubernetes = &options.kubernetes;
     let labeler = labeler.on_node(kubernetes.node.as_deref().unwrap_or_default());
     let sockets = &options.container_sockets;

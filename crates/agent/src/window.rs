@@ -26,7 +26,7 @@ use crate::stack_key::StackKey;
 /// How many different stacks a window holds at most: about 200 bytes each.
 const MOST_STACKS: usize = 1_000_000;
 
-/// How many samples with times a recording holds at most, 40 bytes each.
+/// How many samples with times a recording holds at most, 48 bytes each.
 const MOST_EVENTS: usize = 100_000_000;
 
 /// A process of the window.
@@ -65,6 +65,8 @@ pub(crate) struct TimedSample {
     pub(crate) tid: u32,
     /// Index into `thread_names`.
     pub(crate) thread_name: u32,
+    /// Where CPUs are kept.
+    pub(crate) cpu: Option<u32>,
     pub(crate) allocation: AllocationNumber,
     pub(crate) amount: Amount,
 }
@@ -170,6 +172,7 @@ impl Window {
                 stack: position,
                 tid: moment.tid,
                 thread_name,
+                cpu: moment.cpu,
                 allocation: moment.allocation,
                 amount,
             });
@@ -214,6 +217,7 @@ impl Window {
                 stack: self.stacks.len() as u32,
                 tid: 0,
                 thread_name,
+                cpu: None,
                 allocation: AllocationNumber::NONE,
                 amount,
             });
@@ -494,6 +498,7 @@ mod tests {
         time_ns: 5,
         tid: 7,
         thread_name: "main",
+        cpu: None,
         allocation: AllocationNumber::NONE,
     };
 

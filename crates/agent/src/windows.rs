@@ -30,6 +30,7 @@ pub(crate) enum Destination {
 #[derive(Debug)]
 pub(crate) struct Windows {
     keeps_times: bool,
+    keeps_cpus: bool,
     kinds: [Window; Kind::ALL.len()],
     events: Vec<Window>,
     /// Those that are whole when they come: what is in use, and heaps that were read.
@@ -68,10 +69,16 @@ impl Windows {
         Self {
             in_use,
             keeps_times,
+            keeps_cpus: false,
             kinds: std::array::from_fn(|_| Window::new(keeps_times)),
             events: Vec::new(),
             others: Vec::new(),
         }
+    }
+
+    /// The same, which keep the CPU of each sample that is kept with its time.
+    pub(crate) fn keep_cpus(self, keeps_cpus: bool) -> Self {
+        Self { keeps_cpus, ..self }
     }
 
     pub(crate) fn of(&mut self, window: WindowId) -> &mut Window {
@@ -94,6 +101,10 @@ impl Windows {
         moment: Moment<'_>,
         amount: Amount,
     ) {
+        let moment = Moment {
+            cpu: moment.cpu.filter(|_| self.keeps_cpus),
+            ..moment
+        };
         self.of(id).add(process, stack, moment, amount);
         if moment.allocation != AllocationNumber::NONE {
             self.in_use.add(moment.allocation, process, stack, amount);

@@ -2,8 +2,6 @@
 
 mod support;
 
-use std::io::BufRead;
-use std::io::BufReader;
 use std::io::Write;
 use std::process::Child;
 use std::process::Command;
@@ -110,14 +108,8 @@ fn what_waits_all_the_time_is_in_every_window() {
     let flags = ["-O2", "-g", "-fomit-frame-pointer", "-pthread", "-o"];
     let files = [program.clone(), support::source("waits.c")];
     support::run("gcc", flags.map(Into::into).into_iter().chain(files));
-    let child = Command::new(program)
-        .arg("ways")
-        .stdout(Stdio::piped())
-        .spawn();
-    let mut child = Waiting(child.expect("it was just built"));
-    let mut line = String::new();
-    let stdout = child.0.stdout.take().expect("piped");
-    BufReader::new(stdout).read_line(&mut line).expect("text");
+    let (child, line) = support::start(Command::new(program).arg("ways"));
+    let child = Waiting(child);
     assert_eq!(line, "ready\n");
 
     let options = AgentOptions {

@@ -4,12 +4,9 @@
 mod support;
 
 use std::collections::BTreeMap;
-use std::io::BufRead;
-use std::io::BufReader;
 use std::path::Path;
 use std::path::PathBuf;
 use std::process::Command;
-use std::process::Stdio;
 use std::time::Duration;
 
 use candela_agent::DropReason;
@@ -31,13 +28,7 @@ fn record(directory: &Path, flags: &[&str]) -> Recording {
     let files = ["-o".into(), program.clone(), support::source("labelled.c")];
     let arguments = flags.chain(files);
     support::run("gcc", arguments);
-    let mut child = Command::new(program)
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("it was just built");
-    let mut line = String::new();
-    let stdout = child.stdout.take().expect("piped");
-    BufReader::new(stdout).read_line(&mut line).expect("text");
+    let (mut child, line) = support::start(&mut Command::new(program));
     let options = RecordOptions {
         rate_hz: 499,
         kinds: [Kind::Cpu, Kind::OffCpu].into(),

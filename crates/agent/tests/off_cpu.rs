@@ -2,12 +2,10 @@
 
 mod support;
 
-use std::io::BufRead;
-use std::io::BufReader;
 use std::path::Path;
 use std::path::PathBuf;
+use std::process::Child;
 use std::process::Command;
-use std::process::Stdio;
 use std::time::Duration;
 
 use candela_agent::DropReason;
@@ -145,6 +143,11 @@ fn stolen_ns() -> f64 {
     ticks * 10e6
 }
 
+/// The program at work in one of its ways, and the first line that it says.
+fn start(directory: &Path, way: &str) -> (Child, String) {
+    support::start(Command::new(build(directory)).arg(way))
+}
+
 #[test]
 fn what_waits_all_the_time_is_told_with_its_stack_and_reason() {
     if support::cannot_sample_off_cpu() || support::lacks("gcc") {
@@ -152,14 +155,7 @@ fn what_waits_all_the_time_is_told_with_its_stack_and_reason() {
     }
     let _turn = support::turn();
     let directory = tempfile::tempdir().expect("a temporary directory");
-    let mut child = Command::new(build(directory.path()))
-        .arg("ways")
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("it was just built");
-    let mut line = String::new();
-    let stdout = child.stdout.take().expect("piped");
-    BufReader::new(stdout).read_line(&mut line).expect("text");
+    let (mut child, line) = start(directory.path(), "ways");
     assert_eq!(line, "ready\n");
     let targets = RecordTargets::Pids(vec![child.id()]);
     let recording = record(targets, ONLY_OFF_CPU, Some(Duration::from_secs(1)));
@@ -199,14 +195,7 @@ fn a_wait_for_memory_is_told_as_a_fault() {
     }
     let _turn = support::turn();
     let directory = tempfile::tempdir().expect("a temporary directory");
-    let mut child = Command::new(build(directory.path()))
-        .arg("fault")
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("it was just built");
-    let mut line = String::new();
-    let stdout = child.stdout.take().expect("piped");
-    BufReader::new(stdout).read_line(&mut line).expect("text");
+    let (mut child, line) = start(directory.path(), "fault");
     if line != "ready\n" {
         support::skipped(line.trim());
         child.wait().expect("it is ours");

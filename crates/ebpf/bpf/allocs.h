@@ -80,9 +80,9 @@ static __always_inline void sample_allocation(struct pt_regs *registers, struct 
 	allocation->interval = registers->cx;
 	allocation->stands_for = stands_for;
 	if (bpf_probe_read_kernel(&scratch->task_registers, sizeof(scratch->task_registers), registers) == 0)
-		payload_bytes = append_user_stack(scratch, event_area(), payload_bytes);
+		payload_bytes = append_user_stack(scratch, scratch->area, payload_bytes);
 	finish_sample(scratch, payload_bytes);
-	leave_event_area();
+	leave_event_area(scratch);
 }
 
 SEC("uprobe")

@@ -58,7 +58,7 @@ int block_io_begin(__u64 *arguments)
 		return 0;
 	}
 	sample_request(arguments, scratch, task, request);
-	leave_event_area();
+	leave_event_area(scratch);
 	return 0;
 }
 

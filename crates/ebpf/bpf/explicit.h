@@ -46,7 +46,7 @@ static __always_inline int sample_event(void *context, __u64 cookie, __u64 value
 	}
 	payload_bytes = scratch->header.kernel_frames * 8;
 	finish_sample(scratch, append_own_user_stack(scratch, task, payload_bytes));
-	leave_event_area();
+	leave_event_area(scratch);
 	return 0;
 }
 

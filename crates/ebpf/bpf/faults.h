@@ -109,7 +109,7 @@ static __always_inline int on_fault(void)
 	if (!is_exiting && total < progress->sampled + progress->due)
 		return 0;
 	/* A fault of our own reading is in the next sample. */
-	scratch = enter_event_area();
+	scratch = enter_outermost_event_area();
 	if (!scratch)
 		return 0;
 	sample_fault(scratch, task, progress, total);
@@ -118,7 +118,7 @@ static __always_inline int on_fault(void)
 	if (progress->interval > settings.fault_interval)
 		progress->interval = settings.fault_interval;
 	progress->due = progress->interval / 2 + 1 + bpf_get_prandom_u32() % progress->interval;
-	leave_event_area();
+	leave_event_area(scratch);
 	return 0;
 }
 
@@ -163,7 +163,7 @@ int fault_exit(void *arguments)
 		return 0;
 	}
 	sample_rest(scratch, task, progress, bpf_ktime_get_ns());
-	leave_event_area();
+	leave_event_area(scratch);
 	return 0;
 }
 

@@ -105,7 +105,7 @@ static __always_inline void sample_growth(struct task_struct *task, struct growt
 	scratch->header.value = bytes;
 	scratch->header.count = samples;
 	finish_sample(scratch, append_own_user_stack(scratch, task, 0));
-	leave_event_area();
+	leave_event_area(scratch);
 }
 
 SEC("tp_btf/mmap_lock_released")

@@ -148,6 +148,8 @@ struct task_struct {
 	/* A byte on Linux 7.3: unsigned, or the loader would not fit the access to its size. */
 	unsigned int on_cpu;
 	int exit_state;
+	/* What the scheduler goes by now: 0 to 99 is real time, 120 what is not nice nor the contrary. */
+	int prio;
 	unsigned in_execve : 1;
 	int pid;
 	int tgid;

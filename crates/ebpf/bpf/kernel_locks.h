@@ -64,7 +64,7 @@ static __always_inline void sample_contention(void *context, struct task_struct 
 	scratch->header.kernel_frames = own_kernel_stack(context, scratch, TRACEPOINT_FRAMES);
 	payload_bytes = scratch->header.kernel_frames * 8;
 	finish_sample(scratch, append_own_user_stack(scratch, task, payload_bytes));
-	leave_event_area();
+	leave_event_area(scratch);
 }
 
 SEC("tp_btf/contention_end")

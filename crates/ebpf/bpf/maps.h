@@ -20,6 +20,8 @@ struct scratch {
 	struct sample_label labels[MAX_LABELS];
 	/* Whether there were more of them, or longer ones. */
 	__u64 is_label_cut;
+	/* Its index, in those of event_area.h. */
+	__u64 area;
 };
 
 struct {

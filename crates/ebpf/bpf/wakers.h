@@ -39,10 +39,10 @@ static __always_inline bool acts_itself(struct task_struct *task, void *address)
 	return is_kernel_thread(task) || (long)registers->orig_ax >= 0;
 }
 
-/* Behind the areas of event_area.h: a wake-up may come while one of those is in use. */
+/* Behind the areas of event_area.h: a wake-up may come while those are in use. */
 static __always_inline __u32 waker_area(void)
 {
-	return 3 * settings.possible_cpus + 1 + bpf_get_smp_processor_id();
+	return event_area(EVENT_AREAS);
 }
 
 /*

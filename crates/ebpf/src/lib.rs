@@ -8,7 +8,8 @@
 //!
 //! The crate never sees labels, symbols, files of the profiled processes, the network or formats.
 //! It needs Linux 6.1 or newer with BTF, x86-64, and CAP_BPF with CAP_PERFMON. Without these a [`TaskSampler`]
-//! takes samples of processes of one's own, each with a copy of its stack.
+//! takes samples of processes of one's own, each with a copy of its stack. A [`SwitchRecorder`] tells every switch of
+//! every CPU.
 //!
 //! # Example
 //!
@@ -72,6 +73,7 @@ mod ring;
 mod sample_reader;
 mod sampler;
 mod sideband;
+mod switches;
 mod table_store;
 mod task_record;
 mod task_sampler;
@@ -104,6 +106,7 @@ pub use precedence::Precedence;
 pub use privileges::{CAPABILITIES, Capability, GRANT};
 pub use region::{Mapping, MappingKind, TableId};
 pub use sampler::Sampler;
+pub use switches::{Switch, SwitchRecorder};
 pub use task_sampler::{TaskCounters, TaskSampler};
 pub use thread_labels::{LabelKey, ThreadLabels};
 pub use thread_variable::{BlockVector, ContextFormat, ThreadVariable, TraceSource};

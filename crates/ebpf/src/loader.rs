@@ -20,7 +20,7 @@ use std::sync::{Mutex, PoisonError};
 
 static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/sampler.bpf.o"));
 
-const BTF_PATH: &str = "/sys/kernel/btf/vmlinux";
+pub(crate) const BTF_PATH: &str = "/sys/kernel/btf/vmlinux";
 /// The section of bpf/maps.h with what can be changed while the programs run, which is a map.
 pub(crate) const PACE: &str = ".data.pace";
 
@@ -300,10 +300,10 @@ fn size_maps(
             "scratch_areas" => {
                 let has_wakers = options.waits.wakers == Wakers::Stacks;
                 let per_cpu = match (options.off_cpu_mean_ns, options.has_events()) {
-                    (Some(_), _) if has_wakers => 4,
+                    (Some(_), _) if has_wakers => 5,
                     (None, false) => 1,
                     (Some(_), false) => 2,
-                    (_, true) => 3,
+                    (_, true) => 4,
                 };
                 map.set_max_entries(cpus.saturating_mul(per_cpu).saturating_add(1))?;
             }
@@ -352,7 +352,7 @@ pub(crate) fn attach_plain(object: &Object, options: &Options) -> Result<Vec<Lin
 /// [`Error::Map`] when descriptors run out.
 pub(crate) fn map(object: &Object, name: &'static str) -> Result<BpfMap, Error> {
     let found = object.maps().find(|map| map.name() == OsStr::new(name));
-    let map = found.expect("bpf/maps.h defines each map that is asked for by name");
+    let map = found.expect("bpf defines each map that is asked for by name");
     BpfMap::duplicate(name, map.as_fd())
 }
 
@@ -361,10 +361,11 @@ pub(crate) fn program<'a>(object: &'a Object, name: &str) -> ProgramMut<'a> {
     let found = object
         .progs_mut()
         .find(|program| program.name() == OsStr::new(name));
-    found.expect("bpf/sampler.bpf.c defines each program that is asked for by name")
+    found.expect("bpf defines each program that is asked for by name")
 }
 
-fn refusal(source: libbpf_rs::Error, messages: &MessageCapture) -> Error {
+/// What a refusal means, by what libbpf said meanwhile.
+pub(crate) fn refusal(source: libbpf_rs::Error, messages: &MessageCapture) -> Error {
     explained(source, &messages.text(), &HostFacts::read())
 }
 

@@ -177,8 +177,8 @@ impl WatchedLibraries {
     ) -> Result<(), Refusal> {
         let file = match mapped.open() {
             Ok(file) => file,
-            // A process that has ended has nothing to tell.
-            Err(_) if !is_running(mapped.pid) => return Ok(()),
+            // A process that has ended, is ending or is another program by now has nothing to tell.
+            Err(_) if !is_still_mapped(mapped) => return Ok(()),
             Err(error) => return Err(LibraryError::Unreadable(error).into()),
         };
         let identity = LibraryIdentity::of(&file).map_err(LibraryError::Unreadable)?;
@@ -245,6 +245,7 @@ impl WatchedLibraries {
     }
 }
 
-fn is_running(pid: u32) -> bool {
-    std::fs::exists(format!("/proc/{pid}")).unwrap_or(true)
+fn is_still_mapped(mapped: &MappedLibrary) -> bool {
+    let now = MappedLibrary::all_of(mapped.pid);
+    now.iter().any(|other| other.file == mapped.file)
 }

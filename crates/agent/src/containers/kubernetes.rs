@@ -1,5 +1,7 @@
 //! What of Kubernetes becomes labels.
 
+use crate::containers::pods::Pods;
+use crate::containers::socket::ContainerSocket;
 use crate::error::AgentError;
 
 /// Prefixes of the names that chosen labels and annotations of a pod have, as in OpenTelemetry's conventions.
@@ -47,6 +49,15 @@ impl KubernetesOptions {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Whether anybody may tell labels of pods on this host: the API server, or a runtime of Kubernetes whose socket is
+    /// there.
+    #[must_use]
+    pub fn may_know_pods(&self, sockets: &[ContainerSocket]) -> bool {
+        // One that may not be looked for may be there.
+        let is_there = |socket: &ContainerSocket| matches!(socket, ContainerSocket::Cri(path) if path.try_exists().unwrap_or(true));
+        Pods::are_asked_for(self) || sockets.iter().any(is_there)
     }
 
     /// The chosen labels and annotations of a pod, with the names and values that labels of series have.

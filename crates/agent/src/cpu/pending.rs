@@ -39,6 +39,7 @@ pub(crate) struct PendingSample {
     told: ToldOfSample,
     time_ns: u64,
     tid: u32,
+    cpu: u32,
     thread_name: String,
     is_in_kernel: bool,
     kernel: Vec<u64>,
@@ -114,6 +115,7 @@ impl PendingSample {
             told,
             time_ns: sample.time_ns,
             tid: sample.tid,
+            cpu: sample.cpu,
             thread_name: sample.comm.to_string_lossy().into_owned(),
             is_in_kernel: sample.in_kernel,
             kernel: sample.kernel_frames.to_vec(),
@@ -161,6 +163,7 @@ impl PendingSample {
             time_ns: self.time_ns,
             tid: self.tid,
             thread_name: &self.thread_name,
+            cpu: Some(self.cpu),
             allocation: self.worth.allocation,
         };
         for id in self.destination.windows() {

@@ -59,6 +59,7 @@ pub(crate) fn add(
         time_ns: sample.time_ns,
         tid: sample.tid,
         thread_name: &thread_name,
+        cpu: Some(sample.cpu),
         allocation: worth.allocation,
     };
     windows.add(id, process, stack, moment, worth.amount(id));

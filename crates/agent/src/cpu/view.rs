@@ -82,11 +82,13 @@ impl Naming {
 }
 
 fn facts_of(process: &Process, sample: &Sample<'_>) -> ProcessFacts {
-    let command = match process.command.as_str() {
-        "" => sample.comm.to_string_lossy(),
-        command => command.into(),
-    };
     let pid = process.identity.pid;
+    // A process may give itself another name than its exec did, and the thread of the sample may have its own.
+    let now = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+    let command = match (now.trim_end(), process.command.as_str()) {
+        ("", "") => sample.comm.to_string_lossy(),
+        ("", command) | (command, _) => command.into(),
+    };
     ProcessFacts {
         pid,
         ..ProcessFacts::read(

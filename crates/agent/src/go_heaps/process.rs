@@ -280,6 +280,7 @@ fn add(window: &mut Window, view: &ProcessView, stack: &[u64], time_ns: u64, amo
         time_ns,
         tid: 0,
         thread_name: "",
+        cpu: None,
         allocation: AllocationNumber::NONE,
     };
     window.add(view, &stack, moment, amount);

@@ -3,6 +3,8 @@
 use candela_model::Labels;
 use candela_model::SERVICE_NAME_LABEL;
 
+use crate::filters::LEFT_OUT_LABEL;
+use crate::filters::ProcessRule;
 use crate::labels::ProcessFacts;
 use crate::labels::command_line::program_name;
 use crate::labels::service_rules::ServiceRule;
@@ -46,6 +48,7 @@ pub struct Labeler {
     node: String,
     extra: Labels,
     rules: Vec<ServiceRule>,
+    wanted: Option<ProcessRule>,
 }
 
 impl Labeler {
@@ -57,7 +60,13 @@ impl Labeler {
             node: String::new(),
             extra,
             rules,
+            wanted: None,
         }
+    }
+
+    /// The same, which tells the processes that a rule leaves out from others.
+    pub(crate) fn with_rule(self, wanted: Option<ProcessRule>) -> Self {
+        Self { wanted, ..self }
     }
 
     /// The same for a node of Kubernetes, which this host is.
@@ -104,6 +113,9 @@ impl Labeler {
         labels.set(SERVICE_NAME_LABEL, shortened(&self.service_name(facts)));
         for (name, value) in self.extra.iter() {
             labels.set(name, value);
+        }
+        if self.wanted.as_ref().is_some_and(|rule| !rule.keeps(facts)) {
+            labels.set(LEFT_OUT_LABEL, "true");
         }
         labels
     }

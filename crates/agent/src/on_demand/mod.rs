@@ -28,3 +28,4 @@ pub use self::server::ON_DEMAND_PORT;
 pub use self::server::OnDemandHandle;
 pub use self::server::OnDemandOptions;
 pub use self::server::OnDemandServer;
+pub use self::tools::trusted_program;

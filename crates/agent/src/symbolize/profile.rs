@@ -381,11 +381,14 @@ impl Builder<'_> {
             let pid = self.window.processes[stack.process as usize].pid;
             let of_stack = rows.labels[position];
             let TimedSample {
-                tid, thread_name, ..
+                tid,
+                thread_name,
+                cpu,
+                ..
             } = *timed;
             let profile = &mut self.profile;
             let label_set = *label_sets
-                .entry((pid, tid, thread_name, of_stack))
+                .entry((pid, tid, thread_name, cpu, of_stack))
                 .or_insert_with(|| {
                     let mut labels = vec![number_label(keys.pid, pid)];
                     // Heaps that were read do not tell threads.
@@ -394,6 +397,7 @@ impl Builder<'_> {
                         labels.push(number_label(keys.thread_id, tid));
                         labels.push(SampleLabel::text(keys.thread_name, name));
                     }
+                    labels.extend(cpu.map(|cpu| number_label(keys.cpu, cpu)));
                     labels.extend(profile.label_sets.get(of_stack));
                     profile.label_sets.intern(labels)
                 });
@@ -444,6 +448,7 @@ struct LabelKeys {
     pid: StringId,
     thread_id: StringId,
     thread_name: StringId,
+    cpu: StringId,
 }
 
 impl LabelKeys {
@@ -453,6 +458,7 @@ impl LabelKeys {
             pid: strings.intern("pid"),
             thread_id: strings.intern("thread_id"),
             thread_name: strings.intern("thread_name"),
+            cpu: strings.intern("cpu"),
         }
     }
 }

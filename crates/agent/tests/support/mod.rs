@@ -7,9 +7,13 @@
 )]
 
 use std::ffi::OsStr;
+use std::io::BufRead;
+use std::io::BufReader;
 use std::path::Path;
 use std::path::PathBuf;
+use std::process::Child;
 use std::process::Command;
+use std::process::Stdio;
 use std::sync::Mutex;
 use std::sync::MutexGuard;
 use std::sync::PoisonError;
@@ -62,6 +66,18 @@ pub(crate) fn cannot_sample_off_cpu() -> bool {
         eprintln!("skipped: {}", check.detail);
     }
     missing.is_some() || cannot_sample()
+}
+
+/// A program at work, and the first line that it says.
+pub(crate) fn start(command: &mut Command) -> (Child, String) {
+    let mut child = command
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("it was just built");
+    let mut line = String::new();
+    let stdout = child.stdout.take().expect("piped");
+    BufReader::new(stdout).read_line(&mut line).expect("text");
+    (child, line)
 }
 
 /// How long anything may take on a busy machine.

@@ -8,3 +8,4 @@ mod trust;
 
 pub(crate) use self::bcc_profile::bcc_profile;
 pub(crate) use self::perf::perf;
+pub use self::trust::trusted as trusted_program;
