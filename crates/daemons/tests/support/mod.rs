@@ -1,0 +1,99 @@
+//! What the tests of this crate share.
+#![allow(
+    dead_code,
+    clippy::allow_attributes,
+    clippy::print_stderr,
+    reason = "each test binary uses a part of this, and a skipped test says why"
+)]
+
+pub(crate) mod inferno;
+pub(crate) mod moto;
+pub(crate) mod samples;
+pub(crate) mod traced;
+pub(crate) mod traces;
+
+use std::io::Write;
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::time::Duration;
+use std::time::Instant;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use candela_daemons::ObjectSink;
+use candela_daemons::Outbox;
+use candela_daemons::UploadError;
+
+/// How long anything may take on a busy machine.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Says why a test is skipped.
+pub(crate) fn skipped(reason: &str) {
+    eprintln!("skipped: {reason}");
+}
+
+/// A bucket in memory, which fails while it is told to.
+#[derive(Debug, Default)]
+pub(crate) struct FakeBucket {
+    state: Mutex<FakeState>,
+}
+
+#[derive(Debug, Default)]
+struct FakeState {
+    is_down: bool,
+    objects: Vec<(String, Bytes)>,
+}
+
+impl FakeBucket {
+    pub(crate) fn set_down(&self, is_down: bool) {
+        self.state.lock().expect("no panic").is_down = is_down;
+    }
+
+    /// In the order in which they came.
+    pub(crate) fn objects(&self) -> Vec<(String, Bytes)> {
+        self.state.lock().expect("no panic").objects.clone()
+    }
+
+    pub(crate) fn keys(&self) -> Vec<String> {
+        self.objects().into_iter().map(|(key, _)| key).collect()
+    }
+}
+
+#[async_trait]
+impl ObjectSink for FakeBucket {
+    async fn put(&self, key: &str, bytes: Bytes) -> Result<(), UploadError> {
+        let mut state = self.state.lock().expect("no panic");
+        if state.is_down {
+            return Err(UploadError::Unavailable {
+                object: key.to_owned(),
+                reason: "a test".to_owned(),
+            });
+        }
+        state.objects.push((key.to_owned(), bytes));
+        Ok(())
+    }
+}
+
+/// A file of this text, which waits.
+pub(crate) fn publish(outbox: &Arc<Outbox>, unix_seconds: i64, text: &str) -> String {
+    let mut file = outbox.begin().expect("a file");
+    file.write_all(text.as_bytes()).expect("it is written");
+    file.publish(unix_seconds, "perf-data.gz")
+        .expect("it waits")
+}
+
+/// Until something is there.
+pub(crate) fn wait_until(what: &str, mut is_there: impl FnMut() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !is_there() {
+        assert!(Instant::now() < deadline, "{what}");
+        std::thread::park_timeout(Duration::from_millis(10));
+    }
+}
+
+/// Runs a future to its end.
+pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    let runtime = runtime.enable_all().build().expect("a runtime");
+    runtime.block_on(future)
+}
