@@ -8,6 +8,8 @@ use axum::http::StatusCode;
 use axum::http::header::RETRY_AFTER;
 use axum::response::IntoResponse;
 use axum::response::Response;
+use serde_json::Map;
+use serde_json::Value;
 use serde_json::json;
 
 use crate::tenants::Exceeded;
@@ -24,6 +26,8 @@ pub(crate) struct ApiError {
     pub(crate) hint: String,
     /// When the client may try again, if time cures it.
     pub(crate) retry_after: Option<Duration>,
+    /// Further members of the body, for programs that do something about it.
+    pub(crate) details: Option<Box<Map<String, Value>>>,
 }
 
 /// When a refused client may try again where nothing tells it better.
@@ -41,6 +45,7 @@ impl ApiError {
             message: message.into(),
             hint: String::new(),
             retry_after: is_temporary.then_some(DEFAULT_RETRY_AFTER),
+            details: None,
         }
     }
 
@@ -88,13 +93,25 @@ impl ApiError {
         self.hint = hint.into();
         self
     }
+
+    /// Adds the members of an object to the body.
+    pub(crate) fn details(mut self, details: Value) -> Self {
+        if let Value::Object(details) = details {
+            self.details = Some(Box::new(details));
+        }
+        self
+    }
 }
 
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
-        let body = json!({"code": self.code, "message": self.message, "hint": self.hint});
+        let seconds = self.retry_after_seconds();
+        let mut body = json!({"code": self.code, "message": self.message, "hint": self.hint});
+        for (name, value) in self.details.into_iter().flat_map(|details| *details) {
+            body[name] = value;
+        }
         let mut response = (self.status, Json(body)).into_response();
-        if let Some(seconds) = self.retry_after_seconds() {
+        if let Some(seconds) = seconds {
             response
                 .headers_mut()
                 .insert(RETRY_AFTER, HeaderValue::from(seconds));

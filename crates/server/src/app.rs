@@ -12,6 +12,7 @@ use candela_sql::SqlEngine;
 use candela_sql::SqlOptions;
 use candela_store::Clock;
 use candela_store::Store;
+use candela_symbols::SourceRoots;
 use tokio::sync::Semaphore;
 
 use crate::agents::Agents;
@@ -20,6 +21,8 @@ use crate::api_error::ApiError;
 use crate::arrivals::Arrivals;
 use crate::auth::Access;
 use crate::auth::AuthError;
+use crate::files::HeldFiles;
+use crate::fleet::Fleet;
 use crate::ingest::room::BodyRoom;
 use crate::metrics::Metrics;
 use crate::options::Limits;
@@ -46,6 +49,7 @@ pub(crate) struct App {
     pub(crate) agents: Agents,
     pub(crate) arrivals: Arrivals,
     pub(crate) symbolization: Option<Symbolization>,
+    pub(crate) source_roots: SourceRoots,
     pub(crate) status_source: Option<Arc<dyn StatusSource>>,
     pub(crate) self_profiler: Option<Arc<dyn SelfProfiler>>,
     /// One profile of this process at a time: two would measure each other.
@@ -53,8 +57,12 @@ pub(crate) struct App {
     pub(crate) query_slots: Arc<Semaphore>,
     pub(crate) decode_slots: Arc<Semaphore>,
     pub(crate) room: BodyRoom,
+    pub(crate) files: HeldFiles,
+    pub(crate) fleet: Fleet,
     /// Held while a document is changed in dependence of what there is.
     pub(crate) changing_documents: Mutex<()>,
+    /// Whether the ports speak TLS.
+    pub(crate) is_tls: bool,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) started_ns: i64,
 }
@@ -76,7 +84,7 @@ impl App {
         engine: Engine,
     ) -> Result<SharedApp, AuthError> {
         Ok(Arc::new(Self {
-            access: Access::new(&options.auth)?,
+            access: Access::new(&options.auth, Arc::clone(&options.clock))?,
             #[cfg(feature = "sql")]
             sql: sql_engine(options, &store),
             store,
@@ -87,14 +95,18 @@ impl App {
             agents: Agents::default(),
             arrivals: Arrivals::default(),
             symbolization: options.symbols.clone().map(Symbolization::new),
+            source_roots: options.source_roots.clone(),
             status_source: options.status_source.clone(),
             self_profiler: options.self_profiler.clone(),
             self_profile_slot: Arc::new(Semaphore::new(1)),
             changing_documents: Mutex::default(),
             room: BodyRoom::new(&options.limits),
+            files: HeldFiles::new(options),
+            fleet: Fleet::new(options.limits.fleet_nodes),
             query_slots: Arc::new(Semaphore::new(options.limits.concurrent_queries.max(1))),
             decode_slots: Arc::new(Semaphore::new(options.limits.concurrent_decodes.max(1))),
             started_ns: options.clock.now_ns(),
+            is_tls: options.tls.is_some(),
             clock: Arc::clone(&options.clock),
         }))
     }

@@ -1,5 +1,6 @@
-//! What the counts of the drop ledger count, and which of them are losses.
+//! What the counts of the drop ledger count, which of them are losses, and what helps against them.
 
+use candela_model::drop_remedy;
 use serde_json::Map;
 use serde_json::Value;
 use serde_json::json;
@@ -83,6 +84,79 @@ const REASONS: &[(&str, &str, bool)] = &[
     ("refused: unknown_event_type", "records", true),
 ];
 
+/// What helps against the reasons of this server; those of agents are [`drop_remedy`]'s.
+const SERVER_REMEDIES: &[(&str, &str)] = &[
+    (
+        "stacks_cut",
+        "raise server.limits.stack_depth where the whole stack matters",
+    ),
+    (
+        "strings_cut",
+        "raise server.limits.string_length where the whole name matters",
+    ),
+    (
+        "log record damaged on disk",
+        "look at the disk of the data directory; a power cut may be the cause",
+    ),
+    (
+        "block unreadable",
+        "run candela store verify, which names the files; restore them, or delete them",
+    ),
+    (
+        "refused: rate_limited",
+        "raise server.limits.ingest_rate, or send less often",
+    ),
+    (
+        "refused: series_limit",
+        "raise server.limits.series, or send fewer different labels",
+    ),
+    (
+        "refused: profile_too_large",
+        "raise server.limits.profile_size, or send profiles of a shorter time",
+    ),
+    (
+        "refused: too_large",
+        "raise server.limits.profile_size or body_size, or send profiles of a shorter time",
+    ),
+    (
+        "refused: too_many_samples",
+        "raise server.limits.samples_per_profile, or send profiles of a shorter time",
+    ),
+    (
+        "refused: too_many_labels",
+        "raise server.limits.labels_per_series, or send fewer labels",
+    ),
+    (
+        "refused: label_name_too_long",
+        "raise server.limits.label_name_length, or send shorter names",
+    ),
+    (
+        "refused: label_value_too_long",
+        "raise server.limits.label_value_length, or send shorter values",
+    ),
+    (
+        "refused: too_old",
+        "raise store.retention: what is older than that would vanish at once",
+    ),
+    ("refused: in_the_future", "check the clock of the sender"),
+    (
+        "refused: negative_value",
+        "send what was sampled: a difference of two profiles is no sum of events",
+    ),
+    (
+        "refused: overloaded",
+        "send less often: the disk of the data directory does not keep up",
+    ),
+    (
+        "refused: disk_full",
+        "make room on the volume of the data directory, or lower store.max_size so that old data goes earlier",
+    ),
+    (
+        "refused: not_a_profile_event",
+        "nothing to do: these are logs that are no profiles",
+    ),
+];
+
 /// Whether a change that a reader made to a profile takes something away from it, so that it belongs
 /// into the ledger. The others repair what makes no sense.
 pub(crate) fn is_lessening(change: &str) -> bool {
@@ -93,10 +167,16 @@ pub(crate) fn is_lessening(change: &str) -> bool {
 pub(crate) fn drop_reasons<'a>(reasons: impl Iterator<Item = &'a str>) -> Value {
     let meanings = reasons.map(|reason| {
         let Meaning { unit, is_loss } = meaning(reason);
-        let meaning = json!({"unit": unit, "is_loss": is_loss});
+        let meaning = json!({"unit": unit, "is_loss": is_loss, "remedy": remedy(reason)});
         (reason.to_owned(), meaning)
     });
     Value::Object(meanings.collect::<Map<String, Value>>())
+}
+
+fn remedy(reason: &str) -> Option<&'static str> {
+    let ours = SERVER_REMEDIES.iter().find(|(name, _)| *name == reason);
+    ours.map(|(_, remedy)| *remedy)
+        .or_else(|| drop_remedy(reason))
 }
 
 /// A reason that only a later agent knows is taken for a loss: nothing is lost silently.
@@ -138,14 +218,26 @@ mod tests {
 
     #[test]
     fn what_nobody_knows_is_a_loss() {
-        let reasons = ["refused: too_old", "of_the_future", "frame_unnamed"];
+        let reasons = ["refused: of_tomorrow", "of_the_future", "frame_unnamed"];
         assert_eq!(
             drop_reasons(reasons.into_iter()),
             json!({
-                "refused: too_old": {"unit": "profiles", "is_loss": true},
-                "of_the_future": {"unit": "events", "is_loss": true},
-                "frame_unnamed": {"unit": "frames", "is_loss": false},
+                "refused: of_tomorrow": {"unit": "profiles", "is_loss": true, "remedy": null},
+                "of_the_future": {"unit": "events", "is_loss": true, "remedy": null},
+                "frame_unnamed": {
+                    "unit": "frames",
+                    "is_loss": false,
+                    "remedy": drop_remedy("frame_unnamed"),
+                },
             })
         );
+    }
+
+    #[test]
+    fn remedies_are_of_reasons_that_can_occur() {
+        for (name, _) in SERVER_REMEDIES {
+            let is_known = REASONS.iter().any(|(known, _, _)| known == name);
+            assert!(is_known || name.starts_with(REFUSED), "{name}");
+        }
     }
 }

@@ -10,6 +10,7 @@ use candela_query::CacheStatus;
 
 use crate::agents::Count;
 use crate::app::SharedApp;
+use crate::fleet::write_fleet_metrics;
 use crate::metrics::head;
 use crate::retention_status::write_retention_metrics;
 use crate::store_status::write_store_metrics;
@@ -49,6 +50,7 @@ pub(crate) async fn metrics(State(app): State<SharedApp>) -> impl IntoResponse {
     let store = app.store.status();
     write_store_metrics(&store, &mut out);
     write_retention_metrics(&store, &mut out);
+    write_fleet_metrics(&app.fleet, &mut out);
     write_cache_metrics(&app.engine.cache_status(), &mut out);
     write_reported(&app.agents.totals(None, |_| true), &mut out);
     if let Some(source) = &app.status_source {

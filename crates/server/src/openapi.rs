@@ -5,7 +5,8 @@ use serde_json::json;
 
 use crate::auth::Right;
 use crate::reply::Reply;
-use crate::routes::Parameter;
+use crate::route_parameters::Parameter;
+use crate::routes::JSON;
 use crate::routes::Route;
 use crate::surfaces::Reach;
 use crate::surfaces::SURFACES;
@@ -22,7 +23,10 @@ const ERRORS: [(&str, &str); 14] = [
     ("404", "no such route, or nothing of what was waited for"),
     ("405", "the route does not answer this method"),
     ("408", "the body did not arrive in time"),
-    ("409", "something else of this kind is running"),
+    (
+        "409",
+        "something else of this kind is running, or somebody else has changed it",
+    ),
     ("413", "larger than the limits allow"),
     ("415", "no format or encoding that can be read"),
     ("422", "well formed, but not what may be stored"),
@@ -43,6 +47,8 @@ const ERRORS: [(&str, &str); 14] = [
 
 /// Bodies whose format their own bytes tell.
 const ANY_BYTES: &[&str] = &["application/octet-stream"];
+/// A profile file, or a form with one or two.
+const FILES: &[&str] = &["application/octet-stream", "multipart/form-data"];
 /// SQL, alone or as `query` of an object.
 const SQL: &[&str] = &["text/plain", "application/json"];
 
@@ -97,6 +103,8 @@ fn contents(content_types: &[&str]) -> Value {
 fn body_types(route: &Route) -> &'static [&'static str] {
     match route.path {
         "/api/v1/sql" => SQL,
+        path if path.starts_with("/api/v1/files") => FILES,
+        path if path.starts_with("/api/v1/fleet") => JSON,
         _ if route.content_types.iter().any(|it| MESSAGES.contains(it)) => route.content_types,
         _ => ANY_BYTES,
     }
@@ -130,7 +138,7 @@ fn operation(surface: &Surface, route: &Route) -> Value {
     if let Some(name) = surface.name {
         operation["x-surface"] = name.into();
     }
-    if route.method == "POST" {
+    if matches!(route.method, "POST" | "PUT") {
         let content = contents(body_types(route));
         operation["requestBody"] = json!({"required": true, "content": content});
     }

@@ -9,6 +9,7 @@ use std::time::Duration;
 use candela_listen::TlsOptions;
 use candela_store::Clock;
 use candela_store::SystemClock;
+use candela_symbols::SourceRoots;
 
 use crate::auth::AuthOptions;
 use crate::sources::SelfProfiler;
@@ -53,6 +54,8 @@ pub struct ServerOptions {
     pub query_cache_bytes: u64,
     /// Where names of stored addresses come from; without it what came without names stays so.
     pub symbols: Option<SymbolSources>,
+    /// Where the sources of profiled programs are; without any no source file is read.
+    pub source_roots: SourceRoots,
     /// What the agent in this process has to say, if one runs here.
     pub status_source: Option<Arc<dyn StatusSource>>,
     /// How this process profiles itself, if it can.
@@ -88,6 +91,14 @@ pub struct Limits {
     pub concurrent_queries: usize,
     /// How long a query waits for its turn before the answer is 429.
     pub query_wait: Duration,
+    /// Bytes of files of `/api/v1/files` that stay in memory between requests, half of them of one tenant.
+    pub held_files_bytes: u64,
+    /// How long they stay when nobody asks about them.
+    pub held_files_idle: Duration,
+    /// Nodes of fleets that are remembered; no more may listen.
+    pub fleet_nodes: usize,
+    /// How often a node that listens is told that the server is there, when it is told nothing else.
+    pub fleet_keep_alive: Duration,
     /// How long a client may take to send its headers, and may keep a connection without a request.
     pub header_timeout: Duration,
     /// How long a client may take to send its body, and may wait for room for it and for its turn.
@@ -107,6 +118,10 @@ impl Default for Limits {
             concurrent_decodes: cores.max(2),
             concurrent_queries: cores.max(2),
             query_wait: Duration::from_secs(30),
+            held_files_bytes: 256 << 20,
+            held_files_idle: Duration::from_secs(600),
+            fleet_nodes: 10_000,
+            fleet_keep_alive: Duration::from_secs(15),
             header_timeout: Duration::from_secs(30),
             body_timeout: Duration::from_secs(60),
             shutdown_grace: Duration::from_secs(10),
@@ -132,6 +147,7 @@ impl ServerOptions {
             tenant_limits: TenantLimits::default(),
             tenant_overrides: BTreeMap::new(),
             symbols: None,
+            source_roots: SourceRoots::default(),
             status_source: None,
             self_profiler: None,
             clock: Arc::new(SystemClock),
@@ -155,6 +171,7 @@ impl fmt::Debug for ServerOptions {
             .field("query_cache_bytes", &self.query_cache_bytes)
             .field("tenant_limits", &self.tenant_limits)
             .field("tenant_overrides", &self.tenant_overrides)
+            .field("source_roots", &self.source_roots)
             .finish_non_exhaustive()
     }
 }

@@ -11,7 +11,7 @@ use std::convert::Infallible;
 use std::str::FromStr;
 
 use crate::api_error::ApiError;
-use crate::routes::Parameter;
+use crate::route_parameters::Parameter;
 
 /// The parameters in the order of the URL.
 #[derive(Clone, Debug, Default)]

@@ -14,6 +14,7 @@ use axum::http::header::CONTENT_DISPOSITION;
 use axum::http::header::CONTENT_ENCODING;
 use axum::http::header::CONTENT_SECURITY_POLICY;
 use axum::http::header::CONTENT_TYPE;
+use axum::http::header::ETAG;
 use axum::http::header::VARY;
 use axum::http::request::Parts;
 use axum::response::IntoResponse;
@@ -68,6 +69,14 @@ impl Reply {
         let value = format!("attachment; filename=\"{name}\"");
         if let Ok(value) = HeaderValue::from_str(&value) {
             self.headers.push((CONTENT_DISPOSITION, value));
+        }
+        self
+    }
+
+    /// Names the version of what is answered, so that who changes it can say which one that was.
+    pub(crate) fn entity_tag(mut self, version: u64) -> Self {
+        if let Ok(value) = HeaderValue::from_str(&format!("\"{version}\"")) {
+            self.headers.push((ETAG, value));
         }
         self
     }

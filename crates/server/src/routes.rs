@@ -1,11 +1,20 @@
 //! Every route with its parameters: the one table from which the router, the check of parameters
 //! and the OpenAPI document are made.
 
+mod of_files;
+
 use axum::routing::MethodRouter;
 use axum::routing::delete;
 use axum::routing::get;
 use axum::routing::post;
 
+use crate::analysis_parameters::of_callers;
+use crate::analysis_parameters::of_diff;
+use crate::analysis_parameters::of_flamegraph;
+use crate::analysis_parameters::of_heatmap;
+use crate::analysis_parameters::of_series_over_time;
+use crate::analysis_parameters::of_top;
+use crate::analysis_parameters::of_tree;
 use crate::api;
 use crate::app::SharedApp;
 use crate::auth::Right;
@@ -13,11 +22,32 @@ use crate::debug;
 use crate::health;
 use crate::ingest;
 use crate::openapi;
+use crate::route_parameters::AGGREGATION;
+use crate::route_parameters::COLLAPSE;
+use crate::route_parameters::FOCUS;
+use crate::route_parameters::HIDE;
+use crate::route_parameters::IGNORE;
+use crate::route_parameters::PATH;
+use crate::route_parameters::PRESET;
+use crate::route_parameters::Parameter;
+use crate::route_parameters::QUERY;
+use crate::route_parameters::SHOW;
+use crate::route_parameters::SHOW_FROM;
+use crate::route_parameters::TAGFOCUS;
+use crate::route_parameters::TAGIGNORE;
+use crate::route_parameters::TYPE;
+use crate::route_parameters::of_series;
+use crate::route_parameters::optional;
+use crate::route_parameters::repeatable;
+use crate::route_parameters::required;
+use crate::route_parameters::selected;
+
+pub(crate) use self::of_files::FILE_ROUTES;
 
 /// A route.
 #[derive(Clone, Copy)]
 pub(crate) struct Route {
-    /// `GET`, `POST` or `DELETE`, as in the OpenAPI document.
+    /// `GET`, `POST`, `PUT` or `DELETE`, as in the OpenAPI document.
     pub(crate) method: &'static str,
     pub(crate) path: &'static str,
     /// What its caller must be allowed. Checked before anything else of the request is looked at.
@@ -30,76 +60,14 @@ pub(crate) struct Route {
     pub(crate) handler: fn() -> MethodRouter<SharedApp>,
 }
 
-/// A parameter of a URL.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Parameter {
-    pub(crate) name: &'static str,
-    pub(crate) description: &'static str,
-    pub(crate) is_repeatable: bool,
-    pub(crate) is_required: bool,
-}
-
-const fn optional(name: &'static str, description: &'static str) -> Parameter {
-    Parameter {
-        name,
-        description,
-        is_repeatable: false,
-        is_required: false,
-    }
-}
-
-const fn required(name: &'static str, description: &'static str) -> Parameter {
-    Parameter {
-        is_required: true,
-        ..optional(name, description)
-    }
-}
-
-const fn repeatable(name: &'static str, description: &'static str) -> Parameter {
-    Parameter {
-        is_repeatable: true,
-        ..optional(name, description)
-    }
-}
-
-const QUERY: Parameter = optional(
-    "query",
-    "label selector, for example {service_name=\"api\", pod=~\"web-.*\"}; default {}",
-);
-const TYPE: Parameter = optional("type", "profile type id, short name or prefix; default cpu");
-const FROM: Parameter = optional(
-    "from",
-    "start: unix seconds or milliseconds, RFC 3339, or now-1h; default one hour before the end",
-);
-const TO: Parameter = optional("to", "end, exclusive, in the forms of from; default now");
-
-const FOCUS: Parameter = repeatable(
-    "focus",
-    "only stacks with a frame that matches; filters are regular expressions, applied in their order, after fn: file: line: pkg: bin: or kind: of that only",
-);
-const IGNORE: Parameter = repeatable("ignore", "only stacks without a frame that matches");
-const HIDE: Parameter = repeatable("hide", "takes frames that match out of the stacks");
-const SHOW: Parameter = repeatable("show", "takes all other frames out of the stacks");
-const SHOW_FROM: Parameter = repeatable(
-    "show_from",
-    "stacks begin at their first frame that matches; those without one do not count",
-);
-const TAGFOCUS: Parameter = repeatable(
-    "tagfocus",
-    "only samples with a label, their own or their series', that matches: a regular expression for any value, KEY=REGEX, or numbers as KEY=1kb:1mb",
-);
-const TAGIGNORE: Parameter = repeatable("tagignore", "only samples without a label that matches");
-const PATH: Parameter = repeatable(
-    "path",
-    "only stacks that begin with these functions, from the root, by their exact names; behind a tab file and binary may follow",
-);
-const AGGREGATION: Parameter = optional(
-    "aggregation",
-    "how the profiles of a series combine: sum, avg or last; by default events are summed and gauges averaged",
-);
-const MAX_NODES: &str = "the heaviest nodes kept, the rest becomes `other`; 0 is all";
-
-const JSON: &[&str] = &["application/json"];
+pub(crate) const JSON: &[&str] = &["application/json"];
+pub(crate) const COMPARISON: &[&str] = &[
+    "application/json",
+    "text/csv",
+    "text/markdown",
+    "image/svg+xml",
+    "text/html",
+];
 const TEXT: &[&str] = &["text/plain"];
 
 /// Routes of the main port; those of OTLP and of the window come on top.
@@ -109,39 +77,18 @@ pub(crate) const ROUTES: &[Route] = &[
         path: "/api/v1/flamegraph",
         right: Right::Read,
         summary: "the merged flame graph of a selection",
-        parameters: &[
-            QUERY,
-            TYPE,
-            FROM,
-            TO,
-            FOCUS,
-            IGNORE,
-            HIDE,
-            SHOW,
-            SHOW_FROM,
-            TAGFOCUS,
-            TAGIGNORE,
-            PATH,
-            AGGREGATION,
-            optional(
-                "format",
-                "columns (default), json, folded, speedscope, svg, flamebearer or pprof",
-            ),
-            optional(
-                "max_nodes",
-                "the heaviest nodes kept, the rest becomes `other`; default 50000, 0 is all; folded, speedscope and pprof have all",
-            ),
-            optional(
-                "rare_stacks",
-                "true reads no sums over an hour, of which the stacks of little value are cut; default false",
-            ),
-        ],
+        parameters: of_flamegraph![optional(
+            "rare_stacks",
+            "true reads no sums over an hour, of which the stacks of little value are cut; default false",
+        )],
         content_types: &[
             "application/vnd.candela.columns",
             "application/json",
             "text/plain",
             "application/vnd.google.protobuf",
+            "application/x-protobuf",
             "image/svg+xml",
+            "text/html",
         ],
         handler: || get(api::flamegraph::flamegraph),
     },
@@ -150,23 +97,7 @@ pub(crate) const ROUTES: &[Route] = &[
         path: "/api/v1/top",
         right: Right::Read,
         summary: "self and total of each function, exact",
-        parameters: &[
-            QUERY,
-            TYPE,
-            FROM,
-            TO,
-            FOCUS,
-            IGNORE,
-            HIDE,
-            SHOW,
-            SHOW_FROM,
-            TAGFOCUS,
-            TAGIGNORE,
-            PATH,
-            AGGREGATION,
-            optional("limit", "rows; default 100, 0 is all"),
-            optional("sort", "self (default) or total"),
-        ],
+        parameters: of_top![],
         content_types: JSON,
         handler: || get(api::top::top),
     },
@@ -175,22 +106,7 @@ pub(crate) const ROUTES: &[Route] = &[
         path: "/api/v1/tree",
         right: Right::Read,
         summary: "the call tree, nested",
-        parameters: &[
-            QUERY,
-            TYPE,
-            FROM,
-            TO,
-            FOCUS,
-            IGNORE,
-            HIDE,
-            SHOW,
-            SHOW_FROM,
-            TAGFOCUS,
-            TAGIGNORE,
-            PATH,
-            AGGREGATION,
-            optional("max_nodes", MAX_NODES),
-        ],
+        parameters: of_tree![],
         content_types: JSON,
         handler: || get(api::tree::tree),
     },
@@ -199,26 +115,7 @@ pub(crate) const ROUTES: &[Route] = &[
         path: "/api/v1/callers",
         right: Right::Read,
         summary: "what calls a function and what it calls, as trees",
-        parameters: &[
-            required(
-                "function",
-                "regular expression, with the prefixes of filters",
-            ),
-            QUERY,
-            TYPE,
-            FROM,
-            TO,
-            FOCUS,
-            IGNORE,
-            HIDE,
-            SHOW,
-            SHOW_FROM,
-            TAGFOCUS,
-            TAGIGNORE,
-            PATH,
-            AGGREGATION,
-            optional("max_nodes", MAX_NODES),
-        ],
+        parameters: of_callers![],
         content_types: JSON,
         handler: || get(api::tree::callers),
     },
@@ -227,30 +124,11 @@ pub(crate) const ROUTES: &[Route] = &[
         path: "/api/v1/diff",
         right: Right::Read,
         summary: "two selections side by side: a tree with both values, and functions by their change",
-        parameters: &[
-            QUERY,
-            TYPE,
-            FROM,
-            TO,
-            optional("base_query", "selector of the other side; default query"),
-            optional(
-                "base_from",
-                "start of the other side; by default it is as long and ends where this one starts",
-            ),
-            optional("base_to", "end of the other side"),
-            FOCUS,
-            IGNORE,
-            HIDE,
-            SHOW,
-            SHOW_FROM,
-            TAGFOCUS,
-            TAGIGNORE,
-            PATH,
-            AGGREGATION,
-            optional("max_nodes", MAX_NODES),
-            optional("limit", "rows of the table; default 100, 0 is all"),
-        ],
-        content_types: JSON,
+        parameters: of_diff![optional(
+            "base_from",
+            "start of the other side; by default it is as long and ends where this one starts",
+        )],
+        content_types: COMPARISON,
         handler: || get(api::diff::diff),
     },
     Route {
@@ -258,32 +136,7 @@ pub(crate) const ROUTES: &[Route] = &[
         path: "/api/v1/series",
         right: Right::Read,
         summary: "value over time, by label",
-        parameters: &[
-            QUERY,
-            TYPE,
-            FROM,
-            TO,
-            FOCUS,
-            IGNORE,
-            HIDE,
-            SHOW,
-            SHOW_FROM,
-            TAGFOCUS,
-            TAGIGNORE,
-            PATH,
-            optional(
-                "step",
-                "seconds per point; by default a round one that fits the range",
-            ),
-            repeatable(
-                "group_by",
-                "a label that makes one series for each of its values",
-            ),
-            optional(
-                "aggregation",
-                "how the profiles of a series combine in a step: sum, avg, min, max, last or rate (by second); by default events are summed and gauges averaged",
-            ),
-        ],
+        parameters: of_series_over_time![],
         content_types: JSON,
         handler: || get(api::series::series),
     },
@@ -291,26 +144,8 @@ pub(crate) const ROUTES: &[Route] = &[
         method: "GET",
         path: "/api/v1/heatmap",
         right: Right::Read,
-        summary: "how the values of single profiles are distributed over time",
-        parameters: &[
-            QUERY,
-            TYPE,
-            FROM,
-            TO,
-            FOCUS,
-            IGNORE,
-            HIDE,
-            SHOW,
-            SHOW_FROM,
-            TAGFOCUS,
-            TAGIGNORE,
-            PATH,
-            optional(
-                "step",
-                "seconds per column; by default a round one that fits the range",
-            ),
-            optional("buckets", "rows, 1 to 1000; default 20"),
-        ],
+        summary: "how the values of single profiles are distributed over time, or when samples were taken",
+        parameters: of_heatmap![],
         content_types: JSON,
         handler: || get(api::heatmap::heatmap),
     },
@@ -319,7 +154,7 @@ pub(crate) const ROUTES: &[Route] = &[
         path: "/api/v1/labels",
         right: Right::Read,
         summary: "names of labels",
-        parameters: &[QUERY, FROM, TO, TAGFOCUS, TAGIGNORE],
+        parameters: of_series![],
         content_types: JSON,
         handler: || get(api::labels::labels),
     },
@@ -328,14 +163,7 @@ pub(crate) const ROUTES: &[Route] = &[
         path: "/api/v1/label-values",
         right: Right::Read,
         summary: "values of a label",
-        parameters: &[
-            required("label", "name of the label"),
-            QUERY,
-            FROM,
-            TO,
-            TAGFOCUS,
-            TAGIGNORE,
-        ],
+        parameters: of_series![required("label", "name of the label")],
         content_types: JSON,
         handler: || get(api::labels::label_values),
     },
@@ -344,7 +172,7 @@ pub(crate) const ROUTES: &[Route] = &[
         path: "/api/v1/types",
         right: Right::Read,
         summary: "profile types",
-        parameters: &[QUERY, FROM, TO, TAGFOCUS, TAGIGNORE],
+        parameters: of_series![],
         content_types: JSON,
         handler: || get(api::labels::types),
     },
@@ -353,9 +181,7 @@ pub(crate) const ROUTES: &[Route] = &[
         path: "/api/v1/services",
         right: Right::Read,
         summary: "services with their cost, the cost of the range before, and a sparkline",
-        parameters: &[
-            QUERY, TYPE, FROM, TO, FOCUS, IGNORE, HIDE, SHOW, SHOW_FROM, TAGFOCUS, TAGIGNORE, PATH,
-        ],
+        parameters: selected![],
         content_types: JSON,
         handler: || get(api::services::services),
     },
@@ -364,24 +190,12 @@ pub(crate) const ROUTES: &[Route] = &[
         path: "/api/v1/pprof",
         right: Right::Read,
         summary: "one merged profile, for go tool pprof and everything that reads pprof",
-        parameters: &[
-            QUERY,
-            TYPE,
-            FROM,
-            TO,
-            FOCUS,
-            IGNORE,
-            HIDE,
-            SHOW,
-            SHOW_FROM,
-            TAGFOCUS,
-            TAGIGNORE,
-            PATH,
+        parameters: selected![
             AGGREGATION,
             optional(
                 "seconds",
                 "instead of from: the last seconds, as go tool pprof -seconds asks",
-            ),
+            )
         ],
         content_types: &["application/vnd.google.protobuf+gzip"],
         handler: || get(api::pprof::pprof),
@@ -399,9 +213,11 @@ pub(crate) const ROUTES: &[Route] = &[
             HIDE,
             SHOW,
             SHOW_FROM,
+            COLLAPSE,
             TAGFOCUS,
             TAGIGNORE,
             PATH,
+            PRESET,
             required("seconds", "how long to wait for it, 1 to 300"),
         ],
         content_types: &["application/vnd.google.protobuf+gzip"],

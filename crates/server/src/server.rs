@@ -181,6 +181,7 @@ impl Server {
             profiler.stop();
         }
         self.app.arrivals.close();
+        self.app.fleet.end();
         end.send_replace(true);
         while surfaces.join_next().await.is_some() {}
         if let Some(naming) = naming {

@@ -1,7 +1,5 @@
 //! Who may ask: every route of the one table, on every port.
 
-mod support;
-
 use std::net::SocketAddr;
 
 use base64::Engine as _;
@@ -13,9 +11,11 @@ use candela_server::Right;
 use candela_server::Rights;
 use candela_server::Server;
 use candela_server::ServerOptions;
-use support::Answer;
-use support::TestServer;
-use support::request;
+
+use crate::support;
+use crate::support::Answer;
+use crate::support::TestServer;
+use crate::support::request;
 
 /// A route of the OpenAPI document, which is made from the tables of routes.
 #[derive(Clone, Debug)]
@@ -155,6 +155,11 @@ fn every_route_asks_for_its_right() {
 
 fn check(address: SocketAddr, route: &Route) {
     if route.right == "anyone" {
+        // Who signs in must say as whom; tests/session.rs has the rest.
+        if route.method == "POST" {
+            assert_eq!(ask(address, route, None).status, 400, "{route:?}");
+            return;
+        }
         assert_eq!(ask(address, route, None).status, 200, "{route:?}");
         let wrong = ask(address, route, Some("Bearer wrong"));
         assert_eq!(wrong.status, 200, "{route:?}");
@@ -224,10 +229,24 @@ fn what_needs_which_right() {
     };
     assert_eq!(
         of(true, "anyone"),
-        ["GET /healthz", "GET /metrics", "GET /ready"]
+        [
+            "DELETE /api/v1/session",
+            "GET /api/v1/session",
+            "GET /healthz",
+            "GET /metrics",
+            "GET /ready",
+            "POST /api/v1/session",
+        ]
     );
     let admin = of(true, "admin");
-    for route in ["DELETE /api/v1/data", "GET /debug/pprof/profile"] {
+    for route in [
+        "DELETE /api/v1/data",
+        "GET /debug/pprof/profile",
+        // An agent's token must not tell other nodes what to run and where to send it.
+        "POST /api/v1/fleet/persistence/rollback",
+        "POST /api/v1/fleet/snapshot",
+        "PUT /api/v1/fleet/persistence",
+    ] {
         assert!(admin.iter().any(|name| name == route), "{admin:?}");
     }
     let write = of(true, "write");
@@ -236,20 +255,39 @@ fn what_needs_which_right() {
         "POST /api/v1/symbols",
         "POST /v1/profiles",
         "POST /v1/logs",
+        "POST /api/v1/annotations",
+        "DELETE /api/v1/annotations",
+        "POST /api/v1/views",
+        "DELETE /api/v1/views",
+        "GET /api/v1/fleet/stream",
+        "POST /api/v1/fleet/report",
     ] {
         assert!(write.iter().any(|name| name == route), "{write:?}");
     }
     let read = of(true, "read");
     let changes = |name: &&String| !name.starts_with("GET ");
     let changing: Vec<&String> = read.iter().filter(changes).collect();
-    // What reads by a POST: a statement that is long, and a question of pprof without an answer.
-    let expected = ["POST /api/v1/sql", "POST /api/v1/symbolz", "POST /symbolz"];
+    // What reads by a POST: a file that is forgotten, a document that is only checked, a statement that is long, and a
+    // question of pprof without an answer.
+    let is_of_file = |name: &&&String| name.starts_with("POST /api/v1/files");
+    assert_eq!(changing.iter().filter(is_of_file).count(), 16);
+    let changing: Vec<&String> = changing
+        .into_iter()
+        .filter(|name| !is_of_file(&name))
+        .collect();
+    let expected = [
+        "POST /api/v1/fleet/persistence/check",
+        "POST /api/v1/sql",
+        "POST /api/v1/symbolz",
+        "POST /symbolz",
+    ];
     assert_eq!(changing, expected);
 
     // Of others: what stores or changes something, by its name.
     let none: [&str; 0] = [];
     assert_eq!(of(false, "anyone"), none);
-    assert_eq!(of(false, "admin"), none);
+    let snapshots = "POST /chalk.manager.v1.ObservabilityService/TriggerPerfettoSnapshot";
+    assert_eq!(of(false, "admin"), [snapshots]);
     assert_eq!(
         of(false, "write"),
         [

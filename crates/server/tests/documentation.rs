@@ -1,14 +1,14 @@
 //! `docs/api.md` says what the server does: the same routes, the same parameters, and examples
 //! with the fields of real answers.
 
-mod support;
-
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 use std::fs;
 
 use serde_json::Value;
-use support::TestServer;
+
+use crate::support;
+use crate::support::TestServer;
 
 /// A section of the document about routes.
 struct Section {
@@ -77,12 +77,50 @@ fn examples_have_the_fields_of_real_answers() {
             // Builds without SQL have no answer; tests/sql.rs compares it in the others.
             "POST /api/v1/sql" => continue,
             "POST /api/v1/ingest" => server.post("/api/v1/ingest?service=checkout", &body),
+            "POST /api/v1/files" => server.post("/api/v1/files", &body),
             "DELETE /api/v1/data" => {
                 let other = TestServer::with_demo_profile();
                 other.delete("/api/v1/data?query=%7Bservice_name%3D%22checkout%22%7D")
             }
+            "GET /api/v1/annotations" => {
+                let note = br#"{"text": "a", "time": "now-1m", "labels": {"service_name": "checkout", "version": "v2"}}"#;
+                assert_eq!(server.post("/api/v1/annotations", note).status, 200);
+                server.get("/api/v1/annotations")
+            }
+            "GET /api/v1/views" => {
+                let view = br#"{"name": "a", "kind": "view", "address": "?v=1"}"#;
+                assert_eq!(server.post("/api/v1/views", view).status, 200);
+                server.get("/api/v1/views")
+            }
+            "GET /api/v1/fleet/persistence" => {
+                support::fleet::applied(&server, 0, &example["document"]);
+                server.get("/api/v1/fleet/persistence")
+            }
+            "POST /api/v1/fleet/persistence/check" => {
+                let bad = br#"{"observability_daemons": [{"perf_collector": {"export_to": "ftp://profiles"}}]}"#;
+                let answer = server.post("/api/v1/fleet/persistence/check", bad);
+                assert_eq!(answer.json()["problems"], example["problems"]);
+                answer
+            }
+            "GET /api/v1/fleet/nodes" => {
+                let report = example["nodes"][0].to_string();
+                let taken = server.post("/api/v1/fleet/report", report.as_bytes());
+                assert_eq!(taken.status, 200, "{}", taken.text());
+                let answer = server.get("/api/v1/fleet/nodes");
+                assert_eq!(answer.json(), example);
+                answer
+            }
+            "POST /api/v1/fleet/snapshot" => {
+                let other = TestServer::start();
+                support::fleet::applied(&other, 0, &support::fleet::perfetto());
+                let answer = other.post("/api/v1/fleet/snapshot", br#"{"nodes": ["node-1"]}"#);
+                assert_eq!(answer.json(), example);
+                answer
+            }
             "GET /api/v1/flamegraph" => server.get("/api/v1/flamegraph?format=json"),
             "GET /api/v1/label-values" => server.get("/api/v1/label-values?label=service_name"),
+            "GET /api/v1/source" => server.get("/api/v1/source?function=burn"),
+            "GET /api/v1/disassembly" => server.get("/api/v1/disassembly?function=burn"),
             "GET /api/v1/series" => server.get("/api/v1/series?group_by=service_name"),
             route => server.get(route.split_once(' ').expect("method and path").1),
         };
@@ -135,7 +173,7 @@ fn sections() -> Vec<Section> {
 
 fn section(text: &str) -> Option<Section> {
     let (heading, body) = text.split_once('\n')?;
-    let methods = ["GET /", "POST /", "DELETE /"];
+    let methods = ["GET /", "POST /", "PUT /", "DELETE /"];
     let routes = heading
         .split(", ")
         .map(str::to_owned)

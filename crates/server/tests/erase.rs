@@ -1,7 +1,5 @@
 //! `DELETE /api/v1/data`: what is erased is gone, and nothing else is.
 
-mod support;
-
 use std::fs;
 use std::path::Path;
 
@@ -15,7 +13,9 @@ use candela_model::SERVICE_NAME_LABEL;
 use candela_model::Sample;
 use serde_json::Value;
 use serde_json::json;
-use support::TestServer;
+
+use crate::support;
+use crate::support::TestServer;
 
 /// Names that nothing else in the data directory could have.
 const SECRET: &str = "zq_the_secret_function_of_payroll";

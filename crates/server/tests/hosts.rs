@@ -1,10 +1,10 @@
 //! Host and Origin on loopback.
 
-mod support;
-
 use candela_server::ServerOptions;
-use support::TestServer;
-use support::request;
+
+use crate::support;
+use crate::support::TestServer;
+use crate::support::request;
 
 #[test]
 fn foreign_hosts_are_refused_on_loopback() {

@@ -1,7 +1,5 @@
 //! Starting, ending, and bugs in between.
 
-mod support;
-
 use std::io::Read;
 use std::io::Write;
 use std::net::TcpStream;
@@ -16,7 +14,9 @@ use candela_server::SelfProfiler;
 use candela_server::ServerOptions;
 use candela_server::StatusSource;
 use serde_json::json;
-use support::TestServer;
+
+use crate::support;
+use crate::support::TestServer;
 
 /// A self profile that takes until the test says so.
 struct Held {

@@ -1,7 +1,5 @@
 //! What a tenant may send, and how it is told when that was too much.
 
-mod support;
-
 use std::sync::Arc;
 
 use candela_formats::OtlpOptions;
@@ -16,8 +14,10 @@ use candela_store::ManualClock;
 use opentelemetry_proto::tonic::collector::profiles::v1development::ExportProfilesServiceResponse;
 use prost::Message;
 use serde_json::json;
-use support::Answer;
-use support::TestServer;
+
+use crate::support;
+use crate::support::Answer;
+use crate::support::TestServer;
 
 const SECOND: i64 = 1_000_000_000;
 

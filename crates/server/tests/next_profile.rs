@@ -1,18 +1,18 @@
 //! What is pushed next is what a request waits for.
 
-mod support;
-
 use std::net::SocketAddr;
 use std::process::Command;
 use std::thread::JoinHandle;
 
 use candela_formats::ReadOptions;
 use candela_formats::read_pprof;
-use support::Answer;
-use support::START_NS;
-use support::TestServer;
-use support::demo_profile;
-use support::pprof_bytes;
+
+use crate::support;
+use crate::support::Answer;
+use crate::support::START_NS;
+use crate::support::TestServer;
+use crate::support::demo_profile;
+use crate::support::pprof_bytes;
 
 /// The selection of `checkout`, encoded for a URL.
 const CHECKOUT: &str = "query=%7Bservice_name%3D%22checkout%22%7D";

@@ -1,7 +1,5 @@
 //! OTLP profiles over gRPC and HTTP, on every port that takes them.
 
-mod support;
-
 use std::net::SocketAddr;
 use std::net::TcpListener;
 use std::sync::Arc;
@@ -27,9 +25,11 @@ use opentelemetry_proto::tonic::collector::profiles::v1development::ExportProfil
 use opentelemetry_proto::tonic::collector::profiles::v1development::ExportProfilesServiceResponse;
 use opentelemetry_proto::tonic::collector::profiles::v1development::profiles_service_client::ProfilesServiceClient;
 use prost::Message;
-use support::TestServer;
 use tonic::Code;
 use tonic::codec::CompressionEncoding;
+
+use crate::support;
+use crate::support::TestServer;
 
 const EXPORT: &str = "/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export";
 
@@ -343,8 +343,16 @@ fn what_agents_count_joins_status_and_metrics() {
     assert_eq!(
         status["drop_reasons"],
         serde_json::json!({
-            "frame_unnamed": {"unit": "frames", "is_loss": false},
-            "spool_full": {"unit": "profiles", "is_loss": true},
+            "frame_unnamed": {
+                "unit": "frames",
+                "is_loss": false,
+                "remedy": "install the programs' debug symbols, or set symbols.debuginfod_urls",
+            },
+            "spool_full": {
+                "unit": "profiles",
+                "is_loss": true,
+                "remedy": "bring the server back sooner, or raise agent.spool_size",
+            },
         })
     );
     assert_eq!(status["agents"][0]["is_stale"], false);

@@ -1,7 +1,5 @@
 //! Profile events as OTLP logs: in over every port and transport, found by query.
 
-mod support;
-
 use std::io::Write;
 use std::net::SocketAddr;
 
@@ -23,8 +21,10 @@ use opentelemetry_proto::tonic::resource::v1::Resource;
 use prost::Message;
 use serde_json::Value;
 use serde_json::json;
-use support::Answer;
-use support::TestServer;
+
+use crate::support;
+use crate::support::Answer;
+use crate::support::TestServer;
 
 const EXPORT: &str = "/opentelemetry.proto.collector.logs.v1.LogsService/Export";
 const LOGS: &str = "/v1/logs";

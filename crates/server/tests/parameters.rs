@@ -1,14 +1,13 @@
 //! Whatever stands in a URL, the answer is one of those that the API promises.
 
-mod support;
-
 use proptest::prelude::*;
 use proptest::test_runner::Config;
 use proptest::test_runner::RngAlgorithm;
 use proptest::test_runner::TestRng;
 use proptest::test_runner::TestRunner;
 use serde_json::Value;
-use support::TestServer;
+
+use crate::support::TestServer;
 
 /// What a client may do wrong has one of these; 429 is for a machine too busy to answer.
 const PROMISED: [u16; 6] = [200, 400, 413, 422, 429, 501];
@@ -112,8 +111,8 @@ fn routes(server: &TestServer) -> Vec<Route> {
         let names = parameters.iter().filter(is_in_query);
         let names = names.map(|parameter| parameter["name"].as_str().expect("text").to_owned());
         let is_own = methods["get"]["x-surface"].is_null();
-        // It waits for what nobody sends here; tests/next_profile.rs asks it.
-        let waits = path == "/api/v1/profile";
+        // They wait for what nobody sends here; tests/next_profile.rs and tests/fleet.rs ask them.
+        let waits = path == "/api/v1/profile" || path == "/api/v1/fleet/stream";
         if is_own && !waits && path.starts_with("/api/v1/") && !path.contains('{') {
             routes.push(Route {
                 path: path.clone(),

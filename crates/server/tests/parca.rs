@@ -1,7 +1,5 @@
 //! What Parca's clients push is found by query.
 
-mod support;
-
 use candela_wire::parca::profilestore::v1alpha1::Label;
 use candela_wire::parca::profilestore::v1alpha1::LabelSet;
 use candela_wire::parca::profilestore::v1alpha1::RawProfileSeries;
@@ -10,10 +8,12 @@ use candela_wire::parca::profilestore::v1alpha1::WriteRawRequest;
 use candela_wire::parca::profilestore::v1alpha1::WriteRawResponse;
 use prost::Message;
 use serde_json::json;
-use support::Answer;
-use support::TestServer;
-use support::demo_profile;
-use support::pprof_bytes;
+
+use crate::support;
+use crate::support::Answer;
+use crate::support::TestServer;
+use crate::support::demo_profile;
+use crate::support::pprof_bytes;
 
 const WRITE_RAW: &str = "/parca.profilestore.v1alpha1.ProfileStoreService/WriteRaw";
 const PROTO: (&str, &str) = ("Content-Type", "application/proto");

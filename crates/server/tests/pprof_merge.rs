@@ -1,7 +1,5 @@
 //! Profiles merged here are what `go tool pprof` makes of the same files.
 
-mod support;
-
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
@@ -15,10 +13,11 @@ use candela_model::Profile;
 use candela_model::ProfileSeries;
 use candela_model::Sample;
 use candela_model::SampleLabel;
-use support::START_NS;
-use support::TestServer;
-use support::cpu_type;
-use support::pprof_bytes;
+
+use crate::support::START_NS;
+use crate::support::TestServer;
+use crate::support::cpu_type;
+use crate::support::pprof_bytes;
 
 /// Two binaries, an inlined function, an address without a name, a thread and a number of bytes.
 /// `factor` tells the profiles apart, and each has a stack that the other lacks.

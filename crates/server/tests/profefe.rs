@@ -1,7 +1,5 @@
 //! Profefe's API: what its clients send is found again, by them and by everybody else.
 
-mod support;
-
 use std::io::Write as _;
 
 use base64::Engine as _;
@@ -14,11 +12,13 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use serde_json::Value;
 use serde_json::json;
-use support::Answer;
-use support::TestServer;
-use support::demo_profile;
-use support::pprof_bytes;
-use support::tenants;
+
+use crate::support;
+use crate::support::Answer;
+use crate::support::TestServer;
+use crate::support::demo_profile;
+use crate::support::pprof_bytes;
+use crate::support::tenants;
 
 /// Around the start of the test profiles, 2023-11-14T22:13:00Z.
 const RANGE: &str = "from=2023-11-14T22:13:00&to=2023-11-14T22:13:00";

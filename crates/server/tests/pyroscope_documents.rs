@@ -1,7 +1,5 @@
 //! Settings and uploaded profiles: kept by tenant, over restarts, within bounds.
 
-mod support;
-
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use candela_model::Profile;
@@ -15,11 +13,13 @@ use candela_wire::settings::v1::GetSettingsResponse;
 use prost::Message;
 use serde_json::Value;
 use serde_json::json;
-use support::Answer;
-use support::TestServer;
-use support::demo_profile;
-use support::pprof_bytes;
-use support::tenants;
+
+use crate::support;
+use crate::support::Answer;
+use crate::support::TestServer;
+use crate::support::demo_profile;
+use crate::support::pprof_bytes;
+use crate::support::tenants;
 
 const CPU: &str = "process_cpu:cpu:nanoseconds:cpu:nanoseconds";
 const NOW_MS: i64 = support::NOW_NS / 1_000_000;

@@ -1,7 +1,5 @@
 //! `querier.v1` about points of lines, single profiles and spans, labels and costs.
 
-mod support;
-
 use candela_model::Labels;
 use candela_model::Link;
 use candela_model::Profile;
@@ -9,9 +7,11 @@ use candela_server::AuthOptions;
 use candela_server::ServerOptions;
 use serde_json::Value;
 use serde_json::json;
-use support::Answer;
-use support::START_NS;
-use support::TestServer;
+
+use crate::support;
+use crate::support::Answer;
+use crate::support::START_NS;
+use crate::support::TestServer;
 
 const CPU: &str = "process_cpu:cpu:nanoseconds:cpu:nanoseconds";
 const SAMPLES: &str = "process_cpu:samples:count:cpu:nanoseconds";

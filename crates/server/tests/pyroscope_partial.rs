@@ -1,7 +1,5 @@
 //! What of a push is stored when not all of it may be: nothing is lost or counted twice.
 
-mod support;
-
 use std::sync::Arc;
 
 use candela_model::ProfileType;
@@ -14,9 +12,11 @@ use candela_wire::push::v1::RawProfileSeries;
 use candela_wire::push::v1::RawSample;
 use candela_wire::types::v1::LabelPair;
 use prost::Message;
-use support::TestServer;
-use support::demo_profile;
-use support::pprof_bytes;
+
+use crate::support;
+use crate::support::TestServer;
+use crate::support::demo_profile;
+use crate::support::pprof_bytes;
 
 /// Until series that were silent for so long make room for others.
 const SILENCE_NS: i64 = 7_200_000_000_000;

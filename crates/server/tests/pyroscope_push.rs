@@ -1,7 +1,5 @@
 //! What Pyroscope's clients push, in every dialect and form, is found by query.
 
-mod support;
-
 use std::io::Read;
 use std::io::Write;
 use std::net::TcpStream;
@@ -21,10 +19,12 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use prost::Message;
 use serde_json::json;
-use support::Answer;
-use support::TestServer;
-use support::demo_profile;
-use support::pprof_bytes;
+
+use crate::support;
+use crate::support::Answer;
+use crate::support::TestServer;
+use crate::support::demo_profile;
+use crate::support::pprof_bytes;
 
 const PUSH: &str = "/push.v1.PusherService/Push";
 

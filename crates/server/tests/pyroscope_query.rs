@@ -1,7 +1,5 @@
 //! `querier.v1` and render, as Grafana and its friends ask.
 
-mod support;
-
 use candela_model::Labels;
 use candela_wire::google::v1::Profile;
 use candela_wire::querier::v1::SelectMergeProfileRequest;
@@ -9,10 +7,12 @@ use candela_wire::querier::v1::SelectMergeStacktracesResponse;
 use prost::Message;
 use serde_json::Value;
 use serde_json::json;
-use support::Answer;
-use support::NOW_NS;
-use support::START_NS;
-use support::TestServer;
+
+use crate::support;
+use crate::support::Answer;
+use crate::support::NOW_NS;
+use crate::support::START_NS;
+use crate::support::TestServer;
 
 const CPU: &str = "process_cpu:cpu:nanoseconds:cpu:nanoseconds";
 const START_MS: i64 = START_NS / 1_000_000;

@@ -1,8 +1,7 @@
 //! Walks `pyroscope_statuses.tsv`: what Pyroscope's clients get for what they may send.
 
-mod support;
-
-use support::TestServer;
+use crate::support;
+use crate::support::TestServer;
 
 #[test]
 fn every_request_gets_its_status() {

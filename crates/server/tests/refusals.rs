@@ -1,8 +1,6 @@
 //! What is wrong, in every way in: the right status, a message that names the problem, nothing
 //! stored, and memory that stays bounded.
 
-mod support;
-
 use std::fs;
 use std::io::Write;
 use std::sync::Mutex;
@@ -22,8 +20,10 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use prost::Message;
 use serde_json::json;
-use support::Answer;
-use support::TestServer;
+
+use crate::support;
+use crate::support::Answer;
+use crate::support::TestServer;
 
 const PUSH: &str = "/push.v1.PusherService/Push";
 const PROTO: (&str, &str) = ("Content-Type", "application/proto");

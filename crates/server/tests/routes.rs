@@ -1,7 +1,5 @@
 //! A profile goes in as pprof and comes out of every route.
 
-mod support;
-
 use std::io::Read;
 use std::process::Command;
 
@@ -12,7 +10,9 @@ use candela_model::Profile;
 use candela_model::Sample;
 use serde_json::Value;
 use serde_json::json;
-use support::TestServer;
+
+use crate::support;
+use crate::support::TestServer;
 
 const CHECKOUT: &str = "query=%7Bservice_name%3D%22checkout%22%7D";
 const CPU: &str = "process_cpu:cpu:nanoseconds:cpu:nanoseconds";
@@ -64,6 +64,18 @@ fn filters_are_applied_in_their_order_by_every_route() {
     );
     let shown = server.json("/api/v1/flamegraph?format=json&show_from=rest");
     assert_eq!(shown["tree"]["children"][0]["name"], "rest");
+
+    let folded = server.json("/api/v1/top?collapse=bin:checkout&sort=total&limit=1");
+    assert_eq!(folded["functions"][0]["name"], "checkout");
+    assert_eq!(folded["functions"][0]["self"], folded["total"]);
+    assert_eq!(
+        total("/api/v1/flamegraph?format=json&collapse=bin:checkout&focus=fn:%5Eburn%24"),
+        0
+    );
+    assert_eq!(
+        total("/api/v1/flamegraph?format=json&focus=fn:%5Eburn%24&collapse=bin:checkout"),
+        70
+    );
 
     let profile = server.get("/api/v1/pprof?hide=fn:main&focus=fn:rest");
     let (profile, _) = candela_formats::read_pprof(
@@ -222,6 +234,52 @@ fn speedscope_and_flamebearer_are_served() {
     let pruned = server.json("/api/v1/flamegraph?format=flamebearer&max_nodes=2");
     assert_eq!(pruned["flamebearer"]["numTicks"], 100);
     assert_eq!(pruned["flamebearer"]["names"][2], "other");
+}
+
+#[test]
+fn firefox_is_served_with_the_filters_of_the_view() {
+    let server = TestServer::with_demo_profile();
+    for (filter, expected) in [
+        ("", 100),
+        ("&focus=fn:%5Eburn%24", 70),
+        ("&path=main&path=rest", 30),
+    ] {
+        let answer = server.get(&format!("/api/v1/flamegraph?format=firefox{filter}"));
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        let name = answer.header("content-disposition").expect("a name");
+        let is_named = name.contains("\"candela-cpu-") && name.ends_with(".firefox.json\"");
+        assert!(is_named, "{name}");
+        let (profile, _) = candela_formats::read_firefox(
+            answer.body.as_slice(),
+            &candela_formats::ReadOptions::default(),
+        )
+        .expect("a profile");
+        assert_eq!(profile.series[0].total(), expected, "{filter}");
+    }
+}
+
+#[test]
+fn a_page_of_one_file_is_served_where_the_window_is_built() {
+    let server = TestServer::with_demo_profile();
+    let answer = server.get("/api/v1/flamegraph?format=html&focus=fn:burn");
+    if candela_server::OFFLINE_PAGE.is_none() {
+        assert_eq!(answer.status, 501, "{}", answer.text());
+        assert_eq!(answer.json()["code"], "no_window");
+        return;
+    }
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    assert_eq!(
+        answer.header("content-type"),
+        Some("text/html; charset=utf-8")
+    );
+    let policy = answer.header("content-security-policy").expect("a policy");
+    assert!(policy.starts_with("sandbox allow-scripts"), "{policy}");
+    let text = answer.text();
+    assert!(text.contains("id=\"candela-profiles\""), "no profiles");
+    assert!(
+        text.contains("process_cpu:cpu:nanoseconds:cpu:nanoseconds"),
+        "no type"
+    );
 }
 
 #[test]

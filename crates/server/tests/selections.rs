@@ -1,7 +1,5 @@
 //! Which samples an answer is about, how they combine, and clients that do not wait for it.
 
-mod support;
-
 use std::io::Read;
 use std::io::Write;
 use std::net::TcpStream;
@@ -23,9 +21,11 @@ use candela_store::Store;
 use candela_store::StoreOptions;
 use serde_json::Value;
 use serde_json::json;
-use support::NOW_NS;
-use support::TestServer;
-use support::demo_profile;
+
+use crate::support;
+use crate::support::NOW_NS;
+use crate::support::TestServer;
+use crate::support::demo_profile;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -60,6 +60,17 @@ fn tag_filters_choose_samples_in_every_answer() {
         assert_eq!(with("tagfocus=thread_name%3Dwork"), 40, "{route}");
         assert_eq!(with("tagignore=worker"), 60, "{route}");
         assert_eq!(with("tagignore=worker&focus=fn:%5Eburn%24"), 30, "{route}");
+    }
+    // A preset stands for its filters, in their place of the order.
+    for (preset, filters) in [
+        ("preset=kernel", "focus=kind:kernel"),
+        ("preset=no-kernel&focus=burn", "hide=kind:kernel&focus=burn"),
+    ] {
+        let of_preset = server.json(&format!("/api/v1/top?{preset}"));
+        assert_eq!(
+            of_preset["functions"],
+            server.json(&format!("/api/v1/top?{filters}"))["functions"]
+        );
     }
     let lines = server.json("/api/v1/series?tagfocus=worker");
     assert_eq!(lines["series"][0]["points"][0][1], 40);

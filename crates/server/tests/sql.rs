@@ -1,8 +1,6 @@
 //! `POST /api/v1/sql`: what it answers, and what it says in builds without SQL.
 
-mod support;
-
-use support::TestServer;
+use crate::support::TestServer;
 
 #[cfg(not(feature = "sql"))]
 #[test]
@@ -29,7 +27,7 @@ mod with_sql {
     use serde_json::json;
 
     use super::TestServer;
-    use super::support;
+    use crate::support;
 
     const HOT: &str = "SELECT function_name, sum(value) AS own FROM samples
         JOIN stack_nodes USING (block_id, stack_id) JOIN locations USING (block_id, location_id)

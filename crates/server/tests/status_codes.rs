@@ -1,7 +1,5 @@
 //! Walks `status_codes.tsv`: every request there gets the status, code and message it says.
 
-mod support;
-
 use std::io::Write;
 
 use candela_formats::OtlpOptions;
@@ -10,7 +8,9 @@ use candela_model::Profile;
 use candela_model::SERVICE_NAME_LABEL;
 use opentelemetry_proto::tonic::collector::profiles::v1development::ExportProfilesServiceRequest;
 use prost::Message;
-use support::TestServer;
+
+use crate::support;
+use crate::support::TestServer;
 
 #[test]
 fn every_request_gets_its_status() {

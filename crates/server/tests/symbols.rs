@@ -1,7 +1,5 @@
 //! `/api/v1/symbols`: this very program, sent as a symbol file, names addresses of this process.
 
-mod support;
-
 use std::io::Write;
 use std::net::TcpStream;
 use std::time::Duration;
@@ -17,7 +15,9 @@ use candela_model::Sample;
 use candela_symbols::ObjectFile;
 use serde_json::Value;
 use serde_json::json;
-use support::TestServer;
+
+use crate::support;
+use crate::support::TestServer;
 
 /// Long enough for a busy machine; nothing waits this long unless it fails.
 const PATIENCE: Duration = Duration::from_secs(60);

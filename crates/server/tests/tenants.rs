@@ -1,19 +1,19 @@
 //! Tenants see their own profiles and nobody else's.
 
-mod support;
-
 use serde_json::Value;
-use support::TestServer;
-use support::request;
-use support::tenants::TENANTS;
-use support::tenants::ask;
-use support::tenants::get;
-use support::tenants::profile;
-use support::tenants::start;
-use support::tenants::text;
+
+use crate::support;
+use crate::support::TestServer;
+use crate::support::request;
+use crate::support::tenants::TENANTS;
+use crate::support::tenants::ask;
+use crate::support::tenants::get;
+use crate::support::tenants::profile;
+use crate::support::tenants::start;
+use crate::support::tenants::text;
 
 /// Reads of all profiles of the test.
-const READS: [&str; 20] = [
+const READS: [&str; 22] = [
     "/api/v1/flamegraph?format=columns&from=now-1h",
     "/api/v1/flamegraph?format=json",
     "/api/v1/flamegraph?format=folded",
@@ -21,6 +21,8 @@ const READS: [&str; 20] = [
     "/api/v1/top",
     "/api/v1/tree",
     "/api/v1/callers?function=.",
+    "/api/v1/source?file=a.c",
+    "/api/v1/disassembly?file=a.c",
     "/api/v1/diff",
     "/api/v1/series?group_by=service_name",
     "/api/v1/heatmap",
@@ -37,12 +39,14 @@ const READS: [&str; 20] = [
 ];
 
 /// Reads whose answers have a name of what is read.
-const NAMING: [&str; 9] = [
+const NAMING: [&str; 11] = [
     "/api/v1/flamegraph?format=json",
     "/api/v1/flamegraph?format=folded",
     "/api/v1/top",
     "/api/v1/tree",
     "/api/v1/callers?function=.",
+    "/api/v1/source?file=a.c",
+    "/api/v1/disassembly?file=a.c",
     "/api/v1/diff",
     "/api/v1/series?group_by=service_name",
     "/api/v1/label-values?label=service_name",

@@ -1,22 +1,22 @@
 //! What clients of Pyroscope, Parca and Profefe ask tells nobody of another tenant.
 
-mod support;
-
 use std::collections::BTreeSet;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 use serde_json::json;
-use support::Answer;
-use support::TestServer;
-use support::request;
-use support::tenants::TENANTS;
-use support::tenants::get;
-use support::tenants::profile;
-use support::tenants::secret;
-use support::tenants::start;
-use support::tenants::text;
+
+use crate::support;
+use crate::support::Answer;
+use crate::support::TestServer;
+use crate::support::request;
+use crate::support::tenants::TENANTS;
+use crate::support::tenants::get;
+use crate::support::tenants::profile;
+use crate::support::tenants::secret;
+use crate::support::tenants::start;
+use crate::support::tenants::text;
 
 /// What clients of others ask, and whether the answer has a name of what is read. `OWN` stands for
 /// the tenant and what it calls things, `"ID"` and `PROFEFE` for what it keeps.

@@ -1,10 +1,10 @@
 //! `POST /api/v1/ingest` takes profiles of every format that can be read.
 
-mod support;
-
 use candela_formats::Format;
 use candela_formats::WriteOptions;
-use support::TestServer;
+
+use crate::support;
+use crate::support::TestServer;
 
 const CALLGRIND: &str =
     "version: 1\nevents: Ir\n\nfn=main\n1 30\ncfn=work\ncalls=1 2\n1 70\n\nfn=work\n2 70\n";

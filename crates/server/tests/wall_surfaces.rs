@@ -1,20 +1,19 @@
 //! Wall time is served like a stored type: on every surface it is the sum of its two parts.
 
-mod support;
-
 use candela_formats::ReadOptions;
 use candela_model::Labels;
 use candela_model::Profile;
 use candela_model::ProfileType;
 use serde_json::Value;
 use serde_json::json;
-use support::NOW_NS;
-use support::START_NS;
-use support::TestServer;
-use support::columns;
-use support::cpu_type;
-use support::demo_profile;
-use support::request;
+
+use crate::support::NOW_NS;
+use crate::support::START_NS;
+use crate::support::TestServer;
+use crate::support::columns;
+use crate::support::cpu_type;
+use crate::support::demo_profile;
+use crate::support::request;
 
 const WALL: &str = "wall:wall:nanoseconds:wall:nanoseconds";
 

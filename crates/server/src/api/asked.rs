@@ -1,13 +1,16 @@
-//! A request for stored profiles: what it selects, and how its answer is computed and sent.
+//! A request for profiles: what it selects, and how its answer is computed and sent.
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
+use candela_query::Engine;
 use candela_query::Query;
+use candela_store::TimeRange;
+use tokio::sync::OwnedSemaphorePermit;
 
+use crate::api::selection::Defaults;
 use crate::api::selection::base_query_of;
 use crate::api::selection::query_of;
 use crate::api_error::ApiError;
-use crate::app::App;
 use crate::app::SharedApp;
 use crate::app::compute;
 use crate::auth::Caller;
@@ -18,9 +21,27 @@ use crate::reply::Reply;
 /// The request of a route that takes the parameters of a selection.
 pub(crate) struct Asked {
     pub(crate) app: SharedApp,
-    accepts: AcceptsGzip,
+    /// What answers: the store's profiles, or those of a file.
+    pub(crate) engine: Engine,
+    pub(crate) accepts: AcceptsGzip,
     pub(crate) parameters: Parameters,
     pub(crate) query: Query,
+    /// What a comparison is with where the parameters do not say; `None` is the time before.
+    pub(crate) other: Option<OtherSide>,
+    /// Whether it is about files that came with the request. They can name any path, so that nothing else
+    /// of this host is read for their answers.
+    pub(crate) is_of_files: bool,
+    /// What the request takes until it is answered.
+    pub(crate) slot: Option<OwnedSemaphorePermit>,
+}
+
+/// The other side of a comparison of files.
+#[derive(Clone, Debug)]
+pub(crate) struct OtherSide {
+    /// By which name the engine knows it.
+    pub(crate) tenant: String,
+    /// All of its time.
+    pub(crate) range: TimeRange,
 }
 
 impl Asked {
@@ -28,11 +49,11 @@ impl Asked {
     /// query.
     pub(crate) async fn answer<W>(self, work: W) -> Result<Reply, ApiError>
     where
-        W: FnOnce(&App, &Query) -> Result<Reply, ApiError> + Send + 'static,
+        W: FnOnce(&Engine, &Query) -> Result<Reply, ApiError> + Send + 'static,
     {
         let accepts = self.accepts;
-        self.answer_as_it_is(move |app, query| {
-            work(app, query).map(|reply| reply.compressed(accepts))
+        self.answer_as_it_is(move |engine, query| {
+            work(engine, query).map(|reply| reply.compressed(accepts))
         })
         .await
     }
@@ -40,11 +61,21 @@ impl Asked {
     /// The same for what is compressed already.
     pub(crate) async fn answer_as_it_is<W>(self, work: W) -> Result<Reply, ApiError>
     where
-        W: FnOnce(&App, &Query) -> Result<Reply, ApiError> + Send + 'static,
+        W: FnOnce(&Engine, &Query) -> Result<Reply, ApiError> + Send + 'static,
     {
-        let query = self.query;
+        let Self {
+            query,
+            engine,
+            slot,
+            ..
+        } = self;
         let _waiting = query.cancellation.on_drop();
-        compute(&self.app, move |app| work(app, &query)).await
+        compute(&self.app, move |_| {
+            let answer = work(&engine, &query);
+            drop(slot);
+            answer
+        })
+        .await
     }
 
     /// The other selection of a comparison.
@@ -52,7 +83,14 @@ impl Asked {
     /// # Errors
     /// 400 with the parameter and what is wrong with it.
     pub(crate) fn base_query(&self) -> Result<Query, ApiError> {
-        base_query_of(&self.app, &self.parameters, &self.query)
+        let Some(other) = &self.other else {
+            return base_query_of(&self.app, &self.parameters, &self.query, None);
+        };
+        let base = base_query_of(&self.app, &self.parameters, &self.query, Some(other.range))?;
+        Ok(Query {
+            tenants: vec![other.tenant.clone()],
+            ..base
+        })
     }
 }
 
@@ -62,11 +100,16 @@ impl FromRequestParts<SharedApp> for Asked {
     async fn from_request_parts(parts: &mut Parts, app: &SharedApp) -> Result<Self, ApiError> {
         let caller = Caller::from_request_parts(parts, app).await?;
         let parameters = Parameters::of(&parts.uri);
+        let defaults = Defaults::of_store(caller.query());
         Ok(Self {
-            query: query_of(app, &caller, &parameters)?,
+            query: query_of(app, &parameters, defaults)?,
             app: SharedApp::clone(app),
+            engine: app.engine.clone(),
             accepts: AcceptsGzip::of(&parts.headers),
             parameters,
+            other: None,
+            is_of_files: false,
+            slot: None,
         })
     }
 }

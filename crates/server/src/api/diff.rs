@@ -1,54 +1,64 @@
 //! `GET /api/v1/diff`: two selections side by side.
 
-use candela_formats::diff_json;
+use candela_formats::DiffTable;
+use candela_model::FlameDiff;
 use candela_model::FlameTree;
 use candela_model::ProfileType;
 use candela_query::Answer;
 use candela_query::Engine;
 use candela_query::Query;
-use serde_json::Value;
-use serde_json::json;
 
 use crate::api::asked::Asked;
+use crate::api::comparison::ComparisonAsked;
+use crate::api::diff_answer::Compared;
+use crate::api::diff_answer::Drawing;
+use crate::api::diff_answer::Shape;
 use crate::api::errors::query_error;
-use crate::api::head::add_remarks;
-use crate::api::head::answer_head;
-use crate::api::head::milliseconds;
+use crate::api::pprof::type_of_empty;
 use crate::api_error::ApiError;
 use crate::reply::Reply;
 
 const DEFAULT_MAX_NODES: usize = 20_000;
 const DEFAULT_LIMIT: usize = 100;
 
-/// The union of two trees as columns of numbers, and a table of functions by their change.
+/// The union of two trees as columns of numbers, and a table of functions by their change, with how
+/// sure each is.
 pub(crate) async fn diff(asked: Asked) -> Result<Reply, ApiError> {
     let base = asked.base_query()?;
+    let comparison = ComparisonAsked::of(&asked.parameters)?;
+    let shape = Shape::of(&asked.parameters)?;
+    let drawing = Drawing::of(&asked.parameters)?;
     let max_nodes = asked.parameters.number::<usize>("max_nodes")?;
     let limit = asked
         .parameters
         .number::<usize>("limit")?
         .unwrap_or(DEFAULT_LIMIT);
     asked
-        .answer(move |app, query| {
-            let mut after = app.engine.flame_tree(query).map_err(query_error)?;
-            let before = before_of(&app.engine, &base, after.profile_type.as_ref())?;
+        .answer(move |engine, query| {
+            let mut after = engine.flame_tree(query).map_err(query_error)?;
+            let before = before_of(engine, &base, after.profile_type.as_ref())?;
             if after.profile_type.is_none() {
                 after.profile_type.clone_from(&before.profile_type);
             }
-            let max_nodes = max_nodes.unwrap_or(DEFAULT_MAX_NODES);
-            let changes = diff_json(&before.value, &after.value, limit, max_nodes);
-            let mut value = answer_head(query, &after);
-            value["schema"] = json!("candela/diff/v1");
-            value["before"] = side(&base, before.value.root_total(), before.samples);
-            value["after"] = side(query, after.value.root_total(), after.samples);
-            add_remarks(&mut value["before"], &before);
-            value["truncated"] = json!({
-                "shown": changes.functions.len(),
-                "total": changes.function_count,
-            });
-            value["functions"] = changes.functions.into();
-            value["tree"] = changes.tree;
-            Ok(Reply::json("diff", value))
+            let of_type = |query: &Query| match &after.profile_type {
+                Some(profile_type) => of_type(query, profile_type),
+                None => query.clone(),
+            };
+            let (old, new) = (&before.value, &after.value);
+            let union = FlameDiff::new(old, new, max_nodes.unwrap_or(DEFAULT_MAX_NODES));
+            let sides = [&base, query].map(of_type);
+            let samples = comparison.samples(engine, &sides[0], &sides[1], &union)?;
+            let table = DiffTable::new(old, new, &samples, &comparison.options);
+            let compared = Compared {
+                base: &base,
+                query,
+                before: &before,
+                after: &after,
+                union,
+                table,
+                profile_type: type_of_empty(query, after.profile_type.as_ref()),
+            };
+            compared.reply(shape, drawing, limit)
         })
         .await
 }
@@ -63,11 +73,9 @@ fn before_of(
     let Some(wanted) = of_after else {
         return engine.flame_tree(base).map_err(query_error);
     };
-    let same_type = Query {
-        profile_type: wanted.to_string(),
-        ..base.clone()
-    };
-    let before = engine.flame_tree(&same_type).map_err(query_error)?;
+    let before = engine
+        .flame_tree(&of_type(base, wanted))
+        .map_err(query_error)?;
     if before.profile_type.is_some() {
         return Ok(before);
     }
@@ -80,12 +88,9 @@ fn before_of(
         .hint("give the identifier of a type that both have"))
 }
 
-fn side(query: &Query, total: i64, samples: Option<u64>) -> Value {
-    json!({
-        "query": query.selector.to_string(),
-        "from": milliseconds(query.range.from_ns),
-        "to": milliseconds(query.range.to_ns),
-        "total": total,
-        "samples": samples,
-    })
+fn of_type(query: &Query, profile_type: &ProfileType) -> Query {
+    Query {
+        profile_type: profile_type.to_string(),
+        ..query.clone()
+    }
 }

@@ -12,8 +12,8 @@ use crate::reply::Reply;
 
 pub(crate) async fn labels(asked: Asked) -> Result<Reply, ApiError> {
     asked
-        .answer(move |app, query| {
-            let answer = app.engine.labels(query).map_err(query_error)?;
+        .answer(move |engine, query| {
+            let answer = engine.labels(query).map_err(query_error)?;
             let mut value = json!({"labels": answer.value});
             add_remarks(&mut value, &answer);
             Ok(Reply::json("labels", value))
@@ -27,11 +27,8 @@ pub(crate) async fn label_values(asked: Asked) -> Result<Reply, ApiError> {
         return Err(error.hint("/api/v1/labels lists the names"));
     };
     asked
-        .answer(move |app, query| {
-            let answer = app
-                .engine
-                .label_values(query, &label)
-                .map_err(query_error)?;
+        .answer(move |engine, query| {
+            let answer = engine.label_values(query, &label).map_err(query_error)?;
             let mut value = json!({"label": label, "values": answer.value});
             add_remarks(&mut value, &answer);
             Ok(Reply::json("label-values", value))
@@ -41,8 +38,8 @@ pub(crate) async fn label_values(asked: Asked) -> Result<Reply, ApiError> {
 
 pub(crate) async fn types(asked: Asked) -> Result<Reply, ApiError> {
     asked
-        .answer(move |app, query| {
-            let answer = app.engine.types(query).map_err(query_error)?;
+        .answer(move |engine, query| {
+            let answer = engine.types(query).map_err(query_error)?;
             let types = answer.value.iter().map(type_json);
             let mut value = json!({"types": types.collect::<Vec<Value>>()});
             add_remarks(&mut value, &answer);

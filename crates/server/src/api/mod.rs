@@ -1,8 +1,14 @@
 //! `/api/v1`: what is asked.
 
-mod asked;
+pub(crate) mod asked;
+pub(crate) mod chart;
+mod code;
+mod comparison;
 pub(crate) mod data;
 pub(crate) mod diff;
+mod diff_answer;
+pub(crate) mod disassembly;
+pub(crate) mod document;
 pub(crate) mod errors;
 pub(crate) mod flamegraph;
 pub(crate) mod head;
@@ -10,9 +16,10 @@ pub(crate) mod heatmap;
 pub(crate) mod labels;
 pub(crate) mod next_profile;
 pub(crate) mod pprof;
-mod selection;
+pub(crate) mod selection;
 pub(crate) mod series;
 pub(crate) mod services;
+pub(crate) mod source;
 #[cfg(feature = "sql")]
 pub(crate) mod sql;
 #[cfg(not(feature = "sql"))]

@@ -18,8 +18,8 @@ use crate::reply::Reply;
 /// a body only as it came.
 pub(crate) async fn pprof(asked: Asked) -> Result<Reply, ApiError> {
     asked
-        .answer_as_it_is(move |app, query| {
-            let answer = app.engine.profile(query).map_err(query_error)?;
+        .answer_as_it_is(move |engine, query| {
+            let answer = engine.profile(query).map_err(query_error)?;
             as_pprof(query, answer)
         })
         .await

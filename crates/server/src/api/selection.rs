@@ -1,7 +1,10 @@
 //! What a query route was asked for: `query`, `type`, `from`, `to`, `aggregation` and the filters.
 
+use std::borrow::Cow;
+
 use candela_model::FilterError;
 use candela_model::FilterKind;
+use candela_model::FilterPreset;
 use candela_model::Filters;
 use candela_model::Selector;
 use candela_query::Aggregation;
@@ -11,12 +14,9 @@ use candela_store::TimeRange;
 
 use crate::api_error::ApiError;
 use crate::app::App;
-use crate::auth::Caller;
 use crate::parameters::Parameters;
+use crate::route_parameters::PRESET;
 use crate::time::parse_time;
-
-/// The profile type when none is given.
-const DEFAULT_TYPE: &str = "cpu";
 
 /// The range when none is given ends now and is this long.
 const DEFAULT_RANGE_NS: i64 = 3_600_000_000_000;
@@ -44,29 +44,47 @@ const BASE: Names = Names {
     to: "base_to",
 };
 
+/// What counts where the parameters say nothing.
+#[derive(Clone, Debug)]
+pub(crate) struct Defaults {
+    /// Whose profiles, and what the query may cost. Its type is the default one.
+    pub(crate) query: Query,
+    /// `None` is the last hour.
+    pub(crate) range: Option<TimeRange>,
+}
+
+impl Defaults {
+    pub(crate) const fn of_store(query: Query) -> Self {
+        Self { query, range: None }
+    }
+}
+
 /// The query that the parameters describe.
 ///
 /// # Errors
 /// 400 with the parameter and what is wrong with it.
 pub(crate) fn query_of(
     app: &App,
-    caller: &Caller,
     parameters: &Parameters,
+    defaults: Defaults,
 ) -> Result<Query, ApiError> {
     let (selector, links) = LinkSelection::taken_from(&selector_of(parameters)?);
+    let Defaults { query, range } = defaults;
+    let profile_type = parameters.one("type").map(str::to_owned);
     Ok(Query {
         selector,
         links,
-        profile_type: parameters.one("type").unwrap_or(DEFAULT_TYPE).to_owned(),
-        range: range_of(parameters, app.clock.now_ns(), Names::default())?,
+        profile_type: profile_type.unwrap_or(query.profile_type),
+        range: range_of(parameters, app.clock.now_ns(), Names::default(), range)?,
         filters: filters_of(parameters)?,
         aggregation: aggregation_of(parameters)?,
-        ..caller.query()
+        ..query
     })
 }
 
 /// The other selection of a comparison: `base_query`, `base_from` and `base_to`, each by default
-/// that of `selection`. Without any of them it is the range of the same length before.
+/// that of `selection`. Without any of them it is `default_range`, or else the range of the same
+/// length before.
 ///
 /// # Errors
 /// 400 with the parameter and what is wrong with it.
@@ -74,6 +92,7 @@ pub(crate) fn base_query_of(
     app: &App,
     parameters: &Parameters,
     selection: &Query,
+    default_range: Option<TimeRange>,
 ) -> Result<Query, ApiError> {
     let is_given = |name| parameters.one(name).is_some();
     let (selector, links) = match parameters.one("base_query") {
@@ -81,7 +100,9 @@ pub(crate) fn base_query_of(
         None => (selection.selector.clone(), selection.links.clone()),
     };
     let range = if is_given(BASE.from) || is_given(BASE.to) {
-        range_of(parameters, app.clock.now_ns(), BASE)?
+        range_of(parameters, app.clock.now_ns(), BASE, default_range)?
+    } else if let Some(range) = default_range {
+        range
     } else if is_given("base_query") {
         selection.range
     } else {
@@ -104,13 +125,31 @@ pub(crate) fn base_query_of(
 fn filters_of(parameters: &Parameters) -> Result<Filters, ApiError> {
     let bad = |error: FilterError| {
         ApiError::bad_request("bad_filter", error.to_string()).hint(
-            "a filter is a regular expression, after fn: file: line: pkg: bin: or kind: of that only; of tags KEY=REGEX or KEY=1kb:1mb",
+            "a filter is a regular expression, after fn: file: line: pkg: bin: or kind: of that only; to collapse also recursion; of tags KEY=REGEX or KEY=1kb:1mb",
         )
     };
-    let filters = parameters
-        .in_order()
-        .filter_map(|(name, value)| Some((FilterKind::from_name(name)?, value)));
-    Filters::parse(&filters.collect::<Vec<_>>()).map_err(bad)
+    let mut filters: Vec<(FilterKind, Cow<'_, str>)> = Vec::new();
+    for (name, value) in parameters.in_order() {
+        if let Some(kind) = FilterKind::from_name(name) {
+            filters.push((kind, Cow::Borrowed(value)));
+        } else if name == PRESET.name {
+            let of_preset = preset_of(value)?.into_filters();
+            filters.extend(of_preset.map(|(kind, text)| (kind, Cow::Owned(text))));
+        }
+    }
+    let texts: Vec<(FilterKind, &str)> = filters
+        .iter()
+        .map(|(kind, text)| (*kind, text.as_ref()))
+        .collect();
+    Filters::parse(&texts).map_err(bad)
+}
+
+fn preset_of(id: &str) -> Result<FilterPreset, ApiError> {
+    FilterPreset::from_id(id).ok_or_else(|| {
+        let known: Vec<&str> = FilterPreset::all().iter().map(|preset| preset.id).collect();
+        ApiError::bad_request("bad_preset", format!("preset: {id:?} is not known"))
+            .hint(format!("known: {}", known.join(", ")))
+    })
 }
 
 fn aggregation_of(parameters: &Parameters) -> Result<Option<Aggregation>, ApiError> {
@@ -142,6 +181,14 @@ fn parse_selector(name: &str, text: &str) -> Result<Selector, ApiError> {
     })
 }
 
+/// The range in `from` and `to`, for what has no profiles.
+///
+/// # Errors
+/// 400 with the parameter and what is wrong with it.
+pub(crate) fn range_parameters(app: &App, parameters: &Parameters) -> Result<TimeRange, ApiError> {
+    range_of(parameters, app.clock.now_ns(), Names::default(), None)
+}
+
 /// The time in a parameter, when it is given.
 ///
 /// # Errors
@@ -161,26 +208,39 @@ pub(crate) fn boundary_of(
 }
 
 /// The range of two parameters, `from` and `to` by default.
-fn range_of(parameters: &Parameters, now_ns: i64, names: Names) -> Result<TimeRange, ApiError> {
-    let to_ns = boundary_of(parameters, names.to, now_ns)?.unwrap_or(now_ns);
+fn range_of(
+    parameters: &Parameters,
+    now_ns: i64,
+    names: Names,
+    default: Option<TimeRange>,
+) -> Result<TimeRange, ApiError> {
+    let default_to_ns = default.map_or(now_ns, |range| range.to_ns);
+    let to_ns = boundary_of(parameters, names.to, now_ns)?.unwrap_or(default_to_ns);
     let from_ns = boundary_of(parameters, names.from, now_ns)?;
     let from_ns = match (from_ns, parameters.number::<u32>("seconds")?) {
         (Some(from_ns), None) => from_ns,
         // `go tool pprof -seconds 30 URL` asks for the last 30 seconds.
         (None, Some(seconds)) => to_ns.saturating_sub(i64::from(seconds) * NANOSECONDS_PER_SECOND),
-        (None, None) => to_ns.saturating_sub(DEFAULT_RANGE_NS),
+        (None, None) => match default {
+            Some(range) => range.from_ns,
+            None => to_ns.saturating_sub(DEFAULT_RANGE_NS),
+        },
         (Some(_), Some(_)) => {
             let message = "from and seconds both say where the range starts";
             return Err(ApiError::bad_request("bad_range", message));
         }
     };
     if from_ns > to_ns {
+        let unsaid = match default {
+            Some(_) => ("the start of the file", "the end of the file"),
+            None => ("one hour before", "now"),
+        };
         let message = format!(
             "{} ({}) is after {} ({})",
             names.from,
-            parameters.one(names.from).unwrap_or("one hour before"),
+            parameters.one(names.from).unwrap_or(unsaid.0),
             names.to,
-            parameters.one(names.to).unwrap_or("now")
+            parameters.one(names.to).unwrap_or(unsaid.1)
         );
         return Err(ApiError::bad_request("bad_range", message).hint("exchange the two"));
     }

@@ -29,8 +29,8 @@ pub(crate) async fn series(asked: Asked) -> Result<Reply, ApiError> {
         origin_ns: None,
     };
     asked
-        .answer(move |app, query| {
-            let answer = app.engine.series(query, &options).map_err(query_error)?;
+        .answer(move |engine, query| {
+            let answer = engine.series(query, &options).map_err(query_error)?;
             let mut value = answer_head(query, &answer);
             value["step_ms"] = json!(milliseconds(answer.value.step_ns));
             let lines = answer.value.series.iter().map(line);

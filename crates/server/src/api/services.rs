@@ -12,8 +12,8 @@ use crate::reply::Reply;
 
 pub(crate) async fn services(asked: Asked) -> Result<Reply, ApiError> {
     asked
-        .answer(move |app, query| {
-            let answer = app.engine.services(query).map_err(query_error)?;
+        .answer(move |engine, query| {
+            let answer = engine.services(query).map_err(query_error)?;
             let mut value = answer_head(query, &answer);
             value["first_ms"] = json!(answer.value.first_ns.map(milliseconds));
             value["end_ms"] = json!(answer.value.end_ns.map(milliseconds));

@@ -28,8 +28,8 @@ pub(crate) async fn top(asked: Asked) -> Result<Reply, ApiError> {
         .number::<usize>("limit")?
         .unwrap_or(DEFAULT_LIMIT);
     asked
-        .answer(move |app, query| {
-            let answer = app.engine.flame_tree(query).map_err(query_error)?;
+        .answer(move |engine, query| {
+            let answer = engine.flame_tree(query).map_err(query_error)?;
             let tree = &answer.value;
             let mut rows = tree.function_table();
             if order == Order::Total {

@@ -23,8 +23,8 @@ const DEFAULT_MAX_NODES: usize = 1000;
 pub(crate) async fn tree(asked: Asked) -> Result<Reply, ApiError> {
     let max_nodes = max_nodes_of(&asked.parameters)?;
     asked
-        .answer(move |app, query| {
-            let answer = app.engine.flame_tree(query).map_err(query_error)?;
+        .answer(move |engine, query| {
+            let answer = engine.flame_tree(query).map_err(query_error)?;
             let tree = answer.value.pruned(max_nodes);
             let mut head = answer_head(query, &answer);
             head["schema"] = json!("candela/tree/v1");
@@ -52,8 +52,8 @@ pub(crate) async fn callers(asked: Asked) -> Result<Reply, ApiError> {
             .hint("it is a regular expression; put \\ before what is to be taken as it is")
     })?;
     asked
-        .answer(move |app, query| {
-            let answer = app.engine.flame_tree_with_rare_stacks(query);
+        .answer(move |engine, query| {
+            let answer = engine.flame_tree_with_rare_stacks(query);
             let answer = answer.map_err(query_error)?;
             let tree = &answer.value;
             let is_wanted = Filters::matching_frames(&function, &tree.frames);

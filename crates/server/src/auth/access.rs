@@ -1,37 +1,53 @@
 //! Who asks, by the headers of a request.
 
+use std::sync::Arc;
+
 use axum::http::HeaderMap;
 use axum::http::HeaderValue;
+use axum::http::Method;
 use axum::http::StatusCode;
 use axum::http::header::AUTHORIZATION;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use candela_listen::SecretDigest;
+use candela_store::Clock;
 
 use super::account::Account;
 use super::account::AuthError;
 use super::account::AuthOptions;
 use super::caller::Caller;
 use super::caller::several_tenants;
+use super::guesses::Guesses;
 use super::rights::Right;
 use super::rights::Rights;
+use super::sessions::Holder;
+use super::sessions::Sessions;
 use super::tenant::TenantName;
 use crate::api_error::ApiError;
 
 /// The accounts of a server, and how many tenants it has.
-#[derive(Debug)]
 pub(crate) struct Access {
-    tokens: Vec<Account>,
-    users: Vec<Account>,
-    multi_tenancy: bool,
+    pub(super) tokens: Vec<Account>,
+    pub(super) users: Vec<Account>,
+    pub(super) multi_tenancy: bool,
+    pub(super) sessions: Sessions,
+    pub(super) guesses: Guesses,
+    pub(super) clock: Arc<dyn Clock>,
 }
 
 /// What the headers say of who asks.
-enum Identity<'a> {
-    /// There are no accounts.
-    Anybody,
-    Account(&'a Account),
+pub(super) struct Identity<'a> {
+    /// `None` where there are no accounts.
+    account: Option<&'a Account>,
+    /// The tenant that was chosen with the sign-in.
+    chosen: Option<TenantName>,
+    /// Whether a cookie says so.
+    pub(super) is_session: bool,
 }
+
+/// What requests of the window have and those of other pages cannot: a browser asks us before it sends a
+/// header that it does not know to another origin, and we never say yes.
+pub(crate) const WINDOW: &str = "x-candela-window";
 
 /// Whose profiles a request is about, as all of Pyroscope's family has it.
 const TENANT: &str = "x-scope-orgid";
@@ -39,17 +55,22 @@ const TENANT: &str = "x-scope-orgid";
 /// More tenants than this are not read at once: each costs a look at all its blocks.
 const MAX_TENANTS: usize = 100;
 
+const ASKED: &str = "this server asks who you are";
+pub(super) const WRONG: &str = "the token, or the user or password, is wrong";
 const HOW: &str = "send a token (--token-file FILE or CANDELA_TOKEN), or user:password before the host in the URL";
 
 impl Access {
     /// # Errors
     /// As [`AuthOptions::check`].
-    pub(crate) fn new(options: &AuthOptions) -> Result<Self, AuthError> {
+    pub(crate) fn new(options: &AuthOptions, clock: Arc<dyn Clock>) -> Result<Self, AuthError> {
         options.check()?;
         Ok(Self {
             tokens: options.tokens.clone(),
             users: options.users.clone(),
             multi_tenancy: options.multi_tenancy,
+            sessions: Sessions::default(),
+            guesses: Guesses::default(),
+            clock,
         })
     }
 
@@ -63,8 +84,26 @@ impl Access {
     /// # Errors
     /// 401 when the headers name nobody, or no tenant; 403 when the account lacks the right or is of
     /// another tenant; 400 when a tenant is none, or there are several where one may be.
-    pub(crate) fn caller(&self, headers: &HeaderMap, right: Right) -> Result<Caller, ApiError> {
-        let identity = self.identity(headers)?;
+    pub(crate) fn caller(
+        &self,
+        method: &Method,
+        headers: &HeaderMap,
+        right: Right,
+    ) -> Result<Caller, ApiError> {
+        let identity = self.identity(method, headers)?;
+        self.caller_of(&identity, headers, right)
+    }
+
+    /// What an account may ask, if it may.
+    ///
+    /// # Errors
+    /// As [`Access::caller`].
+    pub(super) fn caller_of(
+        &self,
+        identity: &Identity<'_>,
+        headers: &HeaderMap,
+        right: Right,
+    ) -> Result<Caller, ApiError> {
         if !identity.rights().allow(right) {
             let message = format!("{} has no right to {}", identity.name(), right.name());
             let error = ApiError::new(StatusCode::FORBIDDEN, "permission_denied", message);
@@ -72,7 +111,7 @@ impl Access {
                 error.hint("use another token or user, or give this one the right under auth:")
             );
         }
-        let tenants = self.tenants(headers, identity.tenant())?;
+        let tenants = self.tenants(headers, identity.tenant(), identity.chosen.as_ref())?;
         if right != Right::Read && tenants.len() > 1 {
             return Err(several_tenants(tenants.len()));
         }
@@ -86,13 +125,18 @@ impl Access {
         ))
     }
 
-    fn identity(&self, headers: &HeaderMap) -> Result<Identity<'_>, ApiError> {
-        if self.is_open() {
-            return Ok(Identity::Anybody);
-        }
+    /// # Errors
+    /// 401 when the headers name nobody.
+    pub(super) fn identity(
+        &self,
+        method: &Method,
+        headers: &HeaderMap,
+    ) -> Result<Identity<'_>, ApiError> {
         let mut values = headers.get_all(AUTHORIZATION).iter();
-        let Some(value) = values.next() else {
-            return Err(unauthenticated("this server asks who you are"));
+        // Where nobody is asked, what clients send all the same is not looked at.
+        let value = values.next().filter(|_| !self.is_open());
+        let Some(value) = value else {
+            return self.by_cookie(method, headers);
         };
         // Two could name two accounts, and a proxy before us may have looked at the other.
         if values.next().is_some() {
@@ -109,12 +153,43 @@ impl Access {
                 "the Authorization header is neither Bearer nor Basic",
             ));
         };
-        let account = account
-            .ok_or_else(|| unauthenticated("the token, or the user or password, is wrong"))?;
-        Ok(Identity::Account(account))
+        let account = account.ok_or_else(|| unauthenticated(WRONG))?;
+        Ok(Identity::of(Some(account)))
     }
 
-    fn by_token(&self, token: &str) -> Option<&Account> {
+    /// By the cookie of a session. What it changes must come from the window: browsers send cookies along
+    /// with whatever a page makes them send.
+    fn by_cookie(&self, method: &Method, headers: &HeaderMap) -> Result<Identity<'_>, ApiError> {
+        let nobody = || match self.is_open() {
+            true => Ok(Identity::of(None)),
+            false => Err(unauthenticated(ASKED)),
+        };
+        let Some(signed_in) = self.sessions.of(headers, self.clock.monotonic_ns()) else {
+            return nobody();
+        };
+        if !method.is_safe() && !headers.contains_key(WINDOW) {
+            let message = "the cookie of a session changes something only for the window itself";
+            return Err(
+                ApiError::new(StatusCode::FORBIDDEN, "not_the_window", message)
+                    .hint("programs send Authorization, not the cookie"),
+            );
+        }
+        let account = match signed_in.holder {
+            Holder::Anybody => None,
+            Holder::Token(place) => self.tokens.get(place),
+            Holder::User(place) => self.users.get(place),
+        };
+        if account.is_none() && !self.is_open() {
+            return nobody();
+        }
+        Ok(Identity {
+            account,
+            chosen: signed_in.tenant,
+            is_session: true,
+        })
+    }
+
+    pub(super) fn by_token(&self, token: &str) -> Option<&Account> {
         let given = SecretDigest::of(token.as_bytes());
         one_of(self.tokens.iter(), |account| {
             account.secret.is_of_same(&given)
@@ -138,6 +213,7 @@ impl Access {
         &self,
         headers: &HeaderMap,
         bound: Option<&TenantName>,
+        chosen: Option<&TenantName>,
     ) -> Result<Vec<TenantName>, ApiError> {
         if !self.multi_tenancy {
             return Ok(vec![TenantName::anonymous()]);
@@ -149,9 +225,9 @@ impl Access {
             return Err(ApiError::bad_request("bad_tenant", message)
                 .hint("name several tenants in one: X-Scope-OrgID: a|b"));
         }
-        let named = match (value, bound) {
+        let named = match (value, bound.or(chosen)) {
             (Some(value), _) => named_tenants(value)?,
-            (None, Some(bound)) => vec![bound.clone()],
+            (None, Some(own)) => vec![own.clone()],
             (None, None) => {
                 let message = "X-Scope-OrgID is missing, and this server has many tenants";
                 let error = ApiError::new(StatusCode::UNAUTHORIZED, "no_tenant", message);
@@ -168,31 +244,36 @@ impl Access {
     }
 }
 
-impl Identity<'_> {
-    fn name(&self) -> &str {
-        match self {
-            Self::Anybody => "anonymous",
-            Self::Account(account) => &account.name,
+impl<'a> Identity<'a> {
+    pub(super) fn of(account: Option<&'a Account>) -> Self {
+        Self {
+            account,
+            chosen: None,
+            is_session: false,
         }
+    }
+
+    /// The same about the tenant that was chosen.
+    pub(super) fn choosing(mut self, tenant: Option<TenantName>) -> Self {
+        self.chosen = tenant;
+        self
+    }
+
+    fn name(&self) -> &str {
+        self.account.map_or("anonymous", |account| &account.name)
     }
 
     fn rights(&self) -> Rights {
-        match self {
-            Self::Anybody => Rights::ALL,
-            Self::Account(account) => account.rights,
-        }
+        self.account.map_or(Rights::ALL, |account| account.rights)
     }
 
     fn tenant(&self) -> Option<&TenantName> {
-        match self {
-            Self::Anybody => None,
-            Self::Account(account) => account.tenant.as_ref(),
-        }
+        self.account.and_then(|account| account.tenant.as_ref())
     }
 }
 
 /// The account that fits. All are looked at, so that the time does not tell which it was.
-fn one_of<'a>(
+pub(super) fn one_of<'a>(
     accounts: impl Iterator<Item = &'a Account>,
     fits: impl Fn(&Account) -> bool,
 ) -> Option<&'a Account> {
@@ -230,7 +311,7 @@ fn named_tenants(value: &HeaderValue) -> Result<Vec<TenantName>, ApiError> {
     Ok(names)
 }
 
-fn unauthenticated(message: &str) -> ApiError {
+pub(super) fn unauthenticated(message: &str) -> ApiError {
     ApiError::new(StatusCode::UNAUTHORIZED, "unauthenticated", message).hint(HOW)
 }
 
@@ -239,6 +320,10 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    fn clock() -> Arc<dyn Clock> {
+        Arc::new(candela_store::SystemClock)
+    }
 
     fn access(multi_tenancy: bool) -> Access {
         let account = |name, secret, right| {
@@ -258,7 +343,7 @@ mod tests {
             let tenant = TenantName::new("team").expect("a name");
             options.users = vec![options.users.remove(0).of_tenant(tenant)];
         }
-        Access::new(&options).expect("valid")
+        Access::new(&options, clock()).expect("valid")
     }
 
     fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {
@@ -275,7 +360,7 @@ mod tests {
 
     /// The name of who asks, or the status.
     fn who(access: &Access, pairs: &[(&'static str, &str)], right: Right) -> Result<String, u16> {
-        let caller = access.caller(&headers(pairs), right);
+        let caller = access.caller(&Method::GET, &headers(pairs), right);
         let named = caller.map(|caller| caller.name.to_string());
         named.map_err(|error| error.status.as_u16())
     }
@@ -334,9 +419,13 @@ mod tests {
 
     #[test]
     fn without_multi_tenancy_there_is_one_tenant() {
-        let access = Access::new(&AuthOptions::default()).expect("valid");
+        let access = Access::new(&AuthOptions::default(), clock()).expect("valid");
         for named in ["team", "a|b", "../x", ""] {
-            let caller = access.caller(&headers(&[("x-scope-orgid", named)]), Right::Write);
+            let caller = access.caller(
+                &Method::GET,
+                &headers(&[("x-scope-orgid", named)]),
+                Right::Write,
+            );
             let caller = caller.expect("the header is ignored");
             assert_eq!(caller.tenants(), [TenantName::anonymous()]);
             assert!(caller.sees_all());
@@ -351,7 +440,7 @@ mod tests {
         right: Right,
     ) -> Result<Vec<String>, u16> {
         let headers = headers(&[("authorization", token), ("x-scope-orgid", named)]);
-        let caller = access.caller(&headers, right);
+        let caller = access.caller(&Method::GET, &headers, right);
         let caller = caller.map_err(|error| error.status.as_u16())?;
         assert_eq!(caller.tenant, caller.tenants()[0]);
         Ok(caller.tenants().iter().map(ToString::to_string).collect())
@@ -391,7 +480,11 @@ mod tests {
         for foreign in ["other", "team|other", "anonymous"] {
             assert_eq!(of(foreign), Err(403), "{foreign}");
         }
-        let caller = access.caller(&headers(&[("authorization", &ann)]), Right::Read);
+        let caller = access.caller(
+            &Method::GET,
+            &headers(&[("authorization", &ann)]),
+            Right::Read,
+        );
         let caller = caller.expect("of its tenant");
         assert!(!caller.sees_all() && caller.sees("team") && !caller.sees("other"));
     }
@@ -417,11 +510,11 @@ mod tests {
                     headers.append(name, value);
                 }
             }
-            let guarded = access(true).caller(&headers, Right::Read);
+            let guarded = access(true).caller(&Method::GET, &headers, Right::Read);
             prop_assert!(guarded.is_err_and(|error| error.status == StatusCode::UNAUTHORIZED));
             let open = AuthOptions { multi_tenancy: true, ..AuthOptions::default() };
-            let open = Access::new(&open).expect("valid");
-            if let Ok(caller) = open.caller(&headers, Right::Read) {
+            let open = Access::new(&open, clock()).expect("valid");
+            if let Ok(caller) = open.caller(&Method::GET, &headers, Right::Read) {
                 let names: Vec<&str> = caller.tenants().iter().map(|name| &**name).collect();
                 prop_assert!(names.is_sorted());
                 let text = String::from_utf8(tenant).expect("names are text");

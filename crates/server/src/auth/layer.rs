@@ -11,6 +11,7 @@ use axum::middleware::Next;
 use axum::response::IntoResponse;
 use axum::response::Response;
 
+use super::access::WINDOW;
 use super::rights::Right;
 use crate::api_error::ApiError;
 use crate::app::DEFAULT_TENANT;
@@ -31,7 +32,8 @@ pub(crate) async fn authorize(
     if right == Right::Anyone {
         return next.run(request).await;
     }
-    let caller = app.access.caller(request.headers(), right);
+    let (method, headers) = (request.method(), request.headers());
+    let caller = app.access.caller(method, headers, right);
     let admitted = caller.and_then(|caller| {
         // What writes leaves counters of its tenant behind.
         if right != Right::Read {
@@ -68,8 +70,12 @@ fn refusal(app: &SharedApp, headers: &HeaderMap, error: ApiError) -> Response {
     let asks_who = error.status == StatusCode::UNAUTHORIZED && !app.access.is_open();
     let mut response = error.into_response();
     if asks_who {
+        // The window asks in a form of its own, which a dialog of the browser would cover.
+        let is_window = headers.contains_key(WINDOW);
         let headers = response.headers_mut();
-        headers.append(WWW_AUTHENTICATE, BASIC);
+        if !is_window {
+            headers.append(WWW_AUTHENTICATE, BASIC);
+        }
         headers.append(WWW_AUTHENTICATE, BEARER);
     }
     response

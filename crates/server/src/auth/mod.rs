@@ -7,8 +7,11 @@
 mod access;
 mod account;
 mod caller;
+mod guesses;
 mod layer;
 mod rights;
+mod sessions;
+mod sign_in;
 mod tenant;
 
 pub use self::account::Account;
@@ -22,3 +25,7 @@ pub use self::tenant::TenantNameError;
 pub(crate) use self::access::Access;
 pub(crate) use self::caller::Caller;
 pub(crate) use self::layer::authorize;
+pub(crate) use self::sessions::COOKIE_NAME;
+pub(crate) use self::sessions::LONGEST as LONGEST_SESSION;
+pub(crate) use self::sign_in::Credentials;
+pub(crate) use self::sign_in::Who;

@@ -21,6 +21,9 @@ use crate::tenant_limits::TenantLimits;
 /// short.
 const QUESTION_BYTES: usize = 1 << 20;
 
+/// What stands around the parts of a form.
+const FORM_BYTES: usize = 64 << 10;
+
 /// A body as it was sent.
 #[derive(Debug)]
 pub(crate) struct SentBody {
@@ -71,6 +74,17 @@ impl BodyBounds {
         }
     }
 
+    /// Of a form with two of them.
+    pub(crate) fn two_profiles(limits: &TenantLimits) -> Self {
+        let profile = Self::profile(limits);
+        let most = profile.sent.saturating_mul(2).saturating_add(FORM_BYTES);
+        Self {
+            sent: most.min(limits.body_size.most()),
+            inflated: most.min(limits.body_size.most()),
+            key: profile.key,
+        }
+    }
+
     /// Of a body of many profiles.
     pub(crate) fn request(limits: &TenantLimits) -> Self {
         let most = limits.body_size.most();
@@ -104,10 +118,34 @@ impl BodyBounds {
         }
     }
 
+    /// Of what is no profile, and has a bound of its own.
+    pub(crate) const fn text(most: usize) -> Self {
+        Self {
+            sent: most,
+            inflated: most,
+            key: "the most that it may have",
+        }
+    }
+
+    /// Whether a file, which may be a part of a body, is not too large by itself.
+    ///
+    /// # Errors
+    /// 413 when it is.
+    pub(crate) fn check(&self, file: &[u8]) -> Result<(), ApiError> {
+        if file.len() > self.inflated {
+            return Err(self.exceeded("the file", self.inflated));
+        }
+        Ok(())
+    }
+
     fn exceeded(&self, what: &str, limit: usize) -> ApiError {
         let message = format!("{what} is larger than {limit} bytes ({})", self.key);
-        ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", message)
-            .hint("send fewer samples per profile, or raise the limit")
+        let hint = if self.key.starts_with("server.") {
+            "send fewer samples per profile, or raise the limit"
+        } else {
+            "send less"
+        };
+        ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", message).hint(hint)
     }
 }
 

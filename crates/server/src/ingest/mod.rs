@@ -3,6 +3,7 @@
 pub(crate) mod append;
 pub(crate) mod body;
 pub(crate) mod decode;
+pub(crate) mod form;
 mod grpc_status;
 pub(crate) mod limits;
 mod otlp;

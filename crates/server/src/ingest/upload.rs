@@ -13,6 +13,7 @@ use candela_store::Appended;
 use serde_json::json;
 use tokio::sync::OwnedSemaphorePermit;
 
+use crate::api::milliseconds;
 use crate::api_error::ApiError;
 use crate::app::App;
 use crate::app::SharedApp;
@@ -33,6 +34,7 @@ use crate::ingest::read::read_options;
 use crate::ingest::room::reserve;
 use crate::ingest::taken_formats::taken_format;
 use crate::parameters::Parameters;
+use crate::profile_range::range_of;
 use crate::reply::Reply;
 use crate::tenants::SeriesKey;
 
@@ -53,6 +55,7 @@ pub(crate) async fn upload(
         room,
     } = result.inspect_err(|error| app.metrics.count_refused(tenant, error.code, 1))?;
     let (profile, report) = decoded.value;
+    let range = range_of(&profile);
     let (ingested, appended) = append(&app, tenant, "ingest", profile, hash, bytes).await?;
     drop((decoded.slot, room));
     let notes: Vec<String> = report.notes.iter().map(ToString::to_string).collect();
@@ -61,6 +64,8 @@ pub(crate) async fn upload(
         json!({
             "profiles": ingested.profiles,
             "samples": ingested.samples,
+            "from": milliseconds(range.from_ns),
+            "to": milliseconds(range.to_ns),
             "duplicate": appended == Appended::Duplicate,
             "notes": notes,
         }),

@@ -1,9 +1,8 @@
 //! A real server over a real store in a temporary directory, and a client that sends just the
 //! bytes it is told to.
 
-#![expect(dead_code, reason = "each test binary uses its own part")]
-
 pub(crate) mod columns;
+pub(crate) mod fleet;
 pub(crate) mod tenants;
 
 use std::io::Read;

@@ -3,7 +3,7 @@
 use axum::http::HeaderMap;
 use axum::http::header::CONTENT_TYPE;
 
-use super::form::is_form;
+use crate::ingest::form::is_form;
 use crate::parameters::Parameters;
 
 /// What a body holds.

@@ -2,7 +2,6 @@
 //! (pyroscope-api 1.6).
 
 mod app_name;
-mod form;
 mod format;
 mod names;
 mod read;
@@ -13,7 +12,6 @@ use axum::http::HeaderMap;
 use axum::http::StatusCode;
 use tokio::sync::OwnedSemaphorePermit;
 
-use self::form::Sent;
 use self::read::Ingested;
 use crate::api_error::ApiError;
 use crate::app::App;
@@ -24,6 +22,7 @@ use crate::ingest::body::BodyBounds;
 use crate::ingest::body::read_body;
 use crate::ingest::decode::Decoded;
 use crate::ingest::decode::decode;
+use crate::ingest::form::Sent;
 use crate::ingest::room::reserve;
 use crate::parameters::Parameters;
 

@@ -12,7 +12,6 @@ use candela_model::SERVICE_NAME_LABEL;
 use serde::Deserialize;
 
 use super::app_name::AppName;
-use super::form::Sent;
 use super::format::BodyFormat;
 use super::names::DEFAULT_RATE;
 use super::names::NamedType;
@@ -21,6 +20,7 @@ use crate::api_error::ApiError;
 use crate::app::App;
 use crate::auth::TenantName;
 use crate::ingest::body::BodyBounds;
+use crate::ingest::form::Sent;
 use crate::ingest::read::read_error;
 use crate::ingest::read::read_options;
 use crate::parameters::Parameters;

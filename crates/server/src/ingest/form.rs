@@ -55,6 +55,10 @@ impl Sent {
         })
     }
 
+    pub(crate) const fn is_form(&self) -> bool {
+        self.parts.is_some()
+    }
+
     /// A part of a form.
     pub(crate) fn part(&self, name: &str) -> Option<&Bytes> {
         self.parts.as_ref()?.get(name)
