@@ -11,11 +11,12 @@ export default defineConfig({
     reportCompressedSize: false,
   },
   server: {
-    proxy: { "/api": process.env.CANDELA_SERVER ?? "http://127.0.0.1:4040" },
+    // The server lets pages write that call it by the name they have themselves: this one's.
+    proxy: { "/api": { target: process.env.CANDELA_SERVER ?? "http://127.0.0.1:4040", changeOrigin: false } },
   },
   test: {
     environment: "node",
-    include: ["src/**/*.test.ts"],
+    include: ["src/**/*.test.{ts,tsx}"],
     benchmark: { include: ["bench/**/*.bench.ts"] },
   },
 });

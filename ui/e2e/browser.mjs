@@ -4,7 +4,8 @@ import { chromium } from "playwright-core";
 
 const BROWSERS = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
 
-export function launch() {
+/** `more` are arguments of the browser. */
+export function launch(more = []) {
   return chromium.launch({
     executablePath: BROWSERS.find((path) => existsSync(path)),
     args: [
@@ -14,6 +15,7 @@ export function launch() {
       "--disable-background-networking",
       "--disable-component-update",
       "--disable-sync",
+      ...more,
     ],
   });
 }

@@ -1,151 +1,97 @@
-// The requests of the window. Paths are relative to the page, so that any prefix of a reverse proxy works.
+// What the window asks for.
 
+import { filterParameters, type Filter } from "../model/filters.ts";
 import { FlameTree } from "../model/flame-tree.ts";
 import type { ProfileType } from "../model/profile-type.ts";
 import type { SeriesAnswer } from "../model/series.ts";
 import type { ServicesAnswer } from "../model/services.ts";
-import { seriesStep, type TimeRange } from "../model/time-range.ts";
+import { momentText, seriesStep, type TimeRange } from "../model/time-range.ts";
+import type { Parameters, Requests } from "./requests.ts";
 import type { StatusAnswer, TopAnswer } from "./types.ts";
 
-/** The server's own words: what failed, why, what to do. Or ours, when it could not be reached or understood. */
-export class ApiError extends Error {
-  override readonly name = "ApiError";
-  readonly code: string;
-  readonly hint: string;
-  /** Of the HTTP answer; 0 where there was none, or a good one that makes no sense. */
-  readonly status: number;
-
-  constructor(code: string, message: string, hint: string, status: number = 0) {
-    super(message);
-    this.code = code;
-    this.hint = hint;
-    this.status = status;
-  }
-}
-
-export const UNREACHABLE = "unreachable";
-
-/** A connection that died without a word, as over a laptop's sleep, would wait for ever. No query may take this long. */
-const PATIENCE_MILLISECONDS = 120_000;
+export { ApiError, CANCELLED, UNREACHABLE } from "./requests.ts";
 
 export interface Selection {
   query: string;
   type: string;
   range: TimeRange;
+  filters: readonly Filter[];
+  /** Names from the root to the subtree that is asked for, as the API takes them. */
+  path: readonly string[];
 }
 
 /** The rows asked of `/api/v1/top`: the table's search finds only what is here, and a whole host runs some thousand functions. */
 const TOP_LIMIT = 10_000;
 
-/** What the window asks for; a page without a server answers it itself. */
+/** What every page asks for; one without a server answers it itself. */
 export type Api = Pick<ApiClient, keyof ApiClient>;
 
 export class ApiClient {
-  readonly #base: string;
+  readonly #requests: Requests;
 
-  constructor(pageUrl: string) {
-    this.#base = new URL("api/v1/", pageUrl).href;
+  constructor(requests: Requests) {
+    this.#requests = requests;
   }
 
   services(selection: Selection, signal: AbortSignal): Promise<ServicesAnswer> {
-    return this.#json("services", selectionParameters(selection), signal);
+    return this.#requests.json("services", wholeParameters(selection), signal);
   }
 
-  async types(selection: Selection, signal: AbortSignal): Promise<ProfileType[]> {
-    const { type: _, ...withoutType } = selectionParameters(selection);
-    const answer = await this.#json<{ types: ProfileType[] }>("types", withoutType, signal);
+  async types({ query, range }: Selection, signal: AbortSignal): Promise<ProfileType[]> {
+    const answer = await this.#requests.json<{ types: ProfileType[] }>(
+      "types",
+      [["query", query], ...rangeParameters(range)],
+      signal,
+    );
     return answer.types;
   }
 
   series(selection: Selection, groupBy: string | undefined, signal: AbortSignal): Promise<SeriesAnswer> {
     const step = String(seriesStep(selection.range));
-    return this.#json(
-      "series",
-      { ...selectionParameters(selection), step, ...(groupBy ? { group_by: groupBy } : {}) },
-      signal,
-    );
+    const groups: Parameters = groupBy ? [["group_by", groupBy]] : [];
+    return this.#requests.json("series", [...selectionParameters(selection), ["step", step], ...groups], signal);
   }
 
   top(selection: Selection, sort: "self" | "total", signal: AbortSignal): Promise<TopAnswer> {
-    return this.#json("top", { ...selectionParameters(selection), sort, limit: String(TOP_LIMIT) }, signal);
+    return this.#requests.json(
+      "top",
+      [...selectionParameters(selection), ["sort", sort], ["limit", String(TOP_LIMIT)]],
+      signal,
+    );
   }
 
   /** `maximumNodes` 0 asks for every node. */
   async flameGraph(selection: Selection, maximumNodes: number | undefined, signal: AbortSignal): Promise<FlameTree> {
-    const nodes: Record<string, string> = maximumNodes === undefined ? {} : { max_nodes: String(maximumNodes) };
-    const response = await this.#get(
+    const nodes: Parameters = maximumNodes === undefined ? [] : [["max_nodes", String(maximumNodes)]];
+    const response = await this.#requests.get(
       "flamegraph",
-      { ...selectionParameters(selection), format: "columns", ...nodes },
+      [...selectionParameters(selection), ["format", "columns"], ...nodes],
       signal,
     );
     const answer = await response.arrayBuffer().catch((error: unknown) => {
       if (signal.aborted) throw error;
-      throw this.#unreachable();
+      throw this.#requests.unreachable();
     });
     return FlameTree.decode(answer);
   }
 
   status(signal: AbortSignal): Promise<StatusAnswer> {
-    return this.#json("status", {}, signal);
-  }
-
-  /** The address of the same selection as gzipped pprof, for a link. */
-  pprofUrl(selection: Selection): string {
-    return this.#url("pprof", selectionParameters(selection));
-  }
-
-  #url(path: string, parameters: Record<string, string>): string {
-    const query = new URLSearchParams(parameters).toString();
-    return this.#base + path + (query === "" ? "" : `?${query}`);
-  }
-
-  async #json<T>(path: string, parameters: Record<string, string>, signal: AbortSignal): Promise<T> {
-    const response = await this.#get(path, parameters, signal);
-    try {
-      return (await response.json()) as T;
-    } catch (error) {
-      if (signal.aborted) throw error;
-      if (isTimeout(error)) throw this.#unreachable();
-      throw new ApiError(
-        "bad_answer",
-        `the answer of ${path} is not JSON`,
-        "Is something other than Candela listening at this address?",
-      );
-    }
-  }
-
-  async #get(path: string, parameters: Record<string, string>, signal: AbortSignal): Promise<Response> {
-    let response: Response;
-    try {
-      const patience = AbortSignal.timeout(PATIENCE_MILLISECONDS);
-      response = await fetch(this.#url(path, parameters), { signal: AbortSignal.any([signal, patience]) });
-    } catch (error) {
-      if (signal.aborted) throw error;
-      throw this.#unreachable();
-    }
-    if (response.ok) return response;
-    throw await errorOf(response, path);
-  }
-
-  #unreachable(): ApiError {
-    return new ApiError(
-      UNREACHABLE,
-      `the server at ${new URL(this.#base).host} does not answer`,
-      "Start it with: candela up",
-    );
+    return this.#requests.json("status", [], signal);
   }
 }
 
-function isTimeout(error: unknown): boolean {
-  return error instanceof DOMException && error.name === "TimeoutError";
+/** Of the selection without its path: what a service costs does not depend on where in it one looks. */
+export function wholeParameters({ query, type, range, filters }: Selection): Parameters {
+  return [["query", query], ["type", type], ...rangeParameters(range), ...filterParameters(filters)];
 }
 
-async function errorOf(response: Response, path: string): Promise<ApiError> {
-  const body = (await response.json().catch(() => ({}))) as { code?: string; message?: string; hint?: string };
-  const fallback = `${path} failed with status ${response.status}`;
-  return new ApiError(String(body.code ?? response.status), body.message ?? fallback, body.hint ?? "", response.status);
+export function selectionParameters(selection: Selection): Parameters {
+  return [...wholeParameters(selection), ...selection.path.map((name) => ["path", name] as const)];
 }
 
-function selectionParameters({ query, type, range }: Selection): Record<string, string> {
-  return { query, type, from: String(Math.round(range.from)), to: String(Math.round(range.to)) };
+export function rangeParameters({ from, to }: TimeRange): Parameters {
+  return [
+    ["from", momentText(from)],
+    ["to", momentText(to)],
+  ];
 }

@@ -28,6 +28,10 @@ export interface NodeColors {
   fill(node: number): string;
   /** Along the foot of the box, for what the fill leaves open. */
   edge(node: number): string | undefined;
+  /** Drawn over the fill, or nothing. */
+  hatching?: (node: number) => boolean;
+  /** Of the hatching. */
+  hatchColor?: string;
 }
 
 const KERNEL = -1;
@@ -58,16 +62,29 @@ export class FrameColors {
   }
 }
 
+/** Kinds of code in the order of their hues: one has the same colour in every picture. */
+const KINDS = ["native", "go", "rust", "jvm", "cpython", "v8js", "dotnet", "php", "ruby", "perl", "beam", "luajit"];
+
+/** The hue of a kind of code; of one that is not known yet, any. */
+export function kindHue(kind: string, hueCount: number): number {
+  const known = KINDS.indexOf(kind);
+  return (known === -1 ? hashString(kind) : known) % hueCount;
+}
+
 function slotOf(frames: FrameTable, frame: number, colorBy: ColorBy, hueCount: number): number {
   if (frame === 0) return ROOT_FRAME;
   const kind = frames.kind(frame);
   if (kind === "other") return OTHER;
   if (kind === "kernel") return KERNEL;
+  if (colorBy === "kind") return kindHue(kind, hueCount);
   return hashString(colorKey(frames, frame, colorBy)) % hueCount;
 }
 
-function colorKey(frames: FrameTable, frame: number, colorBy: ColorBy): string {
+function colorKey(frames: FrameTable, frame: number, colorBy: Exclude<ColorBy, "kind">): string {
   switch (colorBy) {
+    // Reasons colour nodes and not frames: this is what is seen until they are known.
+    case "auto":
+    case "reason":
     case "package":
       return frames.package(frame);
     case "file":

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { encodeTree, type TreeSpec } from "../../bench/generate.ts";
 import { FlameTree, ROOT } from "../model/flame-tree.ts";
 import { Camera } from "./camera.ts";
-import { FrameColors, shadeOf, type FlameTheme } from "./colors.ts";
+import { FrameColors, kindHue, shadeOf, type FlameTheme } from "./colors.ts";
 import { step } from "./navigation.ts";
 import { rowAt, rowTop, ROW_HEIGHT } from "./painter.ts";
 import { TextFitter } from "./text.ts";
@@ -135,5 +135,14 @@ describe("colours", () => {
 
   it("part neighbours in a stack by shade", () => {
     expect(shadeOf(5, 1)).not.toBe(shadeOf(5, 2));
+  });
+});
+
+describe("the colour of a kind of code", () => {
+  it("is its own, and the same in every picture", () => {
+    const hues = ["native", "go", "rust", "jvm", "cpython", "v8js"].map((kind) => kindHue(kind, 12));
+    expect(new Set(hues).size).toBe(hues.length);
+    expect(kindHue("go", 12)).toBe(kindHue("go", 12));
+    expect(kindHue("a kind of tomorrow", 12)).toBeLessThan(12);
   });
 });

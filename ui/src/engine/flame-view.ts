@@ -10,8 +10,10 @@ import { emptyLayout, layOut } from "./layout.ts";
 import { step, type Move } from "./navigation.ts";
 import { paint, paintOutlines, rowAt, rowTop, ROW_HEIGHT, type Outline, type Scene } from "./painter.ts";
 import type { EnginePerf } from "./perf.ts";
+import { Redraw } from "./redraw.ts";
 import { Stage, type FlameElements } from "./stage.ts";
-import { TextFitter } from "./text.ts";
+import type { TextFitter } from "./text.ts";
+import { moveByWheel } from "./wheel.ts";
 
 export interface FlameListener {
   /** `NONE` when the pointer left; coordinates are those of the page. */
@@ -39,15 +41,14 @@ const RESTING_MINIMUM_WIDTH = 1;
 const ANCESTOR_ROWS = 3;
 /** Browsers take a few hundred milliseconds for a smooth scroll; there is no event to rely on. */
 const LONGEST_SMOOTH_SCROLL_MS = 1000;
-const REST_AFTER_MILLISECONDS = 80;
 const DRAG_STARTS_AT_PIXELS = 4;
 
 export class FlameView {
   readonly #stage: Stage;
   readonly #listener: FlameListener;
   readonly #perf: EnginePerf;
-  readonly #unlisten = new AbortController();
   readonly #layout = emptyLayout();
+  readonly #redraw = new Redraw(() => this.#drawNow());
   readonly #camera = new Camera({ left: 0, right: 0 });
   #tree: FlameTree | undefined;
   #theme: FlameTheme;
@@ -64,8 +65,6 @@ export class FlameView {
   #selectedNode = NONE;
   #hoveredNode = NONE;
   #scene: Scene | undefined;
-  #frameRequest = 0;
-  #busyUntil = 0;
   #drewFirst = false;
   /** Where the pointer was last, while it is over the picture. */
   #pointer: { x: number; y: number } | undefined;
@@ -81,14 +80,13 @@ export class FlameView {
       this.#makeRoom();
       this.#drawNow();
     });
-    this.#fitter = this.#newFitter();
+    this.#fitter = this.#stage.fitterFor(this.#theme.font);
     this.#listen();
   }
 
   destroy(): void {
     this.#stage.destroy();
-    this.#unlisten.abort();
-    cancelAnimationFrame(this.#frameRequest);
+    this.#redraw.settle();
   }
 
   /** Shows a tree. Zoom and selection are kept where the new tree has the same paths. */
@@ -120,39 +118,39 @@ export class FlameView {
     const wasScrolling = performance.now() < this.#smoothScrollEnds;
     if (!isSameZoom || wasScrolling) this.#scrollToZoom(false);
     this.#rehover = true;
-    this.#invalidate();
+    this.#redraw.soon();
   }
 
   setTheme(theme: FlameTheme): void {
     this.#theme = theme;
-    this.#fitter = this.#newFitter();
-    this.#invalidate();
+    this.#fitter = this.#stage.fitterFor(this.#theme.font);
+    this.#redraw.soon();
   }
 
   setColorBy(colorBy: ColorBy): void {
     if (colorBy === this.#colorBy) return;
     this.#colorBy = colorBy;
     if (this.#tree) this.#colors = new FrameColors(this.#tree.frames, colorBy, this.#theme.hues.length / 2);
-    this.#invalidate();
+    this.#redraw.soon();
   }
 
   /** Of the nodes of this tree; `undefined` colours by frame. */
   setNodeColors(nodeColors: NodeColors | undefined): void {
     this.#nodeColors = nodeColors;
-    this.#invalidate();
+    this.#redraw.soon();
   }
 
   setOrientation(orientation: Orientation): void {
     if (orientation === this.#stage.orientation) return;
     this.#stage.orientation = orientation;
     this.#scrollToZoom(false);
-    this.#invalidate();
+    this.#redraw.soon();
   }
 
   /** One flag a frame; `undefined` shows all in their colours. */
   setMatches(matched: Uint8Array | undefined): void {
     this.#matched = matched;
-    this.#invalidate();
+    this.#redraw.soon();
   }
 
   /** Frames hovered elsewhere: outlined here. */
@@ -182,7 +180,7 @@ export class FlameView {
     this.#makeRoom();
     this.#scrollToZoom(!prefersReducedMotion());
     this.#setHovered(NONE, 0, 0);
-    this.#invalidate();
+    this.#redraw.soon();
     if (announce) this.#listener.zoomed(node);
   }
 
@@ -259,13 +257,6 @@ export class FlameView {
     return { left: tree.start[node], right: tree.start[node] + tree.total[node] };
   }
 
-  #newFitter(): TextFitter {
-    const context = this.#stage.picture;
-    context.font = this.#theme.font;
-    context.fontKerning = "none";
-    return new TextFitter((text) => context.measureText(text).width);
-  }
-
   // === scrolling ===
 
   #makeRoom(): void {
@@ -298,21 +289,15 @@ export class FlameView {
 
   // === drawing ===
 
-  #invalidate(): void {
-    if (this.#frameRequest !== 0) return;
-    this.#frameRequest = requestAnimationFrame(() => this.#drawNow());
-  }
-
   #drawNow(): void {
-    cancelAnimationFrame(this.#frameRequest);
-    this.#frameRequest = 0;
+    this.#redraw.settle();
     const tree = this.#tree;
     const colors = this.#colors;
     if (!tree || !colors || this.#stage.width === 0) return;
 
     const now = performance.now();
     const { left, right } = this.#camera.at(now);
-    const moving = this.#camera.isMoving || now < this.#busyUntil;
+    const moving = this.#camera.isMoving || this.#redraw.isBusy(now);
     const scroll = this.#stage.scrollFromRoot;
     const layout = layOut(
       tree,
@@ -353,7 +338,7 @@ export class FlameView {
       if (this.#pointer)
         this.#setHovered(this.nodeAt(this.#pointer.x, this.#pointer.y), this.#pointer.x, this.#pointer.y);
     }
-    if (moving) this.#invalidate();
+    if (moving) this.#redraw.soon();
     else if (!this.#drewFirst && !tree.isEmpty) {
       this.#drewFirst = true;
       this.#listener.drewFirst();
@@ -396,33 +381,23 @@ export class FlameView {
     return end < 0 || x > this.#stage.width ? undefined : { x, width: end - x, row: tree.depth[node], color };
   }
 
-  /** Keeps drawing coarse pictures for a moment, then one fine one. */
-  #stayBusy(): void {
-    this.#busyUntil = performance.now() + REST_AFTER_MILLISECONDS;
-    this.#invalidate();
-  }
-
   // === pointer and wheel ===
 
   #listen(): void {
-    const { scroller } = this.#stage;
-    const on = <K extends keyof HTMLElementEventMap>(
-      type: K,
-      handler: (event: HTMLElementEventMap[K]) => void,
-      passive = true,
-    ): void => scroller.addEventListener(type, handler, { signal: this.#unlisten.signal, passive });
-    on("scroll", () => {
-      this.#rehover = true;
-      this.#stayBusy();
-    });
-    on("pointermove", (event) => this.#pointerMoved(event));
-    on("pointerleave", () => {
+    this.#stage.on("scroll", () => this.#moved());
+    this.#stage.on("pointermove", (event) => this.#pointerMoved(event));
+    this.#stage.on("pointerleave", () => {
       this.#pointer = undefined;
       this.#setHovered(NONE, 0, 0);
     });
-    on("pointerdown", (event) => this.#pointerDown(event));
-    on("pointerup", (event) => this.#pointerUp(event));
-    on("wheel", (event) => this.#wheel(event), false);
+    this.#stage.on("pointerdown", (event) => this.#pointerDown(event));
+    this.#stage.on("pointerup", (event) => this.#pointerUp(event));
+    this.#stage.on("wheel", (event) => moveByWheel(event, this.#camera, this.#stage) && this.#moved(), false);
+  }
+
+  #moved(): void {
+    this.#rehover = true;
+    this.#redraw.stayBusy();
   }
 
   #pointerMoved(event: PointerEvent): void {
@@ -435,7 +410,7 @@ export class FlameView {
         this.#drag = { x: event.clientX, panned: true };
         this.#camera.panBy(-distance / this.#stage.width, startedAt);
         this.#setHovered(NONE, 0, 0);
-        this.#stayBusy();
+        this.#redraw.stayBusy();
         return;
       }
     }
@@ -465,23 +440,6 @@ export class FlameView {
     if (node === NONE) return;
     this.select(node);
     this.zoomTo(node);
-  }
-
-  #wheel(event: WheelEvent): void {
-    const now = performance.now();
-    const sideways = event.shiftKey && event.deltaX === 0 ? event.deltaY : event.deltaX;
-    if (event.ctrlKey || event.metaKey) {
-      event.preventDefault();
-      const origin = this.#stage.origin;
-      this.#camera.zoomAround((event.clientX - origin.x) / this.#stage.width, Math.exp(event.deltaY * 0.002), now);
-      this.#rehover = true;
-      this.#stayBusy();
-    } else if (sideways !== 0 && !this.#camera.isWhole) {
-      event.preventDefault();
-      this.#camera.panBy(sideways / this.#stage.width, now);
-      this.#rehover = true;
-      this.#stayBusy();
-    }
   }
 }
 

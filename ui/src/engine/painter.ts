@@ -12,6 +12,9 @@ const TEXT_PADDING = 5;
 /** Below this a box has no room for three letters and an ellipsis. */
 const MINIMUM_TEXT_WIDTH = 30;
 const EDGE_HEIGHT = 3;
+/** A box as wide as high has room for one line. */
+const MINIMUM_HATCH_WIDTH = ROW_HEIGHT;
+const HATCH_DISTANCE = 7;
 /** Boxes from here on have a gap to their right-hand neighbour. */
 const MINIMUM_GAP_WIDTH = 3;
 
@@ -54,7 +57,10 @@ export function paint(context: CanvasRenderingContext2D, scene: Scene): void {
   context.clearRect(0, 0, width, height);
   paintSlivers(context, scene);
   paintBoxes(context, scene);
-  if (scene.nodeColors) paintEdges(context, scene, scene.nodeColors);
+  if (scene.nodeColors) {
+    paintHatching(context, scene, scene.nodeColors);
+    paintEdges(context, scene, scene.nodeColors);
+  }
   paintNames(context, scene);
 }
 
@@ -106,6 +112,27 @@ function paintEdges(context: CanvasRenderingContext2D, scene: Scene, { edge }: N
     context.fillStyle = color;
     fillBox(context, scene, boxes, index, EDGE_HEIGHT);
   }
+}
+
+/** All lines as one path: a pattern would have to be made anew for each theme and scale, and swims when the picture moves. */
+function paintHatching(context: CanvasRenderingContext2D, scene: Scene, { hatching, hatchColor }: NodeColors): void {
+  if (!hatching || !hatchColor || scene.matched !== undefined) return;
+  const { boxes } = scene.layout;
+  const height = ROW_HEIGHT - 1;
+  context.beginPath();
+  for (let index = 0; index < boxes.length; index++) {
+    if (boxes.width[index] < MINIMUM_HATCH_WIDTH || boxes.row[index] < scene.zoomRow || !hatching(boxes.node[index])) continue;
+    const top = rowTop(boxes.row[index], scene);
+    const left = Math.max(0, boxes.x[index]);
+    const right = Math.min(scene.width, boxes.x[index] + boxes.width[index] - 1);
+    for (let x = left; x + height <= right; x += HATCH_DISTANCE) {
+      context.moveTo(x, top + height);
+      context.lineTo(x + height, top);
+    }
+  }
+  context.strokeStyle = hatchColor;
+  context.lineWidth = 1;
+  context.stroke();
 }
 
 /** The whole box, or `height` pixels of its foot. */

@@ -2,6 +2,7 @@
 // in sight. The canvases are never larger than the window, however deep the tree.
 
 import type { Orientation } from "../state/schema.ts";
+import { TextFitter } from "./text.ts";
 
 export interface FlameElements {
   /** Scrolls vertically; as wide as the picture. */
@@ -39,14 +40,24 @@ export class Stage {
     this.#measure();
     this.#resizes = new ResizeObserver(() => this.#remeasure());
     this.#resizes.observe(elements.scroller);
-    const { signal } = this.#unlisten;
-    this.scroller.addEventListener("scroll", () => this.#scrolled(), { signal, passive: true });
+    this.on("scroll", () => this.#scrolled());
     this.#watchPixelRatio();
   }
 
   destroy(): void {
     this.#resizes.disconnect();
     this.#unlisten.abort();
+  }
+
+  /** Listens to the scroller until the stage is destroyed. */
+  on<K extends keyof HTMLElementEventMap>(type: K, handler: (event: HTMLElementEventMap[K]) => void, passive: boolean = true): void {
+    this.scroller.addEventListener(type, handler, { signal: this.#unlisten.signal, passive });
+  }
+
+  fitterFor(font: string): TextFitter {
+    this.picture.font = font;
+    this.picture.fontKerning = "none";
+    return new TextFitter((text) => this.picture.measureText(text).width);
   }
 
   get origin(): DOMRect {

@@ -84,7 +84,8 @@ const MAGIC = "CFG1";
 const ALIGNMENT = 8;
 const SCHEMA = "candela/flamegraph/v1";
 
-export function openColumns(buffer: ArrayBuffer): ColumnReader {
+/** `schema` is what the answer has to be; by default a flame graph. */
+export function openColumns(buffer: ArrayBuffer, schema: string = SCHEMA): ColumnReader {
   if (buffer.byteLength < ALIGNMENT)
     throw new DecodeError(`the answer has ${buffer.byteLength} bytes, a flame graph has at least 8`);
   const magic = new TextDecoder("latin1").decode(new Uint8Array(buffer, 0, 4));
@@ -94,7 +95,7 @@ export function openColumns(buffer: ArrayBuffer): ColumnReader {
   const headerEnd = ALIGNMENT + headerLength;
   if (headerEnd > buffer.byteLength)
     throw new DecodeError(`the header needs ${headerLength} bytes, the answer ends before`);
-  const header = parseHeader(new TextDecoder().decode(new Uint8Array(buffer, ALIGNMENT, headerLength)));
+  const header = parseHeader(new TextDecoder().decode(new Uint8Array(buffer, ALIGNMENT, headerLength)), schema);
   const dataStart = Math.ceil(headerEnd / ALIGNMENT) * ALIGNMENT;
 
   const column = <T>(
@@ -149,15 +150,15 @@ export function columnsOf({ header, u8, u16, u32, f64 }: ColumnReader): FlameCol
   return columns;
 }
 
-function parseHeader(text: string): FlameHeader {
+function parseHeader(text: string, schema: string): FlameHeader {
   let header: Partial<FlameHeader>;
   try {
     header = JSON.parse(text) as Partial<FlameHeader>;
   } catch {
     throw new DecodeError("the header is not JSON");
   }
-  if (header.schema !== SCHEMA)
-    throw new DecodeError(`the schema is ${header.schema ?? "missing"}, this page reads ${SCHEMA}: reload the page`);
+  if (header.schema !== schema)
+    throw new DecodeError(`the schema is ${header.schema ?? "missing"}, this page reads ${schema}: reload the page`);
   if (!Array.isArray(header.columns) || !Array.isArray(header.kinds))
     throw new DecodeError("the header names no columns");
   return {

@@ -2,6 +2,7 @@
 
 import { columnsOf, DecodeError, openColumns, type FlameColumns, type FlameHeader } from "./columns.ts";
 import { FlameTree, ROOT } from "./flame-tree.ts";
+import { pickChance, type NodeChance } from "./node-chance.ts";
 
 export type Side = "before" | "after";
 
@@ -15,12 +16,16 @@ export interface Values {
 export interface Look {
   /** Whose widths the boxes have. */
   widths: Side;
-  /** What was before is scaled to the total after: shares are compared, not values. */
+  /** What was before is scaled, to the total after where nothing else is said: shares are compared, not values. */
   is_scaled: boolean;
+  /** By what instead. */
+  scale?: number;
 }
 
 /** The nodes of either side, with their values as measured. */
 export interface Comparison {
+  /** Which changes may be chance. Nothing where nobody knows. */
+  chance?: NodeChance | undefined;
   columns: FlameColumns;
   before: Values;
   after: Values;
@@ -40,6 +45,7 @@ export interface ComparedTree {
   largestChange: number;
   /** How many nodes only the other side has. */
   unseen: number;
+  chance: NodeChance | undefined;
 }
 
 export function decodeComparison(buffer: ArrayBuffer): Comparison {
@@ -55,9 +61,10 @@ export function decodeComparison(buffer: ArrayBuffer): Comparison {
   return { columns, before, after: { total, self }, firstLook: comparison };
 }
 
-export function comparedTree(comparison: Comparison, look: Look): ComparedTree {
+/** `givenScale` is what the values before are multiplied by; without it the look says. */
+export function comparedTree(comparison: Comparison, look: Look, givenScale?: number): ComparedTree {
   const { columns } = comparison;
-  const scale = look.is_scaled ? scaleOf(comparison) : 1;
+  const scale = givenScale ?? (look.is_scaled ? (look.scale ?? shareScale(comparison)) : 1);
   const before = times(comparison.before, scale);
   const { after } = comparison;
   const shown = look.widths === "before" ? before : after;
@@ -73,11 +80,12 @@ export function comparedTree(comparison: Comparison, look: Look): ComparedTree {
     },
   });
   const largestChange = after.self.reduce((most, value, node) => Math.max(most, Math.abs(value - before.self[node])), 0);
-  return { tree, look, ...picked, scale, largestChange, unseen: shown.total.length - kept.length };
+  const chance = comparison.chance && pickChance(comparison.chance, kept);
+  return { tree, look, ...picked, scale, largestChange, unseen: shown.total.length - kept.length, chance };
 }
 
 /** What makes the total before that after; a side without a total stays as it is. */
-function scaleOf({ before, after }: Comparison): number {
+export function shareScale({ before, after }: Comparison): number {
   const [from, to] = [before.total[ROOT], after.total[ROOT]];
   return from > 0 && to > 0 ? to / from : 1;
 }

@@ -34,6 +34,11 @@ export class FrameTable {
     return this.#strings.at(this.#columns.file[frame]);
   }
 
+  /** With which the function begins; 0 is unknown. */
+  line(frame: number): number {
+    return this.#columns.line[frame];
+  }
+
   mapping(frame: number): string {
     return this.#strings.at(this.#columns.mapping[frame]);
   }
@@ -62,7 +67,7 @@ export class FrameTable {
       file: this.file(frame),
       mapping: this.mapping(frame),
       kind: this.kind(frame),
-      line: this.#columns.line[frame],
+      line: this.line(frame),
     };
   }
 

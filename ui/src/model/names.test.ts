@@ -1,5 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { packageOf, shortNameOf } from "./names.ts";
+import { hashString } from "./hash.ts";
+import { packageOf, packagePathOf, shortNameOf } from "./names.ts";
+import packages from "./packages.json" with { type: "json" };
 
 describe("packageOf", () => {
   it.each([
@@ -16,6 +18,31 @@ describe("packageOf", () => {
     ["do_syscall_64", "", "[kernel]", "kernel", "kernel"],
   ])("%s", (name, file, mapping, kind, expected) => {
     expect(packageOf(name, file, mapping, kind)).toBe(expected);
+  });
+
+  // Pictures that the server draws have these colours, too: a test of candela-formats reads the same cases.
+  it.each(packages)("$name has a hue that the server gives it, too", ({ name, file, mapping, kind, package: expected, hue }) => {
+    expect(packageOf(name, file, mapping, kind)).toBe(expected);
+    expect(hashString(expected) % 12).toBe(hue);
+  });
+});
+
+describe("packagePathOf", () => {
+  // As candela-model has it for filters.
+  it.each([
+    ["net/http.(*Server).Serve", "net/http"],
+    ["github.com/a/b.v2.Run", "github.com/a/b"],
+    ["runtime.mallocgc", "runtime"],
+    ["std::io::Read::read", "std::io::Read"],
+    ["std::vector<a::b>::push", "std"],
+    ["java.util.List.add", "java.util.List"],
+    ["main.Map[go.shape.int]", "main"],
+    ["<alloc::vec::Vec<T> as core::ops::Drop>::drop", "alloc::vec"],
+    ["<&mut std::io::Stdin as std::io::Read>::read", "std::io"],
+    ["<module>", ""],
+    ["malloc", ""],
+  ])("%s", (name, expected) => {
+    expect(packagePathOf(name)).toBe(expected);
   });
 });
 

@@ -20,6 +20,22 @@ export function packageOf(name: string, file: string, mapping: string, kind: str
   return baseName(mapping);
 }
 
+/**
+ * What `pkg:` means, in a filter of the server as in a search: what is before the last separator of a name, in the notation of Go
+ * (`net/http.(*Server).Serve`), of C++ and Rust (`std::io::read`), or of Java (`java.util.List.add`, where the class is part of it).
+ */
+export function packagePathOf(name: string): string {
+  const implementation = /^<(?:[<&*]|mut |const |dyn )*([^<> [(]*)/.exec(name);
+  const plain = implementation ? implementation[1] : name.split(/[(<[]/, 1)[0];
+  const separator = plain.lastIndexOf(NATIVE_SEPARATOR);
+  if (separator !== -1) return plain.slice(0, separator);
+  const slash = plain.lastIndexOf("/");
+  if (slash === -1) return plain.slice(0, Math.max(0, plain.replace(/\.+$/, "").lastIndexOf(".")));
+  // The path of Go may have full stops; what follows it begins at the first one behind it.
+  const stop = plain.indexOf(".", slash);
+  return stop === -1 ? plain : plain.slice(0, stop);
+}
+
 /** `encoding/json` of `encoding/json.(*Decoder).Decode`: up to the first full stop behind the last slash. */
 function goPackage(name: string): string {
   const slash = name.lastIndexOf("/", name.indexOf("(") === -1 ? name.length : name.indexOf("("));

@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
 import { isCpuTime, isGauge, parseTypeId, resolveType, typeTitle } from "./profile-type.ts";
+import { rowFilter } from "./search.ts";
 import { filterTop, sortTop } from "./top.ts";
 
 const CPU = parseTypeId("process_cpu:cpu:nanoseconds:cpu:nanoseconds");
@@ -10,6 +11,7 @@ const row = (name: string, self: number, total: number) => ({
   name,
   file: `${name}.c`,
   mapping: "/bin/x",
+  kind: "",
   self,
   total,
 });
@@ -29,7 +31,8 @@ it("knows cores, levels and names", () => {
   expect(isGauge(INUSE.id)).toBe(true);
   expect(isGauge(CPU.id)).toBe(false);
   expect(typeTitle(CPU)).toBe("CPU time");
-  expect(typeTitle(INUSE)).toBe("Memory in use (inuse space)");
+  expect(typeTitle(INUSE)).toBe("Memory in use");
+  expect(typeTitle(SAMPLES)).toBe("CPU time (samples)");
 });
 
 it("sorts the table with ties by name, and filters by the field searched", () => {
@@ -37,6 +40,6 @@ it("sorts the table with ties by name, and filters by the field searched", () =>
   expect(names(sortTop(rows, "self", true))).toBe("cab");
   expect(names(sortTop(rows, "total", false))).toBe("cba");
   expect(names(sortTop(rows, "name", true))).toBe("cba");
-  expect(names(filterTop(rows, { field: "file", expression: /^a\.c$/ }))).toBe("a");
+  expect(names(filterTop(rows, rowFilter({ field: "file", expression: /^a\.c$/ }, undefined)))).toBe("a");
   expect(names(filterTop(rows, undefined))).toBe("bac");
 });

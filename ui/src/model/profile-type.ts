@@ -28,6 +28,14 @@ const TITLES: Record<string, string> = {
   exception: "Exceptions",
 };
 
+/** What is counted has a better name than the short name of its type, which stands for several. */
+const SAMPLE_TITLES: Record<string, string> = {
+  inuse_space: "Memory in use",
+  inuse_objects: "Objects in use",
+  alloc_space: "Memory allocated",
+  alloc_objects: "Objects allocated",
+};
+
 /** `name:sample_type:sample_unit:period_type:period_unit`; missing parts are empty. */
 export function parseTypeId(id: string): ProfileType {
   const [name = "", sampleType = "", sampleUnit = "", periodType = "", periodUnit = ""] = id.split(":");
@@ -43,6 +51,8 @@ export function parseTypeId(id: string): ProfileType {
 }
 
 export function typeTitle(type: ProfileType): string {
+  const named = SAMPLE_TITLES[type.sample_type];
+  if (named !== undefined) return named;
   const title = TITLES[type.short ?? ""] ?? sentence(type.sample_type || type.name);
   // The same short name may stand for a time, a size and a count: say which.
   return type.sample_unit === "nanoseconds" || type.sample_unit === ""

@@ -18,6 +18,8 @@ interface Drop {
 interface DropKind {
   unit: string;
   is_loss: boolean;
+  /** What helps against it, where the server knows. */
+  remedy?: string | null;
 }
 
 export interface Quality {
@@ -30,7 +32,7 @@ export interface Quality {
   /** What is missing from the picture, by what was counted. */
   losses: Loss[];
   /** Everything that was counted, losses first. */
-  drops: (Drop & { unit: string; isLoss: boolean })[];
+  drops: (Drop & { unit: string; isLoss: boolean; remedy: string | undefined })[];
 }
 
 export interface Loss {
@@ -73,8 +75,8 @@ export function qualityOf({ quality = {}, drops = [], drop_reasons: kinds = {}, 
   const explained = drops
     .filter(({ count }) => count > 0)
     .map(({ reason, count }) => {
-      const { unit, is_loss: isLoss } = kinds[reason] ?? knownKind(reason);
-      return { reason, count, unit, isLoss };
+      const { unit, is_loss: isLoss, remedy } = kinds[reason] ?? knownKind(reason);
+      return { reason, count, unit, isLoss, remedy: remedy ?? undefined };
     });
   const profiles = Object.values(ingest).reduce((sum, way) => sum + (way.profiles ?? 0), 0);
   return {

@@ -6,9 +6,11 @@ import {
   matchedWithin,
   matchFrames,
   parseSearch,
+  rowFilter,
   summarizeMatches,
   type SearchPattern,
 } from "./search.ts";
+import { filterTop } from "./top.ts";
 
 function pattern(text: string): SearchPattern {
   const parsed = parseSearch(text);
@@ -101,6 +103,39 @@ describe("search", () => {
     expect(share("file:tree")).toBe(35);
     expect(share("bin: libc")).toBe(5);
     expect(share("fn:idle")).toBe(65);
+  });
+
+  it("searches packages and kinds, in the tree and in the table alike", () => {
+    const frames = [
+      { name: "net/http.(*Server).Serve", kind: "go" },
+      { name: "net/http/httputil.Dump", kind: "go" },
+      { name: "http_request", kind: "native" },
+      { name: "do_syscall_64", kind: "kernel" },
+    ];
+    const children = frames.map((frame) => ({ frame, self: 1 }));
+    const tree = FlameTree.decode(encodeTree({ frame: { name: "total" }, self: 0, children }));
+    const rows = frames.map(({ name, kind }) => ({ name, kind, file: "", mapping: "" }));
+    for (const [text, places] of [["pkg:^net/http$", [0]], ["pkg:http", [0, 1]], ["kind:kernel", [3]], ["kind:^go$", [0, 1]]] as const) {
+      expect(summarizeMatches(tree, matchesIn(tree, text)).nodes.map((node) => node - 1), text).toEqual(places);
+      expect(filterTop(rows, rowFilter(pattern(text), undefined)), text).toEqual(places.map((place) => rows[place]));
+    }
+  });
+
+  it("searches where functions begin, as a filter does", () => {
+    const frames = [
+      { name: "parse", file: "main.c", line: 12 },
+      { name: "print", file: "main.c", line: 123 },
+      { name: "start", file: "main.c" },
+    ];
+    const children = frames.map((frame) => ({ frame, self: 1 }));
+    const tree = FlameTree.decode(encodeTree({ frame: { name: "total" }, self: 0, children }));
+    const rows = frames.map(({ name, file }) => ({ name, file, kind: "", mapping: "" }));
+    for (const [text, places] of [["line:^main.c:12$", [0]], ["line:main.c:12", [0, 1]], ["line:^main.c$", [2]]] as const) {
+      const matched = matchesIn(tree, text);
+      expect(summarizeMatches(tree, matched).nodes.map((node) => node - 1), text).toEqual(places);
+      expect(filterTop(rows, rowFilter(pattern(text), { frames: tree.frames, matched })), text).toEqual(places.map((place) => rows[place]));
+    }
+    expect(filterTop(rows, rowFilter(pattern("line:12"), undefined))).toEqual([]);
   });
 
   it("minds case once there is a capital, escapes apart", () => {

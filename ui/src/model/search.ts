@@ -2,8 +2,9 @@
 
 import type { FlameTree } from "./flame-tree.ts";
 import type { FrameTable } from "./frame-table.ts";
+import { packagePathOf } from "./names.ts";
 
-type Field = "fn" | "file" | "bin";
+type Field = "fn" | "file" | "line" | "bin" | "pkg" | "kind";
 
 export interface SearchPattern {
   field: Field;
@@ -12,9 +13,9 @@ export interface SearchPattern {
 
 export type ParsedSearch = { ok: true; pattern: SearchPattern | undefined } | { ok: false; message: string };
 
-/** `fn: file: bin:` choose the field, function name is the default. Case matters only once the text has a capital letter. */
+/** `fn: file: line: bin: pkg: kind:` choose the field as in a filter, function name is the default. Case matters only once the text has a capital letter. */
 export function parseSearch(text: string): ParsedSearch {
-  const prefixed = /^(fn|file|bin):\s*(.*)$/s.exec(text);
+  const prefixed = /^(fn|file|line|bin|pkg|kind):\s*(.*)$/s.exec(text);
   const field = (prefixed?.[1] ?? "fn") as Field;
   const source = prefixed?.[2] ?? text;
   if (source === "") return { ok: true, pattern: undefined };
@@ -47,20 +48,68 @@ export function matchFrames(
   const matched = new Uint8Array(frames.length);
   for (let frame = 1; frame < frames.length; frame++) {
     if (frame % FRAMES_BETWEEN_CHECKS === 0 && isTimeUp()) return undefined;
-    if (!frames.isOther(frame) && pattern.expression.test(fieldOf(frames, frame, pattern.field))) matched[frame] = 1;
+    if (!frames.isOther(frame) && pattern.expression.test(FRAME_TEXTS[pattern.field](frames, frame))) matched[frame] = 1;
   }
   return matched;
 }
 
-function fieldOf(frames: FrameTable, frame: number, field: Field): string {
-  switch (field) {
-    case "fn":
-      return frames.name(frame);
-    case "file":
-      return frames.file(frame);
-    case "bin":
-      return frames.mapping(frame);
+const FRAME_TEXTS: Record<Field, (frames: FrameTable, frame: number) => string> = {
+  fn: (frames, frame) => frames.name(frame),
+  file: (frames, frame) => frames.file(frame),
+  line: (frames, frame) => placeText(frames.file(frame), frames.line(frame)),
+  bin: (frames, frame) => frames.mapping(frame),
+  pkg: (frames, frame) => packagePathOf(frames.name(frame)),
+  kind: (frames, frame) => frames.kind(frame),
+};
+
+/** Where the function begins, `main.c:12`, as the filters of the server read it: one without a line is its file. */
+function placeText(file: string, line: number): string {
+  return line === 0 ? file : `${file}:${line}`;
+}
+
+/** The parts of a row of a table that it is searched by. */
+export interface SearchedRow {
+  name: string;
+  file: string;
+  mapping: string;
+  kind: string;
+}
+
+const ROW_TEXTS: Record<Exclude<Field, "line">, (row: SearchedRow) => string> = {
+  fn: ({ name }) => name,
+  file: ({ file }) => file,
+  bin: ({ mapping }) => mapping,
+  pkg: ({ name }) => packagePathOf(name),
+  kind: ({ kind }) => kind,
+};
+
+/** Frames of a tree, and which of them the same search has found. */
+export interface MatchedFrames {
+  frames: FrameTable;
+  matched: Uint8Array;
+}
+
+/**
+ * Which rows of a table a search keeps. A row tells no line: `line:` keeps what a matching frame of the tree is called, so that of what
+ * is folded nothing is found by its line.
+ */
+export function rowFilter({ field, expression }: SearchPattern, found: MatchedFrames | undefined): (row: SearchedRow) => boolean {
+  if (field !== "line") {
+    const textOf = ROW_TEXTS[field];
+    return (row) => expression.test(textOf(row));
   }
+  const keys = new Set(found ? matchedKeys(found) : []);
+  return (row) => keys.has(rowKey(row));
+}
+
+function matchedKeys({ frames, matched }: MatchedFrames): string[] {
+  return Array.from(matched).flatMap((isMatched, frame) =>
+    isMatched === 1 ? [rowKey({ name: frames.name(frame), file: frames.file(frame), mapping: frames.mapping(frame) })] : [],
+  );
+}
+
+function rowKey({ name, file, mapping }: Pick<SearchedRow, "name" | "file" | "mapping">): string {
+  return [name, file, mapping].join("\n");
 }
 
 export interface MatchSummary {

@@ -45,6 +45,18 @@ export function withService(selector: string, service: string | undefined): stri
   return formatSelector([{ label: SERVICE_LABEL, operator: "=", value: service }, ...others]);
 }
 
+/** The selector with what it says of a label replaced by one value, or taken out (`undefined`); `undefined` when it does not parse. */
+export function withLabel(selector: string, label: string, value: string | undefined): string | undefined {
+  const others = parseSelector(selector)?.filter((matcher) => matcher.label !== label);
+  if (others === undefined) return undefined;
+  return formatSelector(value === undefined ? others : [...others, { label, operator: "=", value }]);
+}
+
+/** The one value that the selector names of a label, if it names one. */
+export function valueOf(selector: string, label: string): string | undefined {
+  return parseSelector(selector)?.find((matcher) => matcher.label === label && matcher.operator === "=")?.value;
+}
+
 const ESCAPES: Record<string, string> = { n: "\n", t: "\t", r: "\r", '"': '"', "'": "'", "\\": "\\" };
 const PRINTED: Record<string, string> = { "\n": String.raw`\n`, "\t": String.raw`\t`, "\r": String.raw`\r` };
 

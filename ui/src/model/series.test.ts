@@ -52,6 +52,15 @@ describe("stackSeries", () => {
     expect(stacked.layers.at(-1)?.stacked).toEqual([16, 21.5, 21.5]);
   });
 
+  it("takes a range that is shorter than a step for one step", () => {
+    const range = { from: 19_500, to: 22_500 };
+    const stacked = stackSeries(answer(["a", [[10_000, 6], [20_000, 3]]], ["b", []]), options({ range }));
+    expect([stacked.times, stacked.stepSeconds]).toEqual([[19.5, 22.5], 3]);
+    expect(stacked.layers.map(({ own }) => own)).toEqual([[9, 9], [null, null]]);
+    const levels = stackSeries(answer(["a", [[10_000, 6]]]), options({ range, isGauge: true }));
+    expect(levels.stepSeconds).toBe(10);
+  });
+
   it("follows the order of the list, so that one place has one colour", () => {
     const stacked = stackSeries(
       answer(["new", [[10_000, 9]]], ["second", [[10_000, 5]]], ["first", [[10_000, 3]]], ["third", [[10_000, 1]]]),

@@ -52,7 +52,8 @@ const SMALLEST_PART = 0.5;
 /** With fewer points than this an incomplete one is better than none. */
 const MINIMUM_POINTS = 3;
 
-export function stackSeries(answer: SeriesAnswer, options: StackOptions): StackedSeries {
+export function stackSeries(asked: SeriesAnswer, options: StackOptions): StackedSeries {
+  const answer = ofShortRange(asked, options);
   const step = answer.step_ms;
   const steps = stepsOf(answer, options);
   const positions = new Map(steps.map((time, position) => [time, position]));
@@ -71,6 +72,17 @@ export function stackSeries(answer: SeriesAnswer, options: StackOptions): Stacke
     layers: layers.map(({ name, own, stacked }) => ({ name, own: closed(own), stacked: closed(stacked) })),
     stepSeconds: step / 1e3,
   };
+}
+
+/** A range that is shorter than a step is one step, and its rate that of the range: no finer line is known. */
+function ofShortRange(answer: SeriesAnswer, { range, isGauge }: StackOptions): SeriesAnswer {
+  const length = range.to - range.from;
+  if (isGauge || length <= 0 || length >= answer.step_ms) return answer;
+  const series = answer.series.map(({ labels, points }) => {
+    const sum = points.reduce((total, [, value]) => total + value, 0);
+    return { labels, points: points.length === 0 ? points : [[range.from, sum] satisfies [number, number]] };
+  });
+  return { ...answer, step_ms: length, series };
 }
 
 /** Every step from the first point to the last, without those that are not whole yet or hardly in the range. */

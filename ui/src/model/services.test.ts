@@ -74,6 +74,16 @@ describe("mergedSparkline", () => {
     expect(mergedSparkline([1, 1, 1, 1, 1], { from: 0, to: 150_000 })).toEqual([2, 2, 2]);
   });
 
+  it("leaves out what is still on its way, and scales what has come in part", () => {
+    const span = { from: 0, to: HOUR };
+    const values = [4, 4, 4, 3];
+    expect(mergedSparkline(values, { ...span, end_ms: HOUR - 0.0625 * HOUR })).toEqual([4, 4, 4, 4]);
+    expect(mergedSparkline([4, 4, 4, 1], { ...span, end_ms: HOUR - 0.1875 * HOUR })).toEqual([4, 4, 4]);
+    // Half an hour ago everything stopped: that is a fall.
+    expect(mergedSparkline([4, 4, 0, 0], { ...span, end_ms: HOUR / 2 })).toEqual([4, 4, 0, 0]);
+    expect(mergedSparkline(values, { ...span, end_ms: HOUR })).toEqual(values);
+  });
+
   it("leaves wide buckets as they are", () => {
     expect(mergedSparkline([1, 0, 3], { from: 0, to: HOUR })).toEqual([1, 0, 3]);
   });

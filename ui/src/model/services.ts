@@ -21,6 +21,8 @@ export interface ServicesAnswer extends PartialHead {
   /** The earliest profile of any service in the range, and in the range of the same length before it; null without one. */
   first_ms?: number | null;
   previous_first_ms?: number | null;
+  /** The end of the latest profile of any service in the range; null without one. */
+  end_ms?: number | null;
   hint?: string;
 }
 
@@ -76,19 +78,37 @@ export function previousSeconds({ from, to, previous_first_ms: first }: Services
 
 /** What is shorter than this shows the beat of the agents' windows of 10 s, and not the load. */
 const NARROWEST_BUCKET_MILLISECONDS = 60_000;
+/** Less of a bucket says too little about the whole of it. */
+const SMALLEST_PART_OF_BUCKET = 0.5;
+
+type SparklineSpan = TimeRange & Pick<ServicesAnswer, "end_ms">;
 
 /** The sparkline with as many neighbouring buckets summed as it takes to mean something. */
-export function mergedSparkline(values: readonly number[], { from, to }: TimeRange): number[] {
+export function mergedSparkline(values: readonly number[], { from, to, end_ms: end }: SparklineSpan): number[] {
   const bucket = (to - from) / Math.max(1, values.length);
   const merged = Math.max(1, Math.ceil(NARROWEST_BUCKET_MILLISECONDS / Math.max(1, bucket)));
-  if (merged === 1) return [...values];
+  const delivered = deliveredBuckets(values, bucket, end === undefined || end === null ? 0 : to - end);
+  if (merged === 1) return delivered;
   // From the end, so that the newest bucket is a whole one; what is left over at the beginning is scaled to the width of the others.
   const buckets: number[] = [];
-  for (let end = values.length; end > 0; end -= merged) {
-    const members = values.slice(Math.max(0, end - merged), end);
+  for (let last = delivered.length; last > 0; last -= merged) {
+    const members = delivered.slice(Math.max(0, last - merged), last);
     buckets.push((members.reduce((sum, value) => sum + value, 0) * merged) / members.length);
   }
   return buckets.toReversed();
+}
+
+/**
+ * Without the last moments, which are still on their way: they would show as a fall that never was. What has ended longer ago than
+ * that did fall.
+ */
+function deliveredBuckets(values: readonly number[], bucket: number, missing: number): number[] {
+  if (missing <= 0 || missing > Math.max(bucket, NARROWEST_BUCKET_MILLISECONDS)) return [...values];
+  const covered = values.length - missing / bucket;
+  const whole = Math.floor(covered);
+  const part = covered - whole;
+  const last = part >= SMALLEST_PART_OF_BUCKET ? [(values[whole] ?? 0) / part] : [];
+  return [...values.slice(0, whole), ...last];
 }
 
 /** Services whose name contains all the words typed, in the order of their cost. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { describeRange, resolveTime, seriesStep, timeParameter, widened } from "./time-range.ts";
+import { describeRange, formatClock, resolveTime, seriesStep, timeParameter, widened } from "./time-range.ts";
 
 const NOW = Date.UTC(2026, 10, 21, 10, 0, 0);
 
@@ -27,7 +27,7 @@ it("describes presets by name and other ranges by their ends", () => {
   const range = { from: NOW - 3_600_000, to: NOW };
   expect(describeRange("now-1h", "now", range)).toBe("Last hour");
   expect(describeRange("now-90m", "now", range)).toBe("Last 90m");
-  expect(describeRange(String(range.from), String(range.to), range)).toMatch(/^2026-11-21 \d\d:00:00 – /);
+  expect(describeRange(String(range.from), String(range.to), range)).toMatch(/^2026-11-21 \d\d:00 – /);
 });
 
 it("takes dates without a zone for the reader's", () => {
@@ -67,4 +67,31 @@ it("keeps the series within four hundred points, and never below two intervals o
     expect(step).toBeGreaterThanOrEqual(20);
     expect(seconds / step).toBeLessThanOrEqual(400);
   }
+});
+
+describe("times in UTC", () => {
+  const from = Date.UTC(2026, 10, 21, 23, 30);
+  const to = Date.UTC(2026, 10, 22, 0, 30);
+
+  it("are the same moments, whatever the zone of the reader", () => {
+    expect(formatClock(from, { date: true, isUtc: true })).toBe("2026-11-21 23:30:00");
+    expect(describeRange(String(from), String(to), { from, to }, true)).toBe("2026-11-21 23:30 – 2026-11-22 00:30 UTC");
+    expect(describeRange("", "", { from: from + 5e3, to }, true)).toBe("2026-11-21 23:30:05 – 2026-11-22 00:30:00 UTC");
+  });
+
+  it("are read as they are written", () => {
+    expect(timeParameter("2026-11-21 23:30:00", true)).toBe(String(from));
+    expect(timeParameter("now-1h", true)).toBe("now-1h");
+  });
+
+  it("are those of the reader without the choice", () => {
+    expect(timeParameter(formatClock(from, { date: true }))).toBe(String(from));
+  });
+});
+
+it("tells a moment within a second to the millisecond", () => {
+  const from = Date.parse("2026-11-21T10:00:00.250Z");
+  expect(describeRange(String(from), String(from + 500), { from, to: from + 500 }, true)).toBe(
+    "2026-11-21 10:00:00.250 – 10:00:00.750 UTC",
+  );
 });

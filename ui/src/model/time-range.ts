@@ -61,12 +61,12 @@ function resolveRelative(offset: string, now: number): number | undefined {
   return offset.startsWith("-") ? now - sum : now + sum;
 }
 
-/** What a reader typed, as it is sent: a date without a zone is the reader's own, and so is a day, which begins at its midnight. */
-export function timeParameter(typed: string): string {
+/** What a reader typed, as it is sent: a date without a zone is in the zone of the page, and so is a day, which begins at its midnight. */
+export function timeParameter(typed: string, isUtc = false): string {
   const text = typed.trim();
   const found = /^(\d{4}-\d{2}-\d{2})(?:[ T](\d{2}:\d{2}(?::\d{2})?))?$/.exec(text);
   // The language reads a date alone as UTC, one with a time as local.
-  const local = found ? Date.parse(`${found[1]}T${found[2] ?? "00:00"}`) : Number.NaN;
+  const local = found ? Date.parse(`${found[1]}T${found[2] ?? "00:00"}${isUtc ? "Z" : ""}`) : Number.NaN;
   return Number.isNaN(local) ? text : String(local);
 }
 
@@ -89,27 +89,70 @@ function relativeTime(offset: number): string {
   return `now${offset < 0 ? "-" : "+"}${(seconds * 1e3) / UNIT_MILLISECONDS[unit]}${unit}`;
 }
 
+/** A moment as the API and the address take it. Few milliseconds would be read as seconds. */
+export function momentText(milliseconds: number): string {
+  const rounded = Math.round(milliseconds);
+  return rounded >= MILLISECONDS_FROM ? String(rounded) : new Date(rounded).toISOString();
+}
+
 export function isRelative(text: string): boolean {
   return text.trim().startsWith("now");
 }
 
 const pad = (value: number): string => String(value).padStart(2, "0");
 
-/** `14:03:07` in the reader's time zone; with the date when asked. */
-export function formatClock(milliseconds: number, options: { date?: boolean; seconds?: boolean } = {}): string {
-  const at = new Date(milliseconds);
-  const time = `${pad(at.getHours())}:${pad(at.getMinutes())}${options.seconds === false ? "" : `:${pad(at.getSeconds())}`}`;
-  if (!options.date) return time;
-  return `${at.getFullYear()}-${pad(at.getMonth() + 1)}-${pad(at.getDate())} ${time}`;
+export interface ClockOptions {
+  date?: boolean;
+  seconds?: boolean;
+  milliseconds?: boolean;
+  /** In UTC instead of the reader's zone. */
+  isUtc?: boolean;
 }
 
-/** `Last hour`, or `2026-11-21 10:00:00 – 11:00:00`, with the second date only where it differs. */
-export function describeRange(from: string, to: string, resolved: TimeRange): string {
+/** `14:03:07`, with the date when asked. Every time on the page is written here. */
+export function formatClock(
+  milliseconds: number,
+  { date, seconds, milliseconds: hasMilliseconds = false, isUtc = false }: ClockOptions = {},
+): string {
+  const at = zoned(milliseconds, isUtc);
+  const fraction = hasMilliseconds ? `.${String(at.getUTCMilliseconds()).padStart(3, "0")}` : "";
+  const time = `${pad(at.getUTCHours())}:${pad(at.getUTCMinutes())}${seconds === false ? "" : `:${pad(at.getUTCSeconds())}${fraction}`}`;
+  return date ? `${dayOf(at)} ${time}` : time;
+}
+
+/** The moment whose UTC fields are what a clock of the zone shows. */
+function zoned(milliseconds: number, isUtc: boolean): Date {
+  const at = new Date(milliseconds);
+  return isUtc ? at : new Date(milliseconds - at.getTimezoneOffset() * 60e3);
+}
+
+function dayOf(at: Date): string {
+  return `${at.getUTCFullYear()}-${pad(at.getUTCMonth() + 1)}-${pad(at.getUTCDate())}`;
+}
+
+/** Ends of shorter ranges are told to the millisecond. */
+const SHOWN_TO_THE_MILLISECOND = 10e3;
+
+export function isShortRange({ from, to }: TimeRange): boolean {
+  return to - from < SHOWN_TO_THE_MILLISECOND;
+}
+
+/** `Last hour`, or `2026-11-21 10:00 – 11:00`, with the second date only where it differs, and seconds only where there are some. */
+export function describeRange(from: string, to: string, resolved: TimeRange, isUtc = false): string {
   const preset = to === "now" ? PRESETS.find((candidate) => candidate.from === from) : undefined;
   if (preset) return preset.label;
   if (from.startsWith("now-") && to === "now") return `Last ${from.slice("now-".length)}`;
-  const sameDay = new Date(resolved.from).toDateString() === new Date(resolved.to).toDateString();
-  return `${formatClock(resolved.from, { date: true })} – ${formatClock(resolved.to, { date: !sameDay })}`;
+  const ends = describeSpan(resolved, isUtc);
+  return isUtc ? `${ends} UTC` : ends;
+}
+
+/** Both ends of a range, as short as they can be without leaving anything out. */
+export function describeSpan({ from, to }: TimeRange, isUtc = false): string {
+  const isSameDay = dayOf(zoned(from, isUtc)) === dayOf(zoned(to, isUtc));
+  const seconds = from % 60e3 !== 0 || to % 60e3 !== 0;
+  const milliseconds = isShortRange({ from, to }) && (from % 1e3 !== 0 || to % 1e3 !== 0);
+  const times = { seconds, milliseconds, isUtc };
+  return `${formatClock(from, { ...times, date: true })} – ${formatClock(to, { ...times, date: !isSameDay })}`;
 }
 
 const STEP_CHOICES_SECONDS = [20, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21600, 86400];

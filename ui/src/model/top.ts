@@ -1,24 +1,17 @@
 // Order and filter of the function table.
 
-import type { SearchPattern } from "./search.ts";
+import type { SearchedRow } from "./search.ts";
 
-/** The parts of a row the table is searched by. */
-interface NamedRow {
+/** The parts of a row the table is ordered by. */
+interface Row {
   name: string;
-  file: string;
-  mapping: string;
-}
-
-/** And ordered by. */
-interface Row extends NamedRow {
   self: number;
   total: number;
 }
 
-export function filterTop<R extends NamedRow>(rows: readonly R[], pattern: SearchPattern | undefined): R[] {
-  if (!pattern) return [...rows];
-  const field = ({ fn: "name", file: "file", bin: "mapping" } as const)[pattern.field];
-  return rows.filter((row) => pattern.expression.test(row[field]));
+/** `keeps` is what is searched for, while something is. */
+export function filterTop<R extends SearchedRow>(rows: readonly R[], keeps: ((row: SearchedRow) => boolean) | undefined): R[] {
+  return keeps ? rows.filter(keeps) : [...rows];
 }
 
 /** Equal costs are ordered by name, so that a refresh does not shuffle them. */

@@ -1,7 +1,7 @@
 import { render } from "preact";
 import { exposeToTests } from "../views/inspection.ts";
 import { answerWith, start, view } from "../views/store.ts";
-import { ComparisonApi } from "./compared.ts";
+import { ComparisonApi } from "./comparison-api.ts";
 import { OfflineApi } from "./offline-api.ts";
 import { OfflineApp } from "./offline-app.tsx";
 import { COMPARISON, ELEMENT_ID, readEmbedded } from "./profiles.ts";
@@ -14,7 +14,7 @@ const isComparison = embedded.schema === COMPARISON;
 answerWith(isComparison ? new ComparisonApi(embedded) : new OfflineApi(embedded));
 // Times that do not move: nothing is to be looked at again.
 const first = embedded.profiles[0]?.type.id ?? "";
-view.value = { ...view.peek(), type: first, from: "0", to: "1", live: false };
+view.value = { ...view.peek(), screen: "profile", type: first, from: "0", to: "1", live: false };
 start();
 exposeToTests();
 render(<OfflineApp title={embedded.title} isComparison={isComparison} />, root);

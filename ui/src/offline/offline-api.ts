@@ -41,10 +41,6 @@ export class OfflineApi implements Api {
     return Promise.resolve({});
   }
 
-  pprofUrl(): string {
-    return "";
-  }
-
   protected profile({ type: wanted }: Selection): EmbeddedProfile {
     const types = this.#embedded.profiles.map(({ type }) => type);
     const type = resolveType(types, wanted);

@@ -3,20 +3,28 @@
 import { useEffect, useLayoutEffect } from "preact/hooks";
 import { ROOT } from "../model/flame-tree.ts";
 import { typeTitle } from "../model/profile-type.ts";
+import { describeSpan, formatClock } from "../model/time-range.ts";
 import { formatCount, formatValue } from "../model/units.ts";
+import type { PaneChoice } from "../state/schema.ts";
 import { FlamePane } from "../views/flame-pane.tsx";
 import { Breadcrumb, FlameToolbar } from "../views/flame-toolbar.tsx";
 import { FrameMenu } from "../views/frame-menu.tsx";
 import { globalKeys, handleGlobalKey } from "../views/global-keys.ts";
 import { Mark, MoonIcon, SunIcon } from "../views/icons.tsx";
 import { notice } from "../views/notice.ts";
-import { FrameStatus } from "../views/status-bar.tsx";
+import { TreePane } from "../views/profile/tree-pane.tsx";
+import { FrameStatus } from "../views/frame-status.tsx";
 import { currentType, flameTree, types, update, view } from "../views/store.ts";
 import { isDark, toggleTheme } from "../views/theme.ts";
 import { TopTable } from "../views/top-table.tsx";
-import { BothTotals, ChangeLegend, LookChooser } from "./compared-legend.tsx";
-import { comparedNode } from "./compared-node.tsx";
-import { ComparedTable } from "./compared-table.tsx";
+import { BothTotals, ChangeLegend, LookChooser } from "../views/compare/compared-legend.tsx";
+import { comparedNode } from "../views/compare/compared-node.tsx";
+import { ComparedTable } from "../views/compare/compared-table.tsx";
+
+const PROFILE_LAYOUTS: readonly PaneChoice[] = ["flame", "both", "table", "tree"];
+const COMPARISON_LAYOUTS: readonly PaneChoice[] = ["flame", "both", "table"];
+const WITH_FLAME: ReadonlySet<PaneChoice> = new Set(["flame", "both"]);
+const WITH_TABLE: ReadonlySet<PaneChoice> = new Set(["table", "both"]);
 
 interface OfflineAppProps {
   title: string;
@@ -33,7 +41,9 @@ export function OfflineApp({ title, isComparison }: OfflineAppProps) {
   useEffect(() => {
     document.title = title;
   }, [title]);
-  const { panes } = view.value;
+  const layouts = isComparison ? COMPARISON_LAYOUTS : PROFILE_LAYOUTS;
+  // A link of the window may name one that needs a server.
+  const panes = layouts.find((layout) => layout === view.value.panes) ?? "both";
   return (
     <>
       <header class="header is-file">
@@ -58,12 +68,16 @@ export function OfflineApp({ title, isComparison }: OfflineAppProps) {
       <div class="body">
         <main class="main">
           <section class="profile" aria-label="Profile">
-            <FlameToolbar coloring={isComparison ? <LookChooser /> : undefined} />
+            <FlameToolbar
+              coloring={isComparison ? <LookChooser /> : undefined}
+              layouts={layouts}
+            />
             {isComparison && <ChangeLegend />}
             <Breadcrumb />
             <div class={`panes is-${panes}`}>
-              {panes !== "table" && <FlamePane description={isComparison ? comparedNode : undefined} />}
-              {panes !== "flame" && (isComparison ? <ComparedTable /> : <TopTable />)}
+              {panes === "tree" && <TreePane />}
+              {WITH_FLAME.has(panes) && <FlamePane description={isComparison ? comparedNode : undefined} />}
+              {WITH_TABLE.has(panes) && (isComparison ? <ComparedTable /> : <TopTable />)}
             </div>
           </section>
         </main>
@@ -106,13 +120,12 @@ function Whole() {
   const tree = flameTree.value;
   if (!tree || tree.isEmpty) return null;
   const { from, to, unit } = tree.header;
-  const when = from > 0 ? `, ${new Date(from).toLocaleString()}` : "";
-  const length = to > from ? `, ${formatValue((to - from) * 1e6, "nanoseconds")}` : "";
+  const span = to > from ? describeSpan({ from, to }) : formatClock(from, { date: true });
+  const when = from > 0 ? ` · ${span}` : "";
   return (
     <span class="muted truncated header-rest" data-testid="whole">
       {formatValue(tree.total[ROOT], unit)}
       {when}
-      {length}
     </span>
   );
 }

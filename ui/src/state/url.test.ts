@@ -5,17 +5,40 @@ import { CURRENT_VERSION } from "./upgrade.ts";
 import { historyModeOf, parseLink, printLink, sharedState } from "./url.ts";
 
 const SAMPLES: { [K in keyof ViewState]: readonly ViewState[K][] } = {
+  screen: ["compare", "status"],
   query: ['{service_name="checkout", host=~"web-.*"}', '{path="a&b=c#d?e%2F+ f"}', "{broken"],
   type: ["off_cpu", "memory:inuse_space:bytes:space:bytes"],
   from: ["now-15m", "1795255200000"],
   to: ["1795258800000", "2026-11-21T10:00:00Z"],
+  filters: ["focus=pkg:^net/\n!hide=a&b=c", "ignore=#"],
+  path: ["main\ncore::ops::Fn<(A, B)>::call\tsrc/a b.rs"],
+  groupBy: ["region"],
+  baseQuery: ['{version="1.2+3"}'],
+  baseFrom: ["now-2h"],
+  baseTo: ["now-1h"],
+  file: [`${"0".repeat(32)}/a b.pb.gz`],
+  baseFile: [`${"f".repeat(32)}/é&=.folded`],
+  normalization: ["absolute", "robust"],
+  fdr: ["0.001", "0.2"],
+  changes: ["new", "significant"],
+  widths: ["before", "after"],
+  comparedMeasure: ["total"],
+  comparedBy: ["before", "name"],
+  comparedDescending: [false],
+  isUtc: [true],
   live: [false],
   search: ["^main\\.|json::(de|ser)", "file:a/b c", "Ω"],
   pinned: ["core::ops::Fn<(A, B)>::call", "operator+"],
   zoom: ["0123456789abcdef"],
-  panes: ["flame", "table"],
+  panes: ["flame", "sandwich"],
+  laneBy: ["thread_name"],
+  lanes: ["worker-1 pid 7"],
+  heatmapOf: ["samples", "profiles"],
+  code: ["both", "disassembly"],
+  codeFile: ["/src/a b.c", "main.go"],
+  codeBinary: ["/usr/bin/shop"],
   orientation: ["flame"],
-  colorBy: ["file", "binary"],
+  colorBy: ["file", "kind"],
   sortBy: ["total", "name"],
   descending: [false],
 };
@@ -108,6 +131,7 @@ describe("history", () => {
     const before = initialState();
     expect(historyModeOf(before, { ...before, from: "now-5m" })).toBe("push");
     expect(historyModeOf(before, { ...before, zoom: "0123456789abcdef" })).toBe("push");
+    expect(historyModeOf(before, { ...before, panes: "tree" })).toBe("push");
     expect(historyModeOf(before, { ...before, search: "json" })).toBe("replace");
     expect(historyModeOf(before, { ...before, search: "json", type: "lock" })).toBe("push");
     expect(historyModeOf(before, { ...before })).toBeUndefined();
@@ -116,9 +140,21 @@ describe("history", () => {
 
 it("fixes the times of a link that is sent to somebody", () => {
   const shown = { from: 1_795_255_200_000, to: 1_795_258_800_000 };
-  expect(sharedState(initialState(), shown)).toMatchObject({ from: String(shown.from), to: String(shown.to) });
-  expect(sharedState({ ...initialState(), from: "5", to: "2026-11-21T10:00:00Z" }, shown)).toMatchObject({
+  expect(sharedState(initialState(), shown, undefined)).toMatchObject({ from: String(shown.from), to: String(shown.to) });
+  expect(sharedState({ ...initialState(), from: "5", to: "2026-11-21T10:00:00Z" }, shown, undefined)).toMatchObject({
     from: "5",
     to: "2026-11-21T10:00:00Z",
+  });
+  const base = { from: 1_795_251_600_000, to: shown.from };
+  expect(sharedState({ ...initialState(), screen: "compare" }, shown, base)).toMatchObject({
+    baseFrom: String(base.from),
+    baseTo: String(base.to),
+  });
+});
+
+describe("the zone of a shared link", () => {
+  it("stays what the sender chose", () => {
+    const shared = sharedState({ ...initialState(), isUtc: true }, { from: 1, to: 2 }, undefined);
+    expect(parseLink(printLink(shared)).state.isUtc).toBe(true);
   });
 });

@@ -45,8 +45,10 @@ export function historyModeOf(before: ViewState, after: ViewState): HistoryMode 
 }
 
 /** The state for a link that is sent to somebody: times are fixed to the range shown, because the reader's `now` is another. */
-export function sharedState(state: ViewState, shown: TimeRange): ViewState {
-  return { ...state, from: fixed(state.from, shown.from), to: fixed(state.to, shown.to) };
+export function sharedState(state: ViewState, shown: TimeRange, base: TimeRange | undefined): ViewState {
+  const fixedTimes = { ...state, from: fixed(state.from, shown.from), to: fixed(state.to, shown.to) };
+  if (state.screen !== "compare" || state.baseFile !== "" || !base) return fixedTimes;
+  return { ...fixedTimes, baseFrom: String(Math.round(base.from)), baseTo: String(Math.round(base.to)) };
 }
 
 function fixed(time: string, shown: number): string {

@@ -1,57 +1,52 @@
-// The one page: header, services on the left, on the right the series above flame graph and table, a status line below.
+// The one page: header, the screen that is looked at, a status line below.
 
+import { effect } from "@preact/signals";
 import { useEffect, useLayoutEffect } from "preact/hooks";
 import { copyCommand, copyLink } from "./actions.ts";
-import { Notices } from "./empty-state.tsx";
-import { FlamePane } from "./flame-pane.tsx";
-import { Breadcrumb, FlameToolbar } from "./flame-toolbar.tsx";
+import { compareWithBefore } from "./commands.ts";
+import { openExport } from "./export-parts.tsx";
 import { FrameMenu } from "./frame-menu.tsx";
+import { PANE_CHOICES } from "../state/schema.ts";
 import { globalKeys, handleGlobalKey, type KeyActions } from "./global-keys.ts";
 import { Header } from "./header.tsx";
-import { Headline } from "./headline.tsx";
 import { notice } from "./notice.ts";
 import { Help, isHelpOpen } from "./help.tsx";
-import { SeriesChart } from "./series-chart.tsx";
-import { Services } from "./services.tsx";
+import { isPaletteOpen, Palette } from "./palette.tsx";
+import { isChooserOpen, ProfileChooser } from "./profile-chooser.tsx";
+import { CurrentScreen } from "./screens.tsx";
+import { lazyScreen } from "./lazy-screen.tsx";
+import { addNote, comparePreviousVersion, openNotes } from "./notes.ts";
+import { followSession, signInAsked } from "./session.ts";
 import { StatusBar } from "./status-bar.tsx";
-import { isStale, refresh, service, update, view } from "./store.ts";
-import { TopTable } from "./top-table.tsx";
+import { FileDrop } from "./files/file-drop.tsx";
+import { lookedAtFile, refresh, service, update, view } from "./store.ts";
+import { WaitLine } from "./wait-line.tsx";
+
+const SignIn = lazyScreen(async () => (await import("./sign-in.tsx")).SignIn);
+const NotesDialog = lazyScreen(async () => (await import("./notes-dialog.tsx")).NotesDialog);
 
 export function App() {
+  useEffect(followSession, []);
   useLayoutEffect(() => {
     document.addEventListener("keydown", handleKey);
     return () => document.removeEventListener("keydown", handleKey);
   }, []);
-  useEffect(() => {
-    document.title = service.value === undefined ? "Candela" : `${service.value} · Candela`;
-  }, [service.value]);
+  useEffect(followTitle, []);
 
-  const { panes } = view.value;
-  const stale = isStale.value ? " is-stale" : "";
+  // Nothing of what was seen before stays while the server does not know for whom.
+  if (signInAsked.value) return <SignIn />;
   return (
     <>
       <Header />
-      <div class="body">
-        <Services />
-        <main class="main">
-          <Notices />
-          <section class={`overview${stale}`} aria-label="Cost over time">
-            <Headline />
-            <SeriesChart />
-          </section>
-          <section class={`profile${stale}`} aria-label="Profile" aria-busy={isStale.value}>
-            <FlameToolbar />
-            <Breadcrumb />
-            <div class={`panes is-${panes}`}>
-              {panes !== "table" && <FlamePane />}
-              {panes !== "flame" && <TopTable />}
-            </div>
-          </section>
-        </main>
-      </div>
+      <CurrentScreen />
       <StatusBar />
       <Help />
+      <ProfileChooser />
+      <Palette />
+      {openNotes.value && <NotesDialog />}
       <FrameMenu />
+      <FileDrop />
+      <WaitLine />
       <p class={`toast${notice.value === "" ? "" : " is-shown"}`} role="status">
         {notice.value}
       </p>
@@ -59,17 +54,37 @@ export function App() {
   );
 }
 
+function followTitle(): () => void {
+  return effect(() => {
+    const title = view.value.screen === "compare" ? "Compare" : (lookedAtFile.value?.name ?? service.value);
+    document.title = title === undefined ? "Candela" : `${title} · Candela`;
+  });
+}
+
 const keys: KeyActions = {
   ...globalKeys,
   "?": () => (isHelpOpen.value = !isHelpOpen.peek()),
   y: copyLink,
   Y: copyCommand,
+  e: openExport,
   r: refresh,
+  c: compareWithBefore,
+  a: addNote,
+  v: () => void comparePreviousVersion(),
+  w: () => (isChooserOpen.value = true),
+  u: () => update({ isUtc: !view.peek().isUtc }),
+  ...Object.fromEntries(PANE_CHOICES.map((panes, index) => [String(index + 1), () => update({ screen: "profile", panes })])),
   l: () => update({ live: !view.peek().live }),
 };
 
 function handleKey(event: KeyboardEvent): void {
   // Escape closes an open dialog, and only that.
-  if (isHelpOpen.peek() && event.key !== "?") return;
+  if ((isHelpOpen.peek() && event.key !== "?") || isChooserOpen.peek() || isPaletteOpen.peek() || openNotes.peek() || signInAsked.peek()) return;
+  // Also where somebody types: it begins something else.
+  if ((event.ctrlKey || event.metaKey) && !event.altKey && !event.shiftKey && event.key === "k") {
+    event.preventDefault();
+    isPaletteOpen.value = true;
+    return;
+  }
   handleGlobalKey(event, keys);
 }

@@ -12,10 +12,14 @@ export interface ChartSettings {
   colors: readonly string[];
   /** Of the data in the chart at the moment: a chart outlives many refreshes. */
   range: () => TimeRange;
+  isUtc: boolean;
   /** Sizes: steps of the axis are powers of two. */
   isBinary: boolean;
   formatAxis: (value: number) => string;
   onCursor: (index: number | undefined) => void;
+  /** Ranges that are marked for a comparison, and their colour. */
+  marks: () => readonly TimeRange[];
+  markColor: string;
   onSelect: (fromSeconds: number, toSeconds: number, pixels: number) => void;
   onReset: () => void;
 }
@@ -23,6 +27,10 @@ export interface ChartSettings {
 const POWERS_OF_TWO = Array.from({ length: 60 }, (_, exponent) => 2 ** (exponent - 4));
 const SECONDS_PER_DAY = 86_400;
 const FILL_OPACITY = 0.34;
+/** On the right, half of the last time: `.heatmap-picture` ends at the same place. */
+const PADDING_RIGHT = 18;
+/** Of digits and colons in the font of the axes, in pixels. */
+const CLOCK_CHARACTER_WIDTH = 6.8;
 
 export function chartOptions(settings: ChartSettings): uPlot.Options {
   const { theme } = settings;
@@ -31,14 +39,16 @@ export function chartOptions(settings: ChartSettings): uPlot.Options {
   return {
     width: settings.width,
     height: settings.height,
-    padding: [6, 12, 0, 0],
+    padding: [6, PADDING_RIGHT, 0, 0],
     legend: { show: false },
+    // Where the ticks of days and hours stand.
+    tzDate: (seconds) => (settings.isUtc ? uPlot.tzDate(new Date(seconds * 1e3), "Etc/UTC") : new Date(seconds * 1e3)),
     scales: {
       x: { time: true, range: () => [settings.range().from / 1e3, settings.range().to / 1e3] },
       y: { range: (_, __, maximum) => [0, maximum > 0 ? maximum * 1.08 : 1] },
     },
     axes: [
-      { ...axis, size: 24, gap: 4, space: 90, values: clockLabels, grid: { show: false } } as uPlot.Axis,
+      { ...axis, size: 24, gap: 4, space: 90, values: clockLabels(settings.isUtc), grid: { show: false } } as uPlot.Axis,
       {
         ...axis,
         size: 84,
@@ -74,6 +84,19 @@ export function chartOptions(settings: ChartSettings): uPlot.Options {
       },
     },
     hooks: {
+      drawAxes: [
+        (chart) => {
+          const { ctx, bbox } = chart;
+          ctx.save();
+          ctx.fillStyle = settings.markColor;
+          for (const { from, to } of settings.marks()) {
+            const left = Math.max(bbox.left, chart.valToPos(from / 1e3, "x", true));
+            const right = Math.min(bbox.left + bbox.width, chart.valToPos(to / 1e3, "x", true));
+            if (right >= left) ctx.fillRect(left, bbox.top, Math.max(2, right - left), bbox.height);
+          }
+          ctx.restore();
+        },
+      ],
       setCursor: [(chart) => settings.onCursor(chart.cursor.idx ?? undefined)],
       setSelect: [
         (chart) => {
@@ -88,12 +111,19 @@ export function chartOptions(settings: ChartSettings): uPlot.Options {
 }
 
 /** Seconds only where ticks are closer than a minute, the date only where they are a day apart. */
-function clockLabels(_: uPlot, splits: number[], __: number, ___: number, increment: number): string[] {
-  const isDaily = increment >= SECONDS_PER_DAY;
-  return splits.map((seconds) => {
-    const text = formatClock(seconds * 1e3, { seconds: increment < 60, date: isDaily });
-    return isDaily ? text.slice(0, text.indexOf(" ")) : text;
-  });
+function clockLabels(isUtc: boolean) {
+  return (chart: uPlot, splits: number[], _: number, __: number, increment: number): string[] => {
+    const isDaily = increment >= SECONDS_PER_DAY;
+    const width = chart.bbox.width / uPlot.pxRatio;
+    return splits.map((seconds) => {
+      const clock = formatClock(seconds * 1e3, { seconds: increment < 60, milliseconds: increment < 1, date: isDaily, isUtc });
+      const text = isDaily ? clock.slice(0, clock.indexOf(" ")) : clock;
+      // A time that would stand in the labels on the left or be cut off on the right says less than none.
+      const half = (text.length * CLOCK_CHARACTER_WIDTH) / 2;
+      const center = chart.valToPos(seconds, "x");
+      return center - half < -PADDING_RIGHT / 2 || center + half > width + PADDING_RIGHT ? "" : text;
+    });
+  };
 }
 
 function withOpacity(color: string, opacity: number): string {

@@ -2,7 +2,7 @@
 
 import type { Move } from "../engine/navigation.ts";
 import { NONE, ROOT } from "../model/flame-tree.ts";
-import { copyName, copyStack, flameView, pinFunction, stepHighlight } from "./actions.ts";
+import { copyName, copyStack, flameView, focusOn, openSourceOf, pinFunction, stepHighlight, zoomOut } from "./actions.ts";
 import { describedNode } from "./highlight.ts";
 import { flameTree, update, view } from "./store.ts";
 
@@ -35,7 +35,7 @@ function moveFor(key: string): Move | undefined {
 
 /** One step back: the latest addition goes first, the pinned function, then the zoom. */
 export function letGo(): void {
-  if (view.peek().pinned === "") flameView.current?.zoomOut();
+  if (view.peek().pinned === "") zoomOut();
   else update({ pinned: "" });
 }
 
@@ -74,6 +74,12 @@ function command(key: string): boolean {
     case "s":
     case "m":
       aboutNode(key, describedNode.peek());
+      return true;
+    case "o":
+      openSourceOf(describedNode.peek());
+      return true;
+    case "f":
+      focusOn(describedNode.peek());
       return true;
     case "i":
       update({ orientation: view.peek().orientation === "icicle" ? "flame" : "icicle" });

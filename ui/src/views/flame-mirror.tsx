@@ -4,28 +4,36 @@
 import type { ComponentChildren } from "preact";
 import { NONE, type FlameTree } from "../model/flame-tree.ts";
 import { formatShare, formatValue } from "../model/units.ts";
-import { selectedNode, zoomedNode } from "./highlight.ts";
-import { flameTree } from "./store.ts";
 
 const MAXIMUM_CHILDREN = 20;
 
-export function mirrorRowId(node: number): string {
-  return `frame-${node}`;
+/** `picture` tells those of several pictures on one page apart. */
+export function mirrorRowId(node: number, picture: string = "frame"): string {
+  return `${picture}-${node}`;
 }
 
 interface FlameMirrorProps {
+  tree: FlameTree;
+  /** Where we are. */
+  at: number;
+  picture?: string;
   figures?: ((tree: FlameTree, node: number) => string[]) | undefined;
 }
 
-export function FlameMirror({ figures = costs }: FlameMirrorProps) {
-  const tree = flameTree.value;
-  if (!tree || tree.isEmpty) return null;
-  const at = selectedNode.value === NONE ? zoomedNode.value : selectedNode.value;
+export function FlameMirror({ tree, at, picture, figures = costs }: FlameMirrorProps) {
+  if (tree.isEmpty) return null;
   const rows = [...tree.pathTo(at), ...tree.children(at, MAXIMUM_CHILDREN)];
   return (
     <div class="visually-hidden" role="rowgroup">
       {rows.map((node) => (
-        <MirrorRow key={node} tree={tree} node={node} isSelected={node === at} isOpen={tree.isWithin(at, node)}>
+        <MirrorRow
+          key={node}
+          tree={tree}
+          node={node}
+          id={mirrorRowId(node, picture)}
+          isSelected={node === at}
+          isOpen={tree.isWithin(at, node)}
+        >
           {figures(tree, node).map((figure) => (
             <span role="gridcell" key={figure}>
               {figure}
@@ -49,12 +57,14 @@ function costs(tree: FlameTree, node: number): string[] {
 function MirrorRow({
   tree,
   node,
+  id,
   isSelected,
   isOpen,
   children,
 }: {
   tree: FlameTree;
   node: number;
+  id: string;
   isSelected: boolean;
   isOpen: boolean;
   children: ComponentChildren;
@@ -63,7 +73,7 @@ function MirrorRow({
   return (
     <div
       role="row"
-      id={mirrorRowId(node)}
+      id={id}
       aria-level={tree.depth[node] + 1}
       aria-selected={isSelected}
       aria-expanded={hasChildren ? isOpen : undefined}

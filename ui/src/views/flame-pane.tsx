@@ -7,6 +7,7 @@ import type { NodeColors } from "../engine/colors.ts";
 import { FlameView } from "../engine/flame-view.ts";
 import { NONE, type FlameTree } from "../model/flame-tree.ts";
 import { flameView, rememberZoom } from "./actions.ts";
+import { coloring } from "./coloring.ts";
 import { openFrameMenu } from "./frame-menu.tsx";
 import { handleFlameKey } from "./flame-keys.ts";
 import { FlameMirror, mirrorRowId } from "./flame-mirror.tsx";
@@ -52,7 +53,7 @@ export function FlamePane({ description }: { description?: NodeDescription | und
         },
         selected: (node) => (selectedNode.value = node),
         zoomed: rememberZoom,
-        drewFirst: () => performance.mark("fg:first"),
+        drewFirst: markFirstPicture,
       },
     );
     flameView.current = engine;
@@ -68,7 +69,7 @@ export function FlamePane({ description }: { description?: NodeDescription | und
     if (flameView.current) show(flameView.current);
   });
   useSignalEffect(() => flameView.current?.setTheme(flameTheme.value));
-  useSignalEffect(() => flameView.current?.setColorBy(view.value.colorBy));
+  useSignalEffect(() => flameView.current?.setColorBy(coloring.value));
   useSignalEffect(() => flameView.current?.setNodeColors(description?.colors.value));
   useSignalEffect(() => flameView.current?.setOrientation(view.value.orientation));
   useSignalEffect(() => flameView.current?.setMatches(highlightedFrames.value));
@@ -100,7 +101,7 @@ export function FlamePane({ description }: { description?: NodeDescription | und
             <canvas ref={outlines} class="flame-outlines" aria-hidden="true" />
           </div>
         </div>
-        {isShown && <FlameMirror figures={description?.figures} />}
+        {isShown && <PictureMirror figures={description?.figures} />}
       </div>
       {!isShown && <ProfileState />}
       <FlameTooltip values={description?.values} />
@@ -108,14 +109,26 @@ export function FlamePane({ description }: { description?: NodeDescription | und
   );
 }
 
+/** By itself, so that a zoom does not draw the pane anew. */
+function PictureMirror({ figures }: { figures: NodeDescription["figures"] | undefined }) {
+  const tree = flameTree.value;
+  return tree ? <FlameMirror tree={tree} at={selectedNode.value === NONE ? zoomedNode.value : selectedNode.value} figures={figures} /> : null;
+}
+
+/** Once a page: the browser keeps every mark. */
+function markFirstPicture(): void {
+  if (performance.getEntriesByName("fg:first").length === 0) performance.mark("fg:first");
+}
+
 function show(engine: FlameView): void {
   const tree = flameTree.peek();
   if (!tree) return;
-  engine.setColorBy(view.peek().colorBy);
+  engine.setColorBy(coloring.peek());
   engine.setOrientation(view.peek().orientation);
   engine.setTree(tree, view.peek().zoom);
   engine.setMatches(highlightedFrames.peek());
   selectedNode.value = engine.selectedNode;
+  if (view.peek().path !== "") performance.mark("focus:drawn");
 }
 
 /** Back and forward change the zoom without the engine having asked for it. */

@@ -3,57 +3,86 @@
 import type { ComponentChildren } from "preact";
 import { ROOT } from "../model/flame-tree.ts";
 import { formatInteger, formatShare } from "../model/units.ts";
-import type { ColorBy } from "../state/schema.ts";
-import { stepHighlight, zoomTo, zoomToHighlight } from "./actions.ts";
+import type { ColorBy, PaneChoice } from "../state/schema.ts";
+import { openSource, sourceSteps, stepHighlight, zoomTo, zoomToHighlight } from "./actions.ts";
+import { coloring, colorings } from "./coloring.ts";
 import { highlight, highlightInView, isSearchTooSlow, isZoomLost, parsedSearch, zoomedNode } from "./highlight.ts";
 import { SEARCH_INPUT_ID } from "./global-keys.ts";
 import { CloseIcon, FlipIcon, SearchIcon } from "./icons.tsx";
 import { Segmented } from "./segmented.tsx";
-import { flameTree, update, view } from "./store.ts";
+import { flameTree, hasServer, update, view } from "./store.ts";
+import { wholeTotal } from "./whole.ts";
 
-/** `coloring` is what chooses the colours; by default, which part of a frame gives them. */
-export function FlameToolbar({ coloring = <ColorChooser /> }: { coloring?: ComponentChildren }) {
+const LAYOUT_TITLES: Record<PaneChoice, string> = {
+  flame: "Flame",
+  both: "Both",
+  table: "Table",
+  tree: "Tree",
+  sandwich: "Sandwich",
+  chart: "Chart",
+  source: "Source",
+};
+
+interface FlameToolbarProps {
+  /** What chooses the colours; by default, which part of a frame gives them. */
+  coloring?: ComponentChildren;
+  /** Those that the page has, in the order of their names. */
+  layouts?: readonly PaneChoice[];
+  /** At the end. */
+  actions?: ComponentChildren;
+}
+
+export function FlameToolbar({ coloring: colors = <ColorChooser />, layouts = ["both", "flame", "table"], actions }: FlameToolbarProps) {
   const { panes, orientation } = view.value;
   return (
     <div class="toolbar">
       <SearchBox />
       <SearchShare />
       <div class="toolbar-end">
-        {coloring}
-        <button
-          type="button"
-          class="icon-button"
-          title={orientation === "icicle" ? "Root at the bottom (i)" : "Root on top (i)"}
-          aria-label="Turn the flame graph over"
-          aria-pressed={orientation === "flame"}
-          onClick={() => update({ orientation: orientation === "icicle" ? "flame" : "icicle" })}
-        >
-          <FlipIcon />
-        </button>
+        {panes !== "source" && (
+          <>
+            {colors}
+            <button
+              type="button"
+              class="icon-button"
+              title={orientation === "icicle" ? "Root at the bottom (i)" : "Root on top (i)"}
+              aria-label="Turn the flame graph over"
+              aria-pressed={orientation === "flame"}
+              onClick={() => update({ orientation: orientation === "icicle" ? "flame" : "icicle" })}
+            >
+              <FlipIcon />
+            </button>
+          </>
+        )}
         <Segmented
           label="Panes"
           value={panes}
-          options={[
-            ["flame", "Flame"],
-            ["both", "Both"],
-            ["table", "Table"],
-          ]}
+          options={layouts.map((layout) => [layout, LAYOUT_TITLES[layout]])}
           onChange={(value) => update({ panes: value })}
         />
+        {actions}
       </div>
     </div>
   );
 }
 
 function ColorChooser() {
-  const { colorBy } = view.value;
   return (
     <label class="inline-field">
       <span>Colour</span>
-      <select value={colorBy} onChange={(event) => update({ colorBy: event.currentTarget.value as ColorBy })}>
-        <option value="package">package</option>
-        <option value="file">file</option>
-        <option value="binary">binary</option>
+      <select
+        // The word beside it gives way in narrow windows.
+        aria-label="Colour"
+        title="What gives a frame its colour"
+        value={coloring.value}
+        data-testid="color-select"
+        onChange={(event) => update({ colorBy: event.currentTarget.value as ColorBy })}
+      >
+        {colorings.value.map((choice) => (
+          <option key={choice} value={choice}>
+            {choice}
+          </option>
+        ))}
       </select>
     </label>
   );
@@ -61,20 +90,22 @@ function ColorChooser() {
 
 function SearchBox() {
   const parsed = parsedSearch.value;
+  const isCode = view.value.panes === "source" && view.value.pinned !== "";
   return (
     <div class={`search${parsed.ok ? "" : " is-invalid"}`}>
       <SearchIcon />
       <input
         id={SEARCH_INPUT_ID}
         type="search"
-        placeholder="Search functions: regex, or file: bin:"
-        aria-label="Search functions by regular expression"
+        placeholder={isCode ? "Search the code (regex)" : "Search functions (regex)"}
+        title={isCode ? "Lines and instructions that match" : "Functions that match; or file:, line:, bin:, pkg:, kind: and an expression"}
+        aria-label={isCode ? "Search the code by regular expression" : "Search functions by regular expression"}
         aria-invalid={!parsed.ok}
         autocomplete="off"
         spellcheck={false}
         data-testid="search-input"
         value={view.value.search}
-        onInput={(event) => update({ search: event.currentTarget.value, pinned: "" })}
+        onInput={(event) => search(event.currentTarget.value)}
         onKeyDown={(event) => {
           if (event.key === "Enter") stepHighlight(event.shiftKey ? -1 : 1);
           else if (event.key === "Escape") {
@@ -90,6 +121,11 @@ function SearchBox() {
       )}
     </div>
   );
+}
+
+/** In the source of a function one looks for text in it, and the function stays. */
+function search(text: string): void {
+  update(view.peek().panes === "source" && view.peek().pinned !== "" ? { search: text } : { search: text, pinned: "" });
 }
 
 function SearchShare() {
@@ -117,20 +153,26 @@ function SearchShare() {
   const isFolded = tree.header.pruned > 0;
   const atLeast = (part: number, whole: number): string => (isFolded && part < whole ? "≥ " : "");
   const inZoomed = tree.total[zoomedNode.value];
+  const whole = wholeTotal.value ?? tree.rootTotal;
   return (
     <p class="search-share" role="status" data-testid="search-share">
       {pinned !== "" && (
         <span class="pin" title={pinned}>
-          {pinned}
+          <span class="truncated">{pinned}</span>
           <ClearButton label="Let go of this function" onClick={() => update({ pinned: "" })} />
         </span>
       )}
+      {pinned !== "" && sourceSteps.isAvailable && view.value.panes !== "source" && (
+        <button type="button" class="link-button" title="Its source with the cost of each line (o)" onClick={() => openSource(pinned)}>
+          source
+        </button>
+      )}
       <strong title={isFolded ? "More may be among the small nodes folded into “other”." : undefined}>
         {atLeast(found.total, tree.rootTotal)}
-        {formatShare(found.total, tree.rootTotal)}
+        {formatShare(found.total, whole)}
       </strong>
       <span class="muted">
-        of all
+        {wholeTotal.value === undefined ? "of shown" : "of all"}
         {inView !== undefined && `, ${atLeast(inView, inZoomed)}${formatShare(inView, inZoomed)} of view`} in{" "}
         {formatInteger(found.nodes.length)} {found.nodes.length === 1 ? "place" : "places"}
       </span>
@@ -142,6 +184,11 @@ function SearchShare() {
           onClick={zoomToHighlight}
         >
           go to heaviest
+        </button>
+      )}
+      {found.nodes.length === 0 && isFolded && hasServer && (
+        <button type="button" class="link-button" title="Asks for every node, and focuses on the heaviest place that is found" onClick={zoomToHighlight}>
+          look among what is folded
         </button>
       )}
     </p>

@@ -6,6 +6,7 @@ import { NONE, type FlameTree } from "../model/flame-tree.ts";
 import { formatShare, formatValue } from "../model/units.ts";
 import { hoveredNode, pointer, zoomedNode } from "./highlight.ts";
 import { flameTree } from "./store.ts";
+import { shownTotal, wholeTotal } from "./whole.ts";
 
 const OFFSET = 14;
 const MARGIN = 8;
@@ -15,7 +16,7 @@ interface FlameTooltipProps {
   values?: ((tree: FlameTree, node: number) => ComponentChildren) | undefined;
 }
 
-export function FlameTooltip({ values = costs }: FlameTooltipProps) {
+export function FlameTooltip({ values = tooltipCosts }: FlameTooltipProps) {
   const box = useRef<HTMLDivElement>(null);
   const tree = flameTree.value;
   const node = hoveredNode.value;
@@ -48,10 +49,12 @@ export function FlameTooltip({ values = costs }: FlameTooltipProps) {
   );
 }
 
-function costs(tree: FlameTree, node: number) {
+/** Cost and shares of a node. */
+export function tooltipCosts(tree: FlameTree, node: number) {
   const { unit } = tree.header;
-  const whole = tree.rootTotal;
-  const inView = tree.total[zoomedNode.value] ?? whole;
+  const whole = wholeTotal.value ?? tree.rootTotal;
+  const shown = shownTotal.value;
+  const inView = tree.total[zoomedNode.value] ?? tree.rootTotal;
   return (
     <table class="tooltip-values">
       <thead>
@@ -59,6 +62,7 @@ function costs(tree: FlameTree, node: number) {
           <th>Cost</th>
           <th>{unitTitle(unit)}</th>
           <th>of all</th>
+          {shown !== undefined && <th>of shown</th>}
           <th>of view</th>
         </tr>
       </thead>
@@ -73,6 +77,7 @@ function costs(tree: FlameTree, node: number) {
             <th>{label}</th>
             <td>{formatValue(value, unit)}</td>
             <td>{formatShare(value, whole)}</td>
+            {shown !== undefined && <td>{formatShare(value, shown)}</td>}
             <td>{formatShare(value, inView)}</td>
           </tr>
         ))}

@@ -4,8 +4,9 @@ import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { shortNameOf } from "../model/names.ts";
-import { pinFunction, zoomToHighlight } from "./actions.ts";
+import { copy, openSource, pinFunction, zoomToHighlight } from "./actions.ts";
 import { hoveredFunction, hoveredNode } from "./highlight.ts";
+import { announce } from "./notice.ts";
 import { flameTree, update, view } from "./store.ts";
 
 const ROW_HEIGHT = 25;
@@ -45,6 +46,7 @@ export function FunctionList<R extends ListedFunction>({ label, rows, head, cost
   const last = Math.min(rows.length, Math.ceil((scrollTop.value + height.value) / ROW_HEIGHT) + OVERSCAN);
 
   const onKeyDown = (event: KeyboardEvent): void => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
     const moves: Record<string, number> = { ArrowDown: 1, ArrowUp: -1, PageDown: 15, PageUp: -15 };
     const move = moves[event.key];
     if (move !== undefined) {
@@ -53,7 +55,13 @@ export function FunctionList<R extends ListedFunction>({ label, rows, head, cost
       scroller.current?.scrollTo({ top: Math.max(0, (active.value - 4) * ROW_HEIGHT) });
       hoveredFunction.value = rows[active.value]?.name ?? "";
     } else if (event.key === "Enter" && rows[active.value]) pinFunction(rows[active.value].name);
-    else if (event.key === "Escape" && view.peek().pinned !== "") {
+    else if (event.key === "o" && rows[active.value]) openSource(rows[active.value].name);
+    else if (event.key === "c") {
+      event.preventDefault();
+      // Elsewhere the same key compares: who sees names wants one of them.
+      event.stopPropagation();
+      copyNameOf(rows[active.value]?.name ?? view.peek().pinned);
+    } else if (event.key === "Escape" && view.peek().pinned !== "") {
       event.preventDefault();
       update({ pinned: "" });
     }
@@ -66,7 +74,7 @@ export function FunctionList<R extends ListedFunction>({ label, rows, head, cost
       data-testid="top-table"
       role="grid"
       tabIndex={0}
-      aria-label={`${label} Arrow keys move, Enter highlights.`}
+      aria-label={`${label} Arrow keys move, Enter highlights, c copies the name.`}
       aria-rowcount={rows.length + 1}
       aria-activedescendant={active.value >= 0 ? `top-row-${active.value}` : undefined}
       onKeyDown={onKeyDown}
@@ -90,6 +98,11 @@ export function FunctionList<R extends ListedFunction>({ label, rows, head, cost
       </div>
     </div>
   );
+}
+
+function copyNameOf(name: string): void {
+  if (name === "") announce("Choose a function first, with the arrow keys: then c copies its name");
+  else void copy(name, `the name ${shortNameOf(name)}`);
 }
 
 interface RowProps {

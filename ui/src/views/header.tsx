@@ -2,13 +2,22 @@
 
 import { useRef, useState } from "preact/hooks";
 import { parseTypeId, typeTitle } from "../model/profile-type.ts";
+import { groupTypes, typeLabel } from "../model/type-groups.ts";
 import { copyLink } from "./actions.ts";
-import { LinkIcon, Mark, MoonIcon, SunIcon } from "./icons.tsx";
+import { BookmarkIcon, ChooseIcon, LinkIcon, Mark, MoonIcon, SunIcon } from "./icons.tsx";
+import { AccountMenu } from "./account-menu.tsx";
 import { isHelpOpen } from "./help.tsx";
+import { lazyScreen } from "./lazy-screen.tsx";
+import { Popover } from "./popover.tsx";
+import { isChooserOpen } from "./profile-chooser.tsx";
+import { ScreenNav } from "./screens.tsx";
 import { ServiceChooser } from "./service-chooser.tsx";
-import { currentType, flame, isLoading, types, update, view } from "./store.ts";
+import { FileChip } from "./files/file-chip.tsx";
+import { currentType, flame, isLoading, lookedAtFile, types, update, view } from "./store.ts";
 import { isDark, toggleTheme } from "./theme.ts";
 import { TimePicker } from "./time-picker.tsx";
+
+const SavedViewsPanel = lazyScreen(async () => (await import("./saved-views-panel.tsx")).SavedViewsPanel);
 
 export function Header() {
   return (
@@ -17,20 +26,26 @@ export function Header() {
         <Mark />
         <span>Candela</span>
       </a>
-      <ServiceChooser />
+      <ScreenNav />
+      {lookedAtFile.value ? <FileChip /> : <ServiceChooser />}
       <TypeChooser />
       <SelectorField />
-      <TimePicker />
+      {!lookedAtFile.value && <TimePicker />}
       <div class="header-end">
         <button
           type="button"
-          class="icon-button"
-          title="Copy a link with fixed times (y)"
-          aria-label="Copy a link to this view"
+          class="icon-button link-copy"
+          title="Copy a link to this view, with fixed times (y)"
+          aria-label="Copy link to this view"
           onClick={copyLink}
         >
           <LinkIcon />
+          <span aria-hidden="true">Copy link</span>
         </button>
+        <Popover title="Saved views" align="right" className="views-popover" testId="open-views" label={<BookmarkIcon />}>
+          {() => <SavedViewsPanel />}
+        </Popover>
+        <AccountMenu />
         <button
           type="button"
           class="icon-button"
@@ -40,6 +55,16 @@ export function Header() {
           onClick={toggleTheme}
         >
           {isDark.value ? <SunIcon /> : <MoonIcon />}
+        </button>
+        <button
+          type="button"
+          class="icon-button"
+          title="Which profile do I need? (w)"
+          aria-label="Which profile do I need?"
+          data-testid="open-profile-chooser"
+          onClick={() => (isChooserOpen.value = true)}
+        >
+          <ChooseIcon />
         </button>
         <button
           type="button"
@@ -68,15 +93,22 @@ function TypeChooser() {
         onChange={(event) => update({ type: event.currentTarget.value, zoom: "", pinned: "" })}
       >
         {!chosen && <option value={view.value.type}>{typeTitle(parseTypeId(view.value.type))}</option>}
-        {known.map((type) => (
-          <option key={type.id} value={type.id} title={type.id}>
-            {typeTitle(type)}
-          </option>
+        {groupTypes(known).map((group) => (
+          <optgroup key={group.title} label={group.title}>
+            {group.types.map((type) => (
+              <option key={type.id} value={type.id} title={type.id}>
+                {typeLabel(type)}
+              </option>
+            ))}
+          </optgroup>
         ))}
       </select>
     </label>
   );
 }
+
+/** Braces alone tell nobody anything: the field says it in words. */
+const EVERYTHING = "{}";
 
 function SelectorField() {
   const [text, setText] = useState<string>();
@@ -85,7 +117,7 @@ function SelectorField() {
   const isRefused = flame.value.error?.code === "bad_selector";
   const commit = (): void => {
     if (!isGivenUp.current && text !== undefined && text !== query)
-      update({ query: text.trim() === "" ? "{}" : text.trim(), zoom: "" });
+      update({ query: text.trim() === "" ? EVERYTHING : text.trim(), zoom: "" });
     isGivenUp.current = false;
     setText(undefined);
   };
@@ -98,7 +130,8 @@ function SelectorField() {
       data-testid="selector-input"
       autocomplete="off"
       spellcheck={false}
-      value={text ?? query}
+      placeholder='all, or {host="a"}'
+      value={text ?? (query === EVERYTHING ? "" : query)}
       onInput={(event) => setText(event.currentTarget.value)}
       onBlur={commit}
       onKeyDown={(event) => {

@@ -3,8 +3,7 @@
 import type { FlameTree } from "../model/flame-tree.ts";
 import { isCpuTime, isGauge, parseTypeId, typeTitle } from "../model/profile-type.ts";
 import { formatCount, formatRate, formatSeconds, formatValue } from "../model/units.ts";
-import { DownloadIcon } from "./icons.tsx";
-import { api, currentType, flame, flameTree, observed, selectionTitle, service, services, view } from "./store.ts";
+import { currentType, flame, flameTree, observed, selectionTitle, service, services, view } from "./store.ts";
 
 const NEARLY_WHOLE = 0.97;
 
@@ -34,7 +33,6 @@ function NoFigures() {
 
 function Figures({ tree }: { tree: FlameTree }) {
   const { unit, type, samples, from, to } = tree.header;
-  const range = { from, to };
   const gauge = isGauge(type);
   const answer = services.value.data;
   // Right after a change one of the two answers is still that of the range before: its seconds are not this tree's.
@@ -42,19 +40,12 @@ function Figures({ tree }: { tree: FlameTree }) {
   const rangeSeconds = (to - from) / 1e3;
   return (
     <>
-      <p class="figure">{splitFigure(figure(tree, gauge, seconds))}</p>
+      <p class="figure" title={isWaiting(tree) ? "Seconds in each second: so many threads at a time, on average" : undefined}>
+        {splitFigure(figure(tree, gauge, seconds))}
+      </p>
       <p class="muted">
         {typeTitle(currentType.value ?? parseTypeId(view.value.type))}
         {!gauge && ` · ${formatValue(tree.rootTotal, unit)}`}
-        <a
-          class="icon-link"
-          href={api.pprofUrl({ query: view.value.query, type: view.value.type, range })}
-          download="candela.pb.gz"
-          title="Download as pprof"
-        >
-          <DownloadIcon />
-          <span class="visually-hidden">Download as pprof</span>
-        </a>
       </p>
       <p class="muted">
         {samples !== null && samples !== undefined && `${formatCount(samples)} samples in `}
@@ -68,6 +59,10 @@ function Figures({ tree }: { tree: FlameTree }) {
       </p>
     </>
   );
+}
+
+function isWaiting({ header }: FlameTree): boolean {
+  return header.unit === "nanoseconds" && !isCpuTime(header.type);
 }
 
 function figure({ header, rootTotal }: FlameTree, gauge: boolean, seconds: number | undefined): string {

@@ -83,5 +83,5 @@ it("an expression that takes too long filters nothing", async () => {
   store.update({ search: "a2" });
   expect(highlight.isSearchTooSlow.value).toBe(true);
   expect(highlight.highlight.value).toBeUndefined();
-  expect(highlight.tablePattern.value).toBeUndefined();
+  expect(highlight.tableFilter.value).toBeUndefined();
 });

@@ -4,12 +4,12 @@ import { computed, effect, signal } from "@preact/signals";
 import { EnginePerf } from "../engine/perf.ts";
 import { NONE, ROOT } from "../model/flame-tree.ts";
 import { findPath } from "../model/path-hash.ts";
-import { matchedWithin, matchFrames, parseSearch, summarizeMatches, type MatchSummary } from "../model/search.ts";
-import { flameTree, view } from "./store.ts";
+import { matchedWithin, matchFrames, parseSearch, rowFilter, summarizeMatches, type MatchSummary } from "../model/search.ts";
+import { flameTree, viewField } from "./store.ts";
 
 export const perf = new EnginePerf();
 
-const searchText = computed(() => view.value.search);
+const searchText = viewField("search");
 export const parsedSearch = computed(() => parseSearch(searchText.value));
 
 const LONGEST_SEARCH_MILLISECONDS = 250;
@@ -26,14 +26,28 @@ const search = computed(() => {
   return { matched };
 });
 
+/** The frames of the tree with those that the search has found. */
+const found = computed(() => {
+  const tree = flameTree.value;
+  const matched = search.value?.matched;
+  return tree && matched && { frames: tree.frames, matched };
+});
+
 export const isSearchTooSlow = computed(() => search.value !== undefined && search.value.matched === undefined);
 
-/** What the table filters by: nothing that the picture could not be searched by. */
-export const tablePattern = computed(() =>
+/** What lists are searched by: nothing that the picture could not be searched by. */
+export const listPattern = computed(() =>
   parsedSearch.value.ok && !isSearchTooSlow.value ? parsedSearch.value.pattern : undefined,
 );
 
-const pinnedName = computed(() => view.value.pinned);
+/** Which rows of the table that leaves. */
+export const tableFilter = computed(() => {
+  const pattern = listPattern.value;
+  // What needs no tree is not another filter with each of them.
+  return pattern && rowFilter(pattern, pattern.field === "line" ? found.value : undefined);
+});
+
+const pinnedName = viewField("pinned");
 const pinnedFrames = computed(() => {
   const tree = flameTree.value;
   const name = pinnedName.value;
@@ -63,7 +77,7 @@ export const highlightInView = computed(() => {
 /** Node below the pointer or selected with the keyboard; indexes into the tree on the screen. */
 export const hoveredNode = signal(NONE);
 export const selectedNode = signal(NONE);
-const zoomHash = computed(() => view.value.zoom);
+const zoomHash = viewField("zoom");
 /** Looked up in the tree on the screen, so that no number of another tree can be left over. The root where this tree lacks the path. */
 export const zoomedNode = computed(() => {
   const tree = flameTree.value;

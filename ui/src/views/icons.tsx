@@ -87,3 +87,22 @@ export const Mark = () => (
     <rect class="mark-4" x="1" y="18" width="20" height="5" rx="1" />
   </svg>
 );
+
+/** A list with one chosen. */
+export const ChooseIcon = () => (
+  <Icon>
+    <path d="M6.5 4h7M6.5 8h7M6.5 12h7M2.25 8l1.25 1.25L5 7.25" />
+  </Icon>
+);
+
+export const BookmarkIcon = () => (
+  <Icon>
+    <path d="M4.25 2.25h7.5v11.5L8 10.75l-3.75 3Z" />
+  </Icon>
+);
+
+export const FlagIcon = () => (
+  <Icon>
+    <path d="M3.5 14V2.5M3.5 3h9l-2 3 2 3h-9" />
+  </Icon>
+);

@@ -1,7 +1,8 @@
 // What end-to-end tests and benchmarks read from outside: `window.__candela` and `window.__perf`.
 
 import type { EnginePerf } from "../engine/perf.ts";
-import { flameView } from "./actions.ts";
+import type { VisibleChartBox } from "../engine/chart-view.ts";
+import { chartView, flameView } from "./actions.ts";
 import { perf } from "./highlight.ts";
 import { flameTree } from "./store.ts";
 
@@ -17,7 +18,7 @@ export interface FlameInspection {
 
 declare global {
   interface Window {
-    __candela?: { flamegraph: () => FlameInspection };
+    __candela?: { flamegraph: () => FlameInspection; chart: () => VisibleChartBox[] };
     __perf?: EnginePerf;
   }
 }
@@ -25,6 +26,7 @@ declare global {
 export function exposeToTests(): void {
   window.__perf = perf;
   window.__candela = {
+    chart: () => chartView.current?.visibleBoxes() ?? [],
     flamegraph: () => {
       const tree = flameTree.peek();
       return {

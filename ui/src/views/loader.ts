@@ -1,8 +1,12 @@
 // One answer of the server as a signal: what it says, to which question, and whether the next is on its way.
 
 import { signal, type ReadonlySignal, type Signal } from "@preact/signals";
-import { ApiError, UNREACHABLE } from "../api/client.ts";
+import { ApiError, CANCELLED, UNREACHABLE } from "../api/client.ts";
 import { DecodeError } from "../model/columns.ts";
+import { waitFor } from "./waits.ts";
+
+/** As some proxies call it: the reader's decision, which no later look may overrule. */
+const CLIENT_CLOSED_REQUEST = 499;
 
 export interface Resource<T> {
   data: T | undefined;
@@ -17,6 +21,12 @@ export class Loader<T> {
   #abort = new AbortController();
   /** The question that the data answer. */
   #answered = "";
+  readonly #what: string;
+
+  /** `what` is on its way while it loads, as a reader would say it: "the flame graph". */
+  constructor(what: string) {
+    this.#what = what;
+  }
 
   get state(): ReadonlySignal<Resource<T>> {
     return this.#state;
@@ -36,6 +46,10 @@ export class Loader<T> {
       error: isSame ? error : undefined,
       loading: true,
     };
+    const since = performance.now();
+    const isAsked = !isSame || data === undefined;
+    const done = waitFor({ what: this.#what, since, isAsked, cancel: () => this.#cancel(question, isAsked, since) });
+    abort.signal.addEventListener("abort", done, { once: true });
     try {
       const answer = await request(abort.signal);
       if (abort.signal.aborted) return;
@@ -43,7 +57,16 @@ export class Loader<T> {
       this.#state.value = { data: answer, isStale: false, error: undefined, loading: false };
     } catch (failure) {
       if (!abort.signal.aborted) this.fail(question, asApiError(failure));
+    } finally {
+      done();
     }
+  }
+
+  /** What is on the screen stays where it answers the question; else there is nothing to show, and that is said. */
+  #cancel(question: string, isAsked: boolean, since: number): void {
+    if (isAsked) return this.fail(question, cancelled(performance.now() - since));
+    this.#abort.abort();
+    this.#state.value = { ...this.#state.peek(), loading: false };
   }
 
   /** Also ends the load under way: its answer would come back over the error. */
@@ -56,7 +79,13 @@ export class Loader<T> {
   }
 }
 
-function asApiError(error: unknown): ApiError {
+/** After so long. */
+export function cancelled(milliseconds: number): ApiError {
+  const hint = "A shorter range, or one service, is answered sooner.";
+  return new ApiError(CANCELLED, `it was given up after ${(milliseconds / 1000).toFixed(1)} s, and the server no longer works on it`, hint, CLIENT_CLOSED_REQUEST);
+}
+
+export function asApiError(error: unknown): ApiError {
   if (error instanceof ApiError) return error;
   if (error instanceof DecodeError)
     return new ApiError(

@@ -2,8 +2,8 @@
 
 import type { AgentEntry, StatusAnswer } from "../api/types.ts";
 import { qualityOf, type Quality as QualityFigures } from "../model/quality.ts";
-import { formatClock } from "../model/time-range.ts";
 import { formatBytes, formatCount, formatShare } from "../model/units.ts";
+import { clock } from "./clock.ts";
 import { Popover } from "./popover.tsx";
 import { status } from "./store.ts";
 
@@ -18,7 +18,7 @@ export function Quality() {
   const quality = qualityOf(answer);
   return (
     <Popover
-      title="Quality of the data"
+      title="Quality of the data of all agents, since the server started"
       align="right"
       above
       className="quality"
@@ -43,21 +43,21 @@ function Summary({ answer, quality }: QualityProps) {
   return (
     <>
       {userStacks > 0 ? (
-        <span class={worryClass(complete / userStacks < WORRYING_SHARE)}>
-          {formatShare(complete, userStacks)} complete stacks
+        <span class={`quality-complete ${worryClass(complete / userStacks < WORRYING_SHARE) ?? ""}`}>
+          {formatShare(complete, userStacks)} complete stacks since start
         </span>
       ) : (
-        <span>quality of stacks unknown</span>
+        agents.length > 0 && <span>quality of stacks unknown</span>
       )}
       {losses.map(({ count, unit, isWorrying }) => (
-        <span key={unit} class={worryClass(isWorrying)}>
+        <span key={unit} class={`quality-lost ${worryClass(isWorrying) ?? ""}`}>
           {formatCount(count)} {unit} lost
         </span>
       ))}
       {answer.storage?.last_flush_error && <span class="is-worrying">data cannot be written</span>}
       <span class={worryClass(present < agents.length)}>
         {present < agents.length && `${present} of `}
-        {agents.length} {agents.length === 1 ? "agent" : "agents"}
+        {agents.length === 0 ? "no" : agents.length} {agents.length < 2 ? "agent" : "agents"}
       </span>
     </>
   );
@@ -90,7 +90,7 @@ function Details({ answer, quality }: QualityProps) {
         }
       />
       <Facts
-        title="Lost"
+        title="Lost since the server started"
         rows={drops.filter(({ isLoss }) => isLoss).map(dropRow)}
         none="nothing"
       />
@@ -125,13 +125,14 @@ function retentionRows(retention: Retention): [string, string][] {
   return rows;
 }
 
-function dropRow({ reason, count, unit }: QualityFigures["drops"][number]): [string, string] {
-  return [reason.replaceAll("_", " "), unit === "" ? formatCount(count) : `${formatCount(count)} ${unit}`];
+function dropRow({ reason, count, unit, remedy }: QualityFigures["drops"][number]): [string, string] {
+  const figure = unit === "" ? formatCount(count) : `${formatCount(count)} ${unit}`;
+  return [reason.replaceAll("_", " "), remedy === undefined ? figure : `${figure} · ${remedy}`];
 }
 
 function agentRow({ host = "?", version = "", is_stale: isStale, last_seen_ms: seen }: AgentEntry): [string, string] {
   if (!isStale) return [host, version];
-  return [host, seen === undefined ? "silent" : `silent since ${formatClock(seen, { date: true })}`];
+  return [host, seen === undefined ? "silent" : `silent since ${clock(seen, { date: true })}`];
 }
 
 function Facts({ title, rows, none = "" }: { title: string; rows: [string, string][]; none?: string }) {

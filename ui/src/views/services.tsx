@@ -11,7 +11,7 @@ import {
   type ServicesAnswer,
 } from "../model/services.ts";
 import { formatChange, formatRate, formatShare, formatValue } from "../model/units.ts";
-import { NoServices } from "./empty-state.tsx";
+import { LinkButton, NoServices } from "./empty-state.tsx";
 import { Sparkline } from "./sparkline.tsx";
 import { isEveryService, observed, selectService, service, services } from "./store.ts";
 import { chartTheme } from "./theme.ts";
@@ -71,6 +71,11 @@ export function Services() {
         ))}
       </ul>
       {entries.length === 0 && <NoServices />}
+      {entries.length > 0 && shown.length === 0 && (
+        <p class="services-empty muted" role="status">
+          No service matches “{filter}”. <LinkButton label="clear the filter" act={() => setFilter("")} />
+        </p>
+      )}
     </aside>
   );
 }
@@ -130,7 +135,7 @@ function ServiceRow({ entry, rank, whole, cost, sparkline, pace }: ServiceRowPro
 }
 
 function Change({ now, before }: Pace) {
-  const ratio = before > 0 ? now / before - 1 : Number.POSITIVE_INFINITY;
+  const ratio = before > 0 ? now / before - 1 : now > 0 ? Number.POSITIVE_INFINITY : 0;
   const direction = ratio > NOTABLE_CHANGE ? " is-up" : ratio < -NOTABLE_CHANGE ? " is-down" : "";
   return (
     <span class={`change${direction}`} title="Cost per time, against the period before of the same length">

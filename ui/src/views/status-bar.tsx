@@ -1,56 +1,28 @@
 // One line at the bottom: everything about the frame at hand, without having to hover still, and how good the data is.
 
-import { ROOT, type FlameTree } from "../model/flame-tree.ts";
-import { formatCount, formatShare, formatValue } from "../model/units.ts";
-import { describedNode, zoomedNode } from "./highlight.ts";
+import type { Screen } from "../state/schema.ts";
+import { formatCount } from "../model/units.ts";
+import { comparedNode } from "./compare/compared-node.tsx";
+import type { NodeDescription } from "./flame-pane.tsx";
+import { FrameStatus } from "./frame-status.tsx";
+import { reasonDescription } from "./profile/reason-description.tsx";
 import { Quality } from "./quality.tsx";
-import { flameTree, isStale, loadAllNodes } from "./store.ts";
+import { QualityBar } from "./quality-bar.tsx";
+import { flameTree, isStale, loadAllNodes, lookedAtFile, view } from "./store.ts";
+
+/** The screens on which something can be pointed at, with what their pictures tell of it. */
+const DESCRIPTIONS: Partial<Record<Screen, NodeDescription>> = { profile: reasonDescription, compare: comparedNode };
 
 export function StatusBar() {
+  const description = DESCRIPTIONS[view.value.screen];
   return (
     <footer class={`status-bar${isStale.value ? " is-stale" : ""}`}>
-      <FrameStatus />
-      <Pruned />
-      <Quality />
+      {description ? <FrameStatus figures={description.figures} /> : <div class="frame-status" />}
+      {description && <Pruned />}
+      <QualityBar />
+      {!lookedAtFile.value && <Quality />}
     </footer>
   );
-}
-
-interface FrameStatusProps {
-  figures?: ((tree: FlameTree, node: number) => string[]) | undefined;
-}
-
-export function FrameStatus({ figures = costs }: FrameStatusProps) {
-  const tree = flameTree.value;
-  const node = describedNode.value;
-  if (!tree || tree.isEmpty || node >= tree.length) return <div class="frame-status" data-testid="flamegraph-status" />;
-  const frame = tree.frames.get(tree.frame[node]);
-  const place = [
-    frame.file === "" ? "" : `${frame.file}${frame.line > 0 ? `:${frame.line}` : ""}`,
-    frame.mapping,
-  ].filter((part) => part !== "");
-  return (
-    <div class="frame-status" data-testid="flamegraph-status">
-      <strong class="truncated">{frame.name}</strong>
-      {place.length > 0 && <span class="muted truncated frame-place">{place.join(" · ")}</span>}
-      <span class="frame-numbers">
-        {figures(tree, node).map((figure) => (
-          <span key={figure}>{figure}</span>
-        ))}
-      </span>
-    </div>
-  );
-}
-
-function costs(tree: FlameTree, node: number): string[] {
-  const { unit } = tree.header;
-  const zoomed = zoomedNode.value;
-  return [
-    `self ${formatValue(tree.self[node], unit)}`,
-    `total ${formatValue(tree.total[node], unit)}`,
-    `${formatShare(tree.total[node], tree.rootTotal)} of all`,
-    ...(zoomed === ROOT ? [] : [`${formatShare(tree.total[node], tree.total[zoomed])} of view`]),
-  ];
 }
 
 function Pruned() {
@@ -63,7 +35,7 @@ function Pruned() {
       title="Small nodes are folded into “other” to keep the answer small; the totals hold them."
       onClick={loadAllNodes}
     >
-      {formatCount(pruned)} small nodes folded · show all
+      {formatCount(pruned)} folded · show all
     </button>
   );
 }

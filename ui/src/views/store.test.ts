@@ -106,6 +106,14 @@ it("averages over what was observed, from the first profile of the host to the l
   expect(store.observed.value?.seconds).toBe(595);
 });
 
+it("counts both ranges of a comparison from the moment of the refresh", async () => {
+  const store = await started("?v=1&live=0&screen=compare&from=now-3h&to=now-2h&base_from=now-2h&base_to=now-1h");
+  await vi.advanceTimersByTimeAsync(60_000);
+  const { to } = store.range.value;
+  expect(store.shownBase.value).toEqual({ from: to, to: to + 3600e3 });
+  expect(store.fixedView()).toMatchObject({ to: String(to), baseFrom: String(to), baseTo: String(to + 3600e3) });
+});
+
 describe("the next look", () => {
   it("waits for the slowest answer", async () => {
     const store = await started();
@@ -156,5 +164,93 @@ describe("the next look", () => {
     page.show("visible");
     await settled();
     expect(page.asked("flamegraph")).toHaveLength(before + 1);
+  });
+});
+
+describe("series by a label", () => {
+  it("are asked for alone when only the label changes", async () => {
+    const store = await started();
+    await settled();
+    const pictures = page.asked("flamegraph").length;
+    const before = page.asked("series").length;
+    store.update({ groupBy: "host" });
+    await settled();
+    expect(page.asked("series").slice(before).map((url) => url.searchParams.get("group_by"))).toEqual(["host"]);
+    expect(page.asked("flamegraph")).toHaveLength(pictures);
+  });
+});
+
+describe("what only the picture minds", () => {
+  it("asks nothing again, neither by a letter of a search nor by an order", async () => {
+    const store = await started("?v=1&live=0&fn=main");
+    const { followNotes } = await import("./notes.ts");
+    const { followChart } = await import("./profile/chart-answer.ts");
+    const { followSandwich } = await import("./profile/sandwich-answer.ts");
+    const { followSource } = await import("./profile/source-answer.ts");
+    const ends = [followNotes(), followChart(), followSandwich(), followSource()];
+    await settled();
+    for (const path of ["annotations", "labels", "chart", "callers", "source"]) expect(page.asked(path).length, path).toBeGreaterThan(0);
+    const before = page.requests.length;
+    store.update({ search: "a" });
+    store.update({ search: "ab", sortBy: "name", colorBy: "kind", lanes: "worker" });
+    await settled();
+    expect(page.requests.slice(before).map(({ pathname }) => pathname)).toEqual([]);
+    store.update({ pinned: "other" });
+    await settled();
+    expect(page.requests.slice(before).map(({ pathname }) => pathname)).toEqual(["/api/v1/callers", "/api/v1/source"]);
+    ends.forEach((end) => end());
+  });
+
+  it("is asked for again by a refresh, of a fixed range too", async () => {
+    const store = await started("?v=1&live=0&from=1795255200000&to=1795258800000&fn=main");
+    const { followSandwich } = await import("./profile/sandwich-answer.ts");
+    const end = followSandwich();
+    await settled();
+    const before = page.asked("callers").length;
+    store.refresh();
+    await settled();
+    expect(page.asked("callers")).toHaveLength(before + 1);
+    end();
+  });
+});
+
+describe("answers beside the picture", () => {
+  it("are of another question in another range, and about another file", async () => {
+    const store = await started("?v=1&live=0&fn=main");
+    page.answers.set("callers", () => ({ unit: "nanoseconds", callers: null, callees: null }));
+    const { followSandwich, sandwich } = await import("./profile/sandwich-answer.ts");
+    const end = followSandwich();
+    await settled();
+    expect(sandwich.value).toMatchObject({ data: { name: "main" }, isStale: false });
+    page.faults.set("callers", "slow");
+    store.refresh();
+    expect(sandwich.value.isStale).toBe(false);
+    store.update({ file: "other" });
+    expect(sandwich.value.isStale).toBe(true);
+    store.update({ file: "" });
+    expect(sandwich.value.isStale).toBe(false);
+    store.update({ from: "now-2h" });
+    expect(sandwich.value.isStale).toBe(true);
+    page.faults.set("callers", 400);
+    store.refresh();
+    await settled();
+    expect(sandwich.value).toMatchObject({ data: undefined, error: { code: "refused" } });
+    end();
+  });
+
+  it("leave no flag of the range before", async () => {
+    const store = await started("?v=1&live=0");
+    page.answers.set("annotations", ({ to }) => ({ annotations: [{ id: "1", time: to, kind: "note", text: "hot", author: "", labels: {} }] }));
+    page.answers.set("labels", () => ({ labels: [] }));
+    const { followNotes, markers } = await import("./notes.ts");
+    const end = followNotes();
+    await settled();
+    expect(markers.value).toHaveLength(1);
+    page.faults.set("annotations", "slow");
+    store.refresh();
+    expect(markers.value).toHaveLength(1);
+    store.update({ from: "now-2h" });
+    expect(markers.value).toHaveLength(0);
+    end();
   });
 });

@@ -5,10 +5,17 @@ import type { FlameTheme } from "../engine/colors.ts";
 
 export type ThemeChoice = "system" | "light" | "dark";
 
+/** Of what grew and what shrank; the first by default. */
+export const CHANGE_COLORS = ["blue-orange", "red-green"] as const;
+export type ChangeColors = (typeof CHANGE_COLORS)[number];
+
 const STORAGE_KEY = "candela.theme";
+const CHANGE_COLORS_KEY = "candela.change-colors";
 const HUE_COUNT = 12;
 
-export const themeChoice = signal<ThemeChoice>(remembered());
+export const themeChoice = signal<ThemeChoice>(remembered(STORAGE_KEY, ["light", "dark"]) ?? "system");
+/** Not in the address: who gets a link may see other colours apart. */
+export const changeColorsChoice = signal<ChangeColors>(remembered(CHANGE_COLORS_KEY, CHANGE_COLORS) ?? CHANGE_COLORS[0]);
 
 const darkSystem = mediaSignal("(prefers-color-scheme: dark)");
 const forcedColors = mediaSignal("(forced-colors: active)");
@@ -24,29 +31,42 @@ function mediaSignal(query: string) {
   return matches;
 }
 
-function remembered(): ThemeChoice {
+function remembered<T extends string>(key: string, choices: readonly T[]): T | undefined {
   try {
-    const text = localStorage.getItem(STORAGE_KEY);
-    return text === "light" || text === "dark" ? text : "system";
+    const text = localStorage.getItem(key);
+    return choices.find((choice) => choice === text);
   } catch {
     // Storage may be forbidden; the choice then lasts as long as the page.
-    return "system";
+    return undefined;
+  }
+}
+
+function remember(key: string, choice: string): void {
+  try {
+    localStorage.setItem(key, choice);
+  } catch {
+    // As above.
   }
 }
 
 export function toggleTheme(): void {
   themeChoice.value = isDark.peek() ? "light" : "dark";
-  try {
-    localStorage.setItem(STORAGE_KEY, themeChoice.peek());
-  } catch {
-    // As above.
-  }
+  remember(STORAGE_KEY, themeChoice.peek());
+}
+
+export function chooseChangeColors(choice: ChangeColors): void {
+  changeColorsChoice.value = choice;
+  remember(CHANGE_COLORS_KEY, choice);
 }
 
 effect(() => {
   const root = document.documentElement;
   if (themeChoice.value === "system") delete root.dataset.theme;
   else root.dataset.theme = themeChoice.value;
+});
+
+effect(() => {
+  document.documentElement.dataset.changeColors = changeColorsChoice.value;
 });
 
 /** The tokens of the flame graph, resolved for the canvas. Changes with the theme. */
@@ -81,6 +101,7 @@ export const chartTheme = computed(() => {
     layers: Array.from({ length: 6 }, (_, layer) => color(`--series-${layer}`)),
     other: color("--series-other"),
     surface: color("--surface"),
+    mark: color("--accent-soft"),
     font: `11px ${font}`,
   };
 });

@@ -2,12 +2,13 @@
 
 import { useState } from "preact/hooks";
 import { describeRange, formatClock, isRelative, PRESETS, timeParameter, widened } from "../model/time-range.ts";
+import { clock } from "./clock.ts";
 import { ChevronIcon, ZoomOutIcon } from "./icons.tsx";
 import { Popover } from "./popover.tsx";
 import { range, update, view } from "./store.ts";
 
 export function TimePicker() {
-  const { from, to, live } = view.value;
+  const { from, to, live, isUtc } = view.value;
   const canFollow = isRelative(to);
   return (
     <div class="time-picker">
@@ -21,7 +22,7 @@ export function TimePicker() {
         testId="range-label"
         label={
           <>
-            <span>{describeRange(from, to, range.value)}</span>
+            <span>{describeRange(from, to, range.value, isUtc)}</span>
             <ChevronIcon />
           </>
         }
@@ -47,13 +48,19 @@ function widen(): void {
   update(widened(from, to, range.peek(), Date.now()));
 }
 
+function inZone(text: string, isUtcNow: boolean, isUtc: boolean): string {
+  const moment = timeParameter(text, isUtcNow);
+  return moment === text.trim() ? text : formatClock(Number(moment), { date: true, isUtc });
+}
+
 function RangePanel({ close }: { close: () => void }) {
   const [fromText, setFrom] = useState(
-    isRelative(view.peek().from) ? view.peek().from : formatClock(range.peek().from, { date: true }),
+    isRelative(view.peek().from) ? view.peek().from : clock(range.peek().from, { date: true }),
   );
   const [toText, setTo] = useState(
-    isRelative(view.peek().to) ? view.peek().to : formatClock(range.peek().to, { date: true }),
+    isRelative(view.peek().to) ? view.peek().to : clock(range.peek().to, { date: true }),
   );
+  const { isUtc } = view.value;
   const choose = (from: string, to: string): void => {
     update({ from, to });
     close();
@@ -78,7 +85,7 @@ function RangePanel({ close }: { close: () => void }) {
         class="range-form"
         onSubmit={(event) => {
           event.preventDefault();
-          choose(timeParameter(fromText), timeParameter(toText));
+          choose(timeParameter(fromText, isUtc), timeParameter(toText, isUtc));
         }}
       >
         <label>
@@ -89,10 +96,25 @@ function RangePanel({ close }: { close: () => void }) {
           To
           <input value={toText} onInput={(event) => setTo(event.currentTarget.value)} spellcheck={false} />
         </label>
-        <p class="muted">Local time, RFC 3339, unix time, or now-90m</p>
+        <p class="muted">{isUtc ? "UTC" : "Local time"}, RFC 3339, unix time, or now-90m</p>
         <button type="submit" class="primary-button">
           Apply
         </button>
+        <label class="zone-toggle">
+          <input
+            type="checkbox"
+            data-testid="utc-toggle"
+            checked={isUtc}
+            onChange={(event) => {
+              const chosen = event.currentTarget.checked;
+              // What was typed names the same moments in the other zone.
+              setFrom(inZone(fromText, isUtc, chosen));
+              setTo(inZone(toText, isUtc, chosen));
+              update({ isUtc: chosen });
+            }}
+          />
+          All times in UTC
+        </label>
       </form>
     </div>
   );

@@ -1,29 +1,35 @@
 // The functions by cost, exact whatever the picture folds.
 
-import { useComputed } from "@preact/signals";
+import { computed } from "@preact/signals";
 import type { TopFunction } from "../api/types.ts";
 import { formatInteger, formatShare, formatValue } from "../model/units.ts";
 import { filterTop, sortTop } from "../model/top.ts";
 import type { SortColumn } from "../state/schema.ts";
 import { TableState } from "./empty-state.tsx";
 import { FunctionList, PlaceHeader, SortHeader } from "./function-list.tsx";
-import { tablePattern } from "./highlight.ts";
-import { top, update, view } from "./store.ts";
+import { tableFilter } from "./highlight.ts";
+import { top, update, viewField } from "./store.ts";
 
 const NO_FUNCTIONS: readonly TopFunction[] = [];
+const sortBy = viewField("sortBy");
+const descending = viewField("descending");
+
+const functions = computed(() => top.value.data?.functions ?? NO_FUNCTIONS);
+/** As they stand in the table. */
+export const topRows = computed(() => sortTop(filterTop(functions.value, tableFilter.value), sortBy.value, descending.value));
+// Bars are for the order within a column; of the whole, most would be as long as a dash.
+const largestCosts = computed(() => ({
+  self: functions.value.reduce((most, { self }) => Math.max(most, self), 0),
+  total: functions.value.reduce((most, { total }) => Math.max(most, total), 0),
+}));
 
 export function TopTable() {
-  const functions = useComputed(() => top.value.data?.functions ?? NO_FUNCTIONS);
-  const rows = useComputed(() => {
-    const filtered = filterTop(functions.value, tablePattern.value);
-    return sortTop(filtered, view.value.sortBy, view.value.descending);
-  });
   const { total: whole = 0, unit = "" } = top.value.data ?? {};
   return (
     <div class="top">
       <FunctionList
         label="Functions by cost."
-        rows={rows.value}
+        rows={topRows.value}
         head={
           <>
             <Head column="self" label="Self" />
@@ -34,25 +40,24 @@ export function TopTable() {
         }
         costs={({ self, total }) => (
           <>
-            <Cost value={self} whole={whole} unit={unit} column="self" />
-            <Cost value={total} whole={whole} unit={unit} column="total" />
+            <Cost value={self} whole={whole} largest={largestCosts.value.self} unit={unit} column="self" />
+            <Cost value={total} whole={whole} largest={largestCosts.value.total} unit={unit} column="total" />
           </>
         )}
       />
-      {rows.value.length === 0 && <TableState />}
+      {topRows.value.length === 0 && <TableState />}
       <Truncated />
     </div>
   );
 }
 
 function Head({ column, label }: { column: SortColumn; label: string }) {
-  const { sortBy, descending } = view.value;
   return (
     <SortHeader
       column={column}
       label={label}
-      sortBy={sortBy}
-      descending={descending}
+      sortBy={sortBy.value}
+      descending={descending.value}
       onSort={(wanted, isDescending) => update({ sortBy: wanted, descending: isDescending })}
     />
   );
@@ -61,11 +66,14 @@ function Head({ column, label }: { column: SortColumn; label: string }) {
 function Cost({
   value,
   whole,
+  largest,
   unit,
   column,
 }: {
   value: number;
   whole: number;
+  /** Of the column. */
+  largest: number;
   unit: string;
   column: "self" | "total";
 }) {
@@ -73,7 +81,7 @@ function Cost({
     <span class={`top-${column} cost`} role="gridcell" title={formatValue(value, unit)}>
       <span
         class="cost-bar"
-        style={{ width: `${whole > 0 ? Math.min(100, (100 * value) / whole) : 0}%` }}
+        style={{ width: `${largest > 0 ? (100 * value) / largest : 0}%` }}
         aria-hidden="true"
       />
       <span class="cost-share">{value === 0 ? "–" : formatShare(value, whole)}</span>
