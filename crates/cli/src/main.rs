@@ -60,10 +60,16 @@ fn run(command_line: &CommandLine) -> Result<ExitCode, CliError> {
         Command::Push(arguments) => commands::files::push::run(global, arguments),
         #[cfg(feature = "server")]
         Command::Open(arguments) => commands::files::open::run(global, arguments),
+        #[cfg(feature = "server")]
+        Command::Demo(arguments) => commands::demo::run(arguments),
         Command::Diff(arguments) => commands::files::diff::run(global, arguments),
         Command::Query(command) => commands::query::run(global, command),
         #[cfg(feature = "server")]
         Command::Symbols(command) => commands::symbols::run(global, command),
+        #[cfg(feature = "server")]
+        Command::Infra(command) => commands::infra::run(global, command),
+        #[cfg(feature = "server")]
+        Command::Profiling(command) => commands::profiling::run(global, command),
         #[cfg(feature = "server")]
         Command::Store(command) => commands::store::run(global, command),
         Command::Doctor {

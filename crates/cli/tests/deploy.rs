@@ -172,6 +172,7 @@ fn nodes_are_granted_the_same() {
     assert_eq!(added, short_names());
     for line in [
         "      hostPID: true",
+        "      enableServiceLinks: false",
         "              drop: [ALL]",
         "            allowPrivilegeEscalation: false",
         "            readOnlyRootFilesystem: true",

@@ -7,6 +7,7 @@ use std::io::Read;
 use std::io::Write;
 use std::net::TcpListener;
 use std::net::TcpStream;
+use std::process::Command;
 
 use support::Running;
 use support::eventually;
@@ -45,6 +46,17 @@ fn a_second_signal_ends_at_once() {
     });
     signal(running.pid(), "INT");
     assert_eq!(running.wait(), Some(130));
+}
+
+/// Whoever sends a signal to a program and to its group sends it twice, as `timeout` does.
+#[test]
+fn a_signal_that_comes_twice_at_once_is_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let running = server(&folder);
+    let pid = running.pid().to_string();
+    let both = Command::new("kill").args(["-TERM", &pid, &pid]).status();
+    assert!(both.unwrap().success());
+    assert_eq!(running.wait(), Some(0));
 }
 
 #[test]

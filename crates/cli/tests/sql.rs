@@ -23,12 +23,24 @@ fn a_server_without_sql_is_told_apart_from_a_wrong_query() {
 
 #[cfg(feature = "sql")]
 mod with_sql {
+    use std::collections::BTreeMap;
     use std::io::Write;
+    use std::path::Path;
+    use std::process::Command;
     use std::process::Output;
     use std::process::Stdio;
 
+    use serde_json::Value;
+    use serde_json::json;
+
     use super::Running;
     use super::support;
+
+    const CPU: &str = "process_cpu:cpu:nanoseconds:cpu:nanoseconds";
+    const WALL: &str = "wall:wall:nanoseconds:wall:nanoseconds";
+
+    /// What the window offers to copy has so many rows at most.
+    const COPIED_ROWS: usize = 100;
 
     /// A server that has two stacks.
     fn server(folder: &tempfile::TempDir) -> Running {
@@ -67,7 +79,7 @@ mod with_sql {
         );
 
         let output = ask(&running, &[HOT, "--format", "json"]);
-        let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        let json: Value = serde_json::from_slice(&output.stdout).unwrap();
         assert_eq!(json["schema"], "candela/sql/v1");
         assert_eq!(json["rows"][0], serde_json::json!(["write", 4]));
 
@@ -113,5 +125,86 @@ mod with_sql {
         let output = ask(&running, &["DROP TABLE samples"]);
         assert_eq!(output.status.code(), Some(2));
         assert!(support::stderr(&output).contains("DROP is not allowed"));
+    }
+
+    /// What the window copies for each of these selections.
+    fn statements_of_the_window(selections: &[Value]) -> Vec<String> {
+        let ui = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../ui");
+        let output = Command::new("node")
+            .arg("e2e/sql-statement.mjs")
+            .args(selections.iter().map(Value::to_string))
+            .current_dir(ui)
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{}", support::stderr(&output));
+        serde_json::from_slice(&output.stdout).unwrap()
+    }
+
+    /// What each function spent itself, by the answer of a route.
+    fn own_values(running: &Running, selection: &Value) -> BTreeMap<String, i64> {
+        let percent_encoded =
+            |text: &str| -> String { text.bytes().map(|byte| format!("%{byte:02X}")).collect() };
+        let query = percent_encoded(selection["query"].as_str().unwrap());
+        let profile_type = percent_encoded(selection["typeId"].as_str().unwrap());
+        let [from, to] = ["from", "to"].map(|end| selection["range"][end].as_i64().unwrap());
+        let path =
+            format!("/api/v1/top?limit=0&query={query}&type={profile_type}&from={from}&to={to}");
+        let answer = support::get_json(&running.url(&path));
+        let mut values = BTreeMap::new();
+        for row in answer["functions"].as_array().unwrap() {
+            let name = row["name"].as_str().unwrap().to_owned();
+            *values.entry(name).or_default() += row["self"].as_i64().unwrap();
+        }
+        values.retain(|_, value| *value > 0);
+        values
+    }
+
+    #[test]
+    fn what_the_window_copies_answers_as_the_window_does() {
+        if !support::has_tool("what_the_window_copies_answers_as_the_window_does", "node") {
+            return;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let data_dir = folder.path().to_str().unwrap();
+        let listening = ["--listen", "127.0.0.1:0"];
+        let running = Running::start(&[&["demo", "--data-dir", data_dir][..], &listening].concat());
+        let services = support::get_json(&running.url("/api/v1/services?from=now-2h"));
+        let end = services["end_ms"].as_i64().unwrap();
+        let range = json!({"from": end - 600_000, "to": end});
+        let selections = [
+            (r#"{service_name="checkout"}"#, CPU),
+            (
+                r#"{service_name=~"c.*", version!="v2", region=~"eu.*|us.*"}"#,
+                CPU,
+            ),
+            (r#"{service_name!~"cart|search", region!~"eu.*"}"#, CPU),
+            (r#"{service_name="payments"}"#, WALL),
+            ("{}", "off_cpu:off_cpu:nanoseconds:off_cpu:nanoseconds"),
+        ];
+        let selections =
+            selections.map(|(query, id)| json!({"query": query, "typeId": id, "range": range}));
+        let statements = statements_of_the_window(&selections);
+        assert_eq!(statements.len(), selections.len());
+        for (selection, statement) in selections.iter().zip(&statements) {
+            let output = ask(&running, &[statement.as_str(), "--format", "json"]);
+            assert!(
+                output.status.success(),
+                "{statement}\n{}",
+                support::stderr(&output)
+            );
+            let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+            let rows = answer["rows"].as_array().unwrap();
+            let expected = own_values(&running, selection);
+            assert!(!expected.is_empty(), "{selection} finds nothing");
+            assert_eq!(rows.len(), expected.len().min(COPIED_ROWS), "{selection}");
+            for row in rows {
+                let name = row[0].as_str().unwrap();
+                assert_eq!(
+                    row[1].as_i64(),
+                    expected.get(name).copied(),
+                    "{name} of {selection}"
+                );
+            }
+        }
     }
 }

@@ -4,28 +4,19 @@
 
 mod support;
 
-use std::path::Path;
 use std::process::Command;
 use std::time::SystemTime;
 use std::time::UNIX_EPOCH;
 
+use serde_json::Value;
 use support::Program;
 use support::Running;
-
-/// Where screenshots are left to be looked at: under the target directory.
-fn screenshot_folder() -> std::path::PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("screenshots");
-    std::fs::create_dir_all(&folder).unwrap();
-    folder
-}
+use support::walks;
 
 #[test]
 fn the_browser_shows_the_hot_function_within_15_seconds() {
     let test = "the_browser_shows_the_hot_function_within_15_seconds";
-    let can_run = support::is_root(test)
-        && support::has_tool(test, "chromium")
-        && support::has_tool(test, "node");
-    if !can_run {
+    if !support::is_root(test) || !walks::can_walk(test) {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
@@ -41,23 +32,10 @@ fn the_browser_shows_the_hot_function_within_15_seconds() {
         data_dir.to_str().unwrap(),
     ]);
 
-    let screenshots = screenshot_folder();
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../ui/e2e/window.mjs");
-    let output = Command::new("node")
-        .arg(&script)
-        .args([&candela.url("/"), "shares", "burn_fifty"])
-        .arg(&screenshots)
-        .output()
-        .unwrap();
-    assert!(
-        output.status.success(),
-        "{}\n{}",
-        support::stderr(&output),
-        candela.messages()
-    );
-    let seen: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let screenshots = walks::screenshot_folder();
+    let shown = ["shares", "burn_fifty", screenshots.to_str().unwrap()];
+    let seen = walks::walk(&candela, "window.mjs", &shown);
     println!("{seen:#}\nscreenshots in {}", screenshots.display());
-    assert_eq!(seen["problems"].as_array().unwrap().len(), 0, "{seen:#}");
     // The browser's clock is this host's. Its own start counts, what it looks at later does not.
     let seconds = (seen["functionFoundMs"].as_f64().unwrap() - started_ms) / 1000.0;
     println!("{seconds:.1} s from the start of the program to its picture");
@@ -87,7 +65,7 @@ fn unix_ms() -> f64 {
 
 /// The program spends half its time in the function. What the page says may be off by chance, and
 /// it says from how many samples.
-fn assert_half(seen: &serde_json::Value, field: &str) {
+fn assert_half(seen: &Value, field: &str) {
     let text = seen[field].as_str().unwrap();
     let (number, _) = text.split_once(" %").unwrap();
     let percent: f64 = number.trim_start_matches("≥ ").parse().unwrap();

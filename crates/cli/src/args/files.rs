@@ -125,6 +125,13 @@ pub(crate) struct DiffArgs {
     /// In a picture, compare shares: BASE is scaled to the total of NEW; a page starts with that
     #[arg(long)]
     pub(crate) normalize: bool,
+    /// What ratios and intervals of the table compare: shares, values by the time that was looked at, or
+    /// values by what most functions did
+    #[arg(long, value_enum, default_value_t, value_name = "WHAT")]
+    pub(crate) normalization: NormalizationArg,
+    /// What part of the significant changes may be chance
+    #[arg(long, value_name = "RATE", default_value_t = 0.05, value_parser = parse_rate)]
+    pub(crate) fdr: f64,
     #[command(flatten)]
     pub(crate) drawing: DrawingArgs,
     #[command(flatten)]
@@ -133,17 +140,33 @@ pub(crate) struct DiffArgs {
     pub(crate) filters: FilterArgs,
 }
 
+/// What "unchanged" means in a comparison.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum NormalizationArg {
+    #[default]
+    Share,
+    Absolute,
+    Robust,
+}
+
 /// Form of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum DiffFormat {
     Text,
     Json,
+    Markdown,
     Csv,
     Svg,
     /// A page of one file: flame graph and table, without any network
     Html,
     /// Two columns: stack, value before, value after
     Folded,
+}
+
+fn parse_rate(text: &str) -> Result<f64, String> {
+    let rate = text.parse::<f64>().ok();
+    rate.filter(|rate| *rate > 0.0 && *rate < 1.0)
+        .ok_or_else(|| "it is no number between 0 and 1".to_owned())
 }
 
 fn parse_label(text: &str) -> Result<(String, String), String> {

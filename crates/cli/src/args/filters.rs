@@ -1,7 +1,8 @@
-//! `--focus`, `--ignore`, `--hide`, `--show`, `--show-from`, `--tagfocus`, `--tagignore`, `--path`:
-//! filters, whose order among each other counts. Derived arguments would lose it.
+//! `--focus`, `--ignore`, `--hide`, `--show`, `--show-from`, `--collapse`, `--tagfocus`, `--tagignore`,
+//! `--path`, and `--preset` for lists of them: filters, whose order among each other counts. Derived arguments would lose it.
 
 use candela_model::FilterKind;
+use candela_model::FilterPreset;
 use candela_model::Filters;
 use clap::Arg;
 use clap::ArgAction;
@@ -9,8 +10,14 @@ use clap::ArgMatches;
 use clap::Args;
 use clap::Command;
 use clap::FromArgMatches;
+use clap::builder::PossibleValue;
+use clap::builder::PossibleValuesParser;
 
 use crate::errors::CliError;
+
+const PRESET: &str = "preset";
+
+const HEADING: &str = "Filters, applied in the order given";
 
 /// The filters in the order of the command line.
 #[derive(Clone, Debug, Default)]
@@ -57,6 +64,18 @@ impl FromArgMatches for FilterArgs {
                     .map(|(place, pattern)| (place, kind, pattern.clone())),
             );
         }
+        let presets = FilterPreset::all();
+        let places = matches.indices_of(PRESET).into_iter().flatten();
+        let ids = matches.get_many::<String>(PRESET).into_iter().flatten();
+        for (place, id) in places.zip(ids) {
+            let preset = presets
+                .iter()
+                .find(|preset| preset.id == id.as_str())
+                .cloned();
+            let filters = preset.into_iter().flat_map(FilterPreset::into_filters);
+            placed.extend(filters.map(|(kind, pattern)| (place, kind, pattern)));
+        }
+        // Stable: those of one preset keep their order.
         placed.sort_by_key(|(place, ..)| *place);
         self.given = placed
             .into_iter()
@@ -68,15 +87,25 @@ impl FromArgMatches for FilterArgs {
 
 impl Args for FilterArgs {
     fn augment_args(command: Command) -> Command {
-        FilterKind::ALL.into_iter().fold(command, |command, kind| {
+        let command = FilterKind::ALL.into_iter().fold(command, |command, kind| {
             let argument = Arg::new(kind.name())
                 .long(flag_of(kind))
                 .value_name(value_name_of(kind))
                 .help(help_of(kind))
-                .help_heading("Filters, applied in the order given")
+                .help_heading(HEADING)
                 .action(ArgAction::Append);
             command.arg(argument)
-        })
+        });
+        let presets = FilterPreset::all().into_iter();
+        let presets = presets.map(|preset| PossibleValue::new(preset.id).help(preset.about));
+        let argument = Arg::new(PRESET)
+            .long(PRESET)
+            .value_name("NAME")
+            .value_parser(PossibleValuesParser::new(presets))
+            .help("The filters of a preset of the window, at this place of the order")
+            .help_heading(HEADING)
+            .action(ArgAction::Append);
+        command.arg(argument)
     }
 
     fn augment_args_for_update(command: Command) -> Command {
@@ -95,6 +124,7 @@ fn value_name_of(kind: FilterKind) -> &'static str {
     match kind {
         FilterKind::TagFocus | FilterKind::TagIgnore => "[KEY=]REGEX",
         FilterKind::Path => "FUNCTION",
+        FilterKind::Collapse => "recursion|REGEX",
         _ => "REGEX",
     }
 }
@@ -108,6 +138,9 @@ fn help_of(kind: FilterKind) -> &'static str {
         FilterKind::Hide => "Take frames that match out of the stacks",
         FilterKind::Show => "Take all other frames out of the stacks",
         FilterKind::ShowFrom => "Begin stacks at their first frame that matches",
+        FilterKind::Collapse => {
+            "Fold recursion (recursion:REGEX of what matches) into its first frame, or neighbours of one pkg:REGEX bin:REGEX file:REGEX kind:REGEX into one named after it"
+        }
         FilterKind::TagFocus => {
             "Only samples with a label, their own or their series', that matches: also KEY=1kb:1mb"
         }
@@ -137,6 +170,8 @@ mod tests {
             "--hide=c",
             "--show-from",
             "d",
+            "--collapse=recursion",
+            "--hide=e",
         ]);
         let given: Vec<(&str, &str)> = arguments.parameters().collect();
         assert_eq!(
@@ -145,9 +180,25 @@ mod tests {
                 ("hide", "a"),
                 ("focus", "b"),
                 ("hide", "c"),
-                ("show_from", "d")
+                ("show_from", "d"),
+                ("collapse", "recursion"),
+                ("hide", "e")
             ]
         );
+    }
+
+    #[test]
+    fn a_preset_stands_where_it_is_given() {
+        let arguments = parsed(&["--hide", "a", "--preset", "kernel", "--focus", "b"]);
+        let given: Vec<(&str, &str)> = arguments.parameters().collect();
+        assert_eq!(
+            given,
+            [("hide", "a"), ("focus", "kind:kernel"), ("focus", "b")]
+        );
+        let command = FilterArgs::augment_args(Command::new("query"));
+        let unknown = command.try_get_matches_from(["query", "--preset", "kernle"]);
+        let message = unknown.expect_err("no preset").to_string();
+        assert!(message.contains("my-code"), "{message}");
     }
 
     #[test]

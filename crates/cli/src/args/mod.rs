@@ -4,6 +4,8 @@
 pub(crate) mod dump;
 pub(crate) mod files;
 pub(crate) mod filters;
+#[cfg(feature = "server")]
+pub(crate) mod infra;
 pub(crate) mod query;
 #[cfg(feature = "agent")]
 pub(crate) mod record;
@@ -118,6 +120,9 @@ pub(crate) enum Command {
     /// Show profile files in the window
     #[cfg(feature = "server")]
     Open(files::OpenArgs),
+    /// Show the window over a day of a shop that does not exist, with planted truths; no agent
+    #[cfg(feature = "server")]
+    Demo(serve::DemoArgs),
     /// Say what changed between two profiles
     Diff(files::DiffArgs),
     /// Ask a server, or profile files
@@ -127,6 +132,14 @@ pub(crate) enum Command {
     #[cfg(feature = "server")]
     #[command(subcommand)]
     Symbols(symbols::SymbolsCommand),
+    /// Say which daemons run on every node of a fleet: one document, shown and applied
+    #[cfg(feature = "server")]
+    #[command(subcommand)]
+    Infra(infra::InfraCommand),
+    /// Take something on every node of a fleet now
+    #[cfg(feature = "server")]
+    #[command(subcommand)]
+    Profiling(infra::ProfilingCommand),
     /// Check and repair what a server keeps
     #[cfg(feature = "server")]
     #[command(subcommand)]

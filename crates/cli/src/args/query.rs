@@ -19,6 +19,10 @@ pub(crate) enum QueryCommand {
     Profile(SelectionArgs),
     /// What calls a function, and what it calls
     Callers(CallersArgs),
+    /// The source of a function, with what each of its lines took
+    Source(SourceArgs),
+    /// The machine code of a function, with what its source lines took; needs a server
+    Disassembly(DisassemblyArgs),
     /// Values over time
     Series(SeriesArgs),
     /// Label names, or the values of one label
@@ -60,6 +64,30 @@ pub(crate) struct CallersArgs {
     pub(crate) function: String,
     #[command(flatten)]
     pub(crate) selection: SelectionArgs,
+}
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct SourceArgs {
+    /// The function, by its exact name
+    #[arg(value_name = "FUNCTION")]
+    pub(crate) function: String,
+    /// Which source file, where several have a function of this name [default: that with most in it]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) file: Option<String>,
+    /// Which program or library [default: that with most in the function]
+    #[arg(long, value_name = "PATH")]
+    pub(crate) binary: Option<String>,
+    #[command(flatten)]
+    pub(crate) selection: SelectionArgs,
+}
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct DisassemblyArgs {
+    #[command(flatten)]
+    pub(crate) source: SourceArgs,
+    /// Which build of the binary [default: that with most in the function]
+    #[arg(long, value_name = "ID")]
+    pub(crate) build_id: Option<String>,
 }
 
 /// When, of whom, and in which form.

@@ -35,6 +35,30 @@ pub(crate) struct ServerArgs {
     pub(crate) insecure: bool,
 }
 
+/// `candela demo`
+#[cfg(feature = "server")]
+#[derive(Args, Clone, Debug)]
+pub(crate) struct DemoArgs {
+    /// Folder to keep the data in [default: one that is removed at the end]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data_dir: Option<PathBuf>,
+    /// Address of everything over HTTP and gRPC [default: 127.0.0.1:4040]
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) listen: Option<String>,
+    /// What all that is made up follows from: the same number gives the same day
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Serve other hosts too, though everybody may then send
+    #[arg(long)]
+    pub(crate) insecure: bool,
+    /// Open the window in a browser
+    #[arg(long)]
+    pub(crate) open: bool,
+    /// The time that it is, in unix seconds: the clock stands still there, so that pictures come out the same
+    #[arg(long, value_name = "SECONDS", hide = true, value_parser = clap::value_parser!(i64).range(1..=4_000_000_000))]
+    pub(crate) at: Option<i64>,
+}
+
 /// `candela agent`
 #[cfg(feature = "agent")]
 #[derive(Args, Clone, Debug)]

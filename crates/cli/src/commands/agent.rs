@@ -6,10 +6,12 @@ use candela_agent::Agent;
 use candela_agent::AgentOptions;
 use candela_agent::Exporter;
 
+use super::fleet_node;
 use super::on_demand;
 use super::sampling;
 use crate::args::GlobalArgs;
 use crate::args::serve::AgentArgs;
+use crate::config::Settings;
 use crate::errors::CliError;
 use crate::errors::Context;
 use crate::errors::ExitStatus;
@@ -21,7 +23,11 @@ pub(crate) fn run(global: &GlobalArgs, arguments: &AgentArgs) -> Result<ExitCode
         .text("agent.server")
         .expect("the key has a default")
         .to_owned();
-    let exporter = sampling::exporter(global, &server)?;
+    let address = server;
+    if let Some(daemon) = fleet_node::one_daemon(&settings) {
+        return run_one_daemon(global, &settings, &address, &daemon);
+    }
+    let exporter = sampling::exporter(global, &address)?;
     // Without the password that the address may have.
     let server = exporter.name();
     let options = AgentOptions {
@@ -29,6 +35,7 @@ pub(crate) fn run(global: &GlobalArgs, arguments: &AgentArgs) -> Result<ExitCode
         ..sampling::options(&settings)?
     };
     let doing = sampling::describe(&options);
+    let of_fleet = options.clone();
     let mut stop = super::signals::stop_signal()?;
     // The port before the agent: when somebody has it, nothing was sampled in vain.
     let on_demand = on_demand::bind(&settings, false)?;
@@ -37,7 +44,9 @@ pub(crate) fn run(global: &GlobalArgs, arguments: &AgentArgs) -> Result<ExitCode
     output::note(&format!("{doing}, sending to {server}"));
     sampling::tell_missing(&agent);
     let on_demand = on_demand::start(on_demand, Some(&agent))?;
+    let fleet = fleet_node::start(global, &settings, &address, &of_fleet)?;
     stop.wait();
+    drop(fleet);
     drop(on_demand);
     let status = agent.stop().or_exit(ExitStatus::Failed, "agent")?;
     if status.delivery.spooled_profiles > 0 {
@@ -46,5 +55,24 @@ pub(crate) fn run(global: &GlobalArgs, arguments: &AgentArgs) -> Result<ExitCode
             status.delivery.spooled_profiles
         ));
     }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Nothing is sampled but for one daemon of the fleet's document: there is an agent for each of them, as in the
+/// DaemonSets of `candela infra render kubernetes`.
+fn run_one_daemon(
+    global: &GlobalArgs,
+    settings: &Settings,
+    address: &str,
+    daemon: &str,
+) -> Result<ExitCode, CliError> {
+    let mut stop = super::signals::stop_signal()?;
+    let options = sampling::options(settings)?;
+    let fleet = fleet_node::start(global, settings, address, &options)?;
+    output::note(&format!(
+        "running {daemon} as the fleet's document has it, and nothing else"
+    ));
+    stop.wait();
+    drop(fleet);
     Ok(ExitCode::SUCCESS)
 }

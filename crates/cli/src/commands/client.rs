@@ -114,6 +114,38 @@ impl Client {
         self.body(self.identified(request).send(body))
     }
 
+    /// The same for an answer that takes its time.
+    #[cfg(feature = "server")]
+    pub(crate) fn post_waiting(
+        &self,
+        path: &str,
+        content_type: &str,
+        body: &[u8],
+        wait: Duration,
+    ) -> Result<Vec<u8>, CliError> {
+        let request = self.agent.post(format!("{}{path}", self.server.url));
+        let request = request
+            .header("Content-Type", content_type)
+            .config()
+            .timeout_global(Some(wait))
+            .build();
+        self.body(self.identified(request).send(body))
+    }
+
+    /// The body of the answer to a PUT request with parameters.
+    #[cfg(feature = "server")]
+    pub(crate) fn put(
+        &self,
+        path: &str,
+        parameters: &[(&str, &str)],
+        body: &[u8],
+    ) -> Result<Vec<u8>, CliError> {
+        let request = self.agent.put(format!("{}{path}", self.server.url));
+        let request = request.query_pairs(parameters.iter().copied());
+        let request = request.header("Content-Type", "application/json");
+        self.body(self.identified(request).send(body))
+    }
+
     /// The body of the answer to a POST request with a file as its body, however long that takes.
     #[cfg(feature = "server")]
     pub(crate) fn post_file(

@@ -8,7 +8,7 @@ use crate::args::ConfigCommand;
 use crate::args::GlobalArgs;
 use crate::config::Settings;
 use crate::config::Value;
-use crate::config::keys::KEYS;
+use crate::config::keys::keys;
 use crate::errors::CliError;
 use crate::output;
 
@@ -49,7 +49,8 @@ fn check_agent(settings: &Settings) -> Vec<String> {
         Ok(()) => super::on_demand::check(settings),
         Err(_) => Ok(()),
     };
-    [options, server, on_demand]
+    let fleet = super::fleet_node::check(settings);
+    [options, server, on_demand, fleet]
         .into_iter()
         .filter_map(Result::err)
         .map(|error| error.to_string())
@@ -90,7 +91,7 @@ fn check_server(_: &Settings) -> Vec<String> {
 fn as_text(settings: &Settings) -> String {
     let mut text = String::new();
     let mut section = "";
-    for key in KEYS {
+    for key in keys() {
         if key.section() != section {
             section = key.section();
             text.push_str(&format!("{section}:\n"));
@@ -110,8 +111,7 @@ fn as_text(settings: &Settings) -> String {
 }
 
 fn as_json(settings: &Settings) -> serde_json::Value {
-    let keys: Vec<serde_json::Value> = KEYS
-        .iter()
+    let keys: Vec<serde_json::Value> = keys()
         .map(|key| {
             let setting = settings.get(key.path);
             let is_set = setting.value != Value::Unset;

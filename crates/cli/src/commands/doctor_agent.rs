@@ -3,12 +3,12 @@
 use std::process::ExitCode;
 
 use bytesize::ByteSize;
+use candela_model::drop_remedy;
 use serde_json::Value;
 use serde_json::json;
 
 use super::client::Client;
 use super::client::DEFAULT_SERVER;
-use super::drop_remedies::remedy;
 use crate::args::GlobalArgs;
 use crate::commands::credentials::without_user;
 use crate::errors::CliError;
@@ -47,7 +47,7 @@ fn report_of(server: &str, status: &Value) -> Value {
                 "count": drop["count"],
                 "unit": meaning["unit"],
                 "is_loss": meaning["is_loss"],
-                "remedy": remedy(reason)?,
+                "remedy": drop_remedy(reason)?,
             }))
         })
         .collect();
@@ -327,6 +327,15 @@ fn entries(value: &Value) -> impl Iterator<Item = (&String, &Value)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[cfg(feature = "agent")]
+    #[test]
+    fn there_is_a_word_on_every_reason() {
+        for reason in candela_agent::DropReason::ALL {
+            let name = reason.name();
+            assert!(drop_remedy(name).is_some(), "{name} has no remedy");
+        }
+    }
 
     fn status() -> Value {
         json!({

@@ -13,16 +13,25 @@ pub(crate) mod client;
 pub(crate) mod config;
 mod config_import;
 pub(crate) mod credentials;
+#[cfg(feature = "server")]
+pub(crate) mod demo;
 pub(crate) mod doctor;
 pub(crate) mod doctor_agent;
 #[cfg(feature = "agent")]
 mod doctor_text;
-mod drop_remedies;
 #[cfg(feature = "agent")]
 pub(crate) mod dump;
 pub(crate) mod files;
 #[cfg(feature = "agent")]
+mod fleet_instance;
+#[cfg(feature = "agent")]
+mod fleet_node;
+#[cfg(feature = "agent")]
 pub(crate) mod frame_doctor;
+#[cfg(feature = "server")]
+pub(crate) mod infra;
+#[cfg(feature = "server")]
+mod listed_rows;
 #[cfg(feature = "agent")]
 mod on_demand;
 #[cfg(feature = "agent")]
@@ -30,6 +39,8 @@ pub(crate) mod preload;
 #[cfg(feature = "agent")]
 mod process_counts;
 pub(crate) mod profiles;
+#[cfg(feature = "server")]
+pub(crate) mod profiling;
 pub(crate) mod query;
 #[cfg(feature = "agent")]
 pub(crate) mod record;

@@ -5,12 +5,12 @@ use std::path::Path;
 
 use candela_formats::Format;
 use candela_formats::HtmlOptions;
-use candela_formats::most_telling_type;
+use candela_formats::named_type;
+pub(crate) use candela_formats::unasked_type;
 use candela_model::FlameTree;
 use candela_model::FlameTreeBuilder;
 use candela_model::Profile;
 use candela_model::ProfileType;
-use candela_model::resolve_profile_type;
 
 use crate::args::GlobalArgs;
 use crate::errors::CliError;
@@ -35,7 +35,7 @@ pub(crate) fn resolve(profile: &Profile, choice: TypeChoice<'_>) -> Result<Profi
         return unasked_type(profile, choice.writers)
             .ok_or_else(|| CliError::no_data("no data: there is no profile"));
     };
-    if let Some(found) = named(profile, pattern) {
+    if let Some(found) = named_type(profile, pattern) {
         return Ok(found);
     }
     // What a server answers may be named otherwise than what it was asked for.
@@ -50,19 +50,6 @@ pub(crate) fn resolve(profile: &Profile, choice: TypeChoice<'_>) -> Result<Profi
         "--type {pattern:?} names none of the profile types here: {}",
         names.join(", ")
     )))
-}
-
-/// What is shown where nobody asks: what the writer of the profile wants, else cpu, else the most telling of
-/// those that have samples.
-pub(crate) fn unasked_type(profile: &Profile, writers: Option<&str>) -> Option<ProfileType> {
-    let types = || profile.series.iter().map(|series| &series.profile_type);
-    let writers = writers.and_then(|wanted| types().find(|it| it.sample_type == wanted));
-    let found = writers.cloned().or_else(|| named(profile, DEFAULT_TYPE));
-    // A program that gave everything back has nothing in use: an empty table would hide what it allocated.
-    let sampled = profile.series.iter().filter(|it| !it.samples.is_empty());
-    found
-        .or_else(|| most_telling_type(sampled.map(|it| &it.profile_type)).cloned())
-        .or_else(|| most_telling_type(types()).cloned())
 }
 
 /// Adds wall time where it is asked for: files have its parts, and a copy for everybody would double
@@ -94,7 +81,7 @@ pub(crate) fn tell_choice(profile: &Profile, choice: TypeChoice<'_>) {
     else {
         return;
     };
-    if named(profile, DEFAULT_TYPE).as_ref() == Some(&shown) {
+    if named_type(profile, DEFAULT_TYPE).as_ref() == Some(&shown) {
         return;
     }
     let types = profile.series.iter().map(|series| &series.profile_type);
@@ -174,7 +161,7 @@ pub(crate) fn resolve_sample_type(
     profile: &Profile,
     wanted: &str,
 ) -> Result<ProfileType, CliError> {
-    named(profile, wanted).ok_or_else(|| {
+    named_type(profile, wanted).ok_or_else(|| {
         let types = profile.series.iter().map(|series| &series.profile_type);
         let available: BTreeSet<String> = types.map(ToString::to_string).collect();
         let available: Vec<String> = available.into_iter().collect();
@@ -183,14 +170,6 @@ pub(crate) fn resolve_sample_type(
             available.join(", ")
         ))
     })
-}
-
-/// The type with this identifier, short name, prefix or name of its samples.
-fn named(profile: &Profile, wanted: &str) -> Option<ProfileType> {
-    let mut types = profile.series.iter().map(|series| &series.profile_type);
-    let found = resolve_profile_type(wanted, types.clone()).ok();
-    let found = found.or_else(|| types.find(|profile_type| profile_type.sample_type == wanted));
-    found.cloned()
 }
 
 /// The window as a page of one file, in builds that have the window.

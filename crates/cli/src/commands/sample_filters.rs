@@ -25,6 +25,7 @@ pub(super) fn sample_filters(settings: &Settings) -> Result<SampleFilters, CliEr
         .collect();
     let hide = Filters::parse(&hide);
     Ok(SampleFilters {
+        processes: None,
         include: selectors(INCLUDE, &texts(settings, INCLUDE)?)?,
         exclude: selectors(EXCLUDE, &texts(settings, EXCLUDE)?)?,
         hide: hide.map_err(|error| CliError::usage(format!("{HIDE}: {error}")))?,

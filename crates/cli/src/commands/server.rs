@@ -17,6 +17,7 @@ use candela_store::Store;
 use candela_store::StoreError;
 use candela_store::StoreOptions;
 use candela_store::SyncMode;
+use candela_symbols::SourceRoots;
 
 use super::access::auth_options;
 use super::retention_rules::retention_rules;
@@ -77,7 +78,10 @@ pub(crate) fn block_on<T>(work: impl Future<Output = Result<T, CliError>>) -> Re
 }
 
 pub(crate) fn open_store(settings: &Settings) -> Result<Store, CliError> {
-    let options = store_options(settings)?;
+    open_store_of(store_options(settings)?)
+}
+
+pub(crate) fn open_store_of(options: StoreOptions) -> Result<Store, CliError> {
     Store::open(options).map_err(|error| {
         let remedy = match &error {
             StoreError::Io { source, .. } => remedy_of(source.kind()),
@@ -144,8 +148,8 @@ fn log_place(settings: &Settings) -> Result<LogPlace, CliError> {
 /// The options of the configuration.
 ///
 /// # Errors
-/// When `server.tenant_limits` names a limit that is none, or a value that it does not take; when an
-/// account is none, or a file of a secret or a certificate cannot be read.
+/// When `server.tenant_limits` names a limit that is none, or a value that it does not take; when a
+/// folder of sources is none; when an account is none, or a file of a secret or a certificate cannot be read.
 pub(crate) fn server_options(
     settings: &Settings,
     companions: Companions,
@@ -163,6 +167,7 @@ pub(crate) fn server_options(
         host_names: settings.list("server.allowed_hosts"),
         auth: auth_options(settings)?,
         tls: tls_options(settings, "server.tls")?,
+        source_roots: source_roots(settings)?,
         status_source: companions.status,
         self_profiler: companions.self_profiler,
         tenant_limits: tenant_limits(settings),
@@ -171,6 +176,11 @@ pub(crate) fn server_options(
         query_cache_bytes: settings.bytes("server.query_cache"),
         ..ServerOptions::new(settings.address("server.listen"))
     })
+}
+
+fn source_roots(settings: &Settings) -> Result<SourceRoots, CliError> {
+    SourceRoots::parse(&settings.list("server.source_roots"))
+        .map_err(|error| CliError::usage(format!("server.source_roots: {error}")))
 }
 
 fn sql_limits(settings: &Settings) -> SqlLimits {

@@ -4,6 +4,8 @@ use std::process;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
+use std::time::Instant;
 
 use tokio::runtime::Runtime;
 use tokio::signal::unix::SignalKind;
@@ -12,6 +14,10 @@ use tokio::signal::unix::signal;
 use crate::errors::CliError;
 use crate::errors::Context;
 use crate::errors::ExitStatus;
+
+/// `timeout` sends its signal to the program and to its group, so that the program gets it twice: that is one wish. Nobody's
+/// fingers are as quick.
+const SAME_WISH: Duration = Duration::from_millis(100);
 
 /// A wish to stop, watched from the moment this is made.
 #[cfg(feature = "agent")]
@@ -29,16 +35,21 @@ pub(crate) fn stopped() -> Result<impl Future<Output = ()> + Send + 'static, Cli
     let mut interrupt = signal(SignalKind::interrupt()).or_exit(ExitStatus::Failed, what)?;
     let mut terminate = signal(SignalKind::terminate()).or_exit(ExitStatus::Failed, what)?;
     let mut next = async move || {
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
-        }
+        let kind = tokio::select! {
+            _ = interrupt.recv() => SignalKind::interrupt(),
+            _ = terminate.recv() => SignalKind::terminate(),
+        };
+        (kind, Instant::now())
     };
     Ok(async move {
-        next().await;
+        let (first, at) = next().await;
         tokio::spawn(async move {
-            next().await;
-            process::exit(ExitStatus::Interrupted as i32);
+            loop {
+                let (kind, now) = next().await;
+                if kind != first || now.duration_since(at) > SAME_WISH {
+                    process::exit(ExitStatus::Interrupted as i32);
+                }
+            }
         });
     })
 }

@@ -1,8 +1,8 @@
 //! Finding keys, and what somebody may have meant who wrote one that is none.
 
-use super::keys::KEYS;
 use super::keys::Key;
 use super::keys::RESERVED_SECTIONS;
+use super::keys::keys;
 
 /// The key at a path; `storage` is an alias of `store`.
 pub(crate) fn find(path: &str) -> Option<&'static Key> {
@@ -10,7 +10,7 @@ pub(crate) fn find(path: &str) -> Option<&'static Key> {
         Some(rest) => format!("store.{rest}"),
         None => path.to_owned(),
     };
-    KEYS.iter().find(|key| key.path == path)
+    keys().find(|key| key.path == path)
 }
 
 /// Whether a path is a section or a part of one, which may be there and empty.
@@ -19,12 +19,12 @@ pub(crate) fn is_section(path: &str) -> bool {
         let below = key.path.strip_prefix(path);
         below.is_some_and(|below| below.starts_with('.'))
     };
-    path == "storage" || RESERVED_SECTIONS.contains(&path) || KEYS.iter().any(is_above)
+    path == "storage" || RESERVED_SECTIONS.contains(&path) || keys().any(is_above)
 }
 
 /// The known path most like a wrong one, if one is like it at all.
 pub(crate) fn nearest(path: &str) -> Option<&'static str> {
-    let nearest = nearest_of(path, KEYS.iter().map(|key| key.path))?;
+    let nearest = nearest_of(path, keys().map(|key| key.path))?;
     // Sections that both are in make nothing alike.
     let shared = path.bytes().zip(nearest.bytes());
     let shared = shared.take_while(|(given, known)| given == known).count();

@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
+use super::agent_keys::AGENT_KEYS;
 pub(crate) use super::key::Key;
 pub(crate) use super::key::Kind;
 use super::key::key;
 
-const SECOND: Duration = Duration::from_secs(1);
-const HOUR: Duration = Duration::from_secs(3600);
+pub(super) const SECOND: Duration = Duration::from_secs(1);
+pub(super) const HOUR: Duration = Duration::from_secs(3600);
 /// More than anybody keeps profiles, and far from where sums of times would overflow.
 const CENTURY: Duration = Duration::from_secs(36_500 * 24 * 3600);
 
@@ -18,7 +19,13 @@ const COUNT: Kind = Kind::Integer(0, i64::MAX);
 pub(crate) const RESERVED_SECTIONS: [&str; 1] = ["insight"];
 
 /// All keys, by section.
-pub(crate) const KEYS: &[Key] = &[
+pub(crate) fn keys() -> impl Iterator<Item = &'static Key> + Clone {
+    [SERVER_AND_STORE, AGENT_KEYS, SYMBOLS]
+        .into_iter()
+        .flatten()
+}
+
+const SERVER_AND_STORE: &[Key] = &[
     key(
         "server.listen",
         Kind::Address,
@@ -48,6 +55,12 @@ pub(crate) const KEYS: &[Key] = &[
         Kind::List,
         "",
         "further host names that requests may carry in Host",
+    ),
+    key(
+        "server.source_roots",
+        Kind::List,
+        "",
+        "folders with the sources of profiled programs, below which the source view may read files that debug information names; FROM=TO where they were built elsewhere",
     ),
     key(
         "server.tls.cert_file",
@@ -369,180 +382,9 @@ pub(crate) const KEYS: &[Key] = &[
         "",
         "folder of the bucket; each server needs its own",
     ),
-    key(
-        "agent.server",
-        Kind::Url,
-        "http://127.0.0.1:4040",
-        "server that `candela agent` sends to",
-    ),
-    key(
-        "agent.rate",
-        Kind::Integer(1, 1000),
-        "19",
-        "samples a second and processor",
-    ),
-    key(
-        "agent.kinds",
-        Kind::List,
-        "cpu,fault",
-        "what is sampled: cpu, off-cpu, lock, runq, fault (with growth), growth, io, kernel-lock, alloc (Go programs, and services with the library of `candela preload`), and events as of record -e",
-    ),
-    key(
-        "agent.cpu_budget",
-        Kind::CoreShare,
-        "0.5%",
-        "CPU time of the agent, of one core: less is sampled before it takes more; off is without a bound",
-    ),
-    key(
-        "agent.interval",
-        Kind::Duration(SECOND, Duration::from_secs(600)),
-        "10s",
-        "length of one profile",
-    ),
-    key(
-        "agent.wakers",
-        Kind::Choice(&["false", "true", "stack"]),
-        "false",
-        "waits tell which thread ended them; stack: and its stack",
-    ),
-    key(
-        "agent.min_block_time",
-        Kind::Duration(Duration::ZERO, HOUR),
-        "0s",
-        "shorter times off a processor are no samples of off-cpu, lock and runq, but counted, with their time",
-    ),
-    key(
-        "agent.timestamps",
-        Kind::Boolean,
-        "false",
-        "keep the time of every sample, with its labels pid, thread_id and thread_name",
-    ),
-    key(
-        "agent.table_budget",
-        Kind::Size,
-        "48MiB",
-        "most kernel memory of unwind tables",
-    ),
-    key(
-        "agent.symbol_cache",
-        Kind::Size,
-        "48MiB",
-        "most memory of symbols",
-    ),
-    key(
-        "agent.spool_size",
-        Kind::Size,
-        "256MiB",
-        "most disk space while the server is away",
-    ),
-    key(
-        "agent.labels",
-        Kind::Map,
-        "",
-        "labels added to every series of this host",
-    ),
-    key(
-        "agent.service_rules",
-        Kind::Map,
-        "",
-        "service name by regex over the command line: name=regex",
-    ),
-    key(
-        "agent.container_sockets",
-        Kind::List,
-        "docker:/var/run/docker.sock,docker:/run/podman/podman.sock,cri:/run/containerd/containerd.sock,cri:/run/crio/crio.sock,cri:/run/k3s/containerd/containerd.sock,cri:/run/cri-dockerd.sock",
-        "sockets of container runtimes that are asked for names and images, as docker:PATH or cri:PATH; an empty list asks none",
-    ),
-    key(
-        "agent.kubernetes.node",
-        Kind::Text,
-        "",
-        "name of the node that this host is, the label `node`; the API server is asked for its pods by builds that have `kube`",
-    ),
-    key(
-        "agent.kubernetes.pod_labels",
-        Kind::List,
-        "",
-        "keys of labels of pods that become labels k8s.pod.label.KEY",
-    ),
-    key(
-        "agent.kubernetes.pod_annotations",
-        Kind::List,
-        "",
-        "keys of annotations of pods that become labels k8s.pod.annotation.KEY",
-    ),
-    key(
-        "agent.include",
-        Kind::Structure,
-        "",
-        "list of selectors: only series that one of them matches are kept",
-    ),
-    key(
-        "agent.exclude",
-        Kind::Structure,
-        "",
-        "list of selectors: no series that one of them matches is kept",
-    ),
-    key(
-        "agent.hide",
-        Kind::Structure,
-        "",
-        "list of filters as of --hide: frames that are taken out of stacks before they are sent",
-    ),
-    key(
-        "agent.min_samples",
-        Kind::Integer(1, 1_000_000),
-        "1",
-        "series with fewer samples in a profile are left out of it",
-    ),
-    key(
-        "agent.sampling",
-        Kind::Boolean,
-        "true",
-        "sample this host; without it the agent only scrapes, and needs no privileges",
-    ),
-    key(
-        "agent.scrape",
-        Kind::Structure,
-        "",
-        "jobs that ask programs for their profiles over HTTP",
-    ),
-    key(
-        "agent.on_demand.enabled",
-        Kind::Boolean,
-        "",
-        "answer requests for a profile of the next seconds; default in `candela up`, and where the address is set",
-    ),
-    key(
-        "agent.on_demand.listen",
-        Kind::Address,
-        "127.0.0.1:3080",
-        "address of profiles on demand, /profile/cpu, and of the agent's /metrics",
-    ),
-    key(
-        "agent.on_demand.token",
-        Kind::Secret,
-        "",
-        "token that requests need; an address that other hosts reach needs one",
-    ),
-    key(
-        "agent.on_demand.token_file",
-        Kind::Path,
-        "",
-        "file that holds it",
-    ),
-    key(
-        "agent.on_demand.tls.cert_file",
-        Kind::Path,
-        "",
-        "certificate of this port in PEM, with those above it; with it it speaks TLS only",
-    ),
-    key(
-        "agent.on_demand.tls.key_file",
-        Kind::Path,
-        "",
-        "its private key",
-    ),
+];
+
+const SYMBOLS: &[Key] = &[
     key(
         "symbols.debuginfod_urls",
         Kind::List,

@@ -11,8 +11,8 @@ use super::Settings;
 use super::Value;
 use super::key_search;
 use super::keys;
-use super::keys::KEYS;
 use super::keys::Key;
+use super::keys::keys;
 use crate::errors::CliError;
 
 /// What the configuration is made from. The environment is given, not read, so that tests need no
@@ -92,7 +92,7 @@ fn set(
 }
 
 fn defaults() -> BTreeMap<&'static str, Setting> {
-    KEYS.iter()
+    keys()
         .map(|key| {
             let value = Value::parse(key.kind, key.default).expect("a test parses all defaults");
             (
@@ -289,7 +289,7 @@ mod tests {
 
     #[test]
     fn all_defaults_parse() {
-        for key in KEYS {
+        for key in keys() {
             assert!(Value::parse(key.kind, key.default).is_ok(), "{}", key.path);
         }
     }
@@ -354,7 +354,7 @@ mod tests {
     #[test]
     fn nothing_leaves_what_was_there() {
         let defaults = load(&Inputs::default()).expect("valid");
-        for key in KEYS {
+        for key in keys() {
             let (section, name) = key.path.split_once('.').expect("keys have sections");
             for nothing in ["", "null", "~", "\"\""] {
                 let settings = load_file(&format!("{section}:\n  {name}: {nothing}\n"));

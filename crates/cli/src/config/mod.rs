@@ -1,5 +1,6 @@
 //! Configuration: flag over environment over file over default, and the origin of each value.
 
+mod agent_keys;
 mod core_share;
 mod key;
 pub(crate) mod key_search;

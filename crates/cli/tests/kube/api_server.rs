@@ -94,6 +94,14 @@ impl ApiServer {
         serde_json::from_str(&body).unwrap()
     }
 
+    /// The server takes an object, every field of which it must know, and keeps nothing of it.
+    #[track_caller]
+    pub(crate) fn dry_run(&self, path: &str, object: &str) {
+        let path = format!("{path}?fieldValidation=Strict&dryRun=All");
+        let (status, body) = self.call(ADMIN, "POST", &path, object);
+        assert_eq!(status, 201, "{path}: {body}\n{object}");
+    }
+
     /// Changes the status of a pod, as its kubelet does.
     #[track_caller]
     pub(crate) fn set_status(&self, namespace: &str, pod: &str, status: &Value) {

@@ -41,3 +41,53 @@ fn the_manifest_is_what_the_api_server_takes() {
     let (found, body) = server.call(&token, "POST", "/api/v1/namespaces/candela/pods", "{}");
     assert_eq!(found, 403, "{body}");
 }
+
+/// What is rendered of a document has no field that the server does not know, and every value is one that it takes.
+#[test]
+fn the_rendered_daemons_are_what_the_api_server_takes() {
+    let test = "the_rendered_daemons_are_what_the_api_server_takes";
+    let folder = tempfile::tempdir().unwrap();
+    let Some(server) = ApiServer::start(test, folder.path()) else {
+        return;
+    };
+    let document = folder.path().join("persistence.json");
+    let filter = serde_json::json!({"pod_label": ["app=shop"]});
+    let daemon = serde_json::json!({
+        "perf_collector": {"export_to": "s3://profiles", "process_filter": filter},
+        "request": {"cpu": "50m", "ephemeral_storage": "1Gi"},
+        "limit": {"cpu": "1", "memory": "512Mi"},
+    });
+    let text = serde_json::json!({
+        "common_persistence_specs": {"service_account_name": "profiler", "google_cloud_project": "shop"},
+        "observability_daemons": [daemon],
+    });
+    std::fs::write(&document, text.to_string()).unwrap();
+    let rendered = support::candela()
+        .args(["infra", "render", "kubernetes", "--token-secret", "candela"])
+        .args(["--role-arn", "arn:aws:iam::123456789012:role/profiler"])
+        .arg("--file")
+        .arg(&document)
+        .output()
+        .unwrap();
+    support::expect_code(&rendered, 0);
+    let rendered = support::stdout(&rendered);
+    let mut kinds = Vec::new();
+    for object in rendered.split("\n---\n") {
+        let path = manifest::path_of(object);
+        if path.ends_with("/namespaces") {
+            // The others are tried in it.
+            server.create(path, object);
+        } else {
+            server.dry_run(path, object);
+        }
+        kinds.push(path.rsplit('/').next().unwrap());
+    }
+    let expected = [
+        "namespaces",
+        "serviceaccounts",
+        "clusterroles",
+        "clusterrolebindings",
+        "daemonsets",
+    ];
+    assert_eq!(kinds, expected);
+}

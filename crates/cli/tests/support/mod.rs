@@ -3,6 +3,8 @@
 #![expect(dead_code, reason = "each test binary uses its own part")]
 #![expect(clippy::print_stdout, reason = "a test that skips says why")]
 
+pub(crate) mod walks;
+
 use std::io::BufRead;
 use std::io::BufReader;
 use std::path::Path;

@@ -15,7 +15,7 @@ use self::convert::convert;
 use self::source::Source;
 use crate::args::ConfigImportArgs;
 use crate::args::GlobalArgs;
-use crate::config::keys::KEYS;
+use crate::config::keys::keys;
 use crate::errors::CliError;
 use crate::output;
 
@@ -52,7 +52,7 @@ fn as_yaml(name: &str, converted: &Converted) -> String {
         candela_formats::printable(name)
     );
     let mut section = "";
-    for key in KEYS {
+    for key in keys() {
         let value = converted.settings.get(key.path);
         let Some(value) = value.and_then(crate::config::Value::to_yaml) else {
             continue;

@@ -3,7 +3,10 @@
 use std::path::Path;
 use std::process::ExitCode;
 
+use candela_formats::BeforeScale;
+use candela_formats::DiffOptions;
 use candela_formats::DiffSides;
+use candela_formats::DiffTable;
 use candela_formats::FoldedDiffOptions;
 use candela_formats::HtmlDiffOptions;
 use candela_formats::HtmlOptions;
@@ -11,21 +14,29 @@ use candela_formats::SvgDiffOptions;
 use candela_formats::WriteError;
 use candela_formats::diff_json;
 use candela_formats::write_diff_csv;
+use candela_formats::write_diff_markdown;
 use candela_formats::write_diff_text;
 use candela_formats::write_folded_diff;
 use candela_formats::write_html_diff;
 use candela_formats::write_svg_diff;
+use candela_insight::Normalization;
+use candela_model::FlameDiff;
 use candela_model::FlameTree;
+use candela_model::NodePlaces;
 use candela_model::ProfileType;
 use serde_json::json;
 
 use super::convert::svg_options;
 use super::input::FileProfile;
 use super::input::shown_source;
+use super::samples::samples_of;
+use super::served::Served;
 use super::side;
+use super::side::Selection;
 use crate::args::GlobalArgs;
 use crate::args::files::DiffArgs;
 use crate::args::files::DiffFormat;
+use crate::args::files::NormalizationArg;
 use crate::commands::profiles::html_options;
 use crate::commands::profiles::tell_choice;
 use crate::commands::profiles::tree_of;
@@ -34,13 +45,16 @@ use crate::errors::Context;
 use crate::errors::ExitStatus;
 use crate::output;
 
+/// Only so many nodes are tested, the heaviest, as on a server.
+const MOST_NODES: usize = 20_000;
+
 pub(crate) fn run(global: &GlobalArgs, arguments: &DiffArgs) -> Result<ExitCode, CliError> {
     let format = format_of(arguments)?;
     let base = side::load(global, arguments, &arguments.base)?;
     let new = side::load(global, arguments, &arguments.new)?;
     let asked = arguments.profile_type.as_deref();
     let (profile_type, after) = tree_of(&new.profile, new.choice(asked))?;
-    let before = comparable(&profile_type, &base, asked)?;
+    let (type_before, before) = comparable(&profile_type, &base, asked)?;
     if !global.quiet {
         tell_choice(&new.profile, new.choice(asked));
     }
@@ -49,9 +63,49 @@ pub(crate) fn run(global: &GlobalArgs, arguments: &DiffArgs) -> Result<ExitCode,
         after: &after,
         profile_type: &profile_type,
     };
+    let options = DiffOptions {
+        normalization: arguments.normalization.into(),
+        fdr: arguments.fdr,
+        ..DiffOptions::default()
+    };
+    let selections = (
+        Selection::parse(&arguments.base)?,
+        Selection::parse(&arguments.new)?,
+    );
+    // The tree is written as JSON only.
+    let union = match format {
+        DiffFormat::Json => FlameDiff::new(&before, &after, 0),
+        _ => FlameDiff::default(),
+    };
+    let table = match selections {
+        _ if !format.has_table() => DiffTable::default(),
+        (Some(base), Some(new)) => {
+            let selections = [&base, &new];
+            let asked = (&profile_type, &options, &union);
+            let served = Served::ask(global, arguments, selections, asked)?;
+            let statistics = served.statistics.clone();
+            let judged = |frames: &_, frame| served.change(frames, frame);
+            let mut table = DiffTable::of_judged(&before, &after, statistics, judged);
+            table.nodes = served.nodes;
+            table
+        }
+        _ => {
+            let sides = (&base.profile, &type_before);
+            let places = NodePlaces::of(&union, MOST_NODES);
+            let samples = samples_of(sides, (&new.profile, &profile_type), &places);
+            DiffTable::new(&before, &after, &samples, &options)
+        }
+    };
     let mut bytes = Vec::new();
-    write(format, global, arguments, sides, &mut bytes)
-        .or_exit(ExitStatus::Failed, "comparison")?;
+    write(
+        format,
+        global,
+        arguments,
+        sides,
+        (&table, &union),
+        &mut bytes,
+    )
+    .or_exit(ExitStatus::Failed, "comparison")?;
     match &arguments.output {
         Some(path) => output::write_file(path, &bytes)?,
         None => output::print(&bytes)?,
@@ -64,12 +118,14 @@ fn write(
     global: &GlobalArgs,
     arguments: &DiffArgs,
     sides: DiffSides<'_>,
+    (table, union): (&DiffTable, &FlameDiff),
     bytes: &mut Vec<u8>,
 ) -> Result<(), WriteError> {
     match format {
-        DiffFormat::Text => write_diff_text(sides, global.limit, bytes),
+        DiffFormat::Text => write_diff_text(sides, table, global.limit, bytes),
+        DiffFormat::Markdown => write_diff_markdown(sides, table, global.limit, bytes),
         DiffFormat::Csv => {
-            let found = write_diff_csv(sides, global.limit, bytes)?;
+            let found = write_diff_csv(table, sides.profile_type, global.limit, bytes)?;
             if global.limit > 0 && found > global.limit {
                 let shown = global.limit;
                 output::note(&format!("{shown} of {found} rows; --limit 0 prints all"));
@@ -80,7 +136,7 @@ fn write(
             let options = SvgDiffOptions {
                 svg: svg_options(&arguments.drawing),
                 negate: arguments.negate,
-                normalize: arguments.normalize,
+                scale: scale_of(arguments),
             };
             write_svg_diff(
                 sides.before,
@@ -97,7 +153,7 @@ fn write(
                     ..html_options()
                 },
                 negate: arguments.negate,
-                normalize: arguments.normalize,
+                scale: scale_of(arguments),
             };
             write_html_diff(sides, bytes, &options)
         }
@@ -108,9 +164,17 @@ fn write(
             &FoldedDiffOptions::default(),
         ),
         DiffFormat::Json => {
-            bytes.extend_from_slice(json_of(global, arguments, sides).as_bytes());
+            bytes.extend_from_slice(json_of(global, arguments, sides, table, union).as_bytes());
             Ok(())
         }
+    }
+}
+
+fn scale_of(arguments: &DiffArgs) -> BeforeScale {
+    if arguments.normalize {
+        BeforeScale::SameTotal
+    } else {
+        BeforeScale::AsMeasured
     }
 }
 
@@ -127,8 +191,14 @@ fn heading(arguments: &DiffArgs) -> String {
 }
 
 /// As the server writes it, but for what only a selection has.
-fn json_of(global: &GlobalArgs, arguments: &DiffArgs, sides: DiffSides<'_>) -> String {
-    let changes = diff_json(sides.before, sides.after, global.limit, 0);
+fn json_of(
+    global: &GlobalArgs,
+    arguments: &DiffArgs,
+    sides: DiffSides<'_>,
+    table: &DiffTable,
+    union: &FlameDiff,
+) -> String {
+    let changes = diff_json(table, union, global.limit);
     let answer = json!({
         "schema": "candela/diff/v1",
         "type": sides.profile_type.to_string(),
@@ -136,6 +206,7 @@ fn json_of(global: &GlobalArgs, arguments: &DiffArgs, sides: DiffSides<'_>) -> S
         "before": {"source": shown_source(&arguments.base), "total": sides.before.root_total()},
         "after": {"source": shown_source(&arguments.new), "total": sides.after.root_total()},
         "truncated": {"shown": changes.functions.len(), "total": changes.function_count},
+        "statistics": changes.statistics,
         "functions": changes.functions,
         "tree": changes.tree,
     });
@@ -148,20 +219,20 @@ fn comparable(
     wanted: &ProfileType,
     base: &FileProfile,
     asked: Option<&str>,
-) -> Result<FlameTree, CliError> {
+) -> Result<(ProfileType, FlameTree), CliError> {
     let same = base
         .profile
         .series
         .iter()
         .any(|series| series.profile_type == *wanted);
     if same {
-        return Ok(tree_of(&base.profile, base.choice(Some(&wanted.to_string())))?.1);
+        return tree_of(&base.profile, base.choice(Some(&wanted.to_string())));
     }
     let (other, tree) = tree_of(&base.profile, base.choice(asked))?;
     let is_comparable =
         other.sample_unit == wanted.sample_unit && other.sample_type == wanted.sample_type;
     if is_comparable {
-        return Ok(tree);
+        return Ok((other, tree));
     }
     Err(CliError::usage(format!(
         "NEW has {wanted} and BASE has {other}, which do not compare; give --type the identifier of a \
@@ -181,6 +252,7 @@ fn format_of(arguments: &DiffArgs) -> Result<DiffFormat, CliError> {
         Some("txt") => Ok(DiffFormat::Text),
         Some("json") => Ok(DiffFormat::Json),
         Some("csv") => Ok(DiffFormat::Csv),
+        Some("md") => Ok(DiffFormat::Markdown),
         Some("svg") => Ok(DiffFormat::Svg),
         Some("html") => Ok(DiffFormat::Html),
         Some("folded") => Ok(DiffFormat::Folded),
@@ -188,5 +260,22 @@ fn format_of(arguments: &DiffArgs) -> Result<DiffFormat, CliError> {
             "the name {:?} tells no form of a comparison; add --format",
             path.display().to_string()
         ))),
+    }
+}
+
+impl DiffFormat {
+    /// Whether functions are listed with how sure their changes are.
+    const fn has_table(self) -> bool {
+        matches!(self, Self::Text | Self::Json | Self::Markdown | Self::Csv)
+    }
+}
+
+impl From<NormalizationArg> for Normalization {
+    fn from(argument: NormalizationArg) -> Self {
+        match argument {
+            NormalizationArg::Share => Self::Share,
+            NormalizationArg::Absolute => Self::Absolute,
+            NormalizationArg::Robust => Self::Robust,
+        }
     }
 }

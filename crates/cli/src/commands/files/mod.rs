@@ -6,6 +6,8 @@ pub(crate) mod input;
 #[cfg(feature = "server")]
 pub(crate) mod open;
 pub(crate) mod push;
+mod samples;
+mod served;
 #[cfg(feature = "server")]
 pub(crate) mod serving;
 mod side;

@@ -19,10 +19,10 @@ use crate::output;
 
 /// What a server is asked for.
 #[derive(Debug, PartialEq, Eq)]
-struct Selection<'a> {
-    selector: &'a str,
-    from: &'a str,
-    to: &'a str,
+pub(super) struct Selection<'a> {
+    pub(super) selector: &'a str,
+    pub(super) from: &'a str,
+    pub(super) to: &'a str,
 }
 
 /// The profile of a side, filtered.
@@ -86,7 +86,7 @@ fn ask(
 impl<'a> Selection<'a> {
     /// `{label="value"}@FROM..TO`; the last hour where no time is given. `None` for what does not begin
     /// like a selector.
-    fn parse(source: &'a str) -> Result<Option<Self>, CliError> {
+    pub(super) fn parse(source: &'a str) -> Result<Option<Self>, CliError> {
         if !source.starts_with('{') {
             return Ok(None);
         }

@@ -1,10 +1,12 @@
 //! `candela query`: a server, or profile files, asked the same questions.
 
 mod callers;
+mod code_text;
 mod listing;
 mod of_files;
 mod remarks;
 mod selection;
+mod source;
 mod sql;
 
 use std::process::ExitCode;
@@ -22,6 +24,8 @@ pub(crate) fn run(global: &GlobalArgs, command: &QueryCommand) -> Result<ExitCod
         QueryCommand::Tree(selection) => selection::tree(global, selection),
         QueryCommand::Profile(selection) => selection::profile(global, selection),
         QueryCommand::Callers(arguments) => callers::callers(global, arguments),
+        QueryCommand::Source(arguments) => source::source(global, arguments),
+        QueryCommand::Disassembly(arguments) => source::disassembly(global, arguments),
         QueryCommand::Series(arguments) => listing::series(global, arguments),
         QueryCommand::Labels(arguments) => listing::labels(global, arguments),
         QueryCommand::Types(arguments) => listing::types(global, arguments),

@@ -176,11 +176,14 @@ fn load_tree_in_form(
     tree_of(&loaded.profile, loaded.choice(asked(selection)))
 }
 
-fn asked(selection: &SelectionArgs) -> Option<&str> {
+pub(super) fn asked(selection: &SelectionArgs) -> Option<&str> {
     selection.profile_type.as_deref()
 }
 
-fn load_files(global: &GlobalArgs, selection: &SelectionArgs) -> Result<FileProfile, CliError> {
+pub(super) fn load_files(
+    global: &GlobalArgs,
+    selection: &SelectionArgs,
+) -> Result<FileProfile, CliError> {
     let filters = selection.filters.filters()?;
     let mut loaded = Input::new(global, &selection.reading).read_all(&selection.files)?;
     add_wall_if_asked(&mut loaded.profile, asked(selection));
@@ -201,21 +204,7 @@ fn ask_server(
     form: &[(&str, &str)],
 ) -> Result<Profile, CliError> {
     let client = Client::new(global)?;
-    let range = &selection.range;
-    let mut parameters = vec![
-        ("query", range.query.as_str()),
-        (
-            "type",
-            selection.profile_type.as_deref().unwrap_or(DEFAULT_TYPE),
-        ),
-        ("from", range.from.as_str()),
-        ("to", range.to.as_str()),
-    ];
-    let aggregation = selection.aggregation.as_deref();
-    parameters.extend(aggregation.map(|how| ("aggregation", how)));
-    // A wrong pattern is an error of the command line, whoever would find it.
-    selection.filters.filters()?;
-    parameters.extend(selection.filters.parameters());
+    let mut parameters = parameters_of(selection)?;
     let asked = [parameters.as_slice(), form].concat();
     let bytes = client.get(path, &asked)?;
     let (profile, report) = candela_formats::read_pprof(bytes.as_slice(), &ReadOptions::default())
@@ -231,6 +220,26 @@ fn ask_server(
     parameters.push(("limit", "1"));
     let table = client.get_json("/api/v1/top", &parameters)?;
     Err(nothing_found(&table))
+}
+
+/// What a server is asked with.
+pub(super) fn parameters_of(selection: &SelectionArgs) -> Result<Vec<(&str, &str)>, CliError> {
+    let range = &selection.range;
+    let mut parameters = vec![
+        ("query", range.query.as_str()),
+        (
+            "type",
+            selection.profile_type.as_deref().unwrap_or(DEFAULT_TYPE),
+        ),
+        ("from", range.from.as_str()),
+        ("to", range.to.as_str()),
+    ];
+    let aggregation = selection.aggregation.as_deref();
+    parameters.extend(aggregation.map(|how| ("aggregation", how)));
+    // A wrong pattern is an error of the command line, whoever would find it.
+    selection.filters.filters()?;
+    parameters.extend(selection.filters.parameters());
+    Ok(parameters)
 }
 
 pub(super) fn emit(selection: &SelectionArgs, bytes: &[u8]) -> Result<(), CliError> {

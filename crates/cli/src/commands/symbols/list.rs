@@ -8,6 +8,7 @@ use serde_json::Value;
 use crate::args::GlobalArgs;
 use crate::args::symbols::ListArgs;
 use crate::commands::client::Client;
+use crate::commands::listed_rows::print_table;
 use crate::errors::CliError;
 use crate::output;
 use crate::table::Table;
@@ -19,21 +20,13 @@ pub(super) fn list(global: &GlobalArgs, arguments: ListArgs) -> Result<ExitCode,
         output::print_json(&answer)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let mut table = match arguments.wanted {
+    let table = match arguments.wanted {
         true => wanted(&answer),
         false => files(&answer),
     };
-    let count = table.truncate(global.limit);
-    output::print_text(&table.to_text())?;
-    if global.quiet {
-        return Ok(ExitCode::SUCCESS);
-    }
-    if table.len() < count {
-        let shown = table.len();
-        output::note(&format!("{shown} of {count}; --limit 0 prints all"));
-    }
+    print_table(table, global)?;
     let missing = entries(&answer, "wanted").count();
-    if missing > 0 && !arguments.wanted {
+    if missing > 0 && !arguments.wanted && !global.quiet {
         output::note(&format!(
             "{missing} binaries have addresses without names: candela symbols list --wanted"
         ));
