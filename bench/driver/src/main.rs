@@ -10,6 +10,7 @@ mod host;
 mod latency;
 mod load;
 mod overhead;
+mod pair;
 mod process;
 mod rows;
 mod soak;
@@ -128,6 +129,12 @@ const ROWS: &[Row] = &[
         measure: rows::cost::slow_down,
     },
     Row {
+        id: "F1",
+        what: "CPU of each daemon of the fleet, both cores busy, and its levers",
+        target: "≤ 1 % of one core at 99 Hz",
+        measure: rows::daemons::cpu,
+    },
+    Row {
         id: "A5",
         what: "stacks that reach the thread's entry",
         target: "≥ 99.5 %",
@@ -180,6 +187,60 @@ const ROWS: &[Row] = &[
         what: "the largest file of each format at hand, to folded",
         target: "for information",
         measure: rows::files::every_format,
+    },
+    Row {
+        id: "U1",
+        what: "first paint of the window",
+        target: "≤ 300 ms, ≤ 150 KiB brotli",
+        measure: rows::window::first_paint,
+    },
+    Row {
+        id: "U2",
+        what: "navigation to the first flame graph",
+        target: "≤ 1.0 s with 50 k nodes, ≤ 3 s with 1 M",
+        measure: rows::window::first_flame_graph,
+    },
+    Row {
+        id: "U3",
+        what: "zooming and panning, p95 of script and frame",
+        target: "1 M nodes ≤ 6 / 20 ms, 5 M ≤ 10 / 34 ms",
+        measure: rows::window::motion,
+    },
+    Row {
+        id: "U4",
+        what: "pointer to tooltip",
+        target: "≤ 1 frame, finding the box ≤ 50 µs",
+        measure: rows::window::hover,
+    },
+    Row {
+        id: "U5",
+        what: "search by regular expression, 1 M nodes",
+        target: "≤ 100 ms",
+        measure: rows::window::search,
+    },
+    Row {
+        id: "U6",
+        what: "click on a frame to its tree from the server",
+        target: "≤ 300 ms p95",
+        measure: rows::window::focus,
+    },
+    Row {
+        id: "U7",
+        what: "memory of the page",
+        target: "≤ 60 B a node, no growth over 200 cycles",
+        measure: rows::window::memory,
+    },
+    Row {
+        id: "U8",
+        what: "barriers that axe finds, both themes",
+        target: "0",
+        measure: rows::window::barriers,
+    },
+    Row {
+        id: "U9",
+        what: "pictures of 12 states that differ, at scale 1 and 2",
+        target: "0",
+        measure: rows::window::pictures,
     },
     Row {
         id: "N1",

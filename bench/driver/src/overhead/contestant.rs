@@ -126,6 +126,11 @@ impl Contestant {
         matches!(self.how, How::Nothing)
     }
 
+    /// Whether it is a program of others: what befalls it is told, and the rest is measured all the same.
+    pub(crate) fn is_of_others(&self) -> bool {
+        matches!(self.how, How::Perf(_) | How::Peer(_))
+    }
+
     /// Starts it; our agent sends to `server`, what others write goes to `folder`. None for nothing.
     pub(crate) fn start(
         &self,

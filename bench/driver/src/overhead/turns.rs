@@ -1,5 +1,6 @@
 //! The same work beside each contestant, in turns.
 
+use std::fmt;
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
@@ -23,8 +24,8 @@ const IDLE: Duration = Duration::from_secs(5);
 /// Two windows of the agent, after one in which it gets to know what runs.
 const BUSY: Duration = Duration::from_secs(20);
 const SETTLE: Duration = Duration::from_secs(12);
-/// Runs of each program a turn.
-const RUNS: usize = 2;
+/// Runs of each program a turn: the least of them is what the machine allowed in that minute.
+const RUNS: usize = 5;
 /// How much longer work takes whose cost is measured: CPU time is known to a hundredth of a second.
 const COST_TIMES: u64 = 8;
 const MIB: f64 = 1024.0 * 1024.0;
@@ -54,12 +55,54 @@ pub(crate) struct Outcome {
     /// Of it in BPF programs.
     pub(crate) busy_bpf_share: f64,
     memory: MemoryUse,
-    /// The least time of each workload.
-    pub(crate) least: Vec<Duration>,
+    /// Of each turn the least time of each workload.
+    turns: Vec<Vec<Duration>>,
     /// Nanoseconds that the contestant takes for each operation of a workload, over what it takes beside a
     /// program that only computes.
     pub(crate) operation_ns: Vec<f64>,
     operations: Vec<u64>,
+    /// Why it was not measured to the end.
+    failure: Option<String>,
+}
+
+/// How much longer work takes, of several turns; 0.01 is one percent.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SlowDown {
+    pub(crate) median: f64,
+    /// How far a quarter of the turns are from the median, on either side: half the distance of the quartiles.
+    pub(crate) spread: f64,
+}
+
+// === impl SlowDown ===
+
+impl SlowDown {
+    fn of(turns: impl Iterator<Item = f64>) -> Self {
+        let mut sorted: Vec<f64> = turns.collect();
+        sorted.sort_by(f64::total_cmp);
+        let at = |share: f64| {
+            let place = share * sorted.len().saturating_sub(1) as f64;
+            let below = sorted.get(place.floor() as usize).copied();
+            let above = sorted.get(place.ceil() as usize).copied();
+            below.unwrap_or_default() * (1.0 - place.fract())
+                + above.unwrap_or_default() * place.fract()
+        };
+        Self {
+            median: at(0.5),
+            spread: (at(0.75) - at(0.25)) / 2.0,
+        }
+    }
+}
+
+impl fmt::Display for SlowDown {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { median, spread } = self;
+        write!(
+            formatter,
+            "{:+.1} ± {:.1} %",
+            median * 100.0,
+            spread * 100.0
+        )
+    }
 }
 
 // === impl Turns ===
@@ -98,7 +141,6 @@ impl<'a> Turns<'a> {
             .iter()
             .map(|contestant| Outcome {
                 name: contestant.name.clone(),
-                least: vec![Duration::MAX; self.workloads.len()],
                 ..Outcome::default()
             })
             .collect();
@@ -109,32 +151,52 @@ impl<'a> Turns<'a> {
                     turn + 1,
                     contestant.name
                 ));
-                let daemon = contestant.start(self.bench, &self.folder, &self.url)?;
-                if daemon.is_some() {
-                    measure_for(WARM_UP);
+                let measured = self.turn(contestant, turn == 0, outcome);
+                match measured {
+                    Err(error) if contestant.is_of_others() => {
+                        tell(&format!("{}: {error}", contestant.name));
+                        outcome.failure = Some(error);
+                    }
+                    measured => measured?,
                 }
-                let opt_in = contestant.opt_in(self.bench, &self.folder)?;
-                self.slow_down(opt_in.as_deref(), outcome)?;
-                let Some(mut daemon) = daemon else { continue };
-                if turn == 0 && self.with_costs {
-                    self.costs(&mut daemon, opt_in.as_deref(), outcome)?;
-                }
-                outcome.memory = daemon.memory()?;
-                daemon.end()?;
             }
         }
         Ok(outcomes)
     }
 
+    fn turn(
+        &self,
+        contestant: &Contestant,
+        is_first: bool,
+        outcome: &mut Outcome,
+    ) -> Result<(), String> {
+        let daemon = contestant.start(self.bench, &self.folder, &self.url)?;
+        if daemon.is_some() {
+            measure_for(WARM_UP);
+        }
+        let opt_in = contestant.opt_in(self.bench, &self.folder)?;
+        self.slow_down(opt_in.as_deref(), outcome)?;
+        let Some(mut daemon) = daemon else {
+            return Ok(());
+        };
+        if is_first && self.with_costs {
+            self.costs(&mut daemon, opt_in.as_deref(), outcome)?;
+        }
+        outcome.memory = daemon.memory()?;
+        daemon.end()
+    }
+
     fn slow_down(&self, opt_in: Option<&str>, outcome: &mut Outcome) -> Result<(), String> {
+        let mut times = vec![Duration::MAX; self.workloads.len()];
         for _ in 0..RUNS {
             outcome.operations.clear();
-            for (workload, least) in self.workloads.iter().zip(&mut outcome.least) {
+            for (workload, least) in self.workloads.iter().zip(&mut times) {
                 let work = workload.run(&self.program, opt_in, 1)?;
                 *least = work.elapsed.min(*least);
                 outcome.operations.push(work.operations);
             }
         }
+        outcome.turns.push(times);
         Ok(())
     }
 
@@ -145,6 +207,9 @@ impl<'a> Turns<'a> {
         opt_in: Option<&str>,
         outcome: &mut Outcome,
     ) -> Result<(), String> {
+        // Who sees every thread that waits has the names of all that is on the host to read first, once: a second of a core
+        // for our own server's debug information alone.
+        measure_for(SETTLE);
         let _statistics = BpfStatistics::enable()?;
         let (spent, seconds) = spent_in(daemon, || {
             measure_for(IDLE);
@@ -209,27 +274,41 @@ fn spent_in(
 // === impl Outcome ===
 
 impl Outcome {
-    /// How much longer each workload took than beside `nothing`; 0.01 is one percent.
-    pub(crate) fn slow_downs(&self, nothing: &Self) -> Vec<f64> {
-        let pairs = self.least.iter().zip(&nothing.least);
-        pairs
-            .map(|(least, alone)| least.as_secs_f64() / alone.as_secs_f64() - 1.0)
+    /// How much longer each workload took than beside `nothing`: the median of the turns, each compared with
+    /// itself, because what a machine allows changes from one minute to the next by more than what is looked for.
+    pub(crate) fn slow_downs(&self, nothing: &Self) -> Vec<SlowDown> {
+        let workloads = self.turns.first().map_or(0, Vec::len);
+        (0..workloads)
+            .map(|workload| {
+                let pairs = self.turns.iter().zip(&nothing.turns);
+                SlowDown::of(pairs.filter_map(|(turn, alone)| {
+                    let (&time, &alone) = (turn.get(workload)?, alone.get(workload)?);
+                    Some(time.as_secs_f64() / alone.as_secs_f64() - 1.0)
+                }))
+            })
             .collect()
     }
 
-    /// By how many nanoseconds each operation took longer by the clock than beside `nothing`: the kernel's
-    /// statistics, which take time themselves, were off.
+    /// By how many nanoseconds each operation took longer by the clock than beside `nothing`, in the median of the
+    /// turns: the kernel's statistics, which take time themselves, were off.
     pub(crate) fn delays_ns(&self, nothing: &Self) -> Vec<f64> {
-        let times = self.least.iter().zip(&nothing.least);
-        times
-            .zip(&self.operations)
-            .map(|((least, alone), &operations)| {
-                (least.as_secs_f64() - alone.as_secs_f64()) * 1e9 / operations.max(1) as f64
+        let operations = self.operations.iter().enumerate();
+        operations
+            .map(|(workload, &operations)| {
+                let pairs = self.turns.iter().zip(&nothing.turns);
+                let more = SlowDown::of(pairs.filter_map(|(turn, alone)| {
+                    let (time, alone) = (turn.get(workload)?, alone.get(workload)?);
+                    Some(time.as_secs_f64() - alone.as_secs_f64())
+                }));
+                more.median * 1e9 / operations.max(1) as f64
             })
             .collect()
     }
 
     pub(crate) fn cost_line(&self) -> String {
+        if let Some(failure) = &self.failure {
+            return format!("| {} | – | – | – | – | – | {failure}", self.name);
+        }
         if self.operation_ns.is_empty() {
             return format!("| {} | – | – | – | – | – |", self.name);
         }
@@ -246,9 +325,7 @@ impl Outcome {
 
     pub(crate) fn slow_down_line(&self, nothing: &Self) -> String {
         let slow_downs = self.slow_downs(nothing).into_iter();
-        let cells: Vec<String> = slow_downs
-            .map(|share| format!("{:+.1} %", share * 100.0))
-            .collect();
+        let cells: Vec<String> = slow_downs.map(|slow_down| slow_down.to_string()).collect();
         format!("| {} | {} |", self.name, cells.join(" | "))
     }
 

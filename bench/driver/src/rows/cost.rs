@@ -11,10 +11,10 @@ use crate::host::Bench;
 use crate::overhead::Contestant;
 use crate::overhead::Turns;
 use crate::overhead::Workload;
+use crate::pair::Pair;
 use crate::process::BpfStatistics;
 use crate::process::Program;
 use crate::process::compile;
-use crate::process::json_of;
 use crate::process::measure_for;
 use crate::process::shares;
 
@@ -31,7 +31,7 @@ pub(crate) fn cpu(bench: &Bench) -> Result<Figure, String> {
     let mut burners: Vec<Program> = (0..cores)
         .map(|_| Program::start(&mut burner))
         .collect::<Result<_, _>>()?;
-    let mut pair = Pair::start(bench, &folder, "99")?;
+    let mut pair = Pair::start(bench, &folder, "99", &[])?;
     let _stats = BpfStatistics::enable()?;
     measure_for(WARM_UP);
     let agent = &pair.agent;
@@ -129,7 +129,7 @@ pub(crate) fn slow_down(bench: &Bench) -> Result<Figure, String> {
         Contestant::everything(),
         Contestant::everything_and_alloc(),
     ];
-    let outcomes = turns.run(&contestants, 8, &mut |_| ())?;
+    let outcomes = turns.run(&contestants, 11, &mut |_| ())?;
     let [nothing, everything, opted_in] = outcomes.as_slice() else {
         return Err("nothing was measured".to_owned());
     };
@@ -142,13 +142,10 @@ pub(crate) fn slow_down(bench: &Bench) -> Result<Figure, String> {
     };
     Ok(Figure {
         text: format!(
-            "system calls {:+.1} %, allocations {:+.1} %; programs that opt in to alloc {:+.1} %, {:+.1} %",
-            calls * 100.0,
-            allocations * 100.0,
-            opted_calls * 100.0,
-            opted_allocations * 100.0
+            "system calls {calls}, allocations {allocations}; programs that opt in to alloc {opted_calls}, \
+             {opted_allocations}"
         ),
-        is_met: Some(slow_downs.iter().all(|&share| share <= 0.01)),
+        is_met: Some(slow_downs.iter().all(|slow_down| slow_down.median <= 0.01)),
     })
 }
 
@@ -169,7 +166,7 @@ pub(crate) fn memory(bench: &Bench) -> Result<Figure, String> {
             libraries.len()
         ));
     }
-    let mut pair = Pair::start(bench, &folder, "99")?;
+    let mut pair = Pair::start(bench, &folder, "99", &[])?;
     // Each process loads a window of the list, so that all 200 are mapped and most of them by several.
     let mut programs: Vec<Program> = (0..50)
         .map(|process| {
@@ -186,50 +183,6 @@ pub(crate) fn memory(bench: &Bench) -> Result<Figure, String> {
         text: format!("{total:.1} MiB ({resident:.1} resident, {maps:.1} BPF maps)"),
         is_met: Some(total <= 80.0),
     })
-}
-
-/// A server and an agent that sends to it, as two processes.
-struct Pair {
-    server: Program,
-    agent: Program,
-    url: String,
-}
-
-impl Pair {
-    fn start(bench: &Bench, folder: &Path, rate: &str) -> Result<Self, String> {
-        let candela = bench.binary("candela")?;
-        let (server, url) = Program::start_candela(
-            Command::new(&candela)
-                .args(["server", "--listen", "127.0.0.1:0", "--data-dir"])
-                .arg(folder.join("server")),
-        )?;
-        let agent = Program::start(
-            Command::new(&candela)
-                .args(["agent", "--rate", rate, "--server", &url, "--data-dir"])
-                .arg(folder.join("agent"))
-                .env("CANDELA_AGENT__KINDS", "cpu")
-                // What it costs is asked, not whether it lowers its rate in time.
-                .env("CANDELA_AGENT__CPU_BUDGET", "off"),
-        )?;
-        Ok(Self { server, agent, url })
-    }
-
-    /// An agent that failed, or samples nothing, costs nothing: fails unless both still run, the load
-    /// does, and samples have arrived.
-    fn has_sampled(&mut self, load: &mut [Program]) -> Result<(), String> {
-        self.server.still_runs()?;
-        self.agent.still_runs()?;
-        for program in load {
-            program.still_runs()?;
-        }
-        let status = json_of(&format!("{}/api/v1/status", self.url))?;
-        let ways = status["ingest"].as_object().into_iter().flatten();
-        let samples: u64 = ways.filter_map(|(_, sums)| sums["samples"].as_u64()).sum();
-        if samples == 0 {
-            return Err("the server has received no samples".to_owned());
-        }
-        Ok(())
-    }
 }
 
 /// Libraries of this system, the largest first left out of none: whatever a host has is the load.
