@@ -2,18 +2,25 @@
 
 # Outside the checkout, so that cold builds are rare.
 export CARGO_TARGET_DIR ?= $(shell scripts/target-dir)
-CANDELA := $(CARGO_TARGET_DIR)/release/candela
+# How the program is built, and where cargo leaves it.
+BUILD ?= cargo build --release --package candela
+BUILT ?= release
+CANDELA := $(CARGO_TARGET_DIR)/$(BUILT)/candela
 
-.PHONY: up build test lint bench
+.PHONY: up demo build test lint bench
 
 # Installs what is missing, builds, and starts agent + server + window on this host.
 up: build
 	@scripts/up $(CANDELA) $(ARGS)
 
+# The window over a day that was made up: no privileges, no agent.
+demo: build
+	@$(CANDELA) demo $(ARGS)
+
 build:
 	@scripts/install-deps build
 	@cargo xtask ui
-	@cargo build --release --package candela
+	@$(BUILD)
 
 test:
 	@scripts/install-deps test

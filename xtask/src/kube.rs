@@ -1,7 +1,7 @@
 //! What only builds with a client of Kubernetes have, against a real API server, which Go builds once.
 
 use crate::process::run;
-use crate::skips::run_tests_with;
+use crate::skips::run_tests;
 
 const BUILD: [&str; 6] = [
     "--package",
@@ -25,5 +25,5 @@ pub(crate) fn kube(_: &[String]) -> Result<(), String> {
     run(".", "cargo", &arguments(&test, &units))?;
     // Without CI nobody waits for the API server to be built.
     let environment = [("CI", "true")];
-    run_tests_with(&arguments(&test, &["--test", "kube", "--"]), &environment)
+    run_tests(&arguments(&test, &["--test", "kube", "--"]), &environment)
 }

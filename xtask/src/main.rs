@@ -5,12 +5,14 @@ mod crash;
 mod fuzz;
 mod kube;
 mod lint;
+mod perfetto;
 mod process;
 mod skips;
 mod soak;
 mod test;
 mod tidy;
 mod ui;
+mod walks;
 
 use std::process::ExitCode;
 
@@ -21,7 +23,7 @@ type Command = (
     fn(&[String]) -> Result<(), String>,
 );
 
-const COMMANDS: [Command; 11] = [
+const COMMANDS: [Command; 12] = [
     (
         "fmt",
         "format Rust code; --check only reports",
@@ -71,6 +73,11 @@ const COMMANDS: [Command; 11] = [
         "overhead",
         "what profilers cost here; --turns N (5), --only NAME, --peer COMMAND",
         bench::overhead,
+    ),
+    (
+        "perfetto",
+        "what builds with Google's Perfetto library have, against Debian's traced",
+        perfetto::perfetto,
     ),
     (
         "soak",

@@ -14,6 +14,21 @@ pub(crate) fn root() -> PathBuf {
         .to_path_buf()
 }
 
+/// A program, without what cargo has told this one about its package. ring's build script depends on some of it: after
+/// each change between `cargo test` and `cargo xtask test` all that stands on ring, DataFusion too, would be built anew.
+pub(crate) fn command(program: &str) -> Command {
+    let mut command = Command::new(program);
+    for (name, _) in std::env::vars_os() {
+        let is_of_package = name.to_str().is_some_and(|name| {
+            name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_")
+        });
+        if is_of_package {
+            command.env_remove(name);
+        }
+    }
+    command
+}
+
 /// One line to the person who runs this.
 pub(crate) fn say(line: &str) {
     // A closed stderr is no reason to stop.
@@ -33,7 +48,7 @@ pub(crate) fn run_with(
     environment: &[(&str, &str)],
 ) -> Result<(), String> {
     say(&format!("+ {program} {}", arguments.join(" ")));
-    let status = Command::new(program)
+    let status = command(program)
         .args(arguments)
         .envs(environment.iter().copied())
         .current_dir(root().join(folder))
@@ -50,7 +65,7 @@ pub(crate) fn run_with(
 
 /// The standard output of a program.
 pub(crate) fn output(program: &str, arguments: &[&str]) -> Result<String, String> {
-    let output = Command::new(program)
+    let output = command(program)
         .args(arguments)
         .current_dir(root())
         .output()

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use std::io::BufRead;
 use std::io::BufReader;
-use std::process::Command;
 use std::process::Stdio;
 
+use crate::process::command;
 use crate::process::root;
 use crate::process::say;
 
@@ -45,19 +45,11 @@ impl Lines {
     }
 }
 
-/// Runs `cargo test` with these arguments, and lists at the end what was skipped and why.
-pub(crate) fn run_tests(arguments: &[&str]) -> Result<(), String> {
-    run_tests_with(arguments, &[])
-}
-
-/// The same with environment variables.
-pub(crate) fn run_tests_with(
-    arguments: &[&str],
-    environment: &[(&str, &str)],
-) -> Result<(), String> {
+/// Runs `cargo test` with these arguments and environment variables, and lists at the end what was skipped and why.
+pub(crate) fn run_tests(arguments: &[&str], environment: &[(&str, &str)]) -> Result<(), String> {
     let line = format!("cargo {}", arguments.join(" "));
     say(&format!("+ {line}"));
-    let mut cargo = Command::new("cargo")
+    let mut cargo = command("cargo")
         .args(arguments)
         .arg("--show-output")
         .envs(environment.iter().copied())

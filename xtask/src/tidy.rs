@@ -7,12 +7,19 @@ use std::path::PathBuf;
 use crate::process::output;
 use crate::process::root;
 use crate::process::say;
+use crate::walks;
 
 /// No file of code is longer: one idea a file.
 const MOST_LINES: usize = 600;
 
 /// Crates that never open a file or socket and never read a clock (invariant 1).
-const PURE_CRATES: [&str; 2] = ["crates/model/src", "crates/formats/src"];
+const PURE_CRATES: [&str; 5] = [
+    "crates/model/src",
+    "crates/formats/src",
+    "crates/insight/src",
+    "crates/fleet/src",
+    "crates/demo/src",
+];
 
 /// What a pure crate must not mention.
 const IMPURE_WORDS: [&str; 5] = [
@@ -24,8 +31,9 @@ const IMPURE_WORDS: [&str; 5] = [
 ];
 
 /// Crates whose root must forbid unsafe code (invariant 9 names the others).
-const SAFE_CRATES: [&str; 10] = [
-    "model", "formats", "unwind", "listen", "agent", "store", "query", "sql", "server", "cli",
+const SAFE_CRATES: [&str; 14] = [
+    "model", "formats", "unwind", "listen", "agent", "store", "insight", "fleet", "daemons",
+    "query", "sql", "server", "demo", "cli",
 ];
 
 /// Where unsafe code may stand (invariant 9).
@@ -79,6 +87,7 @@ pub(crate) fn tidy(_: &[String]) -> Result<(), String> {
     check_single_versions(&mut findings)?;
     check_licences(&mut findings)?;
     check_links(&files, &mut findings);
+    check_walks(&files, &mut findings);
     if findings.is_empty() {
         say("tidy: nothing to mend");
         return Ok(());
@@ -129,7 +138,9 @@ fn check_lengths(files: &[PathBuf], findings: &mut Vec<String>) {
 fn check_pure_crates(files: &[PathBuf], findings: &mut Vec<String>) {
     let pure = files
         .iter()
-        .filter(|path| PURE_CRATES.iter().any(|pure| path.starts_with(pure)));
+        .filter(|path| PURE_CRATES.iter().any(|pure| path.starts_with(pure)))
+        // Lists of names are no code.
+        .filter(|path| path.extension().is_some_and(|extension| extension == "rs"));
     for path in pure {
         let text = read(path);
         // Tests may read the corpus.
@@ -258,5 +269,15 @@ fn check_links(files: &[PathBuf], findings: &mut Vec<String>) {
                 ));
             }
         }
+    }
+}
+
+/// A walk in a browser that nothing runs.
+fn check_walks(files: &[PathBuf], findings: &mut Vec<String>) {
+    for walk in walks::uncalled(files, read) {
+        findings.push(format!(
+            "{}: no test runs it, no other walk imports it, and no README says how to: call it, or delete it",
+            walk.display()
+        ));
     }
 }
