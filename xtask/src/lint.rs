@@ -7,9 +7,6 @@ use crate::tidy;
 
 const STRICT: [&str; 3] = ["--", "-D", "warnings"];
 
-/// All packages but SQL, as a newcomer builds them.
-const WITHOUT_SQL: [&str; 3] = ["--workspace", "--exclude", "candela-sql"];
-
 /// `cargo fmt`, with whatever flags are given.
 pub(crate) fn format(flags: &[String]) -> Result<(), String> {
     let mut arguments = vec!["fmt", "--all"];
@@ -20,33 +17,23 @@ pub(crate) fn format(flags: &[String]) -> Result<(), String> {
 }
 
 /// Clippy and rustdoc of everything there is, with warnings as errors, the window's lints, and tidy. What is quick comes
-/// first. CI, whose time is bounded, leaves out rustdoc, SQL and failpoints: DataFusion would be checked for these lints
-/// alone, which takes as long as all else of them.
+/// first.
 pub(crate) fn lint(_: &[String]) -> Result<(), String> {
     run("ui", "npm", &["run", "--silent", "lint"])?;
     tidy::tidy(&[])?;
-    let is_ci = std::env::var_os("CI").is_some();
-    let packages: &[&str] = if is_ci { &WITHOUT_SQL } else { &EVERYTHING };
-    lint_other_builds(is_ci)?;
+    lint_other_builds()?;
     let clippy = ["clippy", "--all-targets", "--quiet"];
-    run(".", "cargo", &[&clippy, packages, &STRICT].concat())?;
-    if is_ci {
-        return Ok(());
-    }
+    run(".", "cargo", &[&clippy[..], &EVERYTHING, &STRICT].concat())?;
     let doc = ["doc", "--no-deps", "--quiet", "--document-private-items"];
     let strict = [("RUSTDOCFLAGS", "-D warnings")];
     run_with(".", "cargo", &[&doc[..], &EVERYTHING].concat(), &strict)
 }
 
-/// The builds that tests do not run in: what a newcomer builds, and the agent alone. Nothing else would notice when a
-/// server dependency slips into that, or what only a server uses is left in it. What a newcomer builds has no SQL, and is
-/// linted anyhow where that is left out.
-fn lint_other_builds(is_without_sql: bool) -> Result<(), String> {
+/// The builds that tests do not run in: the agent alone, and what a newcomer builds. Nothing else would notice when a
+/// server dependency slips into the one, or what only SQL uses is left in the other.
+fn lint_other_builds() -> Result<(), String> {
     let clippy = ["clippy", "--quiet", "--package", "candela"];
     let agent = ["--no-default-features", "--features", "agent"];
     run(".", "cargo", &[&clippy[..], &agent, &STRICT].concat())?;
-    if is_without_sql {
-        return Ok(());
-    }
     run(".", "cargo", &[&clippy[..], &STRICT].concat())
 }

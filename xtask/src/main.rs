@@ -3,6 +3,7 @@
 mod bench;
 mod crash;
 mod fuzz;
+mod gate;
 mod kube;
 mod lint;
 mod perfetto;
@@ -23,7 +24,7 @@ type Command = (
     fn(&[String]) -> Result<(), String>,
 );
 
-const COMMANDS: [Command; 12] = [
+const COMMANDS: [Command; 13] = [
     (
         "fmt",
         "format Rust code; --check only reports",
@@ -43,6 +44,11 @@ const COMMANDS: [Command; 12] = [
         "ui",
         "build the window into ui/dist when its sources changed",
         ui::build,
+    ),
+    (
+        "gate",
+        "tests that no busy machine can fail: what CI runs",
+        gate::gate,
     ),
     (
         "test",
