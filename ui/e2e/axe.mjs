@@ -1,4 +1,4 @@
-// Looks for barriers on every screen, and in everything that opens over one, in both themes. Called by crates/cli/tests/screens.rs:
+// Looks for barriers on every screen, and in everything that opens over one, in both themes. Called by crates/cli/tests/host/screens.rs:
 //   node e2e/axe.mjs URL SERVICE
 // Prints one JSON line: how many rules were applied, and in `problems` each violation with the element it is on.
 import { barriersOf } from "./barriers.mjs";

@@ -1,4 +1,4 @@
-// What readers of other profilers complain about, each walked through on demo data. Called by crates/cli/tests/screens.rs:
+// What readers of other profilers complain about, each walked through on demo data. Called by crates/cli/tests/host/screens.rs:
 //   node e2e/complaints.mjs URL [ONLY]
 // The names begin with the numbers of the list that the window was designed against. Prints one JSON line: what was walked, and
 // `problems`.

@@ -1,4 +1,4 @@
-// Takes everything that the export menu of a profile offers, of a range that was chosen. Called by crates/cli/tests/screens.rs:
+// Takes everything that the export menu of a profile offers, of a range that was chosen. Called by crates/cli/tests/host/screens.rs:
 //   node e2e/exports.mjs URL SERVICE FOLDER
 // Each is compared with what the server says of the range; what other programs read stays in FOLDER for them. Prints one JSON line: the
 // total, the file of each format, the command for a terminal, and `problems`.

@@ -1,4 +1,4 @@
-// Walks the files screen in a real browser. Called by crates/cli/tests/screens.rs:
+// Walks the files screen in a real browser. Called by crates/cli/tests/host/screens.rs:
 //   node e2e/files.mjs URL ELSEWHERE FOLDER [PICTURES]
 // FOLDER has before.pb.gz and after.pb.gz of one type, stacks.folded, damaged.pb.gz, and expected.json with what the command line
 // says of them. ELSEWHERE is a server on this machine that answers to the name files.test as well. Prints one JSON line; what did not behave is in `problems`.

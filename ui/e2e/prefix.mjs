@@ -1,4 +1,4 @@
-// Walks from the services to the chart of one, its export and back by a reload, all below a path. Called by crates/cli/tests/screens.rs:
+// Walks from the services to the chart of one, its export and back by a reload, all below a path. Called by crates/cli/tests/host/screens.rs:
 //   node e2e/prefix.mjs URL SERVICE FOLDER
 // The path of URL is a prefix of the server, and SERVICE has times of samples in the last ten minutes. Leaves the export in FOLDER. Prints
 // one JSON line: the command for a terminal, its total, and `problems`, of which one is any request beside the prefix.

@@ -1,5 +1,5 @@
 // Walks the screens beside the profile on what a server has recorded of its own host, and what it says of the quality. Called by
-// crates/cli/tests/window.rs:
+// crates/cli/tests/host/window.rs:
 //   node e2e/recorded.mjs URL SERVICE FUNCTION FILE TOTAL
 // FUNCTION takes most of SERVICE, and FILE is a recording of TOTAL of the same program. Figures are compared with what the server says. Prints
 // one JSON line: what was walked, and `problems`.

@@ -1,4 +1,4 @@
-// Walks the source of a function whose lines have known shares: 50, 30 and 20 %. Called by crates/cli/tests/source.rs:
+// Walks the source of a function whose lines have known shares: 50, 30 and 20 %. Called by crates/cli/tests/host/source.rs:
 //   node e2e/source.mjs URL FUNCTION FOLDER [ONLY]
 // FUNCTION is called by `morning`, whose hottest line is that of all, and by `evening`, which has another. Leaves screenshots of both
 // themes in FOLDER. Prints one JSON line: the shares of the lines, the numbers of the hottest, and `problems`.

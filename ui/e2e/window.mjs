@@ -1,4 +1,4 @@
-// Drives the window in a real browser. Called by crates/cli/tests/window.rs:
+// Drives the window in a real browser. Called by crates/cli/tests/host/window.rs:
 //   node e2e/window.mjs URL SERVICE FUNCTION FOLDER
 // opens the page of a service, waits until FUNCTION stands in the flame graph, searches for it, zooms
 // into it, goes back and forth with mouse, keyboard and address, and leaves screenshots of both themes

@@ -1,14 +1,12 @@
 //! The program with tokens, users and TLS: what starts, what is refused, and what its own client
 //! makes of it.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
-
-mod support;
 
 use std::path::Path;
 use std::process::Output;
 
+use crate::support;
+use crate::support::Running;
 use rcgen::CertifiedKey;
-use support::Running;
 
 const CONFIGURATION: &str = "auth:
   tokens:
@@ -137,42 +135,6 @@ fn secrets_are_not_shown() {
     }
 }
 
-#[test]
-fn with_a_certificate_everything_goes_over_tls() {
-    let folder = folder("server:\n  tls: {cert_file: TLS/cert.pem, key_file: TLS/key.pem}\n");
-    let tls = path(folder.path(), "tls");
-    let config = folder.path().join("candela.yaml");
-    let text = std::fs::read_to_string(&config)
-        .unwrap()
-        .replace("TLS", &tls);
-    std::fs::write(&config, text).unwrap();
-    std::fs::create_dir(&tls).unwrap();
-    let names = ["localhost".to_owned(), "127.0.0.1".to_owned()];
-    let CertifiedKey { cert, signing_key } = rcgen::generate_simple_self_signed(names).unwrap();
-    let certificate = format!("{tls}/cert.pem");
-    std::fs::write(&certificate, cert.pem()).unwrap();
-    std::fs::write(format!("{tls}/key.pem"), signing_key.serialize_pem()).unwrap();
-
-    let server = start(folder.path());
-    let url = server.url("");
-    assert!(url.starts_with("https://127.0.0.1:"), "{url}");
-    let trusted = [
-        ("SSL_CERT_FILE", certificate.as_str()),
-        ("CANDELA_TOKEN", "sesame-token"),
-    ];
-    expect_answer(&ask(&url, &[], &trusted));
-    expect_answer(&ask(&url.replace("127.0.0.1", "localhost"), &[], &trusted));
-    expect_refusal(&ask(&url, &[], &trusted[..1]), "--token-file");
-
-    let untrusted = ask(&url, &[], &trusted[1..]);
-    support::expect_code(&untrusted, 7);
-    let plain = ask(&url.replace("https://", "http://"), &[], &trusted);
-    support::expect_code(&plain, 7);
-
-    send_over_tls(&url, &trusted);
-    assert_eq!(server.terminate(), Some(0));
-}
-
 /// The agent's way in, gRPC, goes over the same TLS.
 fn send_over_tls(url: &str, environment: &[(&str, &str)]) {
     let test = "with_a_certificate_everything_goes_over_tls";
@@ -211,4 +173,44 @@ fn a_broken_certificate_is_said_at_the_start() {
         message.contains("server.tls.cert_file has no certificate"),
         "{message}"
     );
+}
+
+mod host {
+    use super::*;
+
+    #[test]
+    fn with_a_certificate_everything_goes_over_tls() {
+        let folder = folder("server:\n  tls: {cert_file: TLS/cert.pem, key_file: TLS/key.pem}\n");
+        let tls = path(folder.path(), "tls");
+        let config = folder.path().join("candela.yaml");
+        let text = std::fs::read_to_string(&config)
+            .unwrap()
+            .replace("TLS", &tls);
+        std::fs::write(&config, text).unwrap();
+        std::fs::create_dir(&tls).unwrap();
+        let names = ["localhost".to_owned(), "127.0.0.1".to_owned()];
+        let CertifiedKey { cert, signing_key } = rcgen::generate_simple_self_signed(names).unwrap();
+        let certificate = format!("{tls}/cert.pem");
+        std::fs::write(&certificate, cert.pem()).unwrap();
+        std::fs::write(format!("{tls}/key.pem"), signing_key.serialize_pem()).unwrap();
+
+        let server = start(folder.path());
+        let url = server.url("");
+        assert!(url.starts_with("https://127.0.0.1:"), "{url}");
+        let trusted = [
+            ("SSL_CERT_FILE", certificate.as_str()),
+            ("CANDELA_TOKEN", "sesame-token"),
+        ];
+        expect_answer(&ask(&url, &[], &trusted));
+        expect_answer(&ask(&url.replace("127.0.0.1", "localhost"), &[], &trusted));
+        expect_refusal(&ask(&url, &[], &trusted[..1]), "--token-file");
+
+        let untrusted = ask(&url, &[], &trusted[1..]);
+        support::expect_code(&untrusted, 7);
+        let plain = ask(&url.replace("https://", "http://"), &[], &trusted);
+        support::expect_code(&plain, 7);
+
+        send_over_tls(&url, &trusted);
+        assert_eq!(server.terminate(), Some(0));
+    }
 }

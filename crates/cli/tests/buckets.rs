@@ -1,19 +1,14 @@
 //! A server whose blocks are in a bucket, from the configuration to the loss of the machine.
 #![cfg(feature = "server")]
 
-#[expect(dead_code, reason = "the tests of the store use all of it")]
-#[path = "../../store/tests/buckets/s3.rs"]
-mod s3;
-#[path = "../../store/tests/buckets/serve.rs"]
-mod serve;
-mod support;
-
 use std::fs;
 use std::path::Path;
 use std::path::PathBuf;
 
-use serve::BUCKET;
-use support::Running;
+use crate::s3;
+use crate::serve::BUCKET;
+use crate::support;
+use crate::support::Running;
 
 /// The file of a configuration with this bucket, the secret in a file of its own.
 fn configuration(folder: &Path, endpoint: &str, bucket: &str) -> PathBuf {

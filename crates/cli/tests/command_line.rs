@@ -1,10 +1,9 @@
 //! The command line itself: usage, configuration, exit codes. No privileges needed.
 
-mod support;
-
-use support::run;
-use support::stderr;
-use support::stdout;
+use crate::support;
+use crate::support::run;
+use crate::support::stderr;
+use crate::support::stdout;
 
 #[test]
 fn wrong_usage_exits_with_2_and_one_clear_line() {
@@ -253,21 +252,6 @@ fn filters_of_a_file_are_applied_in_their_order() {
 }
 
 #[test]
-fn the_doctor_looks_at_a_relative_data_directory_where_it_is() {
-    // Root may write everywhere, so a folder that nobody can make files in takes the place of `.`.
-    let output = support::candela()
-        .args(["doctor", "--json"])
-        .current_dir("/proc")
-        .env("CANDELA_DATA_DIR", "data")
-        .output()
-        .unwrap();
-    let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-    let check = report["checks"].as_array().unwrap().iter();
-    let mut check = check.filter(|check| check["name"] == "data_directory");
-    assert_eq!(check.next().unwrap()["ok"], false);
-}
-
-#[test]
 fn completions_and_manual_pages_are_made() {
     for shell in ["bash", "zsh", "fish"] {
         assert!(
@@ -290,52 +274,71 @@ fn version_tells_what_the_build_contains() {
     assert_eq!(version["version"], env!("CARGO_PKG_VERSION"));
 }
 
-#[test]
-fn doctor_reports_every_check_with_a_fix_for_what_fails() {
-    let output = run(&["doctor", "--json"]);
-    let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(report["schema"], "candela/doctor/v1");
-    let checks = report["checks"].as_array().unwrap();
-    assert!(checks.len() >= 5, "{checks:?}");
-    for check in checks {
-        let is_ok = check["ok"].as_bool().unwrap();
-        assert!(
-            is_ok || !check["fix"].as_str().unwrap().is_empty(),
-            "{check}"
-        );
-    }
-}
+mod host {
+    use super::*;
 
-/// Root in a mount namespace of its own sees the kernel's type information or does not.
-#[test]
-fn a_kernel_without_type_information_is_told() {
-    let test = "a_kernel_without_type_information_is_told";
-    if !support::is_root(test) || !support::has_tool(test, "unshare") {
-        return;
+    /// Root in a mount namespace of its own sees the kernel's type information or does not.
+    #[test]
+    fn a_kernel_without_type_information_is_told() {
+        let test = "a_kernel_without_type_information_is_told";
+        if !support::is_root(test) || !support::has_tool(test, "unshare") {
+            return;
+        }
+        let without_btf = |arguments: &str| {
+            let script = format!(
+                "mount -t tmpfs none /sys/kernel/btf && exec {} {arguments}",
+                env!("CARGO_BIN_EXE_candela")
+            );
+            let mut command = std::process::Command::new("unshare");
+            // As for every other program under test: no variable of whoever runs the tests decides them.
+            command.env_clear();
+            command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
+            let output = command.args(["--mount", "sh", "-c", &script]).output();
+            output.expect("unshare starts")
+        };
+        let recording = without_btf("record -a -d 1s");
+        assert_eq!(recording.status.code(), Some(6), "{}", stderr(&recording));
+        let told = "this kernel has no BTF (/sys/kernel/btf/vmlinux is missing); \
+                    use a kernel built with CONFIG_DEBUG_INFO_BTF=y";
+        assert!(stderr(&recording).contains(told), "{}", stderr(&recording));
+        let doctor = without_btf("doctor");
+        assert!(stdout(&doctor).contains("CONFIG_DEBUG_INFO_BTF=y"));
+        let report = without_btf("doctor --json");
+        assert_eq!(report.status.code(), Some(6), "{}", stderr(&report));
+        let report: serde_json::Value = serde_json::from_slice(&report.stdout).unwrap();
+        let checks = report["checks"].as_array().unwrap();
+        let btf = checks.iter().find(|check| check["name"] == "btf");
+        assert_eq!(btf.unwrap()["ok"], false, "{report:#}");
     }
-    let without_btf = |arguments: &str| {
-        let script = format!(
-            "mount -t tmpfs none /sys/kernel/btf && exec {} {arguments}",
-            env!("CARGO_BIN_EXE_candela")
-        );
-        let mut command = std::process::Command::new("unshare");
-        // As for every other program under test: no variable of whoever runs the tests decides them.
-        command.env_clear();
-        command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
-        let output = command.args(["--mount", "sh", "-c", &script]).output();
-        output.expect("unshare starts")
-    };
-    let recording = without_btf("record -a -d 1s");
-    assert_eq!(recording.status.code(), Some(6), "{}", stderr(&recording));
-    let told = "this kernel has no BTF (/sys/kernel/btf/vmlinux is missing); \
-                use a kernel built with CONFIG_DEBUG_INFO_BTF=y";
-    assert!(stderr(&recording).contains(told), "{}", stderr(&recording));
-    let doctor = without_btf("doctor");
-    assert!(stdout(&doctor).contains("CONFIG_DEBUG_INFO_BTF=y"));
-    let report = without_btf("doctor --json");
-    assert_eq!(report.status.code(), Some(6), "{}", stderr(&report));
-    let report: serde_json::Value = serde_json::from_slice(&report.stdout).unwrap();
-    let checks = report["checks"].as_array().unwrap();
-    let btf = checks.iter().find(|check| check["name"] == "btf");
-    assert_eq!(btf.unwrap()["ok"], false, "{report:#}");
+
+    #[test]
+    fn doctor_reports_every_check_with_a_fix_for_what_fails() {
+        let output = run(&["doctor", "--json"]);
+        let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(report["schema"], "candela/doctor/v1");
+        let checks = report["checks"].as_array().unwrap();
+        assert!(checks.len() >= 5, "{checks:?}");
+        for check in checks {
+            let is_ok = check["ok"].as_bool().unwrap();
+            assert!(
+                is_ok || !check["fix"].as_str().unwrap().is_empty(),
+                "{check}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_doctor_looks_at_a_relative_data_directory_where_it_is() {
+        // Root may write everywhere, so a folder that nobody can make files in takes the place of `.`.
+        let output = support::candela()
+            .args(["doctor", "--json"])
+            .current_dir("/proc")
+            .env("CANDELA_DATA_DIR", "data")
+            .output()
+            .unwrap();
+        let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        let check = report["checks"].as_array().unwrap().iter();
+        let mut check = check.filter(|check| check["name"] == "data_directory");
+        assert_eq!(check.next().unwrap()["ok"], false);
+    }
 }

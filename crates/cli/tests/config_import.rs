@@ -1,9 +1,7 @@
 //! `candela config import`: configurations of Telegen become ones that `candela config check` accepts.
 //! `UPDATE_GOLDEN=1` writes the expected files anew.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
-mod support;
-
+use crate::support;
 use std::path::Path;
 use std::path::PathBuf;
 

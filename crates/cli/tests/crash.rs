@@ -1,7 +1,4 @@
 //! What can go wrong with the server's surroundings: a directory in use, a taken port, a full disk.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
-
-mod support;
 
 use std::io::Write;
 use std::process::Command;
@@ -9,7 +6,8 @@ use std::process::Stdio;
 use std::sync::atomic::AtomicI64;
 use std::sync::atomic::Ordering;
 
-use support::Running;
+use crate::support;
+use crate::support::Running;
 
 /// A folded profile made into pprof by nobody but the server: one sample of a known value. No two
 /// are equal, or the second would count as sent again.
@@ -90,57 +88,61 @@ fn an_unwritable_data_directory_is_a_clear_error() {
     );
 }
 
-#[test]
-fn a_full_disk_refuses_pushes_and_answers_queries() {
-    let test = "a_full_disk_refuses_pushes_and_answers_queries";
-    if !support::is_root(test) {
-        return;
-    }
-    let folder = tempfile::tempdir().unwrap();
-    let mounted = Command::new("mount")
-        .args(["-t", "tmpfs", "-o", "size=160m", "tmpfs"])
-        .arg(folder.path())
-        .stderr(Stdio::null())
-        .status();
-    if !mounted.is_ok_and(|status| status.success()) {
-        println!("SKIP {test}: cannot mount a small file system");
-        return;
-    }
-    let _unmount = Unmount(folder.path().to_owned());
-    let data_dir = folder.path().join("data");
-    let candela = Running::start(&[
-        "server",
-        "--listen",
-        "127.0.0.1:0",
-        "--data-dir",
-        data_dir.to_str().unwrap(),
-    ]);
-    let url = candela.url("/api/v1/ingest?service=crash");
-    assert_eq!(support::try_post(&url, &folded(7)).unwrap().0, 200);
-    // The log may have its segment allocated, so fill it too.
-    std::fs::write(folder.path().join("filler"), vec![1_u8; 200 << 20])
-        .expect_err("the disk is full now");
-    let status = support::eventually("a push is refused", || {
-        let mut text = folded(1);
-        for line in 0..20_000 {
-            writeln!(
-                text,
-                "main;work_{line};leaf_{:x} 1",
-                line * 2_654_435_761_u64
-            )
-            .unwrap();
-        }
-        let (status, _) = support::try_post(&url, &text).expect("the server lives");
-        (status != 200).then_some(status)
-    });
-    assert_eq!(status, 503);
-    assert!(total(&candela) >= 7, "queries go on");
-}
-
 struct Unmount(std::path::PathBuf);
 
 impl Drop for Unmount {
     fn drop(&mut self) {
         let _ = Command::new("umount").arg("--lazy").arg(&self.0).status();
+    }
+}
+
+mod host {
+    use super::*;
+
+    #[test]
+    fn a_full_disk_refuses_pushes_and_answers_queries() {
+        let test = "a_full_disk_refuses_pushes_and_answers_queries";
+        if !support::is_root(test) {
+            return;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let mounted = Command::new("mount")
+            .args(["-t", "tmpfs", "-o", "size=160m", "tmpfs"])
+            .arg(folder.path())
+            .stderr(Stdio::null())
+            .status();
+        if !mounted.is_ok_and(|status| status.success()) {
+            println!("SKIP {test}: cannot mount a small file system");
+            return;
+        }
+        let _unmount = Unmount(folder.path().to_owned());
+        let data_dir = folder.path().join("data");
+        let candela = Running::start(&[
+            "server",
+            "--listen",
+            "127.0.0.1:0",
+            "--data-dir",
+            data_dir.to_str().unwrap(),
+        ]);
+        let url = candela.url("/api/v1/ingest?service=crash");
+        assert_eq!(support::try_post(&url, &folded(7)).unwrap().0, 200);
+        // The log may have its segment allocated, so fill it too.
+        std::fs::write(folder.path().join("filler"), vec![1_u8; 200 << 20])
+            .expect_err("the disk is full now");
+        let status = support::eventually("a push is refused", || {
+            let mut text = folded(1);
+            for line in 0..20_000 {
+                writeln!(
+                    text,
+                    "main;work_{line};leaf_{:x} 1",
+                    line * 2_654_435_761_u64
+                )
+                .unwrap();
+            }
+            let (status, _) = support::try_post(&url, &text).expect("the server lives");
+            (status != 200).then_some(status)
+        });
+        assert_eq!(status, 503);
+        assert!(total(&candela) >= 7, "queries go on");
     }
 }

@@ -1,12 +1,10 @@
 //! What `deploy/` and the documentation grant is what the code needs, and systemd reads the units.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
-
-mod support;
 
 use std::path::Path;
 use std::path::PathBuf;
 use std::process::Command;
 
+use crate::support;
 use candela_agent::CAPABILITIES;
 
 /// The units that sample.
@@ -90,37 +88,6 @@ fn units_keep_their_data_where_the_contract_says() {
 }
 
 #[test]
-fn systemd_understands_every_setting_of_the_units() {
-    let test = "systemd_understands_every_setting_of_the_units";
-    if !support::has_tool(test, "systemd-analyze") {
-        return;
-    }
-    let folder = tempfile::tempdir().unwrap();
-    for name in SAMPLING.into_iter().chain([SERVER]) {
-        // The program that is here: one that is missing would be the only finding.
-        let unit = unit(name).replace("/usr/bin/candela", env!("CARGO_BIN_EXE_candela"));
-        let command = setting(&unit, "ExecStart")
-            .rsplit(' ')
-            .next()
-            .unwrap()
-            .to_owned();
-        let help = support::run(&[command.as_str(), "--help"]);
-        support::expect_code(&help, 0);
-        let path = folder.path().join(name);
-        std::fs::write(&path, unit).unwrap();
-        let output = Command::new("systemd-analyze")
-            .args(["verify", "--man=no"])
-            .arg(&path)
-            .output()
-            .unwrap();
-        let findings = support::stderr(&output);
-        let of_ours: Vec<&str> = findings.lines().filter(|it| it.contains(name)).collect();
-        assert!(of_ours.is_empty(), "{findings}");
-        assert!(output.status.success(), "{findings}");
-    }
-}
-
-#[test]
 fn containers_are_granted_the_same() {
     let compose = text("deploy/container/compose.yaml");
     let (_, after) = compose.split_once("    cap_add:\n").unwrap();
@@ -197,4 +164,39 @@ fn the_documentation_says_what_each_capability_is_for() {
         .filter_map(|line| line.strip_prefix("| `CAP_")?.split('`').next())
         .collect();
     assert_eq!(rows, short_names(), "the table of docs/deploy.md");
+}
+
+mod host {
+    use super::*;
+
+    #[test]
+    fn systemd_understands_every_setting_of_the_units() {
+        let test = "systemd_understands_every_setting_of_the_units";
+        if !support::has_tool(test, "systemd-analyze") {
+            return;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        for name in SAMPLING.into_iter().chain([SERVER]) {
+            // The program that is here: one that is missing would be the only finding.
+            let unit = unit(name).replace("/usr/bin/candela", env!("CARGO_BIN_EXE_candela"));
+            let command = setting(&unit, "ExecStart")
+                .rsplit(' ')
+                .next()
+                .unwrap()
+                .to_owned();
+            let help = support::run(&[command.as_str(), "--help"]);
+            support::expect_code(&help, 0);
+            let path = folder.path().join(name);
+            std::fs::write(&path, unit).unwrap();
+            let output = Command::new("systemd-analyze")
+                .args(["verify", "--man=no"])
+                .arg(&path)
+                .output()
+                .unwrap();
+            let findings = support::stderr(&output);
+            let of_ours: Vec<&str> = findings.lines().filter(|it| it.contains(name)).collect();
+            assert!(of_ours.is_empty(), "{findings}");
+            assert!(output.status.success(), "{findings}");
+        }
+    }
 }

@@ -1,24 +1,22 @@
 //! `candela convert`, `push`, `open` and `diff`, and `query` over files.
 
-mod support;
-
 use std::fs;
 use std::path::Path;
 use std::path::PathBuf;
 use std::process::Output;
 use std::process::Stdio;
 
+use crate::support::Running;
+use crate::support::candela;
+use crate::support::expect_code;
+use crate::support::get_json;
+use crate::support::run;
+use crate::support::stderr;
+use crate::support::stdout;
 use candela_formats::Format;
 use candela_formats::PprofOptions;
 use candela_formats::ReadOptions;
 use serde_json::Value;
-use support::Running;
-use support::candela;
-use support::expect_code;
-use support::get_json;
-use support::run;
-use support::stderr;
-use support::stdout;
 
 /// 2020-06-01, long before any retention of ours begins.
 const LONG_AGO_SECONDS: u64 = 1_590_969_600;

@@ -1,7 +1,4 @@
 //! The fleet from the command line: its document shown, applied and rolled back, and snapshots of its nodes.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
-
-mod support;
 
 use std::io::BufRead;
 use std::io::BufReader;
@@ -13,9 +10,10 @@ use std::process::Output;
 use std::process::Stdio;
 use std::thread::JoinHandle;
 
+use crate::support;
+use crate::support::Running;
 use serde_json::Value;
 use serde_json::json;
-use support::Running;
 
 const COLLECTOR: &str = r#"{"observability_daemons": [
     {"perf_collector": {"export_to": "s3://profiles", "bucket_subdirectory": "perf-data"}}
@@ -262,34 +260,6 @@ fn answered(
 }
 
 #[test]
-fn on_a_terminal_it_asks_and_tells_who_was_quicker() {
-    let test = "on_a_terminal_it_asks_and_tells_who_was_quicker";
-    if !support::has_tool(test, "script") {
-        return;
-    }
-    let fleet = Fleet::start();
-    fleet.write("persistence.json", COLLECTOR);
-    let apply = "infra apply persistence -f persistence.json";
-    let (code, shown) = answered(&fleet, apply, "n\n", || ());
-    assert_eq!(code, Some(1), "{shown}");
-    assert!(shown.contains("+ [{\"perf_collector\""), "{shown}");
-    assert!(shown.contains("nothing was applied"), "{shown}");
-    assert_eq!(fleet.version(), 0);
-    let (code, shown) = answered(&fleet, apply, "y\n", || ());
-    assert_eq!(code, Some(0), "{shown}");
-    assert_eq!(fleet.version(), 1);
-
-    fleet.write("persistence.json", "{\"suspended\": true}");
-    let (code, shown) = answered(&fleet, apply, "y\n", || fleet.apply("{}"));
-    assert_eq!(code, Some(1), "{shown}");
-    assert!(
-        shown.contains("is at version 2, which anonymous applied at 20"),
-        "{shown}"
-    );
-    assert_eq!(fleet.version(), 2);
-}
-
-#[test]
 fn a_snapshot_has_a_line_of_each_node() {
     let fleet = Fleet::start();
     let none = fleet.run("profiling perfetto-snapshot");
@@ -371,5 +341,37 @@ fn shells_and_manual_pages_know_the_commands() {
             std::fs::read_to_string(page).unwrap().contains("NAME"),
             "{name}"
         );
+    }
+}
+
+mod host {
+    use super::*;
+
+    #[test]
+    fn on_a_terminal_it_asks_and_tells_who_was_quicker() {
+        let test = "on_a_terminal_it_asks_and_tells_who_was_quicker";
+        if !support::has_tool(test, "script") {
+            return;
+        }
+        let fleet = Fleet::start();
+        fleet.write("persistence.json", COLLECTOR);
+        let apply = "infra apply persistence -f persistence.json";
+        let (code, shown) = answered(&fleet, apply, "n\n", || ());
+        assert_eq!(code, Some(1), "{shown}");
+        assert!(shown.contains("+ [{\"perf_collector\""), "{shown}");
+        assert!(shown.contains("nothing was applied"), "{shown}");
+        assert_eq!(fleet.version(), 0);
+        let (code, shown) = answered(&fleet, apply, "y\n", || ());
+        assert_eq!(code, Some(0), "{shown}");
+        assert_eq!(fleet.version(), 1);
+
+        fleet.write("persistence.json", "{\"suspended\": true}");
+        let (code, shown) = answered(&fleet, apply, "y\n", || fleet.apply("{}"));
+        assert_eq!(code, Some(1), "{shown}");
+        assert!(
+            shown.contains("is at version 2, which anonymous applied at 20"),
+            "{shown}"
+        );
+        assert_eq!(fleet.version(), 2);
     }
 }

@@ -1,26 +1,16 @@
 //! Buckets that are tried before a document is applied: with the credentials that the tools of their providers take.
 #![cfg(all(feature = "server", feature = "agent"))]
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
-
-#[expect(dead_code, reason = "the tests of the store use all of it")]
-#[path = "../../store/tests/buckets/gcs.rs"]
-mod gcs;
-#[expect(clippy::print_stdout, reason = "a test that skips says why")]
-mod moto_proxy;
-#[expect(dead_code, reason = "the tests of the store use all of it")]
-#[path = "../../store/tests/buckets/s3.rs"]
-mod s3;
-#[path = "../../store/tests/buckets/serve.rs"]
-mod serve;
-mod support;
 
 use std::process::Output;
 
-use moto_proxy::MotoProxy;
+use crate::gcs;
+use crate::moto_proxy::MotoProxy;
+use crate::s3;
+use crate::serve::BUCKET;
+use crate::support;
+use crate::support::Running;
 use serde_json::Value;
 use serde_json::json;
-use serve::BUCKET;
-use support::Running;
 
 struct Fleet {
     server: Running,
@@ -180,31 +170,35 @@ fn a_bucket_of_google_is_tried_as_nobody() {
     assert_eq!(fleet.version(), 1);
 }
 
-/// As EKS gives it to pods: a token in a file, for a role that may write and nothing else.
-#[test]
-fn a_web_identity_takes_its_role_and_needs_only_the_right_to_write() {
-    let fleet = Fleet::start();
-    let Some(amazon) =
-        MotoProxy::start("a_web_identity_takes_its_role_and_needs_only_the_right_to_write")
-    else {
-        return;
-    };
-    let role = amazon.bucket_and_role(BUCKET, "s3:PutObject");
-    let token = fleet.folder.path().join("token");
-    std::fs::write(&token, "of the cluster").unwrap();
-    let environment = [
-        ("AWS_REGION", "us-east-1"),
-        ("AWS_ROLE_ARN", role.as_str()),
-        ("AWS_WEB_IDENTITY_TOKEN_FILE", token.to_str().unwrap()),
-        ("HTTPS_PROXY", amazon.url.as_str()),
-        ("NO_PROXY", "127.0.0.1"),
-        ("SSL_CERT_FILE", amazon.authority.to_str().unwrap()),
-    ];
-    let bucket = format!("s3://{BUCKET}");
-    let applied = fleet.apply(&[&bucket], &environment);
-    let messages = support::stderr(&applied);
-    support::expect_code(&applied, 0);
-    let part = "which may not remove perf-data/candela-bucket-check/written-by-a-check.txt";
-    assert!(messages.contains(part), "{messages}");
-    assert_eq!(fleet.version(), 1);
+mod host {
+    use super::*;
+
+    /// As EKS gives it to pods: a token in a file, for a role that may write and nothing else.
+    #[test]
+    fn a_web_identity_takes_its_role_and_needs_only_the_right_to_write() {
+        let fleet = Fleet::start();
+        let Some(amazon) =
+            MotoProxy::start("a_web_identity_takes_its_role_and_needs_only_the_right_to_write")
+        else {
+            return;
+        };
+        let role = amazon.bucket_and_role(BUCKET, "s3:PutObject");
+        let token = fleet.folder.path().join("token");
+        std::fs::write(&token, "of the cluster").unwrap();
+        let environment = [
+            ("AWS_REGION", "us-east-1"),
+            ("AWS_ROLE_ARN", role.as_str()),
+            ("AWS_WEB_IDENTITY_TOKEN_FILE", token.to_str().unwrap()),
+            ("HTTPS_PROXY", amazon.url.as_str()),
+            ("NO_PROXY", "127.0.0.1"),
+            ("SSL_CERT_FILE", amazon.authority.to_str().unwrap()),
+        ];
+        let bucket = format!("s3://{BUCKET}");
+        let applied = fleet.apply(&[&bucket], &environment);
+        let messages = support::stderr(&applied);
+        support::expect_code(&applied, 0);
+        let part = "which may not remove perf-data/candela-bucket-check/written-by-a-check.txt";
+        assert!(messages.contains(part), "{messages}");
+        assert_eq!(fleet.version(), 1);
+    }
 }

@@ -1,16 +1,14 @@
 //! `candela query` when the answer is a part of what was asked for, or nothing.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
-
-mod support;
 
 use std::fs;
 use std::path::Path;
 use std::path::PathBuf;
 
-use support::Running;
-use support::run;
-use support::stderr;
-use support::stdout;
+use crate::support;
+use crate::support::Running;
+use crate::support::run;
+use crate::support::stderr;
+use crate::support::stdout;
 
 fn server(folder: &Path) -> Running {
     let data_dir = folder.to_str().unwrap();

@@ -1,7 +1,8 @@
 //! `candela query` over files: the same questions as of a server.
 
-mod support;
-
+use crate::support::run;
+use crate::support::stderr;
+use crate::support::stdout;
 use candela_model::FrameKind;
 use candela_model::LabelValue;
 use candela_model::Labels;
@@ -11,9 +12,6 @@ use candela_model::ProfileSeries;
 use candela_model::Sample;
 use candela_model::SampleLabel;
 use serde_json::Value;
-use support::run;
-use support::stderr;
-use support::stdout;
 
 /// `main` → `read` of thread `worker` with 2 KiB, `main` → `write` of nobody, and another type.
 fn profile_file(folder: &tempfile::TempDir) -> String {

@@ -1,5 +1,4 @@
 //! The shell scripts around the program.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

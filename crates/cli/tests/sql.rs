@@ -1,12 +1,7 @@
 //! `candela query sql` against the real program.
-#![cfg_attr(
-    feature = "sql",
-    expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")
-)]
 
-mod support;
-
-use support::Running;
+use crate::support;
+use crate::support::Running;
 
 #[cfg(not(feature = "sql"))]
 #[test]

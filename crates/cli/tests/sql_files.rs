@@ -1,13 +1,11 @@
 //! `candela query sql` over files. In a build without SQL the same command says so.
 
-mod support;
-
 use std::fs;
 
-use support::expect_code;
-use support::run;
-use support::stderr;
-use support::stdout;
+use crate::support::expect_code;
+use crate::support::run;
+use crate::support::stderr;
+use crate::support::stdout;
 
 const STATEMENT: &str = "SELECT service_name, sum(total_value) AS total FROM profiles GROUP BY 1";
 

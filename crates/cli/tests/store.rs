@@ -5,15 +5,14 @@
     reason = "a test that cannot go on should stop, and a skipped one says why"
 )]
 
-mod support;
-
 use std::fs;
 use std::path::Path;
 use std::path::PathBuf;
 use std::process::Command;
 
+use crate::support;
+use crate::support::Running;
 use serde_json::Value;
-use support::Running;
 
 fn start(data_dir: &str) -> Running {
     Running::start(&["server", "--listen", "127.0.0.1:0", "--data-dir", data_dir])
@@ -189,53 +188,6 @@ impl Drop for Volume {
 }
 
 #[test]
-fn a_full_volume_answers_503_and_goes_on_by_itself() {
-    let folder = tempfile::tempdir().unwrap();
-    let Some(volume) = Volume::mount(folder.path()) else {
-        return;
-    };
-    let running = start(volume.0.to_str().unwrap());
-    let push = |stacks: &str| {
-        let agent: ureq::Agent = ureq::Agent::config_builder()
-            .http_status_as_error(false)
-            .build()
-            .into();
-        let mut response = agent
-            .post(running.url("/api/v1/ingest?service=a"))
-            .send(stacks.as_bytes())
-            .unwrap();
-        let retry_after = response.headers().get("retry-after").cloned();
-        let body = response.body_mut().read_to_string().unwrap();
-        (response.status().as_u16(), retry_after, body)
-    };
-    assert_eq!(push("main;read 3\n").0, 200);
-    let ballast = volume.0.join("ballast");
-    let free = Command::new("stat")
-        .args(["--file-system", "--format", "%a %S"])
-        .arg(&volume.0)
-        .output()
-        .unwrap();
-    let text = support::stdout(&free);
-    let (blocks, size) = text.trim().split_once(' ').unwrap();
-    let free: u64 = blocks.parse::<u64>().unwrap() * size.parse::<u64>().unwrap();
-    // Room enough for the profile, less than the twentieth that is kept.
-    fs::write(&ballast, vec![1; (free - (6 << 20)) as usize]).unwrap();
-    let (status, retry_after, body) = push("main;write 70\n");
-    assert_eq!(status, 503, "{body}");
-    assert!(retry_after.is_some());
-    let body: Value = serde_json::from_str(&body).unwrap();
-    assert_eq!(body["code"], "disk_full");
-    let message = body["message"].as_str().unwrap();
-    assert!(message.contains("bytes free"), "{message}");
-    assert!(message.contains("store.min_free_space"), "{message}");
-    assert_eq!(total_of(&running), 3, "queries go on");
-    fs::remove_file(&ballast).unwrap();
-    assert_eq!(push("main;write 70\n").0, 200);
-    assert_eq!(total_of(&running), 73);
-    assert_eq!(running.terminate(), Some(0));
-}
-
-#[test]
 fn compact_merges_what_there_is() {
     let folder = tempfile::tempdir().unwrap();
     let data_dir = folder.path().to_str().unwrap();
@@ -257,4 +209,55 @@ fn compact_merges_what_there_is() {
         "{text}"
     );
     assert_eq!(total(data_dir), 73);
+}
+
+mod host {
+    use super::*;
+
+    #[test]
+    fn a_full_volume_answers_503_and_goes_on_by_itself() {
+        let folder = tempfile::tempdir().unwrap();
+        let Some(volume) = Volume::mount(folder.path()) else {
+            return;
+        };
+        let running = start(volume.0.to_str().unwrap());
+        let push = |stacks: &str| {
+            let agent: ureq::Agent = ureq::Agent::config_builder()
+                .http_status_as_error(false)
+                .build()
+                .into();
+            let mut response = agent
+                .post(running.url("/api/v1/ingest?service=a"))
+                .send(stacks.as_bytes())
+                .unwrap();
+            let retry_after = response.headers().get("retry-after").cloned();
+            let body = response.body_mut().read_to_string().unwrap();
+            (response.status().as_u16(), retry_after, body)
+        };
+        assert_eq!(push("main;read 3\n").0, 200);
+        let ballast = volume.0.join("ballast");
+        let free = Command::new("stat")
+            .args(["--file-system", "--format", "%a %S"])
+            .arg(&volume.0)
+            .output()
+            .unwrap();
+        let text = support::stdout(&free);
+        let (blocks, size) = text.trim().split_once(' ').unwrap();
+        let free: u64 = blocks.parse::<u64>().unwrap() * size.parse::<u64>().unwrap();
+        // Room enough for the profile, less than the twentieth that is kept.
+        fs::write(&ballast, vec![1; (free - (6 << 20)) as usize]).unwrap();
+        let (status, retry_after, body) = push("main;write 70\n");
+        assert_eq!(status, 503, "{body}");
+        assert!(retry_after.is_some());
+        let body: Value = serde_json::from_str(&body).unwrap();
+        assert_eq!(body["code"], "disk_full");
+        let message = body["message"].as_str().unwrap();
+        assert!(message.contains("bytes free"), "{message}");
+        assert!(message.contains("store.min_free_space"), "{message}");
+        assert_eq!(total_of(&running), 3, "queries go on");
+        fs::remove_file(&ballast).unwrap();
+        assert_eq!(push("main;write 70\n").0, 200);
+        assert_eq!(total_of(&running), 73);
+        assert_eq!(running.terminate(), Some(0));
+    }
 }

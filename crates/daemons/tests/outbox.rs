@@ -1,7 +1,5 @@
 //! What waits on the node: nothing is torn, nothing overtakes, and what was not uploaded goes last.
 
-mod support;
-
 use std::collections::VecDeque;
 use std::fs;
 use std::io::Write;
@@ -9,11 +7,12 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 
+use crate::support;
+use crate::support::publish;
 use candela_daemons::DropReason;
 use candela_daemons::Outbox;
 use candela_daemons::OutboxLimits;
 use proptest::prelude::*;
-use support::publish;
 
 const NOW: i64 = 1_771_601_412;
 
@@ -144,53 +143,6 @@ impl Drop for Mounted {
     }
 }
 
-#[test]
-fn a_full_disk_costs_uploaded_files_first() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let Some(disk) = small_disk(folder.path(), 256) else {
-        support::skipped("only root may mount a small disk");
-        return;
-    };
-    let outbox = Outbox::open(folder.path(), limits(100, 100, 1 << 30)).expect("an outbox");
-    let text = "x".repeat(40 << 10);
-    for second in 0..4 {
-        publish(&outbox, NOW + second, &text);
-    }
-    for _ in 0..2 {
-        upload_one(&outbox).expect("it waits");
-    }
-    // 160 KiB are taken. Each of these needs the room of another one, sooner or later.
-    for second in 4..7 {
-        publish(&outbox, NOW + second, &text);
-    }
-    let counts = outbox.counts();
-    assert_eq!(
-        counts.all_dropped(),
-        0,
-        "uploaded ones made room: {counts:?}"
-    );
-    assert!(counts.retained < 2 && counts.waiting == 5, "{counts:?}");
-    for second in 7..10 {
-        publish(&outbox, NOW + second, &text);
-    }
-    let counts = outbox.counts();
-    assert!(counts.dropped[&DropReason::DiskFull] >= 2, "{counts:?}");
-    let (name, bytes) = upload_one(&outbox).expect("it waits");
-    assert!(name.as_str() > "20260220T153014", "the oldest went: {name}");
-    assert_eq!(bytes, text.as_bytes(), "what is left is whole");
-
-    // More than the whole disk: it is lost, and counted, and the next one is not.
-    let before = outbox.counts().all_dropped();
-    let mut file = outbox.begin().expect("a file");
-    let written = file.write_all(&vec![b'x'; 1 << 20]);
-    assert!(written.is_err(), "there is no room for that");
-    drop(file);
-    assert!(outbox.counts().all_dropped() > before);
-    publish(&outbox, NOW + 11, "small");
-    drop(outbox);
-    drop(disk);
-}
-
 /// One thing that may happen to an outbox.
 #[derive(Clone, Debug)]
 enum Step {
@@ -257,5 +209,56 @@ proptest! {
             prop_assert_eq!(counts.all_dropped(), dropped);
             prop_assert!(counts.retained <= 2);
         }
+    }
+}
+
+mod host {
+    use super::*;
+
+    #[test]
+    fn a_full_disk_costs_uploaded_files_first() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let Some(disk) = small_disk(folder.path(), 256) else {
+            support::skipped("only root may mount a small disk");
+            return;
+        };
+        let outbox = Outbox::open(folder.path(), limits(100, 100, 1 << 30)).expect("an outbox");
+        let text = "x".repeat(40 << 10);
+        for second in 0..4 {
+            publish(&outbox, NOW + second, &text);
+        }
+        for _ in 0..2 {
+            upload_one(&outbox).expect("it waits");
+        }
+        // 160 KiB are taken. Each of these needs the room of another one, sooner or later.
+        for second in 4..7 {
+            publish(&outbox, NOW + second, &text);
+        }
+        let counts = outbox.counts();
+        assert_eq!(
+            counts.all_dropped(),
+            0,
+            "uploaded ones made room: {counts:?}"
+        );
+        assert!(counts.retained < 2 && counts.waiting == 5, "{counts:?}");
+        for second in 7..10 {
+            publish(&outbox, NOW + second, &text);
+        }
+        let counts = outbox.counts();
+        assert!(counts.dropped[&DropReason::DiskFull] >= 2, "{counts:?}");
+        let (name, bytes) = upload_one(&outbox).expect("it waits");
+        assert!(name.as_str() > "20260220T153014", "the oldest went: {name}");
+        assert_eq!(bytes, text.as_bytes(), "what is left is whole");
+
+        // More than the whole disk: it is lost, and counted, and the next one is not.
+        let before = outbox.counts().all_dropped();
+        let mut file = outbox.begin().expect("a file");
+        let written = file.write_all(&vec![b'x'; 1 << 20]);
+        assert!(written.is_err(), "there is no room for that");
+        drop(file);
+        assert!(outbox.counts().all_dropped() > before);
+        publish(&outbox, NOW + 11, "small");
+        drop(outbox);
+        drop(disk);
     }
 }

@@ -1,11 +1,10 @@
 //! The client of the server, against one that speaks as the server does.
 
-mod support;
-
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::Mutex;
 
+use crate::support;
 use axum::Json;
 use axum::Router;
 use axum::body::Body;

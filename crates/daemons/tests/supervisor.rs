@@ -1,7 +1,5 @@
 //! A node that follows its document, with daemons that do as they are told.
 
-mod support;
-
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
@@ -13,6 +11,8 @@ use std::sync::mpsc::Sender;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
+use crate::support::FakeBucket;
+use crate::support::wait_until;
 use candela_daemons::Daemon;
 use candela_daemons::DaemonContext;
 use candela_daemons::DaemonError;
@@ -34,8 +34,6 @@ use candela_daemons::SupervisorParts;
 use candela_daemons::SystemClock;
 use candela_fleet::FleetDocument;
 use candela_fleet::ObservabilityDaemon;
-use support::FakeBucket;
-use support::wait_until;
 
 /// Says what the test says; nothing more when that is gone.
 struct FakeSource(Receiver<Result<SourceEvent, ServerError>>);

@@ -1,17 +1,16 @@
 //! Snapshots that are asked for at the port of the node.
 
-mod support;
-
 use std::io::Read;
 use std::io::Write;
 use std::net::SocketAddr;
 use std::net::TcpListener;
 use std::net::TcpStream;
 
+use crate::support;
+use crate::support::moto::free_port;
+use crate::support::traces::TracesDaemon;
 use candela_daemons::TriggerPortOptions;
 use serde_json::Value;
-use support::moto::free_port;
-use support::traces::TracesDaemon;
 
 /// Nothing is sampled: switches alone are enough of a trace.
 const SOURCES: &str = "data_sources { config { name: \"linux.ftrace\" ftrace_config { ftrace_events: \"sched/sched_switch\" } } }";

@@ -1,7 +1,5 @@
 //! Files on their way to a bucket, and buckets that are not there.
 
-mod support;
-
 use std::io;
 use std::io::Read;
 use std::net::TcpListener;
@@ -16,6 +14,14 @@ use std::sync::mpsc::channel;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use crate::support;
+use crate::support::FakeBucket;
+use crate::support::block_on;
+use crate::support::moto::BUCKET;
+use crate::support::moto::Moto;
+use crate::support::moto::free_port;
+use crate::support::publish;
+use crate::support::wait_until;
 use candela_daemons::Bucket;
 use candela_daemons::BucketOptions;
 use candela_daemons::ObjectSink;
@@ -27,13 +33,6 @@ use candela_daemons::Turn;
 use candela_daemons::UploadError;
 use candela_daemons::Uploader;
 use candela_fleet::Destination;
-use support::FakeBucket;
-use support::block_on;
-use support::moto::BUCKET;
-use support::moto::Moto;
-use support::moto::free_port;
-use support::publish;
-use support::wait_until;
 
 const NOW: i64 = 1_771_601_412;
 
@@ -119,55 +118,6 @@ fn a_thread_uploads_what_comes_and_ends_at_once() {
     assert_eq!(outbox.counts().waiting, 1);
 }
 
-#[test]
-fn a_real_bucket_that_goes_down_and_comes_back() {
-    let port = free_port();
-    let Some(moto) = Moto::start(port, false) else {
-        support::skipped("`scripts/install-deps test` installs moto");
-        return;
-    };
-    let folder = tempfile::tempdir().expect("a folder");
-    let outbox = Outbox::open(folder.path(), OutboxLimits::default()).expect("an outbox");
-    let connect = |moto: &Moto| -> Arc<dyn ObjectSink> {
-        Arc::new(Bucket::connect(&destination(), &options(moto, "testing")).expect("a client"))
-    };
-    let mut uploader = uploader(&outbox, connect(&moto));
-    let stop = Stop::default();
-    // Large enough for many packets.
-    let text = "line of a dump\n".repeat(200_000);
-    publish(&outbox, NOW, &text);
-    assert_eq!(block_on(uploader.turn(&stop)), Turn::Uploaded);
-    let key = "perf-data/node-1/20260220T153012-perf-data.gz";
-    assert_eq!(moto.keys(), [key]);
-    assert_eq!(moto.object(key), text.as_bytes());
-
-    drop(moto);
-    for second in 1..4 {
-        publish(&outbox, NOW + second, &format!("file {second}"));
-    }
-    assert!(matches!(block_on(uploader.turn(&stop)), Turn::Wait(_)));
-    let error = uploader.status().error.expect("it is down").to_string();
-    assert!(
-        error.contains("is not uploaded yet") && !error.contains('\n'),
-        "{error}"
-    );
-    // The agent is started anew meanwhile.
-    drop(uploader);
-    drop(outbox);
-    let outbox = Outbox::open(folder.path(), OutboxLimits::default()).expect("an outbox");
-    assert_eq!(outbox.counts().waiting, 3);
-    let moto = Moto::start(port, false).expect("it was there before");
-    let mut uploader = Uploader::new(Arc::clone(&outbox), connect(&moto), destination(), "node-1");
-    while block_on(uploader.turn(&stop)) == Turn::Uploaded {}
-    let expected = ["13", "14", "15"]
-        .map(|second| format!("perf-data/node-1/20260220T1530{second}-perf-data.gz"));
-    assert_eq!(uploader.status().last_keys, expected);
-    assert_eq!(moto.keys(), expected);
-    for (key, text) in expected.iter().zip(["file 1", "file 2", "file 3"]) {
-        assert_eq!(moto.object(key), text.as_bytes());
-    }
-}
-
 /// Where the child of [`what_is_killed_in_the_middle_leaves_no_torn_object`] uploads from, and to.
 const CHILD: &str = "CANDELA_TEST_UPLOADS";
 
@@ -220,78 +170,132 @@ impl StallingProxy {
     }
 }
 
-#[test]
-fn what_is_killed_in_the_middle_leaves_no_torn_object() {
-    let Some(moto) = Moto::start(free_port(), false) else {
-        support::skipped("`scripts/install-deps test` installs moto");
-        return;
-    };
-    let folder = tempfile::tempdir().expect("a folder");
-    let outbox = Outbox::open(folder.path(), OutboxLimits::default()).expect("an outbox");
-    let text = "line of a dump\n".repeat(500_000);
-    publish(&outbox, NOW, &text);
-    drop(outbox);
-    let proxy = StallingProxy::start(moto.port, 1 << 20);
-    let mut child = Command::new(std::env::current_exe().expect("a path"))
-        .args(["--exact", "child_that_uploads"])
-        .env(
-            CHILD,
-            format!(
-                "{}|http://127.0.0.1:{}",
-                folder.path().display(),
-                proxy.port
-            ),
-        )
-        .stdout(Stdio::null())
-        .spawn()
-        .expect("it starts");
-    let stalled = proxy.stalled.recv_timeout(support::PATIENCE);
-    stalled.expect("it uploads");
-    child.kill().expect("killed, as by the kernel");
-    child.wait().expect("it was there");
-    proxy.end();
-    assert_eq!(moto.keys(), Vec::<String>::new(), "nothing of it is seen");
+mod host {
+    use super::*;
 
-    let outbox = Outbox::open(folder.path(), OutboxLimits::default()).expect("an outbox");
-    assert_eq!(outbox.counts().waiting, 1);
-    let bucket = Bucket::connect(&destination(), &options(&moto, "testing")).expect("a client");
-    let mut uploader = uploader(&outbox, Arc::new(bucket));
-    assert_eq!(block_on(uploader.turn(&Stop::default())), Turn::Uploaded);
-    let key = "perf-data/node-1/20260220T153012-perf-data.gz";
-    assert_eq!(moto.keys(), [key]);
-    assert_eq!(moto.object(key), text.as_bytes());
-}
+    #[test]
+    fn a_real_bucket_that_goes_down_and_comes_back() {
+        let port = free_port();
+        let Some(moto) = Moto::start(port, false) else {
+            support::skipped("`scripts/install-deps test` installs moto");
+            return;
+        };
+        let folder = tempfile::tempdir().expect("a folder");
+        let outbox = Outbox::open(folder.path(), OutboxLimits::default()).expect("an outbox");
+        let connect = |moto: &Moto| -> Arc<dyn ObjectSink> {
+            Arc::new(Bucket::connect(&destination(), &options(moto, "testing")).expect("a client"))
+        };
+        let mut uploader = uploader(&outbox, connect(&moto));
+        let stop = Stop::default();
+        // Large enough for many packets.
+        let text = "line of a dump\n".repeat(200_000);
+        publish(&outbox, NOW, &text);
+        assert_eq!(block_on(uploader.turn(&stop)), Turn::Uploaded);
+        let key = "perf-data/node-1/20260220T153012-perf-data.gz";
+        assert_eq!(moto.keys(), [key]);
+        assert_eq!(moto.object(key), text.as_bytes());
 
-#[test]
-fn wrong_credentials_and_missing_buckets_are_named_and_nothing_is_lost() {
-    let Some(moto) = Moto::start(free_port(), true) else {
-        support::skipped("`scripts/install-deps test` installs moto");
-        return;
-    };
-    let folder = tempfile::tempdir().expect("a folder");
-    let outbox = Outbox::open(folder.path(), OutboxLimits::default()).expect("an outbox");
-    publish(&outbox, NOW, "text");
-    let stop = Stop::default();
-    let bucket = Bucket::connect(&destination(), &options(&moto, "wrong")).expect("a client");
-    let mut refused = uploader(&outbox, Arc::new(bucket));
-    assert!(matches!(block_on(refused.turn(&stop)), Turn::Wait(_)));
-    let error = refused.status().error.expect("an error");
-    assert!(matches!(error, UploadError::NotAllowed { .. }), "{error:?}");
-    assert!(
-        error
-            .to_string()
-            .contains("give this node's identity the right"),
-        "{error}"
-    );
-    drop(moto);
+        drop(moto);
+        for second in 1..4 {
+            publish(&outbox, NOW + second, &format!("file {second}"));
+        }
+        assert!(matches!(block_on(uploader.turn(&stop)), Turn::Wait(_)));
+        let error = uploader.status().error.expect("it is down").to_string();
+        assert!(
+            error.contains("is not uploaded yet") && !error.contains('\n'),
+            "{error}"
+        );
+        // The agent is started anew meanwhile.
+        drop(uploader);
+        drop(outbox);
+        let outbox = Outbox::open(folder.path(), OutboxLimits::default()).expect("an outbox");
+        assert_eq!(outbox.counts().waiting, 3);
+        let moto = Moto::start(port, false).expect("it was there before");
+        let mut uploader =
+            Uploader::new(Arc::clone(&outbox), connect(&moto), destination(), "node-1");
+        while block_on(uploader.turn(&stop)) == Turn::Uploaded {}
+        let expected = ["13", "14", "15"]
+            .map(|second| format!("perf-data/node-1/20260220T1530{second}-perf-data.gz"));
+        assert_eq!(uploader.status().last_keys, expected);
+        assert_eq!(moto.keys(), expected);
+        for (key, text) in expected.iter().zip(["file 1", "file 2", "file 3"]) {
+            assert_eq!(moto.object(key), text.as_bytes());
+        }
+    }
 
-    let moto = Moto::start(free_port(), false).expect("it was there before");
-    let elsewhere = Destination::parse("s3://nowhere-at-all", None).expect("a bucket");
-    let bucket = Bucket::connect(&elsewhere, &options(&moto, "testing")).expect("a client");
-    let mut missing = Uploader::new(Arc::clone(&outbox), Arc::new(bucket), elsewhere, "node-1");
-    assert!(matches!(block_on(missing.turn(&stop)), Turn::Wait(_)));
-    let error = missing.status().error.expect("an error");
-    assert!(matches!(error, UploadError::NoBucket { .. }), "{error:?}");
-    let counts = outbox.counts();
-    assert_eq!((counts.waiting, counts.all_dropped()), (1, 0));
+    #[test]
+    fn what_is_killed_in_the_middle_leaves_no_torn_object() {
+        let Some(moto) = Moto::start(free_port(), false) else {
+            support::skipped("`scripts/install-deps test` installs moto");
+            return;
+        };
+        let folder = tempfile::tempdir().expect("a folder");
+        let outbox = Outbox::open(folder.path(), OutboxLimits::default()).expect("an outbox");
+        let text = "line of a dump\n".repeat(500_000);
+        publish(&outbox, NOW, &text);
+        drop(outbox);
+        let proxy = StallingProxy::start(moto.port, 1 << 20);
+        let mut child = Command::new(std::env::current_exe().expect("a path"))
+            .args(["--exact", "uploads::child_that_uploads"])
+            .env(
+                CHILD,
+                format!(
+                    "{}|http://127.0.0.1:{}",
+                    folder.path().display(),
+                    proxy.port
+                ),
+            )
+            .stdout(Stdio::null())
+            .spawn()
+            .expect("it starts");
+        let stalled = proxy.stalled.recv_timeout(support::PATIENCE);
+        stalled.expect("it uploads");
+        child.kill().expect("killed, as by the kernel");
+        child.wait().expect("it was there");
+        proxy.end();
+        assert_eq!(moto.keys(), Vec::<String>::new(), "nothing of it is seen");
+
+        let outbox = Outbox::open(folder.path(), OutboxLimits::default()).expect("an outbox");
+        assert_eq!(outbox.counts().waiting, 1);
+        let bucket = Bucket::connect(&destination(), &options(&moto, "testing")).expect("a client");
+        let mut uploader = uploader(&outbox, Arc::new(bucket));
+        assert_eq!(block_on(uploader.turn(&Stop::default())), Turn::Uploaded);
+        let key = "perf-data/node-1/20260220T153012-perf-data.gz";
+        assert_eq!(moto.keys(), [key]);
+        assert_eq!(moto.object(key), text.as_bytes());
+    }
+
+    #[test]
+    fn wrong_credentials_and_missing_buckets_are_named_and_nothing_is_lost() {
+        let Some(moto) = Moto::start(free_port(), true) else {
+            support::skipped("`scripts/install-deps test` installs moto");
+            return;
+        };
+        let folder = tempfile::tempdir().expect("a folder");
+        let outbox = Outbox::open(folder.path(), OutboxLimits::default()).expect("an outbox");
+        publish(&outbox, NOW, "text");
+        let stop = Stop::default();
+        let bucket = Bucket::connect(&destination(), &options(&moto, "wrong")).expect("a client");
+        let mut refused = uploader(&outbox, Arc::new(bucket));
+        assert!(matches!(block_on(refused.turn(&stop)), Turn::Wait(_)));
+        let error = refused.status().error.expect("an error");
+        assert!(matches!(error, UploadError::NotAllowed { .. }), "{error:?}");
+        assert!(
+            error
+                .to_string()
+                .contains("give this node's identity the right"),
+            "{error}"
+        );
+        drop(moto);
+
+        let moto = Moto::start(free_port(), false).expect("it was there before");
+        let elsewhere = Destination::parse("s3://nowhere-at-all", None).expect("a bucket");
+        let bucket = Bucket::connect(&elsewhere, &options(&moto, "testing")).expect("a client");
+        let mut missing = Uploader::new(Arc::clone(&outbox), Arc::new(bucket), elsewhere, "node-1");
+        assert!(matches!(block_on(missing.turn(&stop)), Turn::Wait(_)));
+        let error = missing.status().error.expect("an error");
+        assert!(matches!(error, UploadError::NoBucket { .. }), "{error:?}");
+        let counts = outbox.counts();
+        assert_eq!((counts.waiting, counts.all_dropped()), (1, 0));
+    }
 }

@@ -1,6 +1,5 @@
 //! What comparisons say of days that were made up: where nothing changed one function in twenty has a p
 //! below 5 % and next to none is called significant, and what is planted is found with its size.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;

@@ -28,7 +28,7 @@ pub struct Capability {
 }
 
 /// Every capability that `candela agent` uses and no other, each found by taking it away
-/// (`crates/cli/tests/privileges.rs`). Recordings that watch functions of programs need CAP_SYS_ADMIN. What root has besides
+/// (`crates/cli/tests/host/privileges.rs`). Recordings that watch functions of programs need CAP_SYS_ADMIN. What root has besides
 /// is a turn before others on an overloaded host ([`Precedence`](crate::Precedence)), which a unit gets by `LimitNICE=`.
 pub const CAPABILITIES: [Capability; 6] = [
     Capability {

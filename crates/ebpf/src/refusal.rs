@@ -173,25 +173,6 @@ mod tests {
     }
 
     #[test]
-    fn a_kernel_without_bpf_loop_is_told_by_the_words_of_the_verifier() {
-        let Some(words) = words_for_an_unknown_helper() else {
-            eprintln!("skipped: this process may not load BPF programs");
-            return;
-        };
-        let old_host = HostFacts {
-            kernel_release: "5.15.0-139-generic".to_owned(),
-            // An old one would be told even without a word.
-            kernel_version: None,
-            ..current_host()
-        };
-        assert_eq!(
-            explain(libc::EINVAL, &words, &old_host),
-            "kernel 5.15.0-139-generic is too old: walking stacks in BPF (bpf_loop, and maps that grow) \
-             needs Linux 6.1 or newer"
-        );
-    }
-
-    #[test]
     fn an_old_kernel_is_the_reason_for_what_has_no_other() {
         let old_host = HostFacts {
             kernel_release: "5.10.0".to_owned(),
@@ -257,5 +238,28 @@ mod tests {
         assert!(memory.contains("8388608"), "{memory}");
         let absent = explain(libc::ENOSYS, "", &current_host());
         assert!(absent.contains("no bpf system call"), "{absent}");
+    }
+
+    mod host_tests {
+        use super::*;
+
+        #[test]
+        fn a_kernel_without_bpf_loop_is_told_by_the_words_of_the_verifier() {
+            let Some(words) = words_for_an_unknown_helper() else {
+                eprintln!("skipped: this process may not load BPF programs");
+                return;
+            };
+            let old_host = HostFacts {
+                kernel_release: "5.15.0-139-generic".to_owned(),
+                // An old one would be told even without a word.
+                kernel_version: None,
+                ..current_host()
+            };
+            assert_eq!(
+                explain(libc::EINVAL, &words, &old_host),
+                "kernel 5.15.0-139-generic is too old: walking stacks in BPF (bpf_loop, and maps that grow) \
+                 needs Linux 6.1 or newer"
+            );
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! Every rule of the document with its message: `tests/messages.txt` holds cases of a name, a document,
 //! and what is said of it.
 //!
-//! `UPDATE_GOLDEN=1 cargo test -p candela-fleet --test messages` writes the answers anew; then read the
+//! `UPDATE_GOLDEN=1 cargo test -p candela-fleet messages` writes the answers anew; then read the
 //! diff.
 
 use std::fmt::Write as _;

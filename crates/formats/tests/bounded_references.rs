@@ -1,15 +1,5 @@
 //! What is written down once and referred to often costs no more than the limits say, whatever
 //! the format.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
-
-use candela_formats::Format;
-use candela_formats::Limits;
-use candela_formats::ReadOptions;
-use candela_formats::Report;
-use candela_formats::read;
-use candela_model::Profile;
-use serde_json::Value;
-use serde_json::json;
 
 use crate::common::dotnet_trace::Bytes;
 use crate::common::dotnet_trace::RUNTIME;
@@ -19,6 +9,14 @@ use crate::common::perfetto_packets::Msg;
 use crate::common::perfetto_packets::msg;
 use crate::common::perfetto_packets::text;
 use crate::common::perfetto_packets::trace;
+use candela_formats::Format;
+use candela_formats::Limits;
+use candela_formats::ReadOptions;
+use candela_formats::Report;
+use candela_formats::read;
+use candela_model::Profile;
+use serde_json::Value;
+use serde_json::json;
 
 const WORK: &str = "the work that references within the input make";
 

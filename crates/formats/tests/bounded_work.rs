@@ -1,9 +1,15 @@
 //! What stands in an input once and is referred to often has a bound: each of these inputs is small,
 //! and would make its reader repeat something without end.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
 use std::io::Write;
 
+use crate::common::otlp_request::ebpf_request;
+use crate::common::perf_recording as recording;
+use crate::common::perf_recording::At;
+use crate::common::perf_recording::CONTEXT_USER;
+use crate::common::perf_recording::Event;
+use crate::common::perf_recording::IN_USER;
+use crate::common::perf_recording::Writer;
 use candela_formats::Format;
 use candela_formats::ReadError;
 use candela_formats::ReadOptions;
@@ -13,14 +19,6 @@ use candela_formats::read;
 use candela_model::Profile;
 use flate2::Compression;
 use flate2::write::GzEncoder;
-
-use crate::common::otlp_request::ebpf_request;
-use crate::common::perf_recording as recording;
-use crate::common::perf_recording::At;
-use crate::common::perf_recording::CONTEXT_USER;
-use crate::common::perf_recording::Event;
-use crate::common::perf_recording::IN_USER;
-use crate::common::perf_recording::Writer;
 
 fn read_within(
     format: Format,

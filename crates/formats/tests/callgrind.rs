@@ -1,8 +1,13 @@
 //! Callgrind files: the dialects there are, stacks from call graphs, and what valgrind itself says.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
 use std::collections::BTreeMap;
 
+use crate::common::callgrind_costs::own_costs;
+use crate::common::callgrind_costs::tree;
+use crate::common::callgrind_costs::written;
+use crate::common::folded_lines;
+use crate::common::real_files;
+use crate::common::self_values;
 use candela_formats::Format;
 use candela_formats::Limits;
 use candela_formats::ReadOptions;
@@ -14,13 +19,6 @@ use candela_formats::read_callgrind;
 use candela_formats::write;
 use candela_model::Profile;
 use proptest::prelude::*;
-
-use crate::common::callgrind_costs::own_costs;
-use crate::common::callgrind_costs::tree;
-use crate::common::callgrind_costs::written;
-use crate::common::folded_lines;
-use crate::common::real_files;
-use crate::common::self_values;
 
 fn read_text(text: &str) -> (Profile, Report) {
     let (profile, report) = read_callgrind(text.as_bytes(), &ReadOptions::default()).unwrap();

@@ -1,8 +1,10 @@
 //! Traces of Chrome and of what writes its format.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
 use std::collections::BTreeMap;
 
+use crate::common::real_files;
+use crate::common::self_values;
+use crate::common::stack_lines;
 use candela_formats::Format;
 use candela_formats::Limits;
 use candela_formats::ReadOptions;
@@ -13,10 +15,6 @@ use candela_model::Profile;
 use proptest::prelude::*;
 use serde_json::Value;
 use serde_json::json;
-
-use crate::common::real_files;
-use crate::common::self_values;
-use crate::common::stack_lines;
 
 fn read_bytes(bytes: &[u8]) -> (Profile, Report) {
     let (profile, report) = read_chrome_trace(bytes, &ReadOptions::default()).unwrap();

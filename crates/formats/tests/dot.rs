@@ -1,6 +1,7 @@
 //! The graph of functions for Graphviz.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
+use crate::common::assert_golden;
+use crate::common::tree;
 use candela_formats::DotOptions;
 use candela_formats::write_dot;
 use candela_model::FlameTree;
@@ -8,9 +9,6 @@ use candela_model::FlameTreeBuilder;
 use candela_model::FrameKind;
 use candela_model::ProfileType;
 use proptest::prelude::*;
-
-use crate::common::assert_golden;
-use crate::common::tree;
 
 fn dot(tree: &FlameTree, options: &DotOptions) -> String {
     let cpu: ProfileType = "process_cpu:cpu:nanoseconds:cpu:nanoseconds"

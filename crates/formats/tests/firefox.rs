@@ -1,15 +1,4 @@
 //! Profiles of Firefox: real files of many versions, what newer ones hold, and what we write.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
-
-use candela_formats::Format;
-use candela_formats::ReadOptions;
-use candela_formats::Report;
-use candela_formats::detect;
-use candela_formats::read_firefox;
-use candela_model::FrameKind;
-use candela_model::Profile;
-use serde_json::Value;
-use serde_json::json;
 
 use crate::common;
 use crate::common::firefox_files::check_tables;
@@ -19,6 +8,15 @@ use crate::common::firefox_files::written;
 use crate::common::found_files;
 use crate::common::self_values;
 use crate::common::stack_lines;
+use candela_formats::Format;
+use candela_formats::ReadOptions;
+use candela_formats::Report;
+use candela_formats::detect;
+use candela_formats::read_firefox;
+use candela_model::FrameKind;
+use candela_model::Profile;
+use serde_json::Value;
+use serde_json::json;
 
 fn read(file: &Value) -> (Profile, Report) {
     read_bytes(file.to_string().as_bytes())

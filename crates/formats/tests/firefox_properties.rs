@@ -1,6 +1,10 @@
 //! Any profile as Firefox's and back, and any bytes as a profile of Firefox.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
+use crate::common;
+use crate::common::firefox_files::check_tables;
+use crate::common::firefox_files::processed;
+use crate::common::firefox_files::read_bytes;
+use crate::common::firefox_files::written;
 use candela_formats::ReadOptions;
 use candela_formats::detect;
 use candela_formats::read_firefox;
@@ -18,12 +22,6 @@ use candela_model::Sample;
 use candela_model::SampleLabel;
 use candela_model::StringId;
 use proptest::prelude::*;
-
-use crate::common;
-use crate::common::firefox_files::check_tables;
-use crate::common::firefox_files::processed;
-use crate::common::firefox_files::read_bytes;
-use crate::common::firefox_files::written;
 
 #[derive(Clone, Debug)]
 struct Place {

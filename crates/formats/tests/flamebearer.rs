@@ -1,8 +1,10 @@
 //! Flame graphs in levels.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
 use std::collections::BTreeMap;
 
+use crate::common::assert_golden;
+use crate::common::folded_lines;
+use crate::common::tree;
 use candela_formats::FlameDocument;
 use candela_formats::Flamebearer;
 use candela_formats::FlamebearerDiff;
@@ -21,10 +23,6 @@ use candela_model::FrameKind;
 use candela_model::ProfileType;
 use proptest::prelude::*;
 use serde_json::json;
-
-use crate::common::assert_golden;
-use crate::common::folded_lines;
-use crate::common::tree;
 
 fn cpu() -> ProfileType {
     "process_cpu:cpu:nanoseconds:cpu:nanoseconds"

@@ -1,5 +1,4 @@
 //! Folded stacks: long files, both line ends, both orders of UTF-16, and files of two columns.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 #![expect(clippy::print_stderr, reason = "a test says what it skips")]
 
 use std::collections::BTreeMap;
@@ -7,6 +6,7 @@ use std::io::BufReader;
 use std::io::Read;
 use std::path::Path;
 
+use crate::common::found_files;
 use candela_formats::FoldedDiffOptions;
 use candela_formats::FoldedOptions;
 use candela_formats::Format;
@@ -22,8 +22,6 @@ use candela_model::FlameTreeBuilder;
 use candela_model::FrameKind;
 use candela_model::Profile;
 use proptest::prelude::*;
-
-use crate::common::found_files;
 
 fn tree_of(profile: &Profile, series: usize) -> FlameTree {
     let mut builder = FlameTreeBuilder::new();

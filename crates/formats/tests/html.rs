@@ -1,6 +1,12 @@
 //! The page of one file: what stands in it, and what a browser makes of it without any network.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
+use crate::common::browser::drive;
+use crate::common::browser::written;
+use crate::common::offline_page::TEMPLATE;
+use crate::common::offline_page::built_template;
+use crate::common::offline_page::document;
+use crate::common::offline_page::header;
+use crate::common::offline_page::unpacked;
 use candela_formats::Format;
 use candela_formats::HtmlOptions;
 use candela_formats::WriteOptions;
@@ -12,14 +18,6 @@ use candela_model::Profile;
 use candela_model::ProfileSeries;
 use candela_model::Sample;
 use serde_json::Value;
-
-use crate::common::browser::drive;
-use crate::common::browser::written;
-use crate::common::offline_page::TEMPLATE;
-use crate::common::offline_page::built_template;
-use crate::common::offline_page::document;
-use crate::common::offline_page::header;
-use crate::common::offline_page::unpacked;
 
 /// CPU time and memory of the same stacks; a name that would end a script.
 fn example() -> Profile {
@@ -111,47 +109,51 @@ fn without_a_page_there_is_a_clear_error() {
     }
 }
 
-#[test]
-fn a_browser_shows_it_without_a_network() {
-    let test = "a_browser_shows_it_without_a_network";
-    let Some(template) = built_template(test) else {
-        return;
-    };
-    let page = page(Some(template), 0).unwrap();
-    let path = written("offline.html", page.as_bytes());
-    let screenshot = path.with_extension("png");
-    let arguments = [path.to_str().unwrap(), "work", screenshot.to_str().unwrap()];
-    let Some(seen) = drive(test, "html.mjs", &arguments) else {
-        return;
-    };
-    assert_eq!(seen["problems"], serde_json::json!([]), "{seen:#}");
-    assert_eq!(seen["title"], "demo <1>");
-    assert_eq!(seen["first"]["total"], 10_000_000_000_i64);
-    let names = |graph: &Value| -> Vec<String> {
-        let boxes = graph["visible"].as_array().unwrap().iter();
-        boxes
-            .map(|frame| frame["name"].as_str().unwrap().to_owned())
-            .collect()
-    };
-    assert_eq!(
-        names(&seen["first"]),
-        ["total", "main", "work", "</script><b>"]
-    );
-    assert!(
-        seen["share"].as_str().unwrap().starts_with("75"),
-        "{seen:#}"
-    );
-    assert_eq!(seen["zoomedTo"], "work");
-    assert!(
-        seen["whole"].as_str().unwrap().starts_with("10"),
-        "{seen:#}"
-    );
-    assert_eq!(seen["rows"].as_array().unwrap().len(), 3);
-    assert_eq!(seen["types"].as_array().unwrap().len(), 2);
-    assert_eq!(seen["second"]["unit"], "bytes");
-    assert_eq!(seen["second"]["total"], 4096);
-    assert_eq!(
-        names(&seen["second"]),
-        ["total", "main", "</script><b>", "work"]
-    );
+mod host {
+    use super::*;
+
+    #[test]
+    fn a_browser_shows_it_without_a_network() {
+        let test = "a_browser_shows_it_without_a_network";
+        let Some(template) = built_template(test) else {
+            return;
+        };
+        let page = page(Some(template), 0).unwrap();
+        let path = written("offline.html", page.as_bytes());
+        let screenshot = path.with_extension("png");
+        let arguments = [path.to_str().unwrap(), "work", screenshot.to_str().unwrap()];
+        let Some(seen) = drive(test, "html.mjs", &arguments) else {
+            return;
+        };
+        assert_eq!(seen["problems"], serde_json::json!([]), "{seen:#}");
+        assert_eq!(seen["title"], "demo <1>");
+        assert_eq!(seen["first"]["total"], 10_000_000_000_i64);
+        let names = |graph: &Value| -> Vec<String> {
+            let boxes = graph["visible"].as_array().unwrap().iter();
+            boxes
+                .map(|frame| frame["name"].as_str().unwrap().to_owned())
+                .collect()
+        };
+        assert_eq!(
+            names(&seen["first"]),
+            ["total", "main", "work", "</script><b>"]
+        );
+        assert!(
+            seen["share"].as_str().unwrap().starts_with("75"),
+            "{seen:#}"
+        );
+        assert_eq!(seen["zoomedTo"], "work");
+        assert!(
+            seen["whole"].as_str().unwrap().starts_with("10"),
+            "{seen:#}"
+        );
+        assert_eq!(seen["rows"].as_array().unwrap().len(), 3);
+        assert_eq!(seen["types"].as_array().unwrap().len(), 2);
+        assert_eq!(seen["second"]["unit"], "bytes");
+        assert_eq!(seen["second"]["total"], 4096);
+        assert_eq!(
+            names(&seen["second"]),
+            ["total", "main", "</script><b>", "work"]
+        );
+    }
 }

@@ -1,16 +1,4 @@
 //! The page of a difference: what stands in it, and what a browser makes of it without any network.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
-
-use candela_formats::BeforeScale;
-use candela_formats::DiffSides;
-use candela_formats::HtmlDiffOptions;
-use candela_formats::HtmlOptions;
-use candela_formats::write_html_diff;
-use candela_model::FlameTree;
-use candela_model::FlameTreeBuilder;
-use candela_model::FrameKind;
-use serde_json::Value;
-use serde_json::json;
 
 use crate::common::assert_golden;
 use crate::common::browser::drive;
@@ -21,6 +9,16 @@ use crate::common::offline_page::document;
 use crate::common::offline_page::header;
 use crate::common::offline_page::numbers;
 use crate::common::offline_page::unpacked;
+use candela_formats::BeforeScale;
+use candela_formats::DiffSides;
+use candela_formats::HtmlDiffOptions;
+use candela_formats::HtmlOptions;
+use candela_formats::write_html_diff;
+use candela_model::FlameTree;
+use candela_model::FlameTreeBuilder;
+use candela_model::FrameKind;
+use serde_json::Value;
+use serde_json::json;
 
 const BEFORE: [(&str, i64); 5] = [
     ("main;serve;parse", 40),
@@ -133,111 +131,116 @@ fn seen(test: &str, options: &HtmlDiffOptions) -> Option<Value> {
     Some(seen)
 }
 
-#[test]
-fn a_browser_shows_what_changed() {
-    let options = HtmlDiffOptions {
-        html: HtmlOptions {
-            title: "a heading that is much too long for its place: baseline → candidate".repeat(3),
-            ..HtmlOptions::default()
-        },
-        ..HtmlDiffOptions::default()
-    };
-    let Some(seen) = seen("a_browser_shows_what_changed", &options) else {
-        return;
-    };
-    assert_eq!(
-        seen["whole"], "2 min → 2 min 40 s, +40.0 s (+33 %)",
-        "{seen:#}"
-    );
-    assert_eq!(
-        seen["rows"][0],
-        json!(["40.0 s", "1 min 30 s", "+50.0 s", "+125 %", "parse"]),
-        "what grew most comes first: {seen:#}"
-    );
-    assert_eq!(seen["shrankMost"][4], "render", "{seen:#}");
-    let tooltip = seen["tooltip"].as_str().unwrap();
-    for figure in [
-        "40.0 s",
-        "→ 1 min 30 s",
-        "+50.0 s",
-        "+125 %",
-        "+41.7 %",
-        "+31.3 %",
-    ] {
-        assert!(tooltip.contains(figure), "{figure}: {tooltip}");
-    }
-    let legend = seen["legend"].as_str().unwrap();
-    for text in [
-        "shrank −50.0 s",
-        "+50.0 s grew",
-        "only after",
-        "not normalised",
-        "frames only before, without width: 1",
-    ] {
-        assert!(legend.contains(text), "{text}: {legend}");
-    }
-    assert_eq!(seen["overlaps"], json!([]), "{seen:#}");
-    assert!(
-        seen["share"].as_str().unwrap().starts_with("56.3 %"),
-        "{seen:#}"
-    );
-    assert_eq!(seen["foundRows"].as_array().unwrap().len(), 1, "{seen:#}");
-    let status = seen["status"].as_str().unwrap();
-    let figures = "self 40.0 s → 1 min 30 s (+50.0 s, +125 %)";
-    assert!(status.contains(figures), "{status}");
-}
+mod host {
+    use super::*;
 
-#[test]
-fn a_browser_colors_the_change_in_both_schemes() {
-    let Some(seen) = seen(
-        "a_browser_colors_the_change_in_both_schemes",
-        &HtmlDiffOptions::default(),
-    ) else {
-        return;
-    };
-    for scheme in ["light", "dark"] {
-        let channels = |name: &str, part: &str| -> [i64; 3] {
-            let color = &seen["colors"][scheme][name][part];
-            [0, 1, 2].map(|channel| color[channel].as_i64().unwrap())
+    #[test]
+    fn a_browser_shows_what_changed() {
+        let options = HtmlDiffOptions {
+            html: HtmlOptions {
+                title: "a heading that is much too long for its place: baseline → candidate"
+                    .repeat(3),
+                ..HtmlOptions::default()
+            },
+            ..HtmlDiffOptions::default()
         };
-        let warmth = |[red, _, blue]: [i64; 3]| red - blue;
-        let parse = warmth(channels("parse", "fill"));
-        let compress = warmth(channels("compress", "fill"));
-        assert!(parse > compress && compress > 15, "{scheme} {seen:#}");
-        assert!(
-            warmth(channels("render", "fill")) < -15,
-            "{scheme} {seen:#}"
+        let Some(seen) = seen("a_browser_shows_what_changed", &options) else {
+            return;
+        };
+        assert_eq!(
+            seen["whole"], "2 min → 2 min 40 s, +40.0 s (+33 %)",
+            "{seen:#}"
         );
-        assert!(
-            warmth(channels("write", "fill")).abs() < 10,
-            "{scheme} {seen:#}"
+        assert_eq!(
+            seen["rows"][0],
+            json!(["40.0 s", "1 min 30 s", "+50.0 s", "+125 %", "parse"]),
+            "what grew most comes first: {seen:#}"
         );
-        assert_eq!(channels("parse", "fill"), channels("parse", "edge"));
-        assert_ne!(channels("compress", "fill"), channels("compress", "edge"));
+        assert_eq!(seen["shrankMost"][4], "render", "{seen:#}");
+        let tooltip = seen["tooltip"].as_str().unwrap();
+        for figure in [
+            "40.0 s",
+            "→ 1 min 30 s",
+            "+50.0 s",
+            "+125 %",
+            "+41.7 %",
+            "+31.3 %",
+        ] {
+            assert!(tooltip.contains(figure), "{figure}: {tooltip}");
+        }
+        let legend = seen["legend"].as_str().unwrap();
+        for text in [
+            "shrank −50.0 s",
+            "+50.0 s grew",
+            "only after",
+            "not normalised",
+            "frames only before, without width: 1",
+        ] {
+            assert!(legend.contains(text), "{text}: {legend}");
+        }
+        assert_eq!(seen["overlaps"], json!([]), "{seen:#}");
+        assert!(
+            seen["share"].as_str().unwrap().starts_with("56.3 %"),
+            "{seen:#}"
+        );
+        assert_eq!(seen["foundRows"].as_array().unwrap().len(), 1, "{seen:#}");
+        let status = seen["status"].as_str().unwrap();
+        let figures = "self 40.0 s → 1 min 30 s (+50.0 s, +125 %)";
+        assert!(status.contains(figures), "{status}");
     }
-}
 
-#[test]
-fn a_browser_scales_and_exchanges_widths() {
-    let options = HtmlDiffOptions {
-        negate: true,
-        scale: BeforeScale::SameTotal,
-        ..HtmlDiffOptions::default()
-    };
-    let Some(seen) = seen("a_browser_scales_and_exchanges_widths", &options) else {
-        return;
-    };
-    let names = |when: &str| -> Vec<&str> {
-        let boxes = seen[when].as_array().unwrap().iter();
-        boxes.map(|name| name.as_str().unwrap()).collect()
-    };
-    assert!(names("atFirst").contains(&"legacy"), "{seen:#}");
-    assert!(!names("atFirst").contains(&"compress"), "{seen:#}");
-    assert!(names("exchanged").contains(&"compress"), "{seen:#}");
-    assert!(!names("exchanged").contains(&"legacy"), "{seen:#}");
-    let legend = seen["legend"].as_str().unwrap();
-    assert!(legend.contains("normalised: before × 1.33"), "{legend}");
-    // 40 of 120 seconds are 53.3 of 160.
-    assert_eq!(seen["rows"][0][0], "53.3 s", "{seen:#}");
-    assert_eq!(seen["whole"], "2 min → 2 min 40 s, +40.0 s (+33 %)");
+    #[test]
+    fn a_browser_colors_the_change_in_both_schemes() {
+        let Some(seen) = seen(
+            "a_browser_colors_the_change_in_both_schemes",
+            &HtmlDiffOptions::default(),
+        ) else {
+            return;
+        };
+        for scheme in ["light", "dark"] {
+            let channels = |name: &str, part: &str| -> [i64; 3] {
+                let color = &seen["colors"][scheme][name][part];
+                [0, 1, 2].map(|channel| color[channel].as_i64().unwrap())
+            };
+            let warmth = |[red, _, blue]: [i64; 3]| red - blue;
+            let parse = warmth(channels("parse", "fill"));
+            let compress = warmth(channels("compress", "fill"));
+            assert!(parse > compress && compress > 15, "{scheme} {seen:#}");
+            assert!(
+                warmth(channels("render", "fill")) < -15,
+                "{scheme} {seen:#}"
+            );
+            assert!(
+                warmth(channels("write", "fill")).abs() < 10,
+                "{scheme} {seen:#}"
+            );
+            assert_eq!(channels("parse", "fill"), channels("parse", "edge"));
+            assert_ne!(channels("compress", "fill"), channels("compress", "edge"));
+        }
+    }
+
+    #[test]
+    fn a_browser_scales_and_exchanges_widths() {
+        let options = HtmlDiffOptions {
+            negate: true,
+            scale: BeforeScale::SameTotal,
+            ..HtmlDiffOptions::default()
+        };
+        let Some(seen) = seen("a_browser_scales_and_exchanges_widths", &options) else {
+            return;
+        };
+        let names = |when: &str| -> Vec<&str> {
+            let boxes = seen[when].as_array().unwrap().iter();
+            boxes.map(|name| name.as_str().unwrap()).collect()
+        };
+        assert!(names("atFirst").contains(&"legacy"), "{seen:#}");
+        assert!(!names("atFirst").contains(&"compress"), "{seen:#}");
+        assert!(names("exchanged").contains(&"compress"), "{seen:#}");
+        assert!(!names("exchanged").contains(&"legacy"), "{seen:#}");
+        let legend = seen["legend"].as_str().unwrap();
+        assert!(legend.contains("normalised: before × 1.33"), "{legend}");
+        // 40 of 120 seconds are 53.3 of 160.
+        assert_eq!(seen["rows"][0][0], "53.3 s", "{seen:#}");
+        assert_eq!(seen["whole"], "2 min → 2 min 40 s, +40.0 s (+33 %)");
+    }
 }

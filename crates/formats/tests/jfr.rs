@@ -1,10 +1,16 @@
 //! JFR against recordings made by hand: every encoding, damage, limits.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
 
+use crate::common::jfr_recording::START_NS;
+use crate::common::jfr_recording::Shape;
+use crate::common::jfr_recording::datadog;
+use crate::common::jfr_recording::labels_snapshot;
+use crate::common::jfr_recording::recording;
+use crate::common::jfr_recording::recording_of_rare_events;
+use crate::common::jfr_recording::recording_of_settings;
 use candela_formats::Format;
 use candela_formats::JfrOptions;
 use candela_formats::Limits;
@@ -18,14 +24,6 @@ use candela_model::LabelValue;
 use candela_model::Profile;
 use candela_model::Sample;
 use proptest::prelude::*;
-
-use crate::common::jfr_recording::START_NS;
-use crate::common::jfr_recording::Shape;
-use crate::common::jfr_recording::datadog;
-use crate::common::jfr_recording::labels_snapshot;
-use crate::common::jfr_recording::recording;
-use crate::common::jfr_recording::recording_of_rare_events;
-use crate::common::jfr_recording::recording_of_settings;
 
 fn read(bytes: &[u8], options: &JfrOptions) -> (Profile, Report) {
     let (profile, report) = read_jfr(bytes, options, &ReadOptions::default()).unwrap();

@@ -1,6 +1,8 @@
 //! Our own JSON: everything comes back, and nothing that is not one is taken for one.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
+use crate::common::any_profile::any_profile;
+use crate::common::describe;
+use crate::common::found_files;
 use candela_formats::Format;
 use candela_formats::Limits;
 use candela_formats::Part;
@@ -11,10 +13,6 @@ use candela_formats::read_json;
 use candela_formats::write_json;
 use candela_model::Profile;
 use proptest::prelude::*;
-
-use crate::common::any_profile::any_profile;
-use crate::common::describe;
-use crate::common::found_files;
 
 fn written(profile: &Profile) -> String {
     let mut bytes = Vec::new();

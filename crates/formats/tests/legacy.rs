@@ -1,6 +1,9 @@
 //! gperftools' CPU profiles and the text forms of pprof, against what Go's pprof reads in them.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
+use crate::common;
+use crate::common::corpus_file;
+use crate::common::found_files;
+use crate::common::pprof_string;
 use candela_formats::Format;
 use candela_formats::ReadOptions;
 use candela_formats::Report;
@@ -10,11 +13,6 @@ use candela_model::FrameKind;
 use candela_model::LabelValue;
 use candela_model::Profile;
 use proptest::prelude::*;
-
-use crate::common;
-use crate::common::corpus_file;
-use crate::common::found_files;
-use crate::common::pprof_string;
 
 /// Reads what is detected.
 fn read_detected(bytes: &[u8]) -> (Profile, Report) {

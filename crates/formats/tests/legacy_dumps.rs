@@ -1,6 +1,7 @@
 //! Stack dumps of Go and heap profiles of jemalloc.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
+use crate::common::folded_lines;
+use crate::common::pprof_string;
 use candela_formats::Format;
 use candela_formats::ReadOptions;
 use candela_formats::Report;
@@ -8,9 +9,6 @@ use candela_formats::detect;
 use candela_formats::read;
 use candela_model::Profile;
 use proptest::prelude::*;
-
-use crate::common::folded_lines;
-use crate::common::pprof_string;
 
 const DUMP: &str = "\
 panic: no more

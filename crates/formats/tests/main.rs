@@ -1,12 +1,13 @@
 //! Readers and writers: files of the corpus, other programs, properties.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+
 // The command line's resolver: a binary crate has no tests of its own that others can call.
 #[path = "../../cli/src/binaries/mod.rs"]
 mod binaries;
 mod bounded_references;
 mod bounded_work;
 mod callgrind;
-mod callgrind_live;
 mod chrome_trace;
 mod common;
 mod dot;
@@ -14,6 +15,7 @@ mod firefox;
 mod firefox_properties;
 mod flamebearer;
 mod folded;
+mod host;
 mod html;
 mod html_diff;
 mod jfr;
@@ -21,14 +23,12 @@ mod jfr_corpus;
 mod json;
 mod legacy;
 mod legacy_dumps;
-mod legacy_live;
 mod nettrace;
 mod normalize;
 mod otlp;
 mod otlp_agents;
 mod otlp_properties;
 mod perf_data;
-mod perf_data_live;
 mod perf_script;
 mod perf_script_corpus;
 mod perf_script_stacks;

@@ -1,18 +1,6 @@
 //! Traces of .NET: real ones, each version by hand, and damage.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
 use std::collections::BTreeMap;
-
-use candela_formats::Format;
-use candela_formats::ReadOptions;
-use candela_formats::Report;
-use candela_formats::detect;
-use candela_formats::inflate;
-use candela_formats::read;
-use candela_formats::read_nettrace;
-use candela_model::LabelValue;
-use candela_model::Profile;
-use proptest::prelude::*;
 
 use crate::common::dotnet_trace::Bytes;
 use crate::common::dotnet_trace::START_NS;
@@ -23,6 +11,16 @@ use crate::common::dotnet_trace::clock;
 use crate::common::dotnet_trace::version_4;
 use crate::common::folded_lines;
 use crate::common::found_files;
+use candela_formats::Format;
+use candela_formats::ReadOptions;
+use candela_formats::Report;
+use candela_formats::detect;
+use candela_formats::inflate;
+use candela_formats::read;
+use candela_formats::read_nettrace;
+use candela_model::LabelValue;
+use candela_model::Profile;
+use proptest::prelude::*;
 
 fn read_bytes(bytes: &[u8]) -> (Profile, Report) {
     let (profile, report) = read_nettrace(bytes, &ReadOptions::default()).unwrap();

@@ -1,6 +1,8 @@
 //! Pushed profiles as servers mend them.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
+use crate::common::content;
+use crate::common::folded_lines;
+use crate::common::real_files;
 use candela_formats::Limits;
 use candela_formats::NormalizeOptions;
 use candela_formats::ReadOptions;
@@ -17,10 +19,6 @@ use candela_model::ProfileSeries;
 use candela_model::Sample;
 use candela_model::SampleLabel;
 use proptest::prelude::*;
-
-use crate::common::content;
-use crate::common::folded_lines;
-use crate::common::real_files;
 
 /// Stacks of `name@file`, root first, each with a label, a link and a mapping of its own.
 fn profile(id: &str, stacks: &[(&str, i64)]) -> Profile {

@@ -1,6 +1,9 @@
 //! OTLP profiles: conventions both ways, refusals, hostile bytes.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
+use crate::common;
+use crate::common::otlp_request::ebpf_request;
+use crate::common::otlp_request::text;
+use crate::common::real_files;
 use candela_formats::AgentReport;
 use candela_formats::AttributeValue;
 use candela_formats::ExportProfilesServiceRequest;
@@ -20,11 +23,6 @@ use candela_model::Labels;
 use candela_model::Profile;
 use opentelemetry_proto::tonic::profiles::v1development as wire;
 use prost::Message;
-
-use crate::common;
-use crate::common::otlp_request::ebpf_request;
-use crate::common::otlp_request::text;
-use crate::common::real_files;
 
 fn from_json(text: &str) -> Result<ExportProfilesServiceRequest, ReadError> {
     otlp_request_from_json(text.as_bytes(), &Limits::default())

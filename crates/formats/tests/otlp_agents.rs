@@ -1,6 +1,6 @@
 //! Which agent sends a request, and of which host it reports.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
+use crate::common::otlp_request::ebpf_request;
 use candela_formats::AttributeValue;
 use candela_formats::ExportProfilesServiceRequest;
 use candela_formats::OtlpOptions;
@@ -9,8 +9,6 @@ use candela_formats::Report;
 use candela_formats::decode_otlp;
 use candela_formats::encode_otlp;
 use candela_model::Profile;
-
-use crate::common::otlp_request::ebpf_request;
 
 fn decode(request: &ExportProfilesServiceRequest) -> (Profile, Report) {
     decode_otlp(request, &ReadOptions::default()).unwrap()

@@ -1,6 +1,7 @@
 //! OTLP profiles: what is encoded is decoded, and hostile bytes are survived.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
+use crate::common::content;
+use crate::common::otlp_request::ebpf_request;
 use candela_formats::Limits;
 use candela_formats::OtlpOptions;
 use candela_formats::ReadOptions;
@@ -20,9 +21,6 @@ use candela_model::Sample;
 use candela_model::SampleLabel;
 use proptest::prelude::*;
 use prost::Message;
-
-use crate::common::content;
-use crate::common::otlp_request::ebpf_request;
 
 /// A sample as numbers: series, stack (function, line, kind, address), labels, link, value, time.
 type Drawn = (u8, Vec<(u8, u8, u8, u16)>, Vec<(u8, i8)>, u8, i64, u8);

@@ -1,6 +1,15 @@
 //! Recordings of `perf record`: those of the corpus, and hand-made ones for what those do not have.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
+use crate::common::found_files;
+use crate::common::perf_data_sums::plain_sums;
+use crate::common::perf_recording as recording;
+use crate::common::perf_recording::At;
+use crate::common::perf_recording::CONTEXT_KERNEL;
+use crate::common::perf_recording::CONTEXT_USER;
+use crate::common::perf_recording::Event;
+use crate::common::perf_recording::IN_KERNEL;
+use crate::common::perf_recording::IN_USER;
+use crate::common::perf_recording::Writer;
 use candela_formats::Format;
 use candela_formats::Limits;
 use candela_formats::PerfDataOptions;
@@ -15,17 +24,6 @@ use candela_model::LabelValue;
 use candela_model::Profile;
 use candela_model::Sample;
 use proptest::prelude::*;
-
-use crate::common::found_files;
-use crate::common::perf_data_sums::plain_sums;
-use crate::common::perf_recording as recording;
-use crate::common::perf_recording::At;
-use crate::common::perf_recording::CONTEXT_KERNEL;
-use crate::common::perf_recording::CONTEXT_USER;
-use crate::common::perf_recording::Event;
-use crate::common::perf_recording::IN_KERNEL;
-use crate::common::perf_recording::IN_USER;
-use crate::common::perf_recording::Writer;
 
 const MISC_EXEC: u16 = 1 << 13;
 const APP: (u64, u64, u64) = (0x5555_0000_1000, 0x1000, 0x1000);

@@ -1,10 +1,15 @@
 //! The text of `perf script`: what perf writes, what breaks, and the way back.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
 use std::collections::BTreeMap;
 use std::io::BufReader;
 use std::io::Read;
 
+use crate::common;
+use crate::common::assert_same_content;
+use crate::common::perf_text::read;
+use crate::common::perf_text::types;
+use crate::common::perf_text::written;
+use crate::common::stack_lines;
 use candela_formats::Format;
 use candela_formats::Limits;
 use candela_formats::ReadOptions;
@@ -22,13 +27,6 @@ use candela_model::ProfileType;
 use candela_model::Sample;
 use candela_model::SampleLabel;
 use proptest::prelude::*;
-
-use crate::common;
-use crate::common::assert_same_content;
-use crate::common::perf_text::read;
-use crate::common::perf_text::types;
-use crate::common::perf_text::written;
-use crate::common::stack_lines;
 
 #[test]
 fn what_perf_writes_of_inlined_frames_and_sources_is_one_location() {

@@ -1,10 +1,13 @@
 //! The text of `perf script`, against what two other programs make of real files.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 #![expect(clippy::print_stderr, reason = "a test says what it skips")]
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use crate::common::found_files;
+use crate::common::perf_text::read;
+use crate::common::perf_text::types;
+use crate::common::perf_text::written;
 use candela_formats::Format;
 use candela_formats::detect;
 use candela_model::FrameKind;
@@ -13,11 +16,6 @@ use candela_model::LocationId;
 use candela_model::Profile;
 use candela_model::ProfileSeries;
 use candela_model::Sample;
-
-use crate::common::found_files;
-use crate::common::perf_text::read;
-use crate::common::perf_text::types;
-use crate::common::perf_text::written;
 
 /// How other programs fold: what they put behind and before names.
 #[derive(Clone, Copy, Default)]

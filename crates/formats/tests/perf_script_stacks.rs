@@ -1,18 +1,16 @@
 //! Stacks that come again are recognised by their whole text if that lies in memory. What is read must
 //! not depend on where the buffer of the input ends.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
 use std::io::BufReader;
 use std::io::Cursor;
 
+use crate::common::found_files;
 use candela_formats::Limits;
 use candela_formats::ReadOptions;
 use candela_formats::Report;
 use candela_formats::read_perf_script;
 use candela_formats::write_perf_script;
 use candela_model::Profile;
-
-use crate::common::found_files;
 
 /// As many times as a text is read in a row.
 const TIMES: usize = 3;

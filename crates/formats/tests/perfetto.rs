@@ -1,23 +1,9 @@
 //! Perfetto traces: what producers write, what is damaged, and what Perfetto's own messages say of ours.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::process::Command;
 use std::process::Stdio;
-
-use candela_formats::Format;
-use candela_formats::Limits;
-use candela_formats::ReadOptions;
-use candela_formats::Report;
-use candela_formats::WriteOptions;
-use candela_formats::detect;
-use candela_formats::read;
-use candela_formats::read_perfetto;
-use candela_formats::write;
-use candela_model::Profile;
-use candela_model::SampleLabel;
-use proptest::prelude::*;
 
 use crate::common::assert_same_content;
 use crate::common::folded_lines;
@@ -34,6 +20,18 @@ use crate::common::perfetto_packets::trace;
 use crate::common::perfetto_profile::example;
 use crate::common::perfetto_python::COUNT;
 use crate::common::perfetto_python::python;
+use candela_formats::Format;
+use candela_formats::Limits;
+use candela_formats::ReadOptions;
+use candela_formats::Report;
+use candela_formats::WriteOptions;
+use candela_formats::detect;
+use candela_formats::read;
+use candela_formats::read_perfetto;
+use candela_formats::write;
+use candela_model::Profile;
+use candela_model::SampleLabel;
+use proptest::prelude::*;
 
 fn options() -> ReadOptions {
     ReadOptions {
@@ -494,39 +492,6 @@ fn threads_without_an_id_get_one() {
     assert!(folded_lines(&again)[0].contains("thread_name=pool] main;work 3"));
 }
 
-#[test]
-fn perfetto_reads_what_we_write() {
-    let Some(python) = python() else {
-        eprintln!("skipped: `scripts/install-deps test` installs perfetto");
-        return;
-    };
-    let profile = example(&[(1, 1_000, 0, 0), (7, 50_000_000, 1, 5), (14, 7, 2, 9)]);
-    let mut child = Command::new(python)
-        .args(["-c", COUNT])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let bytes = written(&profile);
-    child.stdin.take().unwrap().write_all(&bytes).unwrap();
-    let output = child.wait_with_output().unwrap();
-    let found = String::from_utf8(output.stdout).unwrap();
-    let mut lines: Vec<String> = found.lines().map(str::to_owned).collect();
-    lines.sort();
-    let mut expected: Vec<String> = Vec::new();
-    for id in [
-        "process_cpu:cpu:nanoseconds:cpu:nanoseconds",
-        "memory:alloc_space:bytes:space:bytes",
-        "block:contentions:count:contentions:count",
-    ] {
-        expected.push(format!("{id} [] f1 1000"));
-        expected.push(format!("{id} [thread-1] f2;0x107 50000000"));
-        expected.push(format!("{id} [thread-2] 0x107;f4;f1;f6 7"));
-    }
-    expected.sort();
-    assert_eq!(lines, expected);
-}
-
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
 
@@ -559,5 +524,42 @@ proptest! {
         if let Ok((profile, _)) = read_perfetto(&bytes[..], &options()) {
             prop_assert_eq!(profile.validate(), Ok(()));
         }
+    }
+}
+
+mod host {
+    use super::*;
+
+    #[test]
+    fn perfetto_reads_what_we_write() {
+        let Some(python) = python() else {
+            eprintln!("skipped: `scripts/install-deps test` installs perfetto");
+            return;
+        };
+        let profile = example(&[(1, 1_000, 0, 0), (7, 50_000_000, 1, 5), (14, 7, 2, 9)]);
+        let mut child = Command::new(python)
+            .args(["-c", COUNT])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let bytes = written(&profile);
+        child.stdin.take().unwrap().write_all(&bytes).unwrap();
+        let output = child.wait_with_output().unwrap();
+        let found = String::from_utf8(output.stdout).unwrap();
+        let mut lines: Vec<String> = found.lines().map(str::to_owned).collect();
+        lines.sort();
+        let mut expected: Vec<String> = Vec::new();
+        for id in [
+            "process_cpu:cpu:nanoseconds:cpu:nanoseconds",
+            "memory:alloc_space:bytes:space:bytes",
+            "block:contentions:count:contentions:count",
+        ] {
+            expected.push(format!("{id} [] f1 1000"));
+            expected.push(format!("{id} [thread-1] f2;0x107 50000000"));
+            expected.push(format!("{id} [thread-2] 0x107;f4;f1;f6 7"));
+        }
+        expected.sort();
+        assert_eq!(lines, expected);
     }
 }

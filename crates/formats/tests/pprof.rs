@@ -1,5 +1,4 @@
 //! pprof against real files, an independent decoder, Go's tool, and hostile bytes.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
 mod faults;
 
@@ -7,6 +6,10 @@ use std::collections::BTreeMap;
 use std::io::Read;
 use std::process::Command;
 
+use crate::common;
+use crate::common::content;
+use crate::common::pprof_proto as proto;
+use crate::common::real_files;
 use candela_formats::PprofOptions;
 use candela_formats::ReadError;
 use candela_formats::ReadOptions;
@@ -15,11 +18,6 @@ use candela_formats::write_pprof;
 use candela_model::Profile;
 use proptest::prelude::*;
 use prost::Message;
-
-use crate::common;
-use crate::common::content;
-use crate::common::pprof_proto as proto;
-use crate::common::real_files;
 
 fn inflated(bytes: &[u8]) -> Vec<u8> {
     if !bytes.starts_with(&[0x1f, 0x8b]) {
@@ -160,58 +158,6 @@ fn real_files_round_trip() {
                 .collect()
         };
         assert_eq!(column_types(&again), column_types(&profile), "{name}");
-    }
-}
-
-#[test]
-fn go_reads_what_we_write() {
-    if Command::new("go").arg("version").output().is_err() {
-        eprintln!("skipped: no go");
-        return;
-    }
-    let names = [
-        "parca.alloc_objects.pb.gz",
-        "parca.many.1644509275338070000.pb.gz",
-        "parca.labels.pb.gz",
-        "large.cpu",
-    ];
-    let files = real_files("pprof").into_iter();
-    for file in files.filter(|file| names.contains(&&*file.name)) {
-        let (name, bytes) = (&file.name, &file.bytes);
-        let (profile, report) = read_pprof(&bytes[..], &ReadOptions::default()).unwrap();
-        let file = tempfile::Builder::new()
-            .suffix(".pb.gz")
-            .tempfile()
-            .unwrap();
-        let options = PprofOptions {
-            default_sample_type: report.default_sample_type,
-            ..PprofOptions::default()
-        };
-        write_pprof(&profile, &file, &options).unwrap();
-        let raw = |path: &std::path::Path| {
-            let output = Command::new("go")
-                .args(["tool", "pprof", "-symbolize=none", "-top", "-nodecount=40"])
-                .arg(path)
-                .output()
-                .unwrap();
-            let text = String::from_utf8_lossy(&output.stdout).into_owned();
-            assert!(
-                output.status.success(),
-                "{}",
-                String::from_utf8_lossy(&output.stderr)
-            );
-            // The first lines name the file and the build id.
-            let rows = text.lines().skip_while(|line| !line.contains("flat%"));
-            rows.map(str::to_owned).collect::<Vec<_>>()
-        };
-        let ours = raw(file.path());
-        assert!(ours.len() > 5, "{name}: {ours:?}");
-        let original = tempfile::Builder::new()
-            .suffix(".pb.gz")
-            .tempfile()
-            .unwrap();
-        std::fs::write(&original, bytes).unwrap();
-        assert_eq!(ours, raw(original.path()), "{name}");
     }
 }
 
@@ -509,6 +455,62 @@ proptest! {
                 let (again, _) = read_pprof(&again[..], &ReadOptions::default()).unwrap();
                 prop_assert_eq!(content(&again), content(&profile));
             }
+        }
+    }
+}
+
+mod host {
+    use super::*;
+
+    #[test]
+    fn go_reads_what_we_write() {
+        if Command::new("go").arg("version").output().is_err() {
+            eprintln!("skipped: no go");
+            return;
+        }
+        let names = [
+            "parca.alloc_objects.pb.gz",
+            "parca.many.1644509275338070000.pb.gz",
+            "parca.labels.pb.gz",
+            "large.cpu",
+        ];
+        let files = real_files("pprof").into_iter();
+        for file in files.filter(|file| names.contains(&&*file.name)) {
+            let (name, bytes) = (&file.name, &file.bytes);
+            let (profile, report) = read_pprof(&bytes[..], &ReadOptions::default()).unwrap();
+            let file = tempfile::Builder::new()
+                .suffix(".pb.gz")
+                .tempfile()
+                .unwrap();
+            let options = PprofOptions {
+                default_sample_type: report.default_sample_type,
+                ..PprofOptions::default()
+            };
+            write_pprof(&profile, &file, &options).unwrap();
+            let raw = |path: &std::path::Path| {
+                let output = Command::new("go")
+                    .args(["tool", "pprof", "-symbolize=none", "-top", "-nodecount=40"])
+                    .arg(path)
+                    .output()
+                    .unwrap();
+                let text = String::from_utf8_lossy(&output.stdout).into_owned();
+                assert!(
+                    output.status.success(),
+                    "{}",
+                    String::from_utf8_lossy(&output.stderr)
+                );
+                // The first lines name the file and the build id.
+                let rows = text.lines().skip_while(|line| !line.contains("flat%"));
+                rows.map(str::to_owned).collect::<Vec<_>>()
+            };
+            let ours = raw(file.path());
+            assert!(ours.len() > 5, "{name}: {ours:?}");
+            let original = tempfile::Builder::new()
+                .suffix(".pb.gz")
+                .tempfile()
+                .unwrap();
+            std::fs::write(&original, bytes).unwrap();
+            assert_eq!(ours, raw(original.path()), "{name}");
         }
     }
 }

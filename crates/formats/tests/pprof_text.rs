@@ -1,9 +1,11 @@
 //! The reports of `go tool pprof`, line by line against those that it prints itself.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
 use std::path::Path;
 use std::process::Command;
 
+use crate::common::browser::has_tool;
+use crate::common::browser::written;
+use crate::common::found_files;
 use candela_formats::Format;
 use candela_formats::PprofOptions;
 use candela_formats::PprofTextOptions;
@@ -28,10 +30,6 @@ use candela_model::ProfileSeries;
 use candela_model::ProfileType;
 use candela_model::Sample;
 use candela_model::SampleLabel;
-
-use crate::common::browser::has_tool;
-use crate::common::browser::written;
-use crate::common::found_files;
 
 /// The program behind `go tool pprof`, which takes a while to find it each time.
 fn pprof(test: &str) -> Option<String> {
@@ -111,61 +109,6 @@ fn types(profile: &Profile) -> Vec<ProfileType> {
         }
     }
     types
-}
-
-#[test]
-fn reports_of_real_profiles_are_those_of_pprof() {
-    let test = "reports_of_real_profiles_are_those_of_pprof";
-    let Some(pprof) = pprof(test) else {
-        return;
-    };
-    let mut compared = 0;
-    for file in found_files("pprof") {
-        let Ok((profile, _)) = read(Format::Pprof, &file.bytes[..], &ReadOptions::default()) else {
-            continue;
-        };
-        let path = written(&file.name.replace('/', "_"), &file.bytes);
-        for profile_type in types(&profile) {
-            let index = format!("-sample_index={}", profile_type.sample_type);
-            let options = PprofTextOptions::default();
-            let theirs = |arguments: &[&str]| {
-                theirs(&pprof, &path, &[&[index.as_str()], arguments].concat())
-            };
-            let Some(top) = theirs(&["-top"]) else {
-                println!("{}: pprof refuses it", file.name);
-                break;
-            };
-            let what = |layout: &str| format!("{} {profile_type} {layout}", file.name);
-            let ours = text(|out| write_pprof_top(&profile, &profile_type, &options, out).unwrap());
-            assert_same(&what("top"), &ours, &top);
-
-            let options = PprofTextOptions {
-                max_functions: 80,
-                ..options
-            };
-            let ours =
-                text(|out| write_pprof_tree(&profile, &profile_type, &options, out).unwrap());
-            assert_same(&what("tree"), &ours, &theirs(&["-tree"]).unwrap());
-
-            match theirs(&["-peek=[Rr]ead|main"]) {
-                Some(peek) => {
-                    let ours = text(|out| {
-                        write_peek(&profile, &profile_type, "[Rr]ead|main", out).unwrap();
-                    });
-                    assert_same(&what("peek"), &ours, &peek);
-                }
-                None => {
-                    let ours = write_peek(&profile, &profile_type, "[Rr]ead|main", Vec::new());
-                    assert!(ours.is_err(), "{}", what("peek"));
-                }
-            }
-            let ours = text(|out| write_traces(&profile, &profile_type, out).unwrap());
-            let theirs = theirs(&["-traces"]).unwrap();
-            assert_eq!(traces(&ours), traces(&theirs), "{}", what("traces"));
-            compared += 1;
-        }
-    }
-    println!("{compared} sample types compared");
 }
 
 /// Two functions of one name, one inlined into the other, recursion, and a binary without symbols.
@@ -281,30 +224,6 @@ Showing top 2 nodes out of 3
 }
 
 #[test]
-fn the_example_is_as_pprof_prints_it() {
-    let Some(pprof) = pprof("the_example_is_as_pprof_prints_it") else {
-        return;
-    };
-    let mut bytes = Vec::new();
-    write_pprof(&example(), &mut bytes, &PprofOptions::default()).unwrap();
-    let path = written("example.pb.gz", &bytes);
-    for (layout, limit, arguments) in [
-        (TextLayout::Top, 2, &["-top", "-nodecount=2"][..]),
-        (TextLayout::Tree, 0, &["-tree"]),
-        (TextLayout::Peek, 0, &["-peek=o"]),
-        (TextLayout::Traces, 0, &["-traces"]),
-    ] {
-        let theirs = theirs(&pprof, &path, arguments).unwrap();
-        let ours = as_text(layout, "o", limit);
-        // The comment with which we tell ourselves the profile type.
-        let theirs: Vec<&str> = theirs.lines().collect();
-        let is_report = |line: &&&str| !line.starts_with("candela.");
-        let theirs: Vec<&str> = theirs.iter().filter(is_report).copied().collect();
-        assert_same(layout.name(), &ours, &theirs.join("\n"));
-    }
-}
-
-#[test]
 fn what_chooses_nothing_is_an_error() {
     let profile = example();
     let profile_type = &profile.series[0].profile_type;
@@ -330,4 +249,89 @@ fn a_type_without_samples_is_a_report_too() {
     );
     text(|out| write_pprof_tree(&profile, &profile_type, &options, out).unwrap());
     text(|out| write_traces(&profile, &profile_type, out).unwrap());
+}
+
+mod host {
+    use super::*;
+
+    #[test]
+    fn reports_of_real_profiles_are_those_of_pprof() {
+        let test = "reports_of_real_profiles_are_those_of_pprof";
+        let Some(pprof) = pprof(test) else {
+            return;
+        };
+        let mut compared = 0;
+        for file in found_files("pprof") {
+            let Ok((profile, _)) = read(Format::Pprof, &file.bytes[..], &ReadOptions::default())
+            else {
+                continue;
+            };
+            let path = written(&file.name.replace('/', "_"), &file.bytes);
+            for profile_type in types(&profile) {
+                let index = format!("-sample_index={}", profile_type.sample_type);
+                let options = PprofTextOptions::default();
+                let theirs = |arguments: &[&str]| {
+                    theirs(&pprof, &path, &[&[index.as_str()], arguments].concat())
+                };
+                let Some(top) = theirs(&["-top"]) else {
+                    println!("{}: pprof refuses it", file.name);
+                    break;
+                };
+                let what = |layout: &str| format!("{} {profile_type} {layout}", file.name);
+                let ours =
+                    text(|out| write_pprof_top(&profile, &profile_type, &options, out).unwrap());
+                assert_same(&what("top"), &ours, &top);
+
+                let options = PprofTextOptions {
+                    max_functions: 80,
+                    ..options
+                };
+                let ours =
+                    text(|out| write_pprof_tree(&profile, &profile_type, &options, out).unwrap());
+                assert_same(&what("tree"), &ours, &theirs(&["-tree"]).unwrap());
+
+                match theirs(&["-peek=[Rr]ead|main"]) {
+                    Some(peek) => {
+                        let ours = text(|out| {
+                            write_peek(&profile, &profile_type, "[Rr]ead|main", out).unwrap();
+                        });
+                        assert_same(&what("peek"), &ours, &peek);
+                    }
+                    None => {
+                        let ours = write_peek(&profile, &profile_type, "[Rr]ead|main", Vec::new());
+                        assert!(ours.is_err(), "{}", what("peek"));
+                    }
+                }
+                let ours = text(|out| write_traces(&profile, &profile_type, out).unwrap());
+                let theirs = theirs(&["-traces"]).unwrap();
+                assert_eq!(traces(&ours), traces(&theirs), "{}", what("traces"));
+                compared += 1;
+            }
+        }
+        println!("{compared} sample types compared");
+    }
+
+    #[test]
+    fn the_example_is_as_pprof_prints_it() {
+        let Some(pprof) = pprof("the_example_is_as_pprof_prints_it") else {
+            return;
+        };
+        let mut bytes = Vec::new();
+        write_pprof(&example(), &mut bytes, &PprofOptions::default()).unwrap();
+        let path = written("example.pb.gz", &bytes);
+        for (layout, limit, arguments) in [
+            (TextLayout::Top, 2, &["-top", "-nodecount=2"][..]),
+            (TextLayout::Tree, 0, &["-tree"]),
+            (TextLayout::Peek, 0, &["-peek=o"]),
+            (TextLayout::Traces, 0, &["-traces"]),
+        ] {
+            let theirs = theirs(&pprof, &path, arguments).unwrap();
+            let ours = as_text(layout, "o", limit);
+            // The comment with which we tell ourselves the profile type.
+            let theirs: Vec<&str> = theirs.lines().collect();
+            let is_report = |line: &&&str| !line.starts_with("candela.");
+            let theirs: Vec<&str> = theirs.iter().filter(is_report).copied().collect();
+            assert_same(layout.name(), &ours, &theirs.join("\n"));
+        }
+    }
 }

@@ -1,8 +1,10 @@
 //! Call trees as other profilers print them: pmcstat, Instruments and GHC.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
 use std::collections::BTreeMap;
 
+use crate::common::folded_lines;
+use crate::common::found_files;
+use crate::common::real_file;
 use candela_formats::Format;
 use candela_formats::Limits;
 use candela_formats::ReadError;
@@ -16,10 +18,6 @@ use candela_formats::read_pmcstat;
 use candela_model::FrameKind;
 use candela_model::Profile;
 use proptest::prelude::*;
-
-use crate::common::folded_lines;
-use crate::common::found_files;
-use crate::common::real_file;
 
 fn read_as(format: Format, bytes: &[u8]) -> (Profile, Report) {
     let start = &bytes[..bytes.len().min(4096)];

@@ -1,8 +1,11 @@
 //! Profile events as lines: what we write is what is documented, and what our reader takes.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
 use std::collections::BTreeMap;
 
+use crate::common;
+use crate::common::any_profile::any_profile;
+use crate::common::found_files;
+use crate::common::real_file;
 use candela_formats::Format;
 use candela_formats::ReadOptions;
 use candela_formats::Report;
@@ -22,11 +25,6 @@ use candela_model::Sample;
 use candela_model::SampleLabel;
 use proptest::prelude::*;
 use serde_json::Value;
-
-use crate::common;
-use crate::common::any_profile::any_profile;
-use crate::common::found_files;
-use crate::common::real_file;
 
 fn written(profile: &Profile) -> (String, Report) {
     let mut bytes = Vec::new();

@@ -1,6 +1,7 @@
 //! Profile events in OTLP logs. Requirements TG-20 to TG-26.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
+use crate::common::assert_golden;
+use crate::common::folded_lines;
 use candela_formats::ExportLogsServiceRequest;
 use candela_formats::Limits;
 use candela_formats::ReadOptions;
@@ -20,9 +21,6 @@ use proptest::prelude::*;
 use prost::Message;
 use serde_json::Value;
 use serde_json::json;
-
-use crate::common::assert_golden;
-use crate::common::folded_lines;
 
 fn text(text: &str) -> AnyValue {
     AnyValue {

@@ -1,8 +1,10 @@
 //! What Pyroscope's clients push as text, trees and tries.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
 use std::collections::BTreeMap;
 
+use crate::common::assert_golden;
+use crate::common::folded_lines;
+use crate::common::tree;
 use candela_formats::Limits;
 use candela_formats::ReadError;
 use candela_formats::ReadOptions;
@@ -16,10 +18,6 @@ use candela_model::FlameTreeBuilder;
 use candela_model::FrameKind;
 use candela_model::Profile;
 use proptest::prelude::*;
-
-use crate::common::assert_golden;
-use crate::common::folded_lines;
-use crate::common::tree;
 
 type Read = Result<(Profile, Report), ReadError>;
 

@@ -1,8 +1,10 @@
 //! Dumps of stackprof, and files of DHAT.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
 use std::collections::BTreeMap;
 
+use crate::common::found_files;
+use crate::common::self_values;
+use crate::common::stack_lines;
 use candela_formats::Format;
 use candela_formats::ReadOptions;
 use candela_formats::Report;
@@ -14,10 +16,6 @@ use candela_model::Profile;
 use proptest::prelude::*;
 use serde_json::Value;
 use serde_json::json;
-
-use crate::common::found_files;
-use crate::common::self_values;
-use crate::common::stack_lines;
 
 fn stackprof(file: &Value) -> (Profile, Report) {
     let bytes = file.to_string().into_bytes();

@@ -1,6 +1,9 @@
 //! speedscope files.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
+use crate::common::assert_golden;
+use crate::common::folded_lines;
+use crate::common::real_files;
+use crate::common::tree;
 use candela_formats::Format;
 use candela_formats::Limits;
 use candela_formats::ReadOptions;
@@ -13,11 +16,6 @@ use candela_model::Profile;
 use candela_model::ProfileType;
 use proptest::prelude::*;
 use serde_json::json;
-
-use crate::common::assert_golden;
-use crate::common::folded_lines;
-use crate::common::real_files;
-use crate::common::tree;
 
 fn read(file: &serde_json::Value) -> (Profile, Report) {
     let bytes = file.to_string();

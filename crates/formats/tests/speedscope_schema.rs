@@ -1,6 +1,6 @@
 //! What we write as speedscope JSON, judged by the schema that speedscope publishes.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
+use crate::common::real_file;
 use candela_formats::Format;
 use candela_formats::ReadOptions;
 use candela_formats::WriteOptions;
@@ -8,8 +8,6 @@ use candela_formats::read;
 use candela_formats::write;
 use serde_json::Value;
 use serde_json::json;
-
-use crate::common::real_file;
 
 /// The first rule that a value breaks. Of JSON Schema it knows what that schema is made of.
 fn broken_rule(value: &Value, rule: &Value, schema: &Value) -> Option<String> {

@@ -1,8 +1,10 @@
 //! Flame graphs as SVG: the difference of two profiles, and what a browser makes of the file.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
 use std::collections::BTreeMap;
 
+use crate::common::browser::drive;
+use crate::common::browser::written;
+use crate::common::found_files;
 use candela_formats::BeforeScale;
 use candela_formats::Orientation;
 use candela_formats::SvgDiffOptions;
@@ -14,10 +16,6 @@ use candela_model::FlameTreeBuilder;
 use candela_model::FrameKind;
 use candela_model::ProfileType;
 use proptest::prelude::*;
-
-use crate::common::browser::drive;
-use crate::common::browser::written;
-use crate::common::found_files;
 
 fn counts() -> ProfileType {
     "samples:samples:count:cpu:nanoseconds".parse().unwrap()
@@ -222,33 +220,6 @@ fn assert_alive(test: &str, svg: &str, orientation: Orientation) {
     assert_eq!(seen["path"], serde_json::json!(["total", "main", "work"]));
 }
 
-#[test]
-fn a_browser_zooms_and_searches() {
-    let stacks = [
-        ("main;work;inner", 375),
-        ("main;work", 375),
-        ("main;idle", 250),
-    ];
-    let after = tree(stacks);
-    let before = tree([("main;work", 500), ("main;idle", 500)]);
-    for orientation in [Orientation::Icicle, Orientation::Flame] {
-        let svg = SvgOptions {
-            orientation,
-            ..SvgOptions::default()
-        };
-        let mut bytes = Vec::new();
-        write_svg(&after, &counts(), &mut bytes, &svg).unwrap();
-        let single = String::from_utf8(bytes).unwrap();
-        assert_alive("one_profile", &single, orientation);
-        let options = SvgDiffOptions {
-            svg,
-            ..SvgDiffOptions::default()
-        };
-        let both = diff(&before, &after, &options);
-        assert_alive("two_profiles", &both, orientation);
-    }
-}
-
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
@@ -266,5 +237,36 @@ proptest! {
         let svg = diff(&before, &after, &options);
         prop_assert!(roxmltree::Document::parse(&svg).is_ok());
         prop_assert!(!svg.contains("NaN") && !svg.contains("width=\"inf"));
+    }
+}
+
+mod host {
+    use super::*;
+
+    #[test]
+    fn a_browser_zooms_and_searches() {
+        let stacks = [
+            ("main;work;inner", 375),
+            ("main;work", 375),
+            ("main;idle", 250),
+        ];
+        let after = tree(stacks);
+        let before = tree([("main;work", 500), ("main;idle", 500)]);
+        for orientation in [Orientation::Icicle, Orientation::Flame] {
+            let svg = SvgOptions {
+                orientation,
+                ..SvgOptions::default()
+            };
+            let mut bytes = Vec::new();
+            write_svg(&after, &counts(), &mut bytes, &svg).unwrap();
+            let single = String::from_utf8(bytes).unwrap();
+            assert_alive("one_profile", &single, orientation);
+            let options = SvgDiffOptions {
+                svg,
+                ..SvgDiffOptions::default()
+            };
+            let both = diff(&before, &after, &options);
+            assert_alive("two_profiles", &both, orientation);
+        }
     }
 }

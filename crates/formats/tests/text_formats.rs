@@ -1,8 +1,11 @@
 //! Folded stacks, tables, trees and flame graphs.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
 use std::collections::BTreeMap;
 
+use crate::common::found_files;
+use crate::common::real_file;
+use crate::common::real_files;
+use crate::common::tree;
 use candela_formats::FoldedOptions;
 use candela_formats::Format;
 use candela_formats::HtmlOptions;
@@ -27,11 +30,6 @@ use candela_model::FrameKind;
 use candela_model::Profile;
 use candela_model::ProfileType;
 use proptest::prelude::*;
-
-use crate::common::found_files;
-use crate::common::real_file;
-use crate::common::real_files;
-use crate::common::tree;
 
 fn cpu() -> ProfileType {
     "process_cpu:cpu:nanoseconds:cpu:nanoseconds"

@@ -1,5 +1,4 @@
 //! Profiles of V8: real files, files of the Node that is here, and what could be in others.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,6 +6,10 @@ use std::path::Path;
 use std::path::PathBuf;
 use std::process::Command;
 
+use crate::common::found_files;
+use crate::common::say_skipped;
+use crate::common::self_values;
+use crate::common::stack_lines;
 use candela_formats::Format;
 use candela_formats::Limits;
 use candela_formats::ReadOptions;
@@ -20,11 +23,6 @@ use candela_model::Profile;
 use proptest::prelude::*;
 use serde_json::Value;
 use serde_json::json;
-
-use crate::common::found_files;
-use crate::common::say_skipped;
-use crate::common::self_values;
-use crate::common::stack_lines;
 
 const WALL: &str = "wall:wall:nanoseconds:wall:nanoseconds";
 const IN_USE: &str = "memory:inuse_space:bytes:space:bytes";
@@ -357,53 +355,6 @@ fn with_extension(folder: &Path, extension: &str) -> Option<PathBuf> {
         .find(|path| path.extension().is_some_and(|found| found == extension))
 }
 
-#[test]
-fn node_writes_cpu_profiles_that_are_read() {
-    let Some(bytes) = profile_of_node(&["--cpu-prof", "--cpu-prof-interval=1000"], "cpuprofile")
-    else {
-        return;
-    };
-    assert_eq!(detect(&bytes), Some(Format::CpuProfile));
-    let (profile, _) = read_cpuprofile(&bytes[..], &ReadOptions::default()).unwrap();
-    assert_eq!(profile.validate(), Ok(()));
-    let series = &profile.series[0];
-    assert_eq!(series.total(), series.duration_ns);
-    let times = self_values(&profile, 0);
-    let spinning = times.get("spin").copied().unwrap_or(0);
-    assert!(spinning > 75_000_000, "{times:?}");
-    assert!(spinning < series.total());
-    let lines = stack_lines(&profile);
-    assert!(
-        lines.iter().any(|line| line.contains(";burn;spin;spin")),
-        "{lines:?}"
-    );
-}
-
-#[test]
-fn node_writes_heap_profiles_that_are_read() {
-    let switches = ["--heap-prof", "--heap-prof-interval=1024"];
-    let Some(bytes) = profile_of_node(&switches, "heapprofile") else {
-        return;
-    };
-    assert_eq!(detect(&bytes), Some(Format::HeapProfile));
-    let (profile, report) = read_heapprofile(&bytes[..], &ReadOptions::default()).unwrap();
-    assert_eq!(profile.validate(), Ok(()));
-    assert_eq!(report.notes, []);
-    let json: Value = serde_json::from_slice(&bytes).unwrap();
-    let mut sum = 0;
-    let mut open = vec![&json["head"]];
-    while let Some(node) = open.pop() {
-        sum += node["selfSize"].as_i64().unwrap();
-        open.extend(node["children"].as_array().unwrap());
-    }
-    assert_eq!(profile.series[0].total(), sum);
-    let lines = stack_lines(&profile);
-    assert!(
-        lines.iter().any(|line| line.contains("allocate")),
-        "{lines:?}"
-    );
-}
-
 proptest! {
     #[test]
     fn any_mutation_is_survived(position in 0..1600_usize, byte in any::<u8>(), cut in 0..1600_usize) {
@@ -430,5 +381,57 @@ proptest! {
     fn any_bytes_are_survived(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         prop_assert!(read_cpuprofile(&bytes[..], &ReadOptions::default()).is_err());
         prop_assert!(read_heapprofile(&bytes[..], &ReadOptions::default()).is_err());
+    }
+}
+
+mod host {
+    use super::*;
+
+    #[test]
+    fn node_writes_cpu_profiles_that_are_read() {
+        let Some(bytes) =
+            profile_of_node(&["--cpu-prof", "--cpu-prof-interval=1000"], "cpuprofile")
+        else {
+            return;
+        };
+        assert_eq!(detect(&bytes), Some(Format::CpuProfile));
+        let (profile, _) = read_cpuprofile(&bytes[..], &ReadOptions::default()).unwrap();
+        assert_eq!(profile.validate(), Ok(()));
+        let series = &profile.series[0];
+        assert_eq!(series.total(), series.duration_ns);
+        let times = self_values(&profile, 0);
+        let spinning = times.get("spin").copied().unwrap_or(0);
+        assert!(spinning > 75_000_000, "{times:?}");
+        assert!(spinning < series.total());
+        let lines = stack_lines(&profile);
+        assert!(
+            lines.iter().any(|line| line.contains(";burn;spin;spin")),
+            "{lines:?}"
+        );
+    }
+
+    #[test]
+    fn node_writes_heap_profiles_that_are_read() {
+        let switches = ["--heap-prof", "--heap-prof-interval=1024"];
+        let Some(bytes) = profile_of_node(&switches, "heapprofile") else {
+            return;
+        };
+        assert_eq!(detect(&bytes), Some(Format::HeapProfile));
+        let (profile, report) = read_heapprofile(&bytes[..], &ReadOptions::default()).unwrap();
+        assert_eq!(profile.validate(), Ok(()));
+        assert_eq!(report.notes, []);
+        let json: Value = serde_json::from_slice(&bytes).unwrap();
+        let mut sum = 0;
+        let mut open = vec![&json["head"]];
+        while let Some(node) = open.pop() {
+            sum += node["selfSize"].as_i64().unwrap();
+            open.extend(node["children"].as_array().unwrap());
+        }
+        assert_eq!(profile.series[0].total(), sum);
+        let lines = stack_lines(&profile);
+        assert!(
+            lines.iter().any(|line| line.contains("allocate")),
+            "{lines:?}"
+        );
     }
 }

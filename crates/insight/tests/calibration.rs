@@ -1,16 +1,14 @@
 //! How often a comparison calls wolf where nothing changed, and how often it sees what did: the table that
 //! the method was chosen by, and what it does not have.
 
-mod support;
-
+use crate::support::Fleet;
+use crate::support::Random;
 use candela_insight::Change;
 use candela_insight::Comparison;
 use candela_insight::Confirmation;
 use candela_insight::Counts;
 use candela_insight::Pair;
 use candela_insight::compare;
-use support::Fleet;
-use support::Random;
 
 const ALPHA: f64 = 0.05;
 

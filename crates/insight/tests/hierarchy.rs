@@ -1,9 +1,7 @@
 //! Nodes of a tree, tested from the root down: how many of those that are called significant are chance,
 //! and what holds of every tree.
 
-#[expect(dead_code, reason = "other tests use more of it")]
-mod support;
-
+use crate::support::Random;
 use candela_insight::Change;
 use candela_insight::Comparison;
 use candela_insight::Counts;
@@ -12,7 +10,6 @@ use candela_insight::Pair;
 use candela_insight::Side;
 use candela_insight::compare_nodes;
 use proptest::prelude::*;
-use support::Random;
 
 const INSTANCES: usize = 8;
 const BRANCHES: usize = 6;

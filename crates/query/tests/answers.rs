@@ -1,9 +1,14 @@
 //! What answers say beside their values, and what is refused.
 
-mod common;
-
 use std::fs;
 
+use crate::common::CPU;
+use crate::common::NOON_NS;
+use crate::common::block_on;
+use crate::common::engine;
+use crate::common::options;
+use crate::common::profile;
+use crate::common::query;
 use candela_model::FrameKind;
 use candela_model::LabelValue;
 use candela_model::Location;
@@ -14,13 +19,6 @@ use candela_query::QueryError;
 use candela_query::SeriesOptions;
 use candela_store::Store;
 use candela_store::TimeRange;
-use common::CPU;
-use common::NOON_NS;
-use common::block_on;
-use common::engine;
-use common::options;
-use common::profile;
-use common::query;
 
 #[test]
 fn a_merged_profile_keeps_mappings_lines_and_labels() {

@@ -1,13 +1,17 @@
 //! What a query may cost.
 
-mod common;
-mod labeled;
-
 use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use crate::common::CPU;
+use crate::common::block_on;
+use crate::common::engine;
+use crate::common::options;
+use crate::common::profile;
+use crate::common::query;
+use crate::labeled::labeled;
 use candela_model::FrameKind;
 use candela_model::Location;
 use candela_model::Sample;
@@ -18,13 +22,6 @@ use candela_query::SeriesOptions;
 use candela_store::Clock;
 use candela_store::Store;
 use candela_store::StoreOptions;
-use common::CPU;
-use common::block_on;
-use common::engine;
-use common::options;
-use common::profile;
-use common::query;
-use labeled::labeled;
 
 #[test]
 fn budgets_are_kept() {

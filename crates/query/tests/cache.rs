@@ -1,23 +1,22 @@
 //! What is kept of blocks never shows in answers, but in the time that they take.
 #![expect(clippy::expect_used, reason = "a test says what went wrong by failing")]
 
-mod common;
-
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::common;
+use crate::common::CPU;
+use crate::common::NOON_NS;
+use crate::common::block_on;
+use crate::common::options;
+use crate::common::profile;
+use crate::common::query;
 use candela_query::Engine;
 use candela_query::Query;
 use candela_query::SeriesOptions;
 use candela_store::ManualClock;
 use candela_store::Store;
 use candela_store::StoreOptions;
-use common::CPU;
-use common::NOON_NS;
-use common::block_on;
-use common::options;
-use common::profile;
-use common::query;
 
 const ROOMY: u64 = 16 << 20;
 

@@ -1,8 +1,9 @@
 //! Stacks that begin with the functions of a call site: in trees, merged profiles and lines alike.
 
-#[expect(dead_code, reason = "other tests use more of it")]
-mod common;
-
+use crate::common::CPU;
+use crate::common::NOON_NS;
+use crate::common::engine;
+use crate::common::query;
 use candela_model::Filter;
 use candela_model::FilterKind;
 use candela_model::Filters;
@@ -15,10 +16,6 @@ use candela_model::Sample;
 use candela_query::PointValue;
 use candela_query::Query;
 use candela_query::SeriesOptions;
-use common::CPU;
-use common::NOON_NS;
-use common::engine;
-use common::query;
 
 /// Stacks root first with their values.
 const STACKS: [(&[&str], i64); 6] = [

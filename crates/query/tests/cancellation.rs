@@ -1,10 +1,6 @@
 //! Queries whose clients have gone away end.
 #![expect(clippy::expect_used, reason = "a test says what went wrong by failing")]
 
-#[expect(dead_code, reason = "other tests use more of it")]
-mod common;
-mod labeled;
-
 use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::atomic::AtomicUsize;
@@ -12,6 +8,11 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::thread::ThreadId;
 
+use crate::common::NOON_NS;
+use crate::common::block_on;
+use crate::common::options;
+use crate::common::query;
+use crate::labeled::labeled;
 use candela_query::Cancellation;
 use candela_query::Engine;
 use candela_query::Query;
@@ -20,11 +21,6 @@ use candela_query::SeriesOptions;
 use candela_store::Clock;
 use candela_store::Store;
 use candela_store::StoreOptions;
-use common::NOON_NS;
-use common::block_on;
-use common::options;
-use common::query;
-use labeled::labeled;
 
 /// A client that goes away when the query looks at the clock for the so-manieth time.
 #[derive(Debug)]

@@ -1,8 +1,9 @@
 //! Samples of two selections by function and cluster: what statistics of a comparison are made of.
 
-#[expect(dead_code, reason = "other tests use more of it")]
-mod common;
-
+use crate::common::CPU;
+use crate::common::NOON_NS;
+use crate::common::engine;
+use crate::common::query;
 use candela_model::FilterKind;
 use candela_model::Filters;
 use candela_model::FlameDiff;
@@ -19,10 +20,6 @@ use candela_query::ComparedSamples;
 use candela_query::FunctionSamples;
 use candela_query::Query;
 use candela_store::TimeRange;
-use common::CPU;
-use common::NOON_NS;
-use common::engine;
-use common::query;
 
 const SECOND_NS: i64 = 1_000_000_000;
 const HOUR_NS: i64 = 3600 * SECOND_NS;

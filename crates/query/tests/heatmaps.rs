@@ -1,9 +1,14 @@
 //! How large heatmaps may be, and that they do not depend on which blocks there are.
 
-mod common;
-
 use std::sync::Arc;
 
+use crate::common::CPU;
+use crate::common::NOON_NS;
+use crate::common::block_on;
+use crate::common::engine;
+use crate::common::options;
+use crate::common::profile;
+use crate::common::query;
 use candela_model::LabelSetId;
 use candela_model::Profile;
 use candela_query::Engine;
@@ -13,13 +18,6 @@ use candela_query::QueryError;
 use candela_store::ManualClock;
 use candela_store::Store;
 use candela_store::StoreOptions;
-use common::CPU;
-use common::NOON_NS;
-use common::block_on;
-use common::engine;
-use common::options;
-use common::profile;
-use common::query;
 
 const SECOND_NS: i64 = 1_000_000_000;
 

@@ -1,10 +1,15 @@
 //! Traces and spans: what is not read for them, and what sums have lost.
 
-mod common;
-
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::common::CPU;
+use crate::common::NOON_NS;
+use crate::common::block_on;
+use crate::common::engine;
+use crate::common::options;
+use crate::common::profile;
+use crate::common::query;
 use candela_model::Link;
 use candela_model::Profile;
 use candela_model::SampleLabel;
@@ -19,13 +24,6 @@ use candela_query::SeriesOptions;
 use candela_store::ManualClock;
 use candela_store::Store;
 use candela_store::StoreOptions;
-use common::CPU;
-use common::NOON_NS;
-use common::block_on;
-use common::engine;
-use common::options;
-use common::profile;
-use common::query;
 
 const DAY_NS: i64 = 86_400_000_000_000;
 

@@ -1,16 +1,15 @@
 //! What is answered without samples: estimates, times, combinations of labels.
 
-mod common;
-
+use crate::common;
+use crate::common::CPU;
+use crate::common::NOON_NS;
+use crate::common::engine;
+use crate::common::profile;
+use crate::common::query;
 use candela_model::Labels;
 use candela_query::Estimate;
 use candela_query::Query;
 use candela_store::TimeRange;
-use common::CPU;
-use common::NOON_NS;
-use common::engine;
-use common::profile;
-use common::query;
 
 const INUSE: &str = "memory:inuse_space:bytes:space:bytes";
 const SAMPLES: &str = "process_cpu:samples:count:cpu:nanoseconds";

@@ -2,12 +2,13 @@
 //! pass over the profiles gives.
 #![expect(clippy::expect_used, reason = "a test says what went wrong by failing")]
 
-mod naive;
-
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use crate::naive;
+use crate::naive::Naive;
+use crate::naive::StackText;
 use candela_model::FlameTree;
 use candela_model::Labels;
 use candela_model::Profile;
@@ -23,8 +24,6 @@ use candela_store::Store;
 use candela_store::StoreOptions;
 use candela_store::SyncMode;
 use candela_store::TimeRange;
-use naive::Naive;
-use naive::StackText;
 use proptest::prelude::*;
 
 /// Small enough that not everything stays in it.

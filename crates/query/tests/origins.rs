@@ -1,10 +1,12 @@
 //! Lines from an origin, over profiles and over their sums.
 
-#[expect(dead_code, reason = "other tests use more of it")]
-mod common;
-
 use std::sync::Arc;
 
+use crate::common::CPU;
+use crate::common::NOON_NS;
+use crate::common::block_on;
+use crate::common::profile;
+use crate::common::query;
 use candela_query::Engine;
 use candela_query::PointValue;
 use candela_query::SeriesOptions;
@@ -12,11 +14,6 @@ use candela_store::ManualClock;
 use candela_store::Store;
 use candela_store::StoreOptions;
 use candela_store::Tier;
-use common::CPU;
-use common::NOON_NS;
-use common::block_on;
-use common::profile;
-use common::query;
 
 const MINUTE_NS: i64 = 60_000_000_000;
 const HOUR_NS: i64 = 60 * MINUTE_NS;
@@ -29,7 +26,7 @@ fn sums_stand_for_profiles_only_where_steps_begin_and_end_with_them() {
     let store = Store::open(StoreOptions {
         clock: Arc::new(ManualClock::at(NOON_NS)),
         compaction_cpu_percent: 0,
-        ..common::options(directory.path())
+        ..crate::common::options(directory.path())
     });
     let store = store.expect("opens");
     block_on(async {

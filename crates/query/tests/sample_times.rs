@@ -1,11 +1,12 @@
 //! What is asked of the times of samples: charts, heatmaps of samples, and ranges inside a profile.
 
-#[expect(dead_code, reason = "other tests use more of it")]
-mod common;
-
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::common::CPU;
+use crate::common::NOON_NS;
+use crate::common::engine;
+use crate::common::query;
 use candela_model::FrameKind;
 use candela_model::LabelSetId;
 use candela_model::Labels;
@@ -24,10 +25,6 @@ use candela_query::SampleHeatmapOptions;
 use candela_store::LooseProfiles;
 use candela_store::SystemClock;
 use candela_store::TimeRange;
-use common::CPU;
-use common::NOON_NS;
-use common::engine;
-use common::query;
 
 const MILLISECOND_NS: i64 = 1_000_000;
 const SECOND_NS: i64 = 1000 * MILLISECOND_NS;

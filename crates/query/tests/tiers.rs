@@ -1,12 +1,12 @@
 //! Sums answer in the place of profiles, and nobody sees a difference where they are exact.
 
-#[expect(dead_code, reason = "other tests use more of it")]
-mod common;
-
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::common::CPU;
+use crate::common::NOON_NS;
+use crate::common::block_on;
 use candela_model::Filter;
 use candela_model::FilterKind;
 use candela_model::Filters;
@@ -31,9 +31,6 @@ use candela_store::Store;
 use candela_store::StoreOptions;
 use candela_store::Tier;
 use candela_store::TimeRange;
-use common::CPU;
-use common::NOON_NS;
-use common::block_on;
 
 const MINUTE_NS: i64 = 60_000_000_000;
 const HOUR_NS: i64 = 60 * MINUTE_NS;
@@ -93,14 +90,14 @@ fn options(directory: &std::path::Path, clock: &Arc<ManualClock>) -> StoreOption
     StoreOptions {
         clock: Arc::<ManualClock>::clone(clock),
         compaction_cpu_percent: 0,
-        ..common::options(directory)
+        ..crate::common::options(directory)
     }
 }
 
 fn query(selector: &str, profile_type: &str, range: TimeRange) -> Query {
     Query {
         range,
-        ..common::query(selector, profile_type)
+        ..crate::common::query(selector, profile_type)
     }
 }
 

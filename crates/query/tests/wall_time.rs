@@ -1,12 +1,15 @@
 //! Wall time is what the time on CPUs and off them is together, however it is asked for, and what is
 //! stored as wall time is not counted once more.
 
-#[expect(dead_code, reason = "other tests use more of it")]
-mod common;
-
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::common::CPU;
+use crate::common::NOON_NS;
+use crate::common::block_on;
+use crate::common::options;
+use crate::common::profile;
+use crate::common::query;
 use candela_model::FlameTree;
 use candela_model::FrameKind;
 use candela_model::Labels;
@@ -30,12 +33,6 @@ use candela_store::ManualClock;
 use candela_store::Store;
 use candela_store::StoreOptions;
 use candela_store::TimeRange;
-use common::CPU;
-use common::NOON_NS;
-use common::block_on;
-use common::options;
-use common::profile;
-use common::query;
 
 const OFF_CPU: &str = "off_cpu:off_cpu:nanoseconds:off_cpu:nanoseconds";
 const WALL: &str = "wall:wall:nanoseconds:wall:nanoseconds";

@@ -89,27 +89,6 @@ fn the_agent_of_the_same_process_is_heard_too() {
 }
 
 #[test]
-fn pprof_waits_for_it() {
-    let has_go = Command::new("go").arg("version").output().is_ok();
-    if !has_go {
-        eprintln!("skipped: go is not installed");
-        return;
-    }
-    let server = TestServer::start();
-    let address = server.address;
-    let fetched = std::thread::spawn(move || {
-        let url = format!("http://{address}/api/v1/profile?{CHECKOUT}&seconds=60");
-        let mut pprof = Command::new("go");
-        pprof.args(["tool", "pprof", "-top", "-symbolize=none", &url]);
-        pprof.output().expect("go runs")
-    });
-    let output = push_until(&server, fetched, &["checkout"]);
-    let text = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success(), "{output:?}");
-    assert!(text.contains("burn"), "{text}");
-}
-
-#[test]
 fn nothing_that_comes_is_told() {
     let server = TestServer::with_demo_profile();
     let answer = server.get(&format!("/api/v1/profile?{CHECKOUT}&seconds=1"));
@@ -118,5 +97,30 @@ fn nothing_that_comes_is_told() {
     for parameters in ["", "?seconds=0", "?seconds=301", "?seconds=x"] {
         let answer = server.get(&format!("/api/v1/profile{parameters}"));
         assert_eq!(answer.status, 400, "{parameters}: {}", answer.text());
+    }
+}
+
+mod host {
+    use super::*;
+
+    #[test]
+    fn pprof_waits_for_it() {
+        let has_go = Command::new("go").arg("version").output().is_ok();
+        if !has_go {
+            eprintln!("skipped: go is not installed");
+            return;
+        }
+        let server = TestServer::start();
+        let address = server.address;
+        let fetched = std::thread::spawn(move || {
+            let url = format!("http://{address}/api/v1/profile?{CHECKOUT}&seconds=60");
+            let mut pprof = Command::new("go");
+            pprof.args(["tool", "pprof", "-top", "-symbolize=none", &url]);
+            pprof.output().expect("go runs")
+        });
+        let output = push_until(&server, fetched, &["checkout"]);
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success(), "{output:?}");
+        assert!(text.contains("burn"), "{text}");
     }
 }

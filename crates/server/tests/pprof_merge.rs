@@ -147,54 +147,58 @@ fn raw(files: &[&Path]) -> (BTreeMap<String, i64>, Vec<String>) {
     (sums, mappings)
 }
 
-#[test]
-fn a_merged_profile_is_what_pprof_merges() {
-    if Command::new("go").arg("version").output().is_err() {
-        println!("skipped: there is no go");
-        return;
-    }
-    let server = TestServer::start();
-    let folder = tempfile::tempdir().expect("a temporary directory");
-    let mut files = Vec::new();
-    for factor in [1, 3] {
-        let body = pprof_bytes(&profile(factor));
-        let file = folder.path().join(format!("{factor}.pb.gz"));
-        std::fs::write(&file, &body).expect("the folder is there");
-        let answer = server.post("/api/v1/ingest?service=demo", &body);
-        assert_eq!(answer.status, 200, "{}", answer.text());
-        files.push(file);
-        // One in a block, the other in the head.
-        if factor == 1 {
-            let flushed = server.runtime.block_on(server.store.flush());
-            flushed.expect("flushes");
-        }
-    }
-    let merged = server.get("/api/v1/pprof");
-    let file = folder.path().join("merged.pb.gz");
-    std::fs::write(&file, &merged.body).expect("the folder is there");
-    let (ours, our_mappings) = raw(&[&file]);
-    let (theirs, their_mappings) = raw(&[&files[0], &files[1]]);
-    assert!(theirs.len() >= 12, "{theirs:#?}");
-    assert_eq!(ours, theirs);
-    assert_eq!(our_mappings, their_mappings);
+mod host {
+    use super::*;
 
-    for filter in [
-        "tagfocus=thread=worker",
-        "tagignore=allocation=1kb:",
-        "tagfocus=allocation=512b",
-    ] {
-        let (name, value) = filter.split_once('=').expect("a filter");
-        let value: String = form_urlencoded::byte_serialize(value.as_bytes()).collect();
-        let total = &server.json(&format!("/api/v1/top?{name}={value}"))["total"];
-        let output = Command::new("go")
-            .args(["tool", "pprof", "-symbolize=none", "-top", "-unit=ns"])
-            .arg(format!("-{filter}"))
-            .args(&files)
-            .output()
-            .expect("go runs");
-        let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        let shown = text.split("Showing nodes accounting for ").nth(1);
-        let shown = shown.and_then(|rest| rest.split("ns").next());
-        assert_eq!(shown, Some(total.to_string().as_str()), "{filter}: {text}");
+    #[test]
+    fn a_merged_profile_is_what_pprof_merges() {
+        if Command::new("go").arg("version").output().is_err() {
+            println!("skipped: there is no go");
+            return;
+        }
+        let server = TestServer::start();
+        let folder = tempfile::tempdir().expect("a temporary directory");
+        let mut files = Vec::new();
+        for factor in [1, 3] {
+            let body = pprof_bytes(&profile(factor));
+            let file = folder.path().join(format!("{factor}.pb.gz"));
+            std::fs::write(&file, &body).expect("the folder is there");
+            let answer = server.post("/api/v1/ingest?service=demo", &body);
+            assert_eq!(answer.status, 200, "{}", answer.text());
+            files.push(file);
+            // One in a block, the other in the head.
+            if factor == 1 {
+                let flushed = server.runtime.block_on(server.store.flush());
+                flushed.expect("flushes");
+            }
+        }
+        let merged = server.get("/api/v1/pprof");
+        let file = folder.path().join("merged.pb.gz");
+        std::fs::write(&file, &merged.body).expect("the folder is there");
+        let (ours, our_mappings) = raw(&[&file]);
+        let (theirs, their_mappings) = raw(&[&files[0], &files[1]]);
+        assert!(theirs.len() >= 12, "{theirs:#?}");
+        assert_eq!(ours, theirs);
+        assert_eq!(our_mappings, their_mappings);
+
+        for filter in [
+            "tagfocus=thread=worker",
+            "tagignore=allocation=1kb:",
+            "tagfocus=allocation=512b",
+        ] {
+            let (name, value) = filter.split_once('=').expect("a filter");
+            let value: String = form_urlencoded::byte_serialize(value.as_bytes()).collect();
+            let total = &server.json(&format!("/api/v1/top?{name}={value}"))["total"];
+            let output = Command::new("go")
+                .args(["tool", "pprof", "-symbolize=none", "-top", "-unit=ns"])
+                .arg(format!("-{filter}"))
+                .args(&files)
+                .output()
+                .expect("go runs");
+            let text = String::from_utf8_lossy(&output.stdout).into_owned();
+            let shown = text.split("Showing nodes accounting for ").nth(1);
+            let shown = shown.and_then(|rest| rest.split("ns").next());
+            assert_eq!(shown, Some(total.to_string().as_str()), "{filter}: {text}");
+        }
     }
 }

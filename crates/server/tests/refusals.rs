@@ -338,85 +338,11 @@ fn most_resident_kib() -> u64 {
     kib.and_then(|kib| kib.parse().ok()).expect("a number")
 }
 
-#[test]
-fn what_inflates_without_end_is_refused_in_bounded_memory() {
-    const MIB: u64 = 1024;
-    let _turn = LARGE.lock().unwrap_or_else(PoisonError::into_inner);
-    let zeros = vec![0_u8; 1 << 30];
-    let bomb = gzip(&zeros);
-    drop(zeros);
-    // A profile of a gzip file of a gzip file, as clients compress bodies of compressed profiles.
-    let twice = gzip(&bomb);
-    let server = TestServer::start();
-    // The making of the bombs is over what the server may take.
-    let before = resident_kib();
-    fs::write("/proc/self/clear_refs", "5").expect("the mark goes back");
-    let gzipped = ("Content-Encoding", "gzip");
-    let attempts = [
-        (PUSH, vec![PROTO], push_of(service(), bomb.clone())),
-        (PUSH, vec![PROTO, gzipped], bomb.clone()),
-        ("/ingest?name=refused&format=pprof", vec![], bomb.clone()),
-        ("/ingest?name=refused&format=jfr", vec![], bomb.clone()),
-        ("/ingest?name=refused", vec![gzipped], bomb.clone()),
-        ("/api/v1/ingest?service=refused", vec![], bomb.clone()),
-        ("/api/v1/ingest?service=refused", vec![gzipped], twice),
-        (
-            "/v1development/profiles",
-            vec![("Content-Type", "application/x-protobuf"), gzipped],
-            bomb.clone(),
-        ),
-        (
-            "/querier.v1.QuerierService/Series",
-            vec![("Content-Type", "application/json"), gzipped],
-            bomb,
-        ),
-    ];
-    for (path, headers, body) in attempts {
-        let answer = post(&server, path, &headers, &body);
-        let is_refused = [400, 413, 422].contains(&answer.status);
-        assert!(is_refused, "{path}: {} {}", answer.status, answer.text());
-        let text = answer.text();
-        assert!(
-            text.contains("MiB") || text.contains("bytes"),
-            "{path}: {text}"
-        );
-    }
-    assert_nothing_stored(&server);
-    let grown = most_resident_kib().saturating_sub(before) / MIB;
-    assert!(grown < 400, "{grown} MiB for bombs of 1024");
-}
-
 /// The memory that this process has, KiB.
 fn resident_kib() -> u64 {
     let statm = fs::read_to_string("/proc/self/statm").expect("a process");
     let pages: Option<u64> = statm.split(' ').nth(1).and_then(|pages| pages.parse().ok());
     pages.expect("a number") * 4
-}
-
-#[test]
-fn empty_messages_are_counted_before_they_take_memory() {
-    const MIB: u64 = 1024;
-    let _turn = LARGE.lock().unwrap_or_else(PoisonError::into_inner);
-    let server = TestServer::start();
-    let before = resident_kib();
-    fs::write("/proc/self/clear_refs", "5").expect("the mark goes back");
-    let count = 8 << 20;
-    let gzipped = ("Content-Encoding", "gzip");
-    let series = gzip(&[0x0a, 0].repeat(count));
-    let answer = post(&server, PUSH, &[PROTO, gzipped], &series);
-    assert_refused(&answer, 413, "profiles_per_request", "empty series");
-    let labels = [0x0a, 0].repeat(count);
-    let mut one = vec![0x0a];
-    prost::encoding::encode_varint(labels.len() as u64, &mut one);
-    one.extend(labels);
-    let answer = post(&server, PUSH, &[PROTO, gzipped], &gzip(&one));
-    assert_refused(&answer, 413, "parts", "empty labels");
-    let json = format!(r#"{{"series":[{}{{}}]}}"#, "{},".repeat(count));
-    let headers = [("Content-Type", "application/json"), gzipped];
-    let answer = post(&server, PUSH, &headers, &gzip(json.as_bytes()));
-    assert_refused(&answer, 413, "profiles_per_request", "empty series of JSON");
-    let grown = most_resident_kib().saturating_sub(before) / MIB;
-    assert!(grown < 300, "{grown} MiB for messages without content");
 }
 
 #[test]
@@ -469,4 +395,82 @@ fn bodies_have_a_size() {
         assert_eq!(answer.status, 413, "{path}: {}", answer.text());
     }
     assert_nothing_stored(&server);
+}
+
+mod measure {
+    use super::*;
+
+    #[test]
+    fn what_inflates_without_end_is_refused_in_bounded_memory() {
+        const MIB: u64 = 1024;
+        let _turn = LARGE.lock().unwrap_or_else(PoisonError::into_inner);
+        let zeros = vec![0_u8; 1 << 30];
+        let bomb = gzip(&zeros);
+        drop(zeros);
+        // A profile of a gzip file of a gzip file, as clients compress bodies of compressed profiles.
+        let twice = gzip(&bomb);
+        let server = TestServer::start();
+        // The making of the bombs is over what the server may take.
+        let before = resident_kib();
+        fs::write("/proc/self/clear_refs", "5").expect("the mark goes back");
+        let gzipped = ("Content-Encoding", "gzip");
+        let attempts = [
+            (PUSH, vec![PROTO], push_of(service(), bomb.clone())),
+            (PUSH, vec![PROTO, gzipped], bomb.clone()),
+            ("/ingest?name=refused&format=pprof", vec![], bomb.clone()),
+            ("/ingest?name=refused&format=jfr", vec![], bomb.clone()),
+            ("/ingest?name=refused", vec![gzipped], bomb.clone()),
+            ("/api/v1/ingest?service=refused", vec![], bomb.clone()),
+            ("/api/v1/ingest?service=refused", vec![gzipped], twice),
+            (
+                "/v1development/profiles",
+                vec![("Content-Type", "application/x-protobuf"), gzipped],
+                bomb.clone(),
+            ),
+            (
+                "/querier.v1.QuerierService/Series",
+                vec![("Content-Type", "application/json"), gzipped],
+                bomb,
+            ),
+        ];
+        for (path, headers, body) in attempts {
+            let answer = post(&server, path, &headers, &body);
+            let is_refused = [400, 413, 422].contains(&answer.status);
+            assert!(is_refused, "{path}: {} {}", answer.status, answer.text());
+            let text = answer.text();
+            assert!(
+                text.contains("MiB") || text.contains("bytes"),
+                "{path}: {text}"
+            );
+        }
+        assert_nothing_stored(&server);
+        let grown = most_resident_kib().saturating_sub(before) / MIB;
+        assert!(grown < 400, "{grown} MiB for bombs of 1024");
+    }
+
+    #[test]
+    fn empty_messages_are_counted_before_they_take_memory() {
+        const MIB: u64 = 1024;
+        let _turn = LARGE.lock().unwrap_or_else(PoisonError::into_inner);
+        let server = TestServer::start();
+        let before = resident_kib();
+        fs::write("/proc/self/clear_refs", "5").expect("the mark goes back");
+        let count = 8 << 20;
+        let gzipped = ("Content-Encoding", "gzip");
+        let series = gzip(&[0x0a, 0].repeat(count));
+        let answer = post(&server, PUSH, &[PROTO, gzipped], &series);
+        assert_refused(&answer, 413, "profiles_per_request", "empty series");
+        let labels = [0x0a, 0].repeat(count);
+        let mut one = vec![0x0a];
+        prost::encoding::encode_varint(labels.len() as u64, &mut one);
+        one.extend(labels);
+        let answer = post(&server, PUSH, &[PROTO, gzipped], &gzip(&one));
+        assert_refused(&answer, 413, "parts", "empty labels");
+        let json = format!(r#"{{"series":[{}{{}}]}}"#, "{},".repeat(count));
+        let headers = [("Content-Type", "application/json"), gzipped];
+        let answer = post(&server, PUSH, &headers, &gzip(json.as_bytes()));
+        assert_refused(&answer, 413, "profiles_per_request", "empty series of JSON");
+        let grown = most_resident_kib().saturating_sub(before) / MIB;
+        assert!(grown < 300, "{grown} MiB for messages without content");
+    }
 }

@@ -372,52 +372,6 @@ fn answers_are_compressed_when_asked() {
     assert_eq!(inflated, plain.body);
 }
 
-#[test]
-fn go_tool_pprof_reads_our_answer() {
-    let server = TestServer::start();
-    let body = support::pprof_bytes(&profile_with_a_nameless_frame());
-    let stored = server.post("/api/v1/ingest?service=checkout", &body);
-    assert_eq!(stored.status, 200, "{}", stored.text());
-    if Command::new("go").arg("version").output().is_err() {
-        eprintln!("skipped: no go to run `go tool pprof`");
-        return;
-    }
-    let url = format!("http://{}/api/v1/pprof?type=cpu&{CHECKOUT}", server.address);
-    let home = tempfile::tempdir().expect("a temporary directory");
-    let output = Command::new("go")
-        .args(["tool", "pprof", "-top", "-unit=ns", &url])
-        .env("PPROF_TMPDIR", home.path())
-        .output()
-        .expect("go runs");
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(
-        output.status.success(),
-        "{text}{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-    let burn = text
-        .lines()
-        .find(|line| line.ends_with(" burn"))
-        .unwrap_or_else(|| panic!("{text}"));
-    assert!(burn.contains("70ns") && burn.contains("63.64%"), "{text}");
-    let metrics = server.get("/metrics").text();
-    // Which of them depends on its version.
-    let is_asked = ["/api/v1/symbolz", "/symbolz"].iter().any(|path| {
-        metrics.contains(&format!(
-            "candela_http_requests_total{{route=\"{path}\",method=\"POST\",code=\"200\"}} 1"
-        ))
-    });
-    assert!(is_asked, "pprof asked for names: {metrics}");
-    for path in ["/api/v1/symbolz", "/symbolz", "/debug/pprof/symbol"] {
-        let answer = server.post(path, b"0x1234");
-        assert_eq!(
-            (answer.status, &*answer.text()),
-            (200, "num_symbols: 0\n"),
-            "{path}"
-        );
-    }
-}
-
 /// The demo profile with 10 ns in a binary without symbols, for which pprof asks the server.
 fn profile_with_a_nameless_frame() -> Profile {
     let mut profile = support::demo_profile();
@@ -580,4 +534,54 @@ fn the_window_is_served_with_its_policy() {
             .expect("caching")
             .contains("immutable")
     );
+}
+
+mod host {
+    use super::*;
+
+    #[test]
+    fn go_tool_pprof_reads_our_answer() {
+        let server = TestServer::start();
+        let body = support::pprof_bytes(&profile_with_a_nameless_frame());
+        let stored = server.post("/api/v1/ingest?service=checkout", &body);
+        assert_eq!(stored.status, 200, "{}", stored.text());
+        if Command::new("go").arg("version").output().is_err() {
+            eprintln!("skipped: no go to run `go tool pprof`");
+            return;
+        }
+        let url = format!("http://{}/api/v1/pprof?type=cpu&{CHECKOUT}", server.address);
+        let home = tempfile::tempdir().expect("a temporary directory");
+        let output = Command::new("go")
+            .args(["tool", "pprof", "-top", "-unit=ns", &url])
+            .env("PPROF_TMPDIR", home.path())
+            .output()
+            .expect("go runs");
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(
+            output.status.success(),
+            "{text}{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        let burn = text
+            .lines()
+            .find(|line| line.ends_with(" burn"))
+            .unwrap_or_else(|| panic!("{text}"));
+        assert!(burn.contains("70ns") && burn.contains("63.64%"), "{text}");
+        let metrics = server.get("/metrics").text();
+        // Which of them depends on its version.
+        let is_asked = ["/api/v1/symbolz", "/symbolz"].iter().any(|path| {
+            metrics.contains(&format!(
+                "candela_http_requests_total{{route=\"{path}\",method=\"POST\",code=\"200\"}} 1"
+            ))
+        });
+        assert!(is_asked, "pprof asked for names: {metrics}");
+        for path in ["/api/v1/symbolz", "/symbolz", "/debug/pprof/symbol"] {
+            let answer = server.post(path, b"0x1234");
+            assert_eq!(
+                (answer.status, &*answer.text()),
+                (200, "num_symbols: 0\n"),
+                "{path}"
+            );
+        }
+    }
 }

@@ -336,99 +336,103 @@ fn program_and_profile(folder: &Path) -> Profile {
     profile
 }
 
-#[test]
-fn instructions_have_the_values_of_their_positions() {
-    let folder = tempfile::tempdir().expect("a temporary directory");
-    let profile = program_and_profile(folder.path());
-    let server = server_with(&[], &profile);
-    let source = server.json("/api/v1/source?function=spin");
-    let answer = server.json("/api/v1/disassembly?function=spin");
-    assert_eq!(answer["code"]["state"], "found", "{answer:#}");
-    assert_eq!(answer["build_id"], source["places"][0]["build_ids"][0]);
-    let functions = answer["functions"].as_array().expect("a list");
-    assert_eq!(functions.len(), 1);
-    assert_eq!(functions[0]["name"], "spin");
-    let positions = answer["positions"].as_array().expect("a list");
-    let sum = |name: &str| -> i64 {
-        positions
+mod host {
+    use super::*;
+
+    #[test]
+    fn instructions_have_the_values_of_their_positions() {
+        let folder = tempfile::tempdir().expect("a temporary directory");
+        let profile = program_and_profile(folder.path());
+        let server = server_with(&[], &profile);
+        let source = server.json("/api/v1/source?function=spin");
+        let answer = server.json("/api/v1/disassembly?function=spin");
+        assert_eq!(answer["code"]["state"], "found", "{answer:#}");
+        assert_eq!(answer["build_id"], source["places"][0]["build_ids"][0]);
+        let functions = answer["functions"].as_array().expect("a list");
+        assert_eq!(functions.len(), 1);
+        assert_eq!(functions[0]["name"], "spin");
+        let positions = answer["positions"].as_array().expect("a list");
+        let sum = |name: &str| -> i64 {
+            positions
+                .iter()
+                .map(|at| at[name].as_i64().expect("a number"))
+                .sum()
+        };
+        assert_eq!(json!(sum("self")), source["place"]["self"]);
+        let instructions = functions[0]["instructions"].as_array().expect("a list");
+        let with_position = instructions.iter().filter(|it| !it["position"].is_null());
+        assert_eq!(sum("instructions"), with_position.count() as i64);
+        let texts: Vec<&str> = instructions
             .iter()
-            .map(|at| at[name].as_i64().expect("a number"))
-            .sum()
-    };
-    assert_eq!(json!(sum("self")), source["place"]["self"]);
-    let instructions = functions[0]["instructions"].as_array().expect("a list");
-    let with_position = instructions.iter().filter(|it| !it["position"].is_null());
-    assert_eq!(sum("instructions"), with_position.count() as i64);
-    let texts: Vec<&str> = instructions
-        .iter()
-        .map(|it| it["text"].as_str().expect("text"))
-        .collect();
-    assert!(texts.contains(&"ret"), "{texts:?}");
-    assert!(
-        texts.iter().any(|text| text.starts_with("add ")),
-        "{texts:?}"
-    );
-    let last = instructions.iter().rfind(|it| it["text"] == "ret");
-    let number = last.expect("it returns")["position"]
-        .as_u64()
-        .expect("a position");
-    assert_eq!(positions[number as usize]["line"], 6);
-}
+            .map(|it| it["text"].as_str().expect("text"))
+            .collect();
+        assert!(texts.contains(&"ret"), "{texts:?}");
+        assert!(
+            texts.iter().any(|text| text.starts_with("add ")),
+            "{texts:?}"
+        );
+        let last = instructions.iter().rfind(|it| it["text"] == "ret");
+        let number = last.expect("it returns")["position"]
+            .as_u64()
+            .expect("a position");
+        assert_eq!(positions[number as usize]["line"], 6);
+    }
 
-#[test]
-fn code_is_shown_of_the_very_build_alone() {
-    let folder = tempfile::tempdir().expect("a temporary directory");
-    let profile = program_and_profile(folder.path());
-    let server = server_with(&[], &profile);
-    let path = "/api/v1/disassembly?function=spin";
-    let other = server.json(&format!("{path}&build_id=c0ffee"));
-    assert_eq!(other["code"]["state"], "other_build", "{other}");
-    // The program is gone from its place, and was sent as a symbol file.
-    let program = folder.path().join("spin");
-    let bytes = fs::read(&program).expect("a program");
-    fs::remove_file(&program).expect("removed");
-    let gone = server.json(path);
-    assert_eq!(gone["code"]["state"], "missing", "{gone}");
-    assert_eq!(gone["functions"], json!([]));
-    let sent = server.post("/api/v1/symbols", &bytes);
-    assert_eq!(sent.status, 200, "{}", sent.text());
-    let found = server.json(path);
-    assert_eq!(found["code"]["state"], "found", "{found}");
-    // Another file at its place has another build id.
-    fs::copy("/proc/self/exe", &program).expect("copied");
-    let without_upload = server_with(&[], &profile);
-    let other = without_upload.json(path);
-    assert_eq!(other["code"]["state"], "other_build", "{other}");
-    assert_eq!(other["functions"], json!([]));
-    let unknown = TestServer::with_demo_profile().json("/api/v1/disassembly?function=burn");
-    assert_eq!(unknown["code"]["state"], "no_build_id", "{unknown}");
-}
+    #[test]
+    fn code_is_shown_of_the_very_build_alone() {
+        let folder = tempfile::tempdir().expect("a temporary directory");
+        let profile = program_and_profile(folder.path());
+        let server = server_with(&[], &profile);
+        let path = "/api/v1/disassembly?function=spin";
+        let other = server.json(&format!("{path}&build_id=c0ffee"));
+        assert_eq!(other["code"]["state"], "other_build", "{other}");
+        // The program is gone from its place, and was sent as a symbol file.
+        let program = folder.path().join("spin");
+        let bytes = fs::read(&program).expect("a program");
+        fs::remove_file(&program).expect("removed");
+        let gone = server.json(path);
+        assert_eq!(gone["code"]["state"], "missing", "{gone}");
+        assert_eq!(gone["functions"], json!([]));
+        let sent = server.post("/api/v1/symbols", &bytes);
+        assert_eq!(sent.status, 200, "{}", sent.text());
+        let found = server.json(path);
+        assert_eq!(found["code"]["state"], "found", "{found}");
+        // Another file at its place has another build id.
+        fs::copy("/proc/self/exe", &program).expect("copied");
+        let without_upload = server_with(&[], &profile);
+        let other = without_upload.json(path);
+        assert_eq!(other["code"]["state"], "other_build", "{other}");
+        assert_eq!(other["functions"], json!([]));
+        let unknown = TestServer::with_demo_profile().json("/api/v1/disassembly?function=burn");
+        assert_eq!(unknown["code"]["state"], "no_build_id", "{unknown}");
+    }
 
-#[test]
-fn a_profile_file_has_lines_and_reads_nothing_of_the_host() {
-    let folder = tempfile::tempdir().expect("a temporary directory");
-    let program = program_and_profile(folder.path());
-    let roots = [folder.path().to_str().expect("text").to_owned()];
-    let server = server_with(&roots, &program);
-    let stored = server.json("/api/v1/source?function=spin");
-    assert_eq!(stored["source"]["state"], "found", "{stored}");
-    let code = server.json("/api/v1/disassembly?function=spin");
-    assert_eq!(code["code"]["state"], "found", "{code}");
+    #[test]
+    fn a_profile_file_has_lines_and_reads_nothing_of_the_host() {
+        let folder = tempfile::tempdir().expect("a temporary directory");
+        let program = program_and_profile(folder.path());
+        let roots = [folder.path().to_str().expect("text").to_owned()];
+        let server = server_with(&roots, &program);
+        let stored = server.json("/api/v1/source?function=spin");
+        assert_eq!(stored["source"]["state"], "found", "{stored}");
+        let code = server.json("/api/v1/disassembly?function=spin");
+        assert_eq!(code["code"]["state"], "found", "{code}");
 
-    let file = pprof_bytes(&program);
-    let asked = |question: &str| {
-        let answer = server.post(&format!("/api/v1/files/{question}"), &file);
-        assert_eq!(answer.status, 200, "{}", answer.text());
-        answer.json()
-    };
-    let of_file = asked("source?function=spin");
-    assert_eq!(of_file["place"], stored["place"]);
-    assert_eq!(of_file["source"]["state"], "not_stored");
-    assert!(of_file["source"]["text"].is_null(), "{of_file}");
-    let named = of_file["place"]["file"].as_str().expect("a path");
-    let by_file = asked(&format!("source?source_file={}", encoded(named)));
-    assert_eq!(by_file["place"]["file"], named);
-    let code = asked("disassembly?function=spin");
-    assert_eq!(code["code"]["state"], "not_stored", "{code}");
-    assert_eq!(code["functions"], json!([]));
+        let file = pprof_bytes(&program);
+        let asked = |question: &str| {
+            let answer = server.post(&format!("/api/v1/files/{question}"), &file);
+            assert_eq!(answer.status, 200, "{}", answer.text());
+            answer.json()
+        };
+        let of_file = asked("source?function=spin");
+        assert_eq!(of_file["place"], stored["place"]);
+        assert_eq!(of_file["source"]["state"], "not_stored");
+        assert!(of_file["source"]["text"].is_null(), "{of_file}");
+        let named = of_file["place"]["file"].as_str().expect("a path");
+        let by_file = asked(&format!("source?source_file={}", encoded(named)));
+        assert_eq!(by_file["place"]["file"], named);
+        let code = asked("disassembly?function=spin");
+        assert_eq!(code["code"]["state"], "not_stored", "{code}");
+        assert_eq!(code["functions"], json!([]));
+    }
 }

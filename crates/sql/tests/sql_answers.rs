@@ -1,12 +1,11 @@
 //! The forms of an answer.
 #![expect(clippy::expect_used, reason = "a test says what went wrong by failing")]
 
-mod common;
-
+use crate::common;
+use crate::common::Plain;
+use crate::common::TENANT;
 use candela_sql::SqlEngine;
 use candela_sql::SqlOptions;
-use common::Plain;
-use common::TENANT;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::arrow::ipc::reader::StreamReader;
 use serde_json::Value;

@@ -2,20 +2,19 @@
 //! with the native engine's numbers.
 #![expect(clippy::expect_used, reason = "a test says what went wrong by failing")]
 
-mod common;
-
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use crate::common;
+use crate::common::CPU;
+use crate::common::Plain;
+use crate::common::TENANT;
 use candela_model::FlameTree;
 use candela_query::Engine;
 use candela_query::Query;
 use candela_sql::SqlEngine;
 use candela_sql::SqlOptions;
 use candela_store::Store;
-use common::CPU;
-use common::Plain;
-use common::TENANT;
 
 /// The statements by their first line, but for those that make the tables, which are here already.
 fn statements() -> BTreeMap<String, String> {

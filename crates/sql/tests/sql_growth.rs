@@ -1,14 +1,13 @@
 //! Short statements that would make much of little are refused before the memory is taken.
 #![expect(clippy::expect_used, reason = "a test says what went wrong by failing")]
 
-mod common;
-
+use crate::common;
+use crate::common::Plain;
+use crate::common::TENANT;
 use candela_sql::SqlEngine;
 use candela_sql::SqlError;
 use candela_sql::SqlOptions;
 use candela_store::Store;
-use common::Plain;
-use common::TENANT;
 
 /// A block of two stacks.
 async fn engine(directory: &std::path::Path) -> SqlEngine {

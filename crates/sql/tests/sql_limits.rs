@@ -1,16 +1,15 @@
 //! What queries may not do, and how that is said.
 #![expect(clippy::expect_used, reason = "a test says what went wrong by failing")]
 
-mod common;
-
 use std::time::Duration;
 
+use crate::common;
+use crate::common::Plain;
+use crate::common::TENANT;
 use candela_sql::SqlEngine;
 use candela_sql::SqlError;
 use candela_sql::SqlOptions;
 use candela_store::Store;
-use common::Plain;
-use common::TENANT;
 
 /// A store with a block and a head, of two tenants.
 async fn store(directory: &std::path::Path) -> Store {

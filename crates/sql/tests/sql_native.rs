@@ -2,10 +2,17 @@
 //! the numbers of the native engine.
 #![expect(clippy::expect_used, reason = "a test says what went wrong by failing")]
 
-mod common;
-
 use std::collections::BTreeMap;
 
+use crate::common;
+use crate::common::PODS;
+use crate::common::Plain;
+use crate::common::SERVICES;
+use crate::common::START_NS;
+use crate::common::STEP_NS;
+use crate::common::TENANT;
+use crate::common::THREADS;
+use crate::common::TYPES;
 use candela_model::FlameTree;
 use candela_query::Engine;
 use candela_query::Query;
@@ -13,14 +20,6 @@ use candela_sql::SqlEngine;
 use candela_sql::SqlOptions;
 use candela_store::Store;
 use candela_store::TimeRange;
-use common::PODS;
-use common::Plain;
-use common::SERVICES;
-use common::START_NS;
-use common::STEP_NS;
-use common::TENANT;
-use common::THREADS;
-use common::TYPES;
 use proptest::prelude::*;
 
 /// What a test does to the store.

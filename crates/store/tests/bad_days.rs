@@ -1,13 +1,17 @@
 //! Directories in use, full disks, damaged blocks, newer versions.
 
-mod common;
-
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::common::NOON_NS;
+use crate::common::block_on;
+use crate::common::options;
+use crate::common::profile;
+use crate::common::profile_of;
+use crate::common::totals;
 use candela_model::ProfileType;
 use candela_store::AppendError;
 use candela_store::BlockError;
@@ -18,12 +22,6 @@ use candela_store::Store;
 use candela_store::StoreError;
 use candela_store::StoreOptions;
 use candela_store::TimeRange;
-use common::NOON_NS;
-use common::block_on;
-use common::options;
-use common::profile;
-use common::profile_of;
-use common::totals;
 
 /// A store with one block of the values 1 and 2, and one of 3.
 fn with_two_blocks(directory: &Path) -> Store {
@@ -394,29 +392,6 @@ fn old_blocks_and_what_is_too_much_is_deleted() {
     assert_eq!(totals(&store, "t"), [1], "the older one went");
 }
 
-#[test]
-fn a_full_disk_refuses_and_queries_go_on() {
-    let directory = tempfile::tempdir().expect("a temporary directory");
-    let volume = directory.path();
-    let mounted = Command::new("mount")
-        .args(["-t", "tmpfs", "-o", "size=100m", "tmpfs"])
-        .arg(volume)
-        .status();
-    if !mounted.is_ok_and(|status| status.success()) {
-        eprintln_skip("mounting a small tmpfs needs root");
-        return;
-    }
-    let result = std::panic::catch_unwind(|| {
-        early_refusal(volume);
-        full_disk(volume);
-    });
-    let unmounted = Command::new("umount").arg("-l").arg(volume).status();
-    assert!(unmounted.is_ok_and(|status| status.success()));
-    if let Err(panic) = result {
-        std::panic::resume_unwind(panic);
-    }
-}
-
 #[expect(clippy::print_stderr, reason = "a skipped test says why")]
 fn eprintln_skip(reason: &str) {
     eprintln!("skipped: {reason}");
@@ -498,4 +473,31 @@ fn full_disk(volume: &Path) {
     let store = Store::open(options(volume)).expect("opens");
     assert_eq!(totals(&store, "t"), [1, 2, 4]);
     assert_eq!(store.status().head_samples, 0);
+}
+
+mod host {
+    use super::*;
+
+    #[test]
+    fn a_full_disk_refuses_and_queries_go_on() {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let volume = directory.path();
+        let mounted = Command::new("mount")
+            .args(["-t", "tmpfs", "-o", "size=100m", "tmpfs"])
+            .arg(volume)
+            .status();
+        if !mounted.is_ok_and(|status| status.success()) {
+            eprintln_skip("mounting a small tmpfs needs root");
+            return;
+        }
+        let result = std::panic::catch_unwind(|| {
+            early_refusal(volume);
+            full_disk(volume);
+        });
+        let unmounted = Command::new("umount").arg("-l").arg(volume).status();
+        assert!(unmounted.is_ok_and(|status| status.success()));
+        if let Err(panic) = result {
+            std::panic::resume_unwind(panic);
+        }
+    }
 }

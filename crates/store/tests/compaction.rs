@@ -1,12 +1,13 @@
 //! Merging blocks changes where profiles are and nothing else; rollups are their sums.
 
-mod common;
-
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::common;
+use crate::common::NOON_NS;
+use crate::common::block_on;
 use candela_model::FrameKind;
 use candela_model::Labels;
 use candela_model::Link;
@@ -27,8 +28,6 @@ use candela_store::StoreOptions;
 use candela_store::SyncMode;
 use candela_store::Tier;
 use candela_store::TimeRange;
-use common::NOON_NS;
-use common::block_on;
 use parquet::file::reader::FileReader;
 use parquet::file::reader::SerializedFileReader;
 use proptest::prelude::*;

@@ -1,14 +1,16 @@
 //! Flipped bytes in every kind of file: what is damaged is named and set aside, the rest answers,
 //! and no number is wrong.
 
-mod common;
-
 use std::fs;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use crate::common::block_on;
+use crate::common::options;
+use crate::common::profile;
+use crate::common::totals;
 use candela_store::Block;
 use candela_store::BlockError;
 use candela_store::ProfileRow;
@@ -17,10 +19,6 @@ use candela_store::Store;
 use candela_store::TimeRange;
 use candela_store::rebuild_catalog;
 use candela_store::verify_blocks;
-use common::block_on;
-use common::options;
-use common::profile;
-use common::totals;
 
 const TABLES: [&str; 5] = [
     "samples",

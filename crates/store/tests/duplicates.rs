@@ -1,18 +1,16 @@
 //! What comes twice is stored once.
 
-mod common;
-
 use std::sync::Arc;
 
+use crate::common::NOON_NS;
+use crate::common::block_on;
+use crate::common::options;
+use crate::common::profile;
+use crate::common::totals;
 use candela_store::Appended;
 use candela_store::ManualClock;
 use candela_store::Store;
 use candela_store::StoreOptions;
-use common::NOON_NS;
-use common::block_on;
-use common::options;
-use common::profile;
-use common::totals;
 
 const KEY: u128 = 42;
 

@@ -1,7 +1,5 @@
 //! What is acknowledged is there after a crash at any moment.
 
-mod common;
-
 use std::fs;
 use std::io::BufRead;
 use std::io::BufReader;
@@ -12,6 +10,11 @@ use std::process::Command;
 use std::process::Stdio;
 use std::sync::Arc;
 
+use crate::common::NOON_NS;
+use crate::common::block_on;
+use crate::common::options;
+use crate::common::profile;
+use crate::common::totals;
 use candela_store::Appended;
 use candela_store::Erasure;
 use candela_store::ManualClock;
@@ -20,11 +23,6 @@ use candela_store::StoreError;
 use candela_store::StoreOptions;
 use candela_store::SyncMode;
 use candela_store::TimeRange;
-use common::NOON_NS;
-use common::block_on;
-use common::options;
-use common::profile;
-use common::totals;
 
 fn segments(directory: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(directory.join("wal")).expect("the log's directory");
@@ -385,7 +383,7 @@ fn kill_nine_loses_nothing_acknowledged() {
     for round in 0..20 {
         let program = std::env::current_exe().expect("this test");
         let mut child = Command::new(program)
-            .args(["child_that_appends", "--exact", "--nocapture"])
+            .args(["durability::child_that_appends", "--exact", "--nocapture"])
             .env("CANDELA_TEST_CHILD", directory.path())
             .env("CANDELA_TEST_FIRST", next.to_string())
             .stdout(Stdio::piped())

@@ -1,16 +1,17 @@
 //! Erasing where not everything can be erased: what stays is said, and what was said to be gone
 //! stays gone.
 
-mod buckets;
-mod common;
-
 use std::fs;
 use std::path::Path;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use buckets::faults::Faults;
+use crate::buckets::faults::Faults;
+use crate::common;
+use crate::common::NOON_NS;
+use crate::common::block_on;
+use crate::common::totals;
 use candela_model::Labels;
 use candela_model::Profile;
 use candela_store::Block;
@@ -24,9 +25,6 @@ use candela_store::SyncMode;
 use candela_store::Tier;
 use candela_store::TimeRange;
 use candela_store::rebuild_catalog;
-use common::NOON_NS;
-use common::block_on;
-use common::totals;
 use futures::TryStreamExt;
 use object_store::ObjectStore;
 

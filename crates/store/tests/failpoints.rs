@@ -4,8 +4,6 @@
 //! parent, which has read what was acknowledged, opens the store and counts.
 #![cfg(feature = "failpoints")]
 
-mod common;
-
 use std::collections::BTreeMap;
 use std::io::BufRead;
 use std::io::BufReader;
@@ -15,17 +13,17 @@ use std::process::Command;
 use std::process::Stdio;
 use std::sync::Arc;
 
+use crate::common::NOON_NS;
+use crate::common::block_on;
+use crate::common::options;
+use crate::common::profile;
+use crate::common::profile_of;
+use crate::common::totals;
 use candela_store::FAILPOINTS;
 use candela_store::ManualClock;
 use candela_store::Store;
 use candela_store::StoreOptions;
 use candela_store::TimeRange;
-use common::NOON_NS;
-use common::block_on;
-use common::options;
-use common::profile;
-use common::profile_of;
-use common::totals;
 
 const TENANT: &str = "t";
 const HOUR_NS: i64 = 3_600_000_000_000;
@@ -55,7 +53,7 @@ struct Ended {
 fn run_child(directory: &Path, failpoint: &str, first: i64) -> Ended {
     let program = std::env::current_exe().expect("this test");
     let mut child = Command::new(program)
-        .args(["child_that_works", "--exact", "--nocapture"])
+        .args(["failpoints::child_that_works", "--exact", "--nocapture"])
         .env("CANDELA_TEST_CHILD", directory)
         .env("CANDELA_TEST_FIRST", first.to_string())
         .env("CANDELA_FAILPOINT", failpoint)

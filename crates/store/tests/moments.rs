@@ -1,21 +1,19 @@
 //! Times, traces and spans of single samples are the same after merges.
 #![expect(clippy::expect_used, reason = "a test says what went wrong by failing")]
 
-mod common;
-
 use std::path::Path;
 use std::path::PathBuf;
 
+use crate::common::NOON_NS;
+use crate::common::block_on;
+use crate::common::options;
+use crate::common::profile;
 use candela_model::Link;
 use candela_model::Profile;
 use candela_model::Sample;
 use candela_store::Store;
 use candela_store::StoreOptions;
 use candela_store::TimeRange;
-use common::NOON_NS;
-use common::block_on;
-use common::options;
-use common::profile;
 use parquet::file::reader::FileReader;
 use parquet::file::reader::SerializedFileReader;
 use parquet::record::RowAccessor;

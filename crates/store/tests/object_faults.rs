@@ -1,8 +1,5 @@
 //! Buckets that are away, slow, forgetful or damaged.
 
-mod buckets;
-mod common;
-
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
@@ -10,8 +7,14 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 use std::time::Instant;
 
-use buckets::faults::Faults;
-use buckets::faults::Listing;
+use crate::buckets::faults::Faults;
+use crate::buckets::faults::Listing;
+use crate::common::NOON_NS;
+use crate::common::block_on;
+use crate::common::options;
+use crate::common::profile;
+use crate::common::profile_of;
+use crate::common::totals;
 use candela_store::Block;
 use candela_store::BlockError;
 use candela_store::BlockErrorKind;
@@ -22,12 +25,6 @@ use candela_store::Store;
 use candela_store::StoreError;
 use candela_store::StoreOptions;
 use candela_store::TimeRange;
-use common::NOON_NS;
-use common::block_on;
-use common::options;
-use common::profile;
-use common::profile_of;
-use common::totals;
 use futures::TryStreamExt;
 use object_store::ObjectStore;
 use object_store::ObjectStoreExt;

@@ -1,8 +1,5 @@
 //! Blocks in buckets: the whole life of a store over real clients and servers of each protocol.
 
-mod buckets;
-mod common;
-
 use std::fs;
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -10,10 +7,15 @@ use std::sync::Arc;
 use std::time::Duration;
 use std::time::Instant;
 
-use buckets::gcs;
-use buckets::moto::Moto;
-use buckets::s3;
-use buckets::serve::BUCKET;
+use crate::buckets::gcs;
+use crate::buckets::moto::Moto;
+use crate::buckets::s3;
+use crate::buckets::serve::BUCKET;
+use crate::common::NOON_NS;
+use crate::common::block_on;
+use crate::common::options;
+use crate::common::profile;
+use crate::common::totals;
 use candela_model::FrameKind;
 use candela_model::Location;
 use candela_model::Sample;
@@ -27,11 +29,6 @@ use candela_store::Store;
 use candela_store::StoreOptions;
 use candela_store::TimeRange;
 use candela_store::check_backend;
-use common::NOON_NS;
-use common::block_on;
-use common::options;
-use common::profile;
-use common::totals;
 use futures::TryStreamExt;
 use object_store::ObjectStore;
 
@@ -217,16 +214,6 @@ fn a_whole_life_in_gcs() {
     large_tables(&backend);
 }
 
-#[test]
-fn a_whole_life_in_the_s3_of_moto() {
-    let Some(moto) = Moto::start() else {
-        skip("`scripts/install-deps test` installs moto");
-        return;
-    };
-    whole_life(&moto.backend());
-    large_tables(&moto.backend());
-}
-
 #[expect(clippy::print_stderr, reason = "a skipped test says why")]
 fn skip(reason: &str) {
     eprintln!("skipped: {reason}");
@@ -299,4 +286,18 @@ fn what_is_wrong_with_a_bucket_of_gcs_is_said_at_the_start() {
     let message = error.to_string();
     assert!(message.contains("the bucket does not exist"), "{message}");
     assert!(message.contains("gs://nobody-made-it/prod"), "{message}");
+}
+
+mod host {
+    use super::*;
+
+    #[test]
+    fn a_whole_life_in_the_s3_of_moto() {
+        let Some(moto) = Moto::start() else {
+            skip("`scripts/install-deps test` installs moto");
+            return;
+        };
+        whole_life(&moto.backend());
+        large_tables(&moto.backend());
+    }
 }

@@ -1,10 +1,14 @@
 //! Blocks are plain Parquet: the general reader sees the tables as they are documented.
 
-mod common;
-
 use std::collections::BTreeMap;
 use std::fs::File;
 
+use crate::common::NOON_NS;
+use crate::common::block_on;
+use crate::common::options;
+use crate::common::profile;
+use crate::common::profile_of;
+use crate::common::totals;
 use arrow_array::Array;
 use arrow_array::Int64Array;
 use arrow_array::ListArray;
@@ -14,12 +18,6 @@ use arrow_array::UInt32Array;
 use candela_store::Store;
 use candela_store::StoreOptions;
 use candela_store::TimeRange;
-use common::NOON_NS;
-use common::block_on;
-use common::options;
-use common::profile;
-use common::profile_of;
-use common::totals;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
 /// The columns of each table, as `docs/storage.md` has them.

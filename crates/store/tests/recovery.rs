@@ -1,19 +1,17 @@
 //! Start-up never deletes a block that the log does not have as a whole.
 
-mod common;
-
 use std::fs;
 use std::path::Path;
 use std::path::PathBuf;
 
+use crate::common::NOON_NS;
+use crate::common::block_on;
+use crate::common::options;
+use crate::common::profile;
+use crate::common::profile_of;
+use crate::common::totals;
 use candela_store::Store;
 use candela_store::StoreOptions;
-use common::NOON_NS;
-use common::block_on;
-use common::options;
-use common::profile;
-use common::profile_of;
-use common::totals;
 
 const CATALOG: [&str; 3] = ["catalog.sqlite", "catalog.sqlite-wal", "catalog.sqlite-shm"];
 

@@ -1,8 +1,6 @@
 //! Names that come after the profiles: two tables change, nothing else does.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
-mod common;
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::fs::File;
@@ -13,6 +11,11 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering;
 
+use crate::common::NOON_NS;
+use crate::common::block_on;
+use crate::common::options;
+use crate::common::profile;
+use crate::common::totals;
 use candela_model::FrameKind;
 use candela_model::Labels;
 use candela_model::Location;
@@ -29,11 +32,6 @@ use candela_store::Snapshot;
 use candela_store::Store;
 use candela_store::StoreOptions;
 use candela_store::TimeRange;
-use common::NOON_NS;
-use common::block_on;
-use common::options;
-use common::profile;
-use common::totals;
 use parquet::file::reader::FileReader;
 use parquet::file::reader::SerializedFileReader;
 use parquet::record::Field;

@@ -309,34 +309,6 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_text_is_refused_with_the_reason() {
-        let place = Place::new();
-        assert!(matches!(
-            place.refused("lib/c.c"),
-            SourceFileError::Missing { .. }
-        ));
-        assert!(matches!(
-            place.refused("lib/a.c/x"),
-            SourceFileError::Missing { .. }
-        ));
-        assert_eq!(place.refused("lib").to_string(), "lib is no regular file");
-        let large = File::create(place.path("large.c")).expect("a file");
-        large.set_len(MOST_BYTES + 1).expect("a sparse file");
-        assert_eq!(
-            place.refused("large.c").to_string(),
-            "large.c is larger than 4 MiB"
-        );
-        let made = std::process::Command::new("mkfifo")
-            .arg(place.path("pipe.c"))
-            .status();
-        assert!(made.expect("mkfifo starts").success());
-        assert_eq!(
-            place.refused("pipe.c").to_string(),
-            "pipe.c is no regular file"
-        );
-    }
-
-    #[test]
     fn folders_are_named_from_the_root_on() {
         for text in ["src", "a=b", "=/src", ""] {
             SourceRoots::parse(&[text]).expect_err(text);
@@ -345,5 +317,37 @@ mod tests {
         assert_eq!(roots.roots[0].folder, Path::new("/a=b/c"));
         let none = SourceRoots::default().read("/a.c").expect_err("no folder");
         assert!(matches!(none, SourceFileError::NoRoots));
+    }
+
+    mod host_tests {
+        use super::*;
+
+        #[test]
+        fn what_is_no_text_is_refused_with_the_reason() {
+            let place = Place::new();
+            assert!(matches!(
+                place.refused("lib/c.c"),
+                SourceFileError::Missing { .. }
+            ));
+            assert!(matches!(
+                place.refused("lib/a.c/x"),
+                SourceFileError::Missing { .. }
+            ));
+            assert_eq!(place.refused("lib").to_string(), "lib is no regular file");
+            let large = File::create(place.path("large.c")).expect("a file");
+            large.set_len(MOST_BYTES + 1).expect("a sparse file");
+            assert_eq!(
+                place.refused("large.c").to_string(),
+                "large.c is larger than 4 MiB"
+            );
+            let made = std::process::Command::new("mkfifo")
+                .arg(place.path("pipe.c"))
+                .status();
+            assert!(made.expect("mkfifo starts").success());
+            assert_eq!(
+                place.refused("pipe.c").to_string(),
+                "pipe.c is no regular file"
+            );
+        }
     }
 }

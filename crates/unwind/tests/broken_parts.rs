@@ -1,9 +1,8 @@
 //! What is broken in one place of an object harms neither its neighbours nor other objects.
 
-mod image;
-
+use crate::image;
+use crate::image::{CODE, COMPRESSED, GoFunction, LOADED, NO_BYTES, Section};
 use candela_unwind::{CfaKind, Error, FpKind, Rule, RuleSet, Table};
-use image::{CODE, COMPRESSED, GoFunction, LOADED, NO_BYTES, Section};
 
 /// `DW_CFA_def_cfa_offset 16`.
 const CFA_16: &[u8] = &[0x0e, 16];

@@ -1,9 +1,8 @@
 //! Rules that are read from the code itself: what real programs have shown to be hard (`stepped_programs.rs`).
 
-mod image;
-
+use crate::image;
+use crate::image::{CODE, Section};
 use candela_unwind::{Rule, RuleSet, Table};
-use image::{CODE, Section};
 
 const START: u64 = 0x1000;
 

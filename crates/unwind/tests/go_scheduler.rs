@@ -1,9 +1,8 @@
 //! Functions of the Go runtime that go over to the scheduler's stack.
 
-mod image;
-
+use crate::image;
+use crate::image::{CODE, GoFunction, LOADED, Section};
 use candela_unwind::{CfaKind, FpKind, Rule, RuleSet, Table};
-use image::{CODE, GoFunction, LOADED, Section};
 
 /// `push %rbp`, six other bytes, `mov 0x38(%r14), %rsp`, `push %rax`: rsp is loaded by byte 11.
 const MCALL: [u8; 12] = [

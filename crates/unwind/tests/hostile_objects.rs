@@ -1,7 +1,5 @@
 //! Damaged objects give an error or a table, never a panic and never unbounded work.
 
-mod support;
-
 use candela_unwind::{RuleSet, Table};
 use proptest::prelude::*;
 use std::sync::OnceLock;
@@ -11,7 +9,7 @@ fn native_program() -> Option<&'static [u8]> {
     static PROGRAM: OnceLock<Option<Vec<u8>>> = OnceLock::new();
     let build = || {
         let directory = tempfile::tempdir().expect("a temporary directory");
-        let program = support::compile("gcc", "stack.c", &["-O2", "-g"], directory.path())?;
+        let program = crate::support::compile("gcc", "stack.c", &["-O2", "-g"], directory.path())?;
         std::fs::read(program).ok()
     };
     PROGRAM.get_or_init(build).as_deref()
@@ -23,7 +21,7 @@ fn go_program() -> Option<&'static [u8]> {
     let build = || {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let flags = ["-buildmode=pie", "-ldflags=-s -w"];
-        let program = support::compile("go", "busy.go", &flags, directory.path())?;
+        let program = crate::support::compile("go", "busy.go", &flags, directory.path())?;
         std::fs::read(program).ok()
     };
     PROGRAM.get_or_init(build).as_deref()

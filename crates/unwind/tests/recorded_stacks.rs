@@ -1,16 +1,14 @@
 //! Stacks of real programs that were recorded once, walked again: without the programs, without rights, the same on
-//! every machine. `crates/ebpf/tests/recorded_twins.rs` walks them by the code that runs in the kernel.
+//! every machine. `crates/ebpf/tests/host/recorded_twins.rs` walks them by the code that runs in the kernel.
 //!
-//! `UPDATE_GOLDEN=1 cargo test -p candela-unwind --test recorded_stacks` records them anew; then read the diff.
+//! `UPDATE_GOLDEN=1 cargo test -p candela-unwind recorded_stacks` records them anew; then read the diff.
 
 #![expect(clippy::print_stderr, reason = "says what is not recorded")]
 
-mod support;
-
+use crate::support::recorded::{self, Recorded};
+use crate::support::{Files, Running, compile, has_tool, observe_process, source};
 use candela_unwind::WalkResult;
 use std::process::Command;
-use support::recorded::{self, Recorded};
-use support::{Files, Running, compile, has_tool, observe_process, source};
 
 /// A program that stacks are recorded of.
 struct Program {

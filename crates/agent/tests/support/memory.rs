@@ -1,9 +1,4 @@
 //! What `programs/allocate.c` allocates, and what profiles say of it.
-#![allow(
-    dead_code,
-    clippy::allow_attributes,
-    reason = "each test binary uses a part of this"
-)]
 
 use std::io::BufRead;
 use std::io::BufReader;
@@ -16,9 +11,8 @@ use std::process::ChildStdout;
 use std::process::Command;
 use std::process::Stdio;
 
-use candela_model::Profile;
-
 use crate::support;
+use candela_model::Profile;
 
 /// What a function has allocated, and what of it is in use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

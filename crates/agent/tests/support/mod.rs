@@ -1,10 +1,5 @@
 //! What the tests on the real kernel share: building programs, recording them, asking profiles.
-#![allow(
-    dead_code,
-    clippy::allow_attributes,
-    clippy::print_stderr,
-    reason = "each test binary uses a part of this, and a skipped test says why"
-)]
+#![expect(clippy::print_stderr, reason = "a skipped test says why")]
 
 use std::ffi::OsStr;
 use std::io::BufRead;

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::load::COMMON_VALUE;
-use crate::load::Ledger;
+use super::load::COMMON_VALUE;
+use super::load::Ledger;
 use crate::support;
 use crate::support::Running;
 

@@ -6,11 +6,12 @@
 #![expect(clippy::print_stdout, reason = "a test that skips says why")]
 
 mod api_server;
-#[path = "../clients/cache.rs"]
+#[path = "../host/clients/cache.rs"]
 mod cache;
 mod container;
 mod manifest;
 #[path = "../support/mod.rs"]
+#[expect(dead_code, reason = "each test binary uses its own part")]
 mod support;
 mod watched;
 

@@ -4,6 +4,7 @@
 
 mod machine;
 #[path = "../support/mod.rs"]
+#[expect(dead_code, reason = "each test binary uses its own part")]
 mod support;
 
 use std::collections::BTreeMap;

@@ -1,6 +1,5 @@
 //! Starting the real program, asking it over HTTP, and waiting for what must become true.
 
-#![expect(dead_code, reason = "each test binary uses its own part")]
 #![expect(clippy::print_stdout, reason = "a test that skips says why")]
 
 pub(crate) mod walks;

@@ -131,21 +131,6 @@ mod tests {
     }
 
     #[test]
-    fn those_that_end_are_waited_for_and_others_are_killed() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let stop = Stop::default();
-        end_after(folder.path(), &stop, Duration::ZERO).expect("nobody is there");
-        let mut ends = reader(folder.path());
-        drop(ends.stdin.take());
-        end_after(folder.path(), &stop, Duration::from_secs(60)).expect("it ends");
-        assert!(ends.wait().expect("our child").success(), "by itself");
-
-        let mut stays = reader(folder.path());
-        end_after(folder.path(), &stop, Duration::ZERO).expect("it is killed");
-        assert!(!stays.wait().expect("our child").success());
-    }
-
-    #[test]
     fn files_that_nobody_makes_text_of_are_counted() {
         let root = tempfile::tempdir().expect("a folder");
         let outbox = Outbox::open(root.path(), OutboxLimits::default()).expect("an outbox");
@@ -160,5 +145,24 @@ mod tests {
         give_up(&outbox, &stop).expect("nobody is there");
         assert_eq!(outbox.counts().dropped[&DropReason::Unfinished], 2);
         assert!(!folder.is_dir());
+    }
+
+    mod host_tests {
+        use super::*;
+
+        #[test]
+        fn those_that_end_are_waited_for_and_others_are_killed() {
+            let folder = tempfile::tempdir().expect("a folder");
+            let stop = Stop::default();
+            end_after(folder.path(), &stop, Duration::ZERO).expect("nobody is there");
+            let mut ends = reader(folder.path());
+            drop(ends.stdin.take());
+            end_after(folder.path(), &stop, Duration::from_secs(60)).expect("it ends");
+            assert!(ends.wait().expect("our child").success(), "by itself");
+
+            let mut stays = reader(folder.path());
+            end_after(folder.path(), &stop, Duration::ZERO).expect("it is killed");
+            assert!(!stays.wait().expect("our child").success());
+        }
     }
 }

@@ -1,14 +1,10 @@
 //! What the tests of this crate share.
-#![allow(
-    dead_code,
-    clippy::allow_attributes,
-    clippy::print_stderr,
-    reason = "each test binary uses a part of this, and a skipped test says why"
-)]
+#![expect(clippy::print_stderr, reason = "a skipped test says why")]
 
 pub(crate) mod inferno;
 pub(crate) mod moto;
 pub(crate) mod samples;
+#[cfg(feature = "perfetto")]
 pub(crate) mod traced;
 pub(crate) mod traces;
 

@@ -1,9 +1,4 @@
 //! What the tests share: programs compiled on the spot, and the job of the agent in small.
-#![allow(dead_code, reason = "each test binary uses a part")]
-#![allow(
-    clippy::allow_attributes,
-    reason = "an expectation would be unfulfilled in some of the binaries"
-)]
 
 pub(crate) mod twin;
 
@@ -199,10 +194,6 @@ impl Agent {
             .replace_process_mappings(pid, &only)
             .expect("room for mappings");
         self.mappings.insert(pid, mappings);
-    }
-
-    pub(crate) fn tables(&self) -> Vec<TableId> {
-        self.loaded.values().map(|loaded| loaded.id).collect()
     }
 
     pub(crate) fn table_of(&self, path: &Path) -> TableId {

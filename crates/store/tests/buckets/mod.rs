@@ -1,7 +1,5 @@
 //! Servers that speak the protocols of buckets, and a bucket that fails when it is told to.
 
-#![expect(dead_code, reason = "each test binary uses its own part")]
-
 pub(crate) mod faults;
 pub(crate) mod gcs;
 pub(crate) mod moto;

@@ -1,9 +1,4 @@
 //! What the tests of the store share.
-#![allow(
-    dead_code,
-    clippy::allow_attributes,
-    reason = "each test binary uses a part of this"
-)]
 
 use std::path::Path;
 use std::sync::Arc;

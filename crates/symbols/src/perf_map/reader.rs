@@ -239,36 +239,40 @@ mod tests {
         );
     }
 
-    #[test]
-    fn files_of_strangers_are_refused() {
-        let process = container();
-        let file = process.path().join("root/tmp/perf-7.map");
-        std::fs::write(&file, "1000 10 planted\n").expect("a write");
-        if chown(&file, Some(12_345), None).is_err() {
-            eprintln!("skipped: only root can give files away");
-            return;
-        }
-        let refused = PerfMapReader::new(process.path())
-            .refresh()
-            .expect_err("the owner is a stranger");
-        assert!(
-            matches!(refused, Error::ForeignPerfMap { owner: 12_345, .. }),
-            "{refused}"
-        );
-    }
+    mod host_tests {
+        use super::*;
 
-    #[test]
-    fn a_pipe_in_place_of_the_map_does_not_block() {
-        let process = container();
-        let pipe = process.path().join("root/tmp/perf-7.map");
-        let made = std::process::Command::new("mkfifo")
-            .arg(&pipe)
-            .status()
-            .expect("mkfifo is in coreutils");
-        assert!(made.success());
-        let refused = PerfMapReader::new(process.path())
-            .refresh()
-            .expect_err("a pipe is no map");
-        assert!(matches!(refused, Error::NotRegularFile { .. }), "{refused}");
+        #[test]
+        fn files_of_strangers_are_refused() {
+            let process = container();
+            let file = process.path().join("root/tmp/perf-7.map");
+            std::fs::write(&file, "1000 10 planted\n").expect("a write");
+            if chown(&file, Some(12_345), None).is_err() {
+                eprintln!("skipped: only root can give files away");
+                return;
+            }
+            let refused = PerfMapReader::new(process.path())
+                .refresh()
+                .expect_err("the owner is a stranger");
+            assert!(
+                matches!(refused, Error::ForeignPerfMap { owner: 12_345, .. }),
+                "{refused}"
+            );
+        }
+
+        #[test]
+        fn a_pipe_in_place_of_the_map_does_not_block() {
+            let process = container();
+            let pipe = process.path().join("root/tmp/perf-7.map");
+            let made = std::process::Command::new("mkfifo")
+                .arg(&pipe)
+                .status()
+                .expect("mkfifo is in coreutils");
+            assert!(made.success());
+            let refused = PerfMapReader::new(process.path())
+                .refresh()
+                .expect_err("a pipe is no map");
+            assert!(matches!(refused, Error::NotRegularFile { .. }), "{refused}");
+        }
     }
 }

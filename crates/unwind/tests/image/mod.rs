@@ -1,9 +1,4 @@
 //! Small ELF images made by hand, for what no compiler writes.
-#![allow(
-    dead_code,
-    clippy::allow_attributes,
-    reason = "each test binary uses a part of this"
-)]
 
 /// `SHT_PROGBITS`.
 pub(crate) const BYTES: u32 = 1;

@@ -3,7 +3,7 @@
 use super::files::vdso;
 use super::report::{Map, Report};
 use framehop::x86_64::{CacheX86_64, UnwindRegsX86_64, UnwinderX86_64};
-use framehop::{ExplicitModuleSectionInfo, FrameAddress, Module, Unwinder as _};
+use framehop::{ExplicitModuleSectionInfo, Module, Unwinder as _};
 use gimli::{BaseAddresses, CieOrFde, DebugFrame, EhFrame, LittleEndian, UnwindSection};
 use object::elf::{PF_X, PT_LOAD};
 use object::read::elf::{ElfFile64, ProgramHeader as _};

@@ -1,11 +1,5 @@
 //! Compiles test programs, runs them, and walks the stacks they (or an observer) report.
-#![allow(
-    dead_code,
-    clippy::allow_attributes,
-    reason = "each test binary uses a part of this"
-)]
-#![allow(clippy::print_stderr, reason = "a skipped test says why")]
-#![allow(unused_imports, reason = "each test binary uses a part of this")]
+#![expect(clippy::print_stderr, reason = "a skipped test says why")]
 
 mod files;
 mod framehop_walk;

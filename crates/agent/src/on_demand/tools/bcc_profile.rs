@@ -69,7 +69,7 @@ fn without_process_names(text: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+mod host_tests {
     use std::fs;
     use std::sync::Arc;
 

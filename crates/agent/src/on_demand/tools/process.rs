@@ -167,7 +167,7 @@ impl Drop for Tool {
 }
 
 #[cfg(test)]
-mod tests {
+mod host_tests {
     use super::*;
     use crate::on_demand::session::Ending;
 

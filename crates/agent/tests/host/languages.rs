@@ -1,0 +1,378 @@
+//! Programs of other languages and runtimes: complete stacks and names (target A5).
+
+use std::path::Path;
+use std::path::PathBuf;
+use std::process::Command;
+use std::process::Stdio;
+use std::time::Duration;
+
+use crate::support;
+use crate::support::Stacks;
+use candela_model::FrameKind;
+use candela_model::Profile;
+
+fn quiet(program: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(program);
+    command.args(arguments).stdout(Stdio::null());
+    command
+}
+
+fn build(directory: &Path, tool: &str, flags: &[&str], source: &str, name: &str) -> PathBuf {
+    let program = directory.join(name);
+    let paths = [
+        PathBuf::from("-o"),
+        program.clone(),
+        support::source(source),
+    ];
+    support::run(tool, flags.iter().map(PathBuf::from).chain(paths));
+    program
+}
+
+/// Stripped; with C where the source has some.
+fn build_go(directory: &Path, source: &Path) -> PathBuf {
+    let program = directory.join("program_go");
+    let output = Command::new("go")
+        .args(["build", "-ldflags=-s -w", "-o"])
+        .args([&program, source])
+        .env("GOFLAGS", "-mod=mod")
+        .env("GO111MODULE", "off")
+        .env("CGO_ENABLED", "1")
+        .output()
+        .expect("go starts");
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    program
+}
+
+/// At least 99.5 % of the stacks that `is_of_interest` accepts have `entry` at their root.
+fn assert_reaches(stacks: &Stacks, entry: &[&str], is_of_interest: impl Fn(&[String]) -> bool) {
+    let all = stacks.count(&is_of_interest);
+    assert!(all > 200, "only {all} samples\n{}", stacks.sketch());
+    let complete = stacks.count(|names| {
+        let root = names.last().map(String::as_str).unwrap_or_default();
+        is_of_interest(names) && entry.contains(&root)
+    });
+    let others = stacks.sketch_of(|names| {
+        let root = names.last().map(String::as_str).unwrap_or_default();
+        is_of_interest(names) && !entry.contains(&root)
+    });
+    assert!(
+        complete as f64 >= 0.995 * all as f64,
+        "{complete} of {all} stacks reach {entry:?}; the others:\n{others}\nmost:\n{}",
+        stacks.sketch()
+    );
+}
+
+fn assert_shares(stacks: &Stacks, functions: [&str; 3]) {
+    let within = |function: &str| stacks.with(function);
+    let burned: u64 = functions.iter().map(|function| within(function)).sum();
+    assert!(burned > 200, "{burned} samples\n{}", stacks.sketch());
+    for (function, share) in functions.into_iter().zip([0.5, 0.3, 0.2]) {
+        let measured = within(function) as f64 / burned as f64;
+        let tolerance = support::three_standard_errors(share, burned);
+        let distance = (measured - share).abs();
+        assert!(
+            distance <= tolerance,
+            "{function}: {measured:.3}, not {share} ± {tolerance:.3}"
+        );
+    }
+}
+
+fn has_kind(profile: &Profile, kind: FrameKind) -> bool {
+    profile
+        .symbols
+        .locations()
+        .iter()
+        .any(|location| location.kind == kind)
+}
+
+#[test]
+fn cpp_with_exceptions_and_inlining() {
+    if support::cannot_sample() || support::lacks("g++") || support::lacks("objcopy") {
+        return;
+    }
+    let _turn = support::turn();
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let flags = ["-O2", "-g", "-fomit-frame-pointer"];
+    let program = build(directory.path(), "g++", &flags, "shares.cpp", "shares_cpp");
+    support::split_debug(&program);
+    let recording = support::record_command(quiet(&program, &["2"]));
+    let stacks = Stacks::all(&recording.profile);
+    assert_reaches(&stacks, &["_start"], |names| {
+        names.iter().any(|name| name == "main")
+    });
+    let burns = [
+        "burner::burn<500>(int)",
+        "burner::burn<300>(int)",
+        "burner::burn<200>(int)",
+    ];
+    let burns = burns.map(|name| actual_name(&recording.profile, name));
+    assert_shares(&stacks, [&burns[0], &burns[1], &burns[2]]);
+    let inlined =
+        stacks.count(|names| names[0].contains("mix_inlined") && names[1].contains("burn<"));
+    assert!(
+        inlined > 100,
+        "{inlined} samples show the inlined function\n{}",
+        stacks.sketch()
+    );
+    let thrown = stacks.count(|names| {
+        names
+            .iter()
+            .any(|name| name.starts_with("_Unwind_") || name == "__cxa_throw")
+    });
+    assert!(thrown > 0, "no exception was sampled\n{}", stacks.sketch());
+    assert!(
+        recording.report.quality.complete_share() >= 0.995,
+        "{:?}",
+        recording.report
+    );
+}
+
+/// Compilers differ in whether a template's return type is part of the name.
+fn actual_name(profile: &Profile, wanted: &str) -> String {
+    let symbols = &profile.symbols;
+    let part = wanted
+        .trim_start_matches("burner::")
+        .trim_end_matches("(int)");
+    let names = symbols
+        .functions()
+        .iter()
+        .map(|function| symbols.strings.get(function.name));
+    let found = names.into_iter().find(|name| name.contains(part));
+    found.unwrap_or(wanted).to_owned()
+}
+
+#[test]
+fn rust_release_with_line_tables() {
+    if support::cannot_sample() || support::lacks("rustc") {
+        return;
+    }
+    let _turn = support::turn();
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let flags = [
+        "--edition=2021",
+        "-Copt-level=3",
+        "-Cdebuginfo=line-tables-only",
+        "-Cstrip=none",
+    ];
+    let program = build(
+        directory.path(),
+        "rustc",
+        &flags,
+        "shares.rs",
+        "shares_rust",
+    );
+    let recording = support::record_command(quiet(&program, &["80"]));
+    let stacks = Stacks::all(&recording.profile);
+    assert_reaches(
+        &stacks,
+        &["__clone3", "clone3", "__clone", "clone"],
+        |names| names.iter().any(|name| name.contains("descend")),
+    );
+    assert_shares(
+        &stacks,
+        ["burn_fifty", "burn_thirty", "burn_twenty"].map(|name| {
+            let with_path = actual_name(&recording.profile, name);
+            &*with_path.leak()
+        }),
+    );
+    let inlined = stacks.count(|names| {
+        names
+            .iter()
+            .take(4)
+            .any(|name| name.contains("mix_inlined"))
+    });
+    assert!(
+        inlined > 100,
+        "{inlined} samples show the inlined function\n{}",
+        stacks.sketch()
+    );
+    assert!(has_kind(&recording.profile, FrameKind::Rust));
+}
+
+#[test]
+fn stripped_go() {
+    if support::cannot_sample() || support::lacks("go") {
+        return;
+    }
+    let _turn = support::turn();
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let program = build_go(directory.path(), &support::source("shares.go"));
+    let recording = support::record_command(quiet(&program, &["80"]));
+    let stacks = Stacks::all(&recording.profile);
+    assert_reaches(&stacks, &["runtime.goexit"], |names| {
+        names.iter().any(|name| name == "main.descend")
+    });
+    assert_shares(
+        &stacks,
+        ["main.burnFifty", "main.burnThirty", "main.burnTwenty"],
+    );
+    let depth_40 = stacks.count(|names| {
+        names[0] == "main.burnFifty"
+            && names.iter().filter(|name| *name == "main.descend").count() == 40
+    });
+    let fifty = stacks.count(|names| names[0] == "main.burnFifty");
+    assert!(
+        depth_40 as f64 >= 0.995 * fifty as f64,
+        "{depth_40} of {fifty}\n{}",
+        stacks.sketch()
+    );
+    assert!(has_kind(&recording.profile, FrameKind::Go));
+}
+
+#[test]
+fn go_and_c_that_call_each_other() {
+    if support::cannot_sample() || support::lacks("go") || support::lacks("gcc") {
+        return;
+    }
+    let _turn = support::turn();
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench/driver/programs/mixed.go");
+    let program = build_go(directory.path(), &source);
+    let command = quiet(&program, &["120"]);
+    // Long enough that a single stack is less than 0.5 % on a busy host, too.
+    let recording = support::record_running(command, 199, Duration::from_secs(6));
+    let stacks = Stacks::all(&recording.profile);
+    assert_reaches(&stacks, &["runtime.goexit"], |names| {
+        names.iter().any(|name| name == "main.goDescend")
+    });
+    // The rest is the runtime's: its collector and its scheduler.
+    let (own, all) = (stacks.with("main.goDescend"), stacks.total());
+    assert!(
+        own as f64 >= 0.98 * all as f64,
+        "{own} of {all}\n{}",
+        stacks.sketch()
+    );
+    // From the innermost: Go, called back by C, called by Go.
+    let order = [
+        "main.goLeaf",
+        "main.goMiddle",
+        "runtime.asmcgocall",
+        "main.goDescend",
+        "main.main",
+    ];
+    let is_through_both = |names: &[String]| {
+        let mut names = names.iter();
+        order.iter().all(|wanted| names.any(|name| name == wanted))
+    };
+    let through_both = stacks.count(is_through_both);
+    let leaves = stacks.with("main.goLeaf");
+    assert!(leaves > 100, "{leaves} samples\n{}", stacks.sketch());
+    let others = stacks
+        .sketch_of(|names| names.iter().any(|name| name == order[0]) && !is_through_both(names));
+    assert!(
+        through_both as f64 >= 0.995 * leaves as f64,
+        "{through_both} of {leaves}; the others:\n{others}\nmost:\n{}",
+        stacks.sketch()
+    );
+}
+
+#[test]
+fn python_native_frames() {
+    let python = Path::new("/usr/bin/python3");
+    if support::cannot_sample() || std::fs::metadata(python).is_err() {
+        eprintln!("skipped: needs {}", python.display());
+        return;
+    }
+    let _turn = support::turn();
+    let script = support::source("burn.py");
+    let script = script.to_str().expect("an UTF-8 path");
+    let recording = support::record_command(quiet(python, &[script, "1.5"]));
+    let services: Vec<_> = recording
+        .profile
+        .series
+        .iter()
+        .map(|series| &series.labels)
+        .collect();
+    let stacks = Stacks::of(&recording.profile, |series| {
+        series.labels.get("service_name") == Some("python:burn.py")
+    });
+    assert!(
+        !stacks.rows.is_empty(),
+        "{services:?}\n{:?}",
+        recording.report
+    );
+    assert_reaches(&stacks, &["_start"], |names| {
+        names
+            .iter()
+            .any(|name| name.starts_with("_PyEval_EvalFrameDefault"))
+    });
+}
+
+#[test]
+fn node_native_frames() {
+    if support::cannot_sample() || support::lacks("node") {
+        return;
+    }
+    let _turn = support::turn();
+    let script = support::source("burn.js");
+    let script = script.to_str().expect("an UTF-8 path");
+    let arguments = ["--perf-basic-prof", script, "2"];
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let mut command = quiet(Path::new("node"), &arguments);
+    command.current_dir(directory.path());
+    let recording = support::record_command(command);
+    let stacks = Stacks::of(&recording.profile, |series| {
+        series.labels.get("service_name") == Some("node:burn.js")
+    });
+    assert_reaches(&stacks, &["_start"], |names| {
+        names
+            .iter()
+            .any(|name| name.contains("node::Start") || name == "main")
+    });
+    let scripts = stacks.count(|names| names.iter().any(|name| name.contains("burnScript")));
+    assert!(
+        scripts > 50,
+        "{scripts} samples of burnScript\n{}",
+        stacks.sketch()
+    );
+    let complete = recording.report.quality.complete_share();
+    assert!(complete > 0.9, "{:?}", recording.report);
+}
+
+/// What runs already has its tables when the recording begins, so that stacks are copied only for what
+/// is mapped meanwhile, as a JIT compiler does.
+#[test]
+fn a_short_recording_of_what_runs_already() {
+    if support::cannot_sample() || support::lacks("node") {
+        return;
+    }
+    let _turn = support::turn();
+    let script = support::source("burn.js");
+    let arguments = [script.to_str().expect("an UTF-8 path"), "120"];
+    let command = quiet(Path::new("node"), &arguments);
+    let recording = support::record_running(command, 499, Duration::from_millis(300));
+    let report = recording.report;
+    assert!(report.quality.samples > 50, "{report:?}");
+    assert!(report.quality.complete_share() > 0.98, "{report:?}");
+    assert!(
+        report.source.stack_copies * 20 <= report.quality.samples,
+        "{report:?}"
+    );
+}
+
+#[test]
+fn static_musl() {
+    if support::cannot_sample() || support::lacks("musl-gcc") {
+        return;
+    }
+    let _turn = support::turn();
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let flags = ["-O2", "-static", "-fomit-frame-pointer"];
+    let program = build(
+        directory.path(),
+        "musl-gcc",
+        &flags,
+        "shares.c",
+        "shares_musl",
+    );
+    let recording = support::record_command(quiet(&program, &["1.5"]));
+    let stacks = Stacks::all(&recording.profile);
+    assert_reaches(&stacks, &["_start", "_start_c"], |names| {
+        names[0].starts_with("burn_")
+    });
+    assert_shares(&stacks, ["burn_fifty", "burn_thirty", "burn_twenty"]);
+}

@@ -1,0 +1,8 @@
+//! What the agent does with real processes, and with servers.
+
+mod host;
+mod scrape;
+mod support;
+
+#[path = "support/memory.rs"]
+mod memory;

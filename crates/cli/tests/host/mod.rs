@@ -1,0 +1,34 @@
+//! What needs this host: its kernel, its programs, a browser.
+
+mod agent_keys;
+mod chart;
+mod clients;
+mod demo;
+mod docs;
+mod doctor_agent;
+mod doctor_frames;
+mod doctor_host;
+mod doctor_stored_frames;
+mod dump;
+mod filters;
+mod first_light;
+mod fleet_agent;
+mod fleet_network;
+mod fleet_pods;
+mod image;
+mod on_demand;
+mod other_engine;
+mod privileges;
+mod record;
+mod record_flags;
+mod recorded;
+mod scrape;
+mod screens;
+mod shutdown;
+mod source;
+mod spans;
+mod symbols;
+mod top;
+mod wall;
+mod window;
+mod without_bpf;

@@ -1,0 +1,10 @@
+//! Daemons with real files, sockets and buckets.
+
+mod bucket_check;
+mod host;
+mod outbox;
+mod server;
+mod supervisor;
+mod support;
+mod trigger_port;
+mod uploads;

@@ -1,0 +1,3 @@
+//! Names of real programs.
+
+mod host;
