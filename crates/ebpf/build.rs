@@ -1,6 +1,7 @@
 //! Compiles the BPF programs with clang into the build directory.
 
 use std::env;
+use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -15,6 +16,7 @@ fn main() {
     println!("cargo:rerun-if-env-changed=CLANG");
     println!("cargo:rerun-if-env-changed=PATH");
 
+    write_numbers_of_records();
     let clang = find_clang();
     for object in OBJECTS {
         compile(&clang, object);
@@ -54,6 +56,32 @@ fn compile(clang: &str, object: &str) {
             String::from_utf8_lossy(&result.stderr)
         );
     }
+}
+
+/// The enumerators of bpf/record.h as constants, so that each number stands in one place.
+fn write_numbers_of_records() {
+    let header = fs::read_to_string("bpf/record.h").expect("record.h is beside this script");
+    let constants: String = header.lines().filter_map(constant).collect();
+    let path = PathBuf::from(variable("OUT_DIR")).join("record_numbers.rs");
+    fs::write(&path, constants).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+}
+
+/// `NAME = VALUE,` as a constant of the type that Rust uses it as; `None` for other lines and for computed values.
+fn constant(line: &str) -> Option<String> {
+    let (name, rest) = line.trim().split_once(" = ")?;
+    let (value, _) = rest.split_once(',')?;
+    let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    if !value.split(" << ").all(is_number) {
+        return None;
+    }
+    let kind = if name.starts_with("RECORD_") || name.starts_with("COUNTER_") {
+        "u32"
+    } else if value.contains("<<") {
+        "u8"
+    } else {
+        "usize"
+    };
+    Some(format!("pub(crate) const {name}: {kind} = {value};\n"))
 }
 
 fn variable(name: &str) -> String {

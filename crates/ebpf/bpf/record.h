@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause OR GPL-2.0 */
 /*
- * What crosses the ring buffers. The Rust side decodes these bytes in
- * src/record.rs; each change here is a change there.
+ * What crosses the ring buffers. src/record.rs decodes it by the positions that
+ * are asserted at the end; build.rs takes the numbers of kinds, flags and counters
+ * from here, so each has its enumerator on a line of its own, with a value.
  */
 #ifndef CANDELA_RECORD_H
 #define CANDELA_RECORD_H
@@ -15,6 +16,9 @@ enum {
 	MAX_LABELS = 10,
 	/* rax rdx rcx rbx rsi rdi rbp rsp r8..r15 (DWARF order), rip */
 	REGISTER_COUNT = 17,
+	SAMPLE_HEADER_BYTES = 160,
+	LABEL_KEY_BYTES = 30,
+	LABEL_VALUE_BYTES = 64,
 };
 
 enum record_kind {
@@ -50,8 +54,8 @@ enum {
 struct sample_label {
 	__u8 key_bytes;
 	__u8 value_bytes;
-	char key[30];
-	char value[64];
+	char key[LABEL_KEY_BYTES];
+	char value[LABEL_VALUE_BYTES];
 };
 
 enum {
@@ -140,7 +144,7 @@ struct life_record {
 	__u64 time_ns;
 };
 
-/* Indices of the counters map; the names are in src/counters.rs. */
+/* Indices of the counters map. */
 enum counter {
 	COUNTER_SAMPLES = 0,
 	COUNTER_RESULT_FIRST = 1, /* one per result code, nine of them */
@@ -167,5 +171,72 @@ enum counter {
 	COUNTER_SHORT_WAIT_NS = 29, /* how long these were together */
 	COUNTER_COUNT = 30,
 };
+
+/* What the Rust side relies on. */
+#define AT(type, field, offset) \
+	_Static_assert(__builtin_offsetof(struct type, field) == offset, #type "." #field)
+#define BYTES(type, bytes) _Static_assert(sizeof(struct type) == bytes, #type)
+
+BYTES(sample_header, SAMPLE_HEADER_BYTES);
+AT(sample_header, kind, 0);
+AT(sample_header, result, 4);
+AT(sample_header, flags, 5);
+AT(sample_header, event, 6);
+AT(sample_header, label_count, 7);
+AT(sample_header, pid, 8);
+AT(sample_header, tid, 12);
+AT(sample_header, cpu, 16);
+AT(sample_header, kernel_frames, 20);
+AT(sample_header, user_frames, 22);
+AT(sample_header, stack_bytes, 24);
+AT(sample_header, count, 28);
+AT(sample_header, value, 32);
+AT(sample_header, run_queue_ns, 40);
+AT(sample_header, time_ns, 48);
+AT(sample_header, cgroup_id, 56);
+AT(sample_header, process_start_ns, 64);
+AT(sample_header, lock_address, 72);
+AT(sample_header, lock_holder, 80);
+AT(sample_header, comm, 96);
+AT(sample_header, trace_id, 112);
+AT(sample_header, span_id, 128);
+AT(sample_header, waker, 136);
+AT(sample_header, woken_ns, 152);
+
+BYTES(sample_label, 2 + LABEL_KEY_BYTES + LABEL_VALUE_BYTES);
+AT(sample_label, key_bytes, 0);
+AT(sample_label, value_bytes, 1);
+AT(sample_label, key, 2);
+AT(sample_label, value, 32);
+
+BYTES(block_io_done, 24);
+AT(block_io_done, kind, 0);
+AT(block_io_done, reserved, 4);
+AT(block_io_done, request, 8);
+AT(block_io_done, time_ns, 16);
+
+BYTES(allocation, 40);
+AT(allocation, address, 0);
+AT(allocation, size, 8);
+AT(allocation, sequence, 16);
+AT(allocation, interval, 24);
+AT(allocation, stands_for, 32);
+
+BYTES(free_record, 32);
+AT(free_record, kind, 0);
+AT(free_record, pid, 4);
+AT(free_record, time_ns, 8);
+AT(free_record, address, 16);
+AT(free_record, sequence, 24);
+
+BYTES(life_record, 24);
+AT(life_record, kind, 0);
+AT(life_record, pid, 4);
+AT(life_record, parent, 8);
+AT(life_record, reserved, 12);
+AT(life_record, time_ns, 16);
+
+#undef AT
+#undef BYTES
 
 #endif

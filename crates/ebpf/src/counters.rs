@@ -2,37 +2,19 @@
 
 use crate::Error;
 use crate::bpf_map::BpfMap;
+use crate::record_numbers::{
+    COUNTER_ARRIVAL_MISSED, COUNTER_COMPAT_TASK, COUNTER_COPIES_LIMITED, COUNTER_FREES_LOST,
+    COUNTER_KERNEL_STACK_ERROR, COUNTER_LABELS_CUT, COUNTER_LIFE_RING_FULL, COUNTER_LOST,
+    COUNTER_NOT_DEFERRED, COUNTER_OFF_CPU_SAMPLES, COUNTER_RESULT_FIRST, COUNTER_RESULT_LAST,
+    COUNTER_RING_FULL, COUNTER_SAMPLES, COUNTER_SHORT_WAIT_NS, COUNTER_SHORT_WAITS,
+    COUNTER_STACK_COPIES, COUNTER_TARGETS_FULL, COUNTER_TICKS, COUNTER_TRACE_CONTEXT_UNREAD,
+    COUNTER_UNKNOWN_PROCESS, COUNTER_USER_FRAMES, COUNTER_WAKER_STACKS_LOST,
+};
 use candela_unwind::WalkResult;
 use std::io;
 
-/// Indices of the `counters` map, as in bpf/record.h.
-pub(crate) mod index {
-    pub(crate) const SAMPLES: u32 = 0;
-    pub(crate) const RESULT_FIRST: u32 = 1;
-    pub(crate) const RING_FULL: u32 = 10;
-    pub(crate) const LIFE_RING_FULL: u32 = 11;
-    pub(crate) const STACK_COPIES: u32 = 12;
-    pub(crate) const COPIES_LIMITED: u32 = 13;
-    pub(crate) const UNKNOWN_PROCESS: u32 = 14;
-    pub(crate) const COMPAT_TASK: u32 = 15;
-    pub(crate) const KERNEL_STACK_ERROR: u32 = 16;
-    pub(crate) const USER_FRAMES: u32 = 17;
-    pub(crate) const LOST: u32 = 18;
-    pub(crate) const TARGETS_FULL: u32 = 19;
-    pub(crate) const OFF_CPU_SAMPLES: u32 = 20;
-    pub(crate) const NOT_DEFERRED: u32 = 21;
-    pub(crate) const ARRIVAL_MISSED: u32 = 22;
-    pub(crate) const TRACE_CONTEXT_UNREAD: u32 = 23;
-    pub(crate) const LABELS_CUT: u32 = 24;
-    pub(crate) const FREES_LOST: u32 = 25;
-    pub(crate) const TICKS: u32 = 26;
-    pub(crate) const WAKER_STACKS_LOST: u32 = 27;
-    pub(crate) const SHORT_WAITS: u32 = 28;
-    pub(crate) const SHORT_WAIT_NS: u32 = 29;
-}
-
 /// How many result codes there are.
-pub(crate) const RESULTS: usize = 9;
+pub(crate) const RESULTS: usize = (COUNTER_RESULT_LAST - COUNTER_RESULT_FIRST + 1) as usize;
 
 /// Totals since the start; they only grow.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -121,32 +103,32 @@ impl CounterMap {
         };
         let mut results = [0; RESULTS];
         for (code, result) in (0..).zip(&mut results) {
-            *result = sum(index::RESULT_FIRST + code)?;
+            *result = sum(COUNTER_RESULT_FIRST + code)?;
         }
         Ok(Counters {
-            samples: sum(index::SAMPLES)?,
-            ticks: sum(index::TICKS)?,
+            samples: sum(COUNTER_SAMPLES)?,
+            ticks: sum(COUNTER_TICKS)?,
             results,
-            user_frames: sum(index::USER_FRAMES)?,
-            life_ring_full: sum(index::LIFE_RING_FULL)?,
-            stack_copies: sum(index::STACK_COPIES)?,
-            copies_limited: sum(index::COPIES_LIMITED)?,
-            unknown_process: sum(index::UNKNOWN_PROCESS)?,
-            compat_tasks: sum(index::COMPAT_TASK)?,
-            kernel_stack_errors: sum(index::KERNEL_STACK_ERROR)?,
-            lost: sum(index::LOST)?,
-            targets_full: sum(index::TARGETS_FULL)?,
-            off_cpu_samples: sum(index::OFF_CPU_SAMPLES)?,
-            not_deferred: sum(index::NOT_DEFERRED)?,
-            arrival_missed: sum(index::ARRIVAL_MISSED)?,
-            trace_context_unread: sum(index::TRACE_CONTEXT_UNREAD)?,
-            labels_cut: sum(index::LABELS_CUT)?,
-            frees_lost: sum(index::FREES_LOST)?,
-            waker_stacks_lost: sum(index::WAKER_STACKS_LOST)?,
-            short_waits: sum(index::SHORT_WAITS)?,
-            short_wait_ns: sum(index::SHORT_WAIT_NS)?,
+            user_frames: sum(COUNTER_USER_FRAMES)?,
+            life_ring_full: sum(COUNTER_LIFE_RING_FULL)?,
+            stack_copies: sum(COUNTER_STACK_COPIES)?,
+            copies_limited: sum(COUNTER_COPIES_LIMITED)?,
+            unknown_process: sum(COUNTER_UNKNOWN_PROCESS)?,
+            compat_tasks: sum(COUNTER_COMPAT_TASK)?,
+            kernel_stack_errors: sum(COUNTER_KERNEL_STACK_ERROR)?,
+            lost: sum(COUNTER_LOST)?,
+            targets_full: sum(COUNTER_TARGETS_FULL)?,
+            off_cpu_samples: sum(COUNTER_OFF_CPU_SAMPLES)?,
+            not_deferred: sum(COUNTER_NOT_DEFERRED)?,
+            arrival_missed: sum(COUNTER_ARRIVAL_MISSED)?,
+            trace_context_unread: sum(COUNTER_TRACE_CONTEXT_UNREAD)?,
+            labels_cut: sum(COUNTER_LABELS_CUT)?,
+            frees_lost: sum(COUNTER_FREES_LOST)?,
+            waker_stacks_lost: sum(COUNTER_WAKER_STACKS_LOST)?,
+            short_waits: sum(COUNTER_SHORT_WAITS)?,
+            short_wait_ns: sum(COUNTER_SHORT_WAIT_NS)?,
             ring_full_by_cpu: {
-                self.map.lookup_per_cpu(index::RING_FULL, &mut per_cpu)?;
+                self.map.lookup_per_cpu(COUNTER_RING_FULL, &mut per_cpu)?;
                 per_cpu
             },
             ..Counters::default()

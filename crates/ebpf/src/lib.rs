@@ -67,6 +67,7 @@ mod private_tracefs;
 mod privileges;
 mod program_runs;
 mod record;
+mod record_numbers;
 mod refusal;
 mod region;
 mod ring;

@@ -1,37 +1,20 @@
 //! Decoding of what bpf/record.h lays out.
 
 use crate::event::{Allocation, LockWait, Sample, TraceContext, UserContext};
+use crate::record_numbers::{
+    RECORD_ALLOC, RECORD_BLOCK_IO, RECORD_BLOCK_IO_DONE, RECORD_EXIT, RECORD_EXPLICIT,
+    RECORD_FAULTS, RECORD_FORK, RECORD_FREE, RECORD_GROWTH, RECORD_KERNEL_LOCK, RECORD_OFF_CPU,
+    RECORD_SAMPLE, RECORD_WAKER, REGISTER_COUNT, SAMPLE_COPY_LIMITED, SAMPLE_HAS_REGISTERS,
+    SAMPLE_HEADER_BYTES, SAMPLE_IN_KERNEL, SAMPLE_NOT_WALKED, SAMPLE_PREEMPTED,
+    SAMPLE_PROCESS_KNOWN,
+};
 use crate::thread_labels::{LABEL_BYTES, ThreadLabels};
 use candela_unwind::{Registers, StackCopy, WalkResult};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
-const SAMPLE_HEADER_BYTES: usize = 160;
-const REGISTER_COUNT: usize = 17;
-
-const RECORD_SAMPLE: u32 = 1;
-const RECORD_FORK: u32 = 2;
-const RECORD_EXIT: u32 = 3;
-const RECORD_OFF_CPU: u32 = 4;
-const RECORD_FAULTS: u32 = 5;
-const RECORD_GROWTH: u32 = 6;
-const RECORD_KERNEL_LOCK: u32 = 7;
-const RECORD_BLOCK_IO: u32 = 8;
-const RECORD_BLOCK_IO_DONE: u32 = 9;
-const RECORD_EXPLICIT: u32 = 10;
-const RECORD_ALLOC: u32 = 12;
-const RECORD_FREE: u32 = 13;
-const RECORD_WAKER: u32 = 14;
-
 /// In the sequence of `struct allocation`: its end will be told.
 const IS_FOLLOWED: u64 = 1 << 32;
-
-const HAS_REGISTERS: u8 = 1 << 0;
-const IN_KERNEL: u8 = 1 << 1;
-const COPY_LIMITED: u8 = 1 << 2;
-const PROCESS_KNOWN: u8 = 1 << 3;
-const PREEMPTED: u8 = 1 << 4;
-const NOT_WALKED: u8 = 1 << 5;
 
 /// A record of the `samples` ring buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -191,7 +174,7 @@ pub(crate) fn decode_sample<'a>(record: &'a [u8], frames: &'a mut Vec<u64>) -> O
     for _ in 0..kernel_frames + user_frames {
         frames.push(payload.u64()?);
     }
-    let context = if flags & HAS_REGISTERS != 0 {
+    let context = if flags & SAMPLE_HAS_REGISTERS != 0 {
         Some(decode_context(&mut payload, stack_bytes)?)
     } else {
         None
@@ -211,10 +194,10 @@ pub(crate) fn decode_sample<'a>(record: &'a [u8], frames: &'a mut Vec<u64>) -> O
         process_start_ns,
         comm,
         result,
-        in_kernel: flags & IN_KERNEL != 0,
-        process_known: flags & PROCESS_KNOWN != 0,
-        copy_limited: flags & COPY_LIMITED != 0,
-        was_preempted: flags & PREEMPTED != 0,
+        in_kernel: flags & SAMPLE_IN_KERNEL != 0,
+        process_known: flags & SAMPLE_PROCESS_KNOWN != 0,
+        copy_limited: flags & SAMPLE_COPY_LIMITED != 0,
+        was_preempted: flags & SAMPLE_PREEMPTED != 0,
         lock: (lock_address != 0).then_some(LockWait {
             address: lock_address,
             holder: (!lock_holder.is_empty()).then_some(lock_holder),
@@ -224,7 +207,7 @@ pub(crate) fn decode_sample<'a>(record: &'a [u8], frames: &'a mut Vec<u64>) -> O
         woken_ns,
         waker_stack: None,
         labels,
-        is_walked: flags & NOT_WALKED == 0,
+        is_walked: flags & SAMPLE_NOT_WALKED == 0,
         kernel_frames,
         user_frames,
         context,
@@ -357,7 +340,7 @@ mod tests {
         record[135] = 0x02; // the last byte of the span
         record[136] = b'w'; // the first byte of the waker
         record[159] = 7; // the last byte of when it ended the wait
-        record[5] = PREEMPTED;
+        record[5] = SAMPLE_PREEMPTED;
         record[72] = 0x40; // the address of a lock
         let mut frames = Vec::new();
         let off_cpu = SampleRecord::Sample(SampleKind::OffCpu);

@@ -1,11 +1,10 @@
 //! The labels that a thread's program gave its work.
 
+use crate::record_numbers::{LABEL_KEY_BYTES, LABEL_VALUE_BYTES};
 use std::str;
 
 /// `struct sample_label` of bpf/record.h.
-pub(crate) const LABEL_BYTES: usize = 2 + KEY_BYTES + VALUE_BYTES;
-const KEY_BYTES: usize = 30;
-const VALUE_BYTES: usize = 64;
+pub(crate) const LABEL_BYTES: usize = 2 + LABEL_KEY_BYTES + LABEL_VALUE_BYTES;
 
 /// `LABEL_KEY_IS_NUMBER` of bpf/record.h.
 const KEY_IS_NUMBER: u8 = 0xff;
@@ -44,7 +43,7 @@ impl<'a> ThreadLabels<'a> {
     pub fn iter(&self) -> impl Iterator<Item = (LabelKey<'a>, &'a str)> + use<'a> {
         self.bytes.chunks_exact(LABEL_BYTES).filter_map(|label| {
             let (lengths, texts) = label.split_at(2);
-            let (key, value) = texts.split_at(KEY_BYTES);
+            let (key, value) = texts.split_at(LABEL_KEY_BYTES);
             let value = whole_text(value.get(..lengths[1].into())?);
             if lengths[0] == KEY_IS_NUMBER {
                 return Some((LabelKey::Number(key[0]), value));
@@ -70,7 +69,7 @@ mod tests {
     fn label(key: &[u8], value: &[u8]) -> Vec<u8> {
         let mut label = vec![key.len() as u8, value.len() as u8];
         label.extend(key);
-        label.resize(2 + KEY_BYTES, b'x');
+        label.resize(2 + LABEL_KEY_BYTES, b'x');
         label.extend(value);
         label.resize(LABEL_BYTES, b'y');
         label
