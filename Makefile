@@ -24,7 +24,6 @@ build:
 
 test:
 	@scripts/install-deps test
-	@scripts/fetch-kernels
 	@cargo xtask ui
 	@cargo xtask test
 

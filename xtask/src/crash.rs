@@ -26,30 +26,27 @@ pub(crate) fn crash(arguments: &[String]) -> Result<(), String> {
     say(&format!(
         "again: cargo xtask crash --rounds {rounds} --seed {seed}"
     ));
-    run_with(
-        ".",
-        "cargo",
-        &[
-            "test",
-            "--quiet",
-            "--package",
-            "candela",
-            "--package",
-            "candela-store",
-            "--features",
-            "candela/failpoints",
-            "--test",
-            "failpoints",
-            "--test",
-            "kills",
-            "--",
-            "--nocapture",
-        ],
-        &[
-            ("CANDELA_CRASH_ROUNDS", &rounds),
-            ("CANDELA_CRASH_SEED", &seed),
-        ],
-    )
+    let line = [
+        "test",
+        "--quiet",
+        "--package",
+        "candela",
+        "--package",
+        "candela-store",
+        "--features",
+        "candela/failpoints",
+        "--test",
+        "it",
+        "--",
+        "--nocapture",
+        "failpoints::",
+        "kills::",
+    ];
+    let environment = [
+        ("CANDELA_CRASH_ROUNDS", &*rounds),
+        ("CANDELA_CRASH_SEED", &*seed),
+    ];
+    run_with(".", "cargo", &line, &environment)
 }
 
 /// The clock is random enough: nothing is kept secret with it.

@@ -1,7 +1,7 @@
 //! What only builds with a client of Kubernetes have, against a real API server, which Go builds once.
 
-use crate::process::run;
-use crate::skips::run_tests;
+use crate::nextest::Tests;
+use crate::steps::Steps;
 
 const BUILD: [&str; 6] = [
     "--package",
@@ -14,16 +14,18 @@ const BUILD: [&str; 6] = [
 
 /// Lints, the unit tests of pods, and the watch of them.
 pub(crate) fn kube(_: &[String]) -> Result<(), String> {
-    let arguments = |before: &[&'static str], after: &[&'static str]| {
-        let all = [before, &BUILD[..], after];
-        all.concat()
+    let mut steps = Steps::new(None);
+    let clippy = ["cargo", "clippy", "--all-targets", "--quiet"];
+    let strict = ["--", "-D", "warnings"];
+    steps.run("clippy", ".", &[&clippy[..], &BUILD, &strict].concat());
+    let targets = ["--lib", "--test", "kube"];
+    let tests = Tests {
+        profile: "default",
+        build: &[&BUILD[..], &targets].concat(),
+        filter: Some("test(/^containers::/) | binary(kube)"),
+        // Without CI nobody waits for the API server to be built.
+        environment: &[("CI", "true")],
     };
-    let clippy = ["clippy", "--all-targets", "--quiet"];
-    run(".", "cargo", &arguments(&clippy, &["--", "-D", "warnings"]))?;
-    let test = ["test", "--quiet"];
-    let units = ["--lib", "--", "containers::"];
-    run(".", "cargo", &arguments(&test, &units))?;
-    // Without CI nobody waits for the API server to be built.
-    let environment = [("CI", "true")];
-    run_tests(&arguments(&test, &["--test", "kube", "--"]), &environment)
+    tests.run(&mut steps);
+    steps.finish()
 }

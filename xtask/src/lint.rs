@@ -1,9 +1,10 @@
 //! Format and lints.
 
 use crate::process::run;
-use crate::process::run_with;
-use crate::test::EVERYTHING;
+use crate::stages::EVERYTHING;
+use crate::steps::Steps;
 use crate::tidy;
+use crate::ui;
 
 const STRICT: [&str; 3] = ["--", "-D", "warnings"];
 
@@ -16,24 +17,47 @@ pub(crate) fn format(flags: &[String]) -> Result<(), String> {
     run(".", "cargo", &arguments)
 }
 
-/// Clippy and rustdoc of everything there is, with warnings as errors, the window's lints, and tidy. What is quick comes
-/// first.
+/// Everything below, by itself.
 pub(crate) fn lint(_: &[String]) -> Result<(), String> {
-    run("ui", "npm", &["run", "--silent", "lint"])?;
-    tidy::tidy(&[])?;
-    lint_other_builds()?;
-    let clippy = ["clippy", "--all-targets", "--quiet"];
-    run(".", "cargo", &[&clippy[..], &EVERYTHING, &STRICT].concat())?;
-    let doc = ["doc", "--no-deps", "--quiet", "--document-private-items"];
-    let strict = [("RUSTDOCFLAGS", "-D warnings")];
-    run_with(".", "cargo", &[&doc[..], &EVERYTHING].concat(), &strict)
+    let mut steps = Steps::new(None);
+    lints(&mut steps);
+    steps.finish()
 }
 
-/// The builds that tests do not run in: the agent alone, and what a newcomer builds. Nothing else would notice when a
-/// server dependency slips into the one, or what only SQL uses is left in the other.
-fn lint_other_builds() -> Result<(), String> {
-    let clippy = ["clippy", "--quiet", "--package", "candela"];
+/// Format, and all lints as errors.
+pub(crate) fn format_and_lints(steps: &mut Steps) {
+    steps.run("format", ".", &["cargo", "fmt", "--all", "--check"]);
+    lints(steps);
+}
+
+/// The window's lints, tidy, clippy and rustdoc of everything there is. What is quick comes first.
+fn lints(steps: &mut Steps) {
+    // The server embeds what is built.
+    steps.work("window: build", || lines(ui::build(&[])));
+    steps.run("window: lints", "ui", &["npm", "run", "--silent", "lint"]);
+    steps.work("tidy", || lines(tidy::tidy(&[])));
+    // The builds that tests do not run in: the agent alone, and what a newcomer builds. Nothing else would notice when a
+    // server dependency slips into the one, or what only SQL uses is left in the other.
+    let clippy = ["cargo", "clippy", "--quiet"];
+    let candela = ["--package", "candela"];
     let agent = ["--no-default-features", "--features", "agent"];
-    run(".", "cargo", &[&clippy[..], &agent, &STRICT].concat())?;
-    run(".", "cargo", &[&clippy[..], &STRICT].concat())
+    let line = [&clippy[..], &candela, &agent, &STRICT].concat();
+    steps.run("clippy: agent", ".", &line);
+    let line = [&clippy[..], &candela, &STRICT].concat();
+    steps.run("clippy: default", ".", &line);
+    let line = [&clippy[..], &["--all-targets"], &EVERYTHING, &STRICT].concat();
+    steps.run("clippy: everything", ".", &line);
+    let doc = [
+        "cargo",
+        "doc",
+        "--no-deps",
+        "--quiet",
+        "--document-private-items",
+    ];
+    let strict = [("RUSTDOCFLAGS", "-D warnings")];
+    steps.run_with("rustdoc", ".", &[&doc[..], &EVERYTHING].concat(), &strict);
+}
+
+fn lines(result: Result<(), String>) -> Result<(), Vec<String>> {
+    result.map_err(|error| error.lines().map(str::to_owned).collect())
 }

@@ -3,14 +3,18 @@
 mod bench;
 mod crash;
 mod fuzz;
-mod gate;
+mod kernels;
 mod kube;
 mod lint;
+mod nextest;
 mod perfetto;
 mod process;
+mod report;
 mod skips;
 mod soak;
-mod test;
+mod stages;
+mod steps;
+mod test_modules;
 mod tidy;
 mod ui;
 mod walks;
@@ -24,7 +28,7 @@ type Command = (
     fn(&[String]) -> Result<(), String>,
 );
 
-const COMMANDS: [Command; 13] = [
+const COMMANDS: [Command; 17] = [
     (
         "fmt",
         "format Rust code; --check only reports",
@@ -46,14 +50,29 @@ const COMMANDS: [Command; 13] = [
         ui::build,
     ),
     (
+        "ci",
+        "what must pass before a change lands: installs, lints, tests; the end of its log says what failed",
+        stages::ci,
+    ),
+    (
         "gate",
-        "tests that no busy machine can fail: what CI runs",
-        gate::gate,
+        "format, lints, and tests that neither a busy machine nor another processor can fail",
+        stages::gate,
+    ),
+    (
+        "host",
+        "tests with the live kernel, a browser, published clients, databases; one at a time",
+        stages::host,
     ),
     (
         "test",
-        "every test of the project; needs `scripts/install-deps test`",
-        test::test,
+        "the tests of both, without lints; needs `scripts/install-deps test`",
+        stages::test,
+    ),
+    (
+        "acceptance",
+        "tests that measure, with sharp bounds, on a quiet host",
+        stages::acceptance,
     ),
     (
         "bench",
@@ -69,6 +88,11 @@ const COMMANDS: [Command; 13] = [
         "fuzz",
         "mutations of sound inputs; names select targets, --seconds N each (60)",
         fuzz::fuzz,
+    ),
+    (
+        "kernels",
+        "what is recorded on kernels of Debian's releases, in an emulator",
+        kernels::kernels,
     ),
     (
         "kube",
@@ -112,7 +136,7 @@ fn main() -> ExitCode {
 fn usage() -> ExitCode {
     process::say("usage: cargo xtask COMMAND [ARGUMENT…]");
     for (name, summary, _) in COMMANDS {
-        process::say(&format!("  {name:<8} {summary}"));
+        process::say(&format!("  {name:<10} {summary}"));
     }
     ExitCode::from(2)
 }

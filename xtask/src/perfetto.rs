@@ -1,12 +1,11 @@
 //! What only builds with Google's Perfetto library have, against a real `traced` of Debian sid.
 
 use std::fs;
-use std::path::PathBuf;
 
-use crate::process::output;
-use crate::process::root;
+use crate::nextest::Tests;
 use crate::process::run;
-use crate::skips::run_tests;
+use crate::process::target;
+use crate::steps::Steps;
 
 const BUILD: [&str; 4] = [
     "--package",
@@ -29,36 +28,23 @@ pub(crate) fn perfetto(_: &[String]) -> Result<(), String> {
 }
 
 fn test(programs: &str, sockets: &str) -> Result<(), String> {
-    let arguments = |before: &[&'static str], after: &[&'static str]| {
-        let all = [before, &BUILD[..], after];
-        all.concat()
-    };
-    let clippy = ["clippy", "--all-targets", "--quiet"];
-    run(".", "cargo", &arguments(&clippy, &["--", "-D", "warnings"]))?;
-    let test = ["test", "--quiet", "--no-fail-fast"];
-    let which = [
-        "--lib",
-        "--test",
-        "traced",
-        "--test",
-        "traced_failures",
-        "--",
-    ];
+    let mut steps = Steps::new(None);
+    let clippy = ["cargo", "clippy", "--all-targets", "--quiet"];
+    let strict = ["--", "-D", "warnings"];
+    steps.run("clippy", ".", &[&clippy[..], &BUILD, &strict].concat());
     // The library finds its socket by the environment, which a program cannot safely change once it runs.
     let producers = format!("{sockets}/producers");
     let consumers = format!("{sockets}/consumers");
-    let environment: [(&str, &str); 3] = [
-        ("CANDELA_TEST_PERFETTO", programs),
-        ("PERFETTO_PRODUCER_SOCK_NAME", &producers),
-        ("PERFETTO_CONSUMER_SOCK_NAME", &consumers),
-    ];
-    run_tests(&arguments(&test, &which), &environment)
-}
-
-/// Where cargo builds, and scripts put what tests need.
-fn target() -> Result<PathBuf, String> {
-    if let Some(folder) = std::env::var_os("CARGO_TARGET_DIR") {
-        return Ok(root().join(folder));
-    }
-    Ok(output("scripts/target-dir", &[])?.trim().into())
+    let tests = Tests {
+        profile: "default",
+        build: &BUILD,
+        filter: Some("kind(lib) | test(/^host::traced/)"),
+        environment: &[
+            ("CANDELA_TEST_PERFETTO", programs),
+            ("PERFETTO_PRODUCER_SOCK_NAME", &producers),
+            ("PERFETTO_CONSUMER_SOCK_NAME", &consumers),
+        ],
+    };
+    tests.run(&mut steps);
+    steps.finish()
 }

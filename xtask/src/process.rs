@@ -14,6 +14,14 @@ pub(crate) fn root() -> PathBuf {
         .to_path_buf()
 }
 
+/// Where cargo has built this program, and builds the rest; scripts put there what tests need.
+pub(crate) fn target() -> Result<PathBuf, String> {
+    let this = std::env::current_exe().map_err(|error| format!("this program: {error}"))?;
+    let target = this.ancestors().nth(2);
+    let target = target.ok_or("this program is in no target directory")?;
+    Ok(target.to_path_buf())
+}
+
 /// A program, without what cargo has told this one about its package. ring's build script depends on some of it: after
 /// each change between `cargo test` and `cargo xtask test` all that stands on ring, DataFusion too, would be built anew.
 pub(crate) fn command(program: &str) -> Command {

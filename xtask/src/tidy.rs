@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use crate::process::output;
 use crate::process::root;
 use crate::process::say;
+use crate::test_modules;
 use crate::walks;
 
 /// No file of code is longer: one idea a file.
@@ -88,14 +89,12 @@ pub(crate) fn tidy(_: &[String]) -> Result<(), String> {
     check_licences(&mut findings)?;
     check_links(&files, &mut findings);
     check_walks(&files, &mut findings);
+    check_test_modules(&files, &mut findings);
     if findings.is_empty() {
         say("tidy: nothing to mend");
         return Ok(());
     }
-    for finding in &findings {
-        say(finding);
-    }
-    Err(format!("{} findings", findings.len()))
+    Err(findings.join("\n"))
 }
 
 fn tracked_files() -> Result<Vec<PathBuf>, String> {
@@ -279,5 +278,13 @@ fn check_walks(files: &[PathBuf], findings: &mut Vec<String>) {
             "{}: no test runs it, no other walk imports it, and no README says how to: call it, or delete it",
             walk.display()
         ));
+    }
+}
+
+/// A file of tests that never runs.
+fn check_test_modules(files: &[PathBuf], findings: &mut Vec<String>) {
+    for module in test_modules::undeclared(files, read) {
+        let path = module.display();
+        findings.push(format!("{path}: no `mod` names it, so it is in no program"));
     }
 }

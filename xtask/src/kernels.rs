@@ -1,0 +1,24 @@
+//! Kernels of Debian's releases, each booted in an emulator.
+
+use crate::nextest::Tests;
+use crate::stages::EVERYTHING;
+use crate::steps::Steps;
+
+/// These alone.
+pub(crate) fn kernels(_: &[String]) -> Result<(), String> {
+    let mut run = Steps::new(None);
+    steps(&mut run);
+    run.finish()
+}
+
+/// Fetches the kernels, once, and records on each.
+pub(crate) fn steps(steps: &mut Steps) {
+    steps.run("fetch-kernels", ".", &["scripts/fetch-kernels"]);
+    let tests = Tests {
+        profile: "default",
+        build: &[&EVERYTHING[..], &["--test", "old_kernels"]].concat(),
+        filter: None,
+        environment: &[],
+    };
+    tests.run(steps);
+}
