@@ -417,6 +417,8 @@ fn finish(block: &Block, outside: u64, stopped: Option<QueryError>) -> Result<()
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use candela_model::FrameKind;
     use candela_model::Labels;
     use candela_model::Location;
@@ -424,6 +426,7 @@ mod tests {
     use candela_model::ProfileSeries;
     use candela_model::Sample;
     use candela_model::StackId;
+    use candela_store::ManualClock;
     use candela_store::Store;
     use candela_store::StoreOptions;
 
@@ -440,6 +443,9 @@ mod tests {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let mut options = StoreOptions::new(directory.path());
         options.max_age = None;
+        // Nothing is flushed or merged by itself.
+        options.compaction_cpu_percent = 0;
+        options.clock = Arc::new(ManualClock::default());
         let store = Store::open(options).expect("opens");
         let runtime = tokio::runtime::Builder::new_current_thread().build();
         let runtime = runtime.expect("a runtime");

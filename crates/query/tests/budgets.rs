@@ -1,11 +1,13 @@
 //! What a query may cost.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use crate::common::CPU;
+use crate::common::NOON_NS;
 use crate::common::block_on;
 use crate::common::engine;
 use crate::common::options;
@@ -23,10 +25,39 @@ use candela_store::Clock;
 use candela_store::Store;
 use candela_store::StoreOptions;
 
+/// Goes on by a nanosecond each time someone looks.
+#[derive(Debug, Default)]
+struct TickingClock(AtomicI64);
+
+impl Clock for TickingClock {
+    fn now_ns(&self) -> i64 {
+        NOON_NS
+    }
+
+    fn monotonic_ns(&self) -> i64 {
+        self.0.fetch_add(1, Ordering::SeqCst)
+    }
+}
+
+/// An engine over one block, for which time passes.
+fn ticking_engine(directory: &Path) -> Engine {
+    let store = Store::open(StoreOptions {
+        clock: Arc::new(TickingClock::default()),
+        ..options(directory)
+    });
+    let store = store.expect("opens");
+    block_on(async {
+        let appended = store.append("t", profile("a", CPU, 1)).await;
+        appended.expect("appends");
+        store.flush().await.expect("flushes");
+    });
+    Engine::new(store)
+}
+
 #[test]
 fn budgets_are_kept() {
     let directory = tempfile::tempdir().expect("a temporary directory");
-    let (engine, _store) = engine(directory.path(), vec![profile("a", CPU, 1)], true);
+    let engine = ticking_engine(directory.path());
     let with = |change: fn(&mut Budget)| {
         let mut query = query("{}", "cpu");
         change(&mut query.budget);
@@ -72,7 +103,7 @@ fn many_blocks_of_the_same_stacks_take_the_memory_of_one() {
 #[test]
 fn lists_have_budgets_too() {
     let directory = tempfile::tempdir().expect("a temporary directory");
-    let (engine, _store) = engine(directory.path(), vec![profile("a", CPU, 1)], true);
+    let engine = ticking_engine(directory.path());
     let mut slow = query("{}", "cpu");
     slow.budget.max_time = Duration::ZERO;
     let mut large = query("{}", "cpu");

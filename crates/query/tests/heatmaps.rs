@@ -1,9 +1,6 @@
 //! How large heatmaps may be, and that they do not depend on which blocks there are.
 
-use std::sync::Arc;
-
 use crate::common::CPU;
-use crate::common::NOON_NS;
 use crate::common::block_on;
 use crate::common::engine;
 use crate::common::options;
@@ -15,9 +12,7 @@ use candela_query::Engine;
 use candela_query::HeatmapOptions;
 use candela_query::Query;
 use candela_query::QueryError;
-use candela_store::ManualClock;
 use candela_store::Store;
-use candela_store::StoreOptions;
 
 const SECOND_NS: i64 = 1_000_000_000;
 
@@ -68,12 +63,7 @@ fn columns_times_buckets_are_limited_and_cost_memory() {
 #[test]
 fn profiles_without_what_is_asked_for_count_in_any_block() {
     let directory = tempfile::tempdir().expect("a temporary directory");
-    let store = Store::open(StoreOptions {
-        clock: Arc::new(ManualClock::at(NOON_NS)),
-        compaction_cpu_percent: 0,
-        ..options(directory.path())
-    });
-    let store = store.expect("opens");
+    let store = Store::open(options(directory.path())).expect("opens");
     let mut unlabeled = profile("a", CPU, 5);
     unlabeled.series[0].start_ns += SECOND_NS;
     for sample in &mut unlabeled.series[0].samples {

@@ -1,18 +1,15 @@
 //! Lines from an origin, over profiles and over their sums.
 
-use std::sync::Arc;
-
 use crate::common::CPU;
 use crate::common::NOON_NS;
 use crate::common::block_on;
+use crate::common::options;
 use crate::common::profile;
 use crate::common::query;
 use candela_query::Engine;
 use candela_query::PointValue;
 use candela_query::SeriesOptions;
-use candela_store::ManualClock;
 use candela_store::Store;
-use candela_store::StoreOptions;
 use candela_store::Tier;
 
 const MINUTE_NS: i64 = 60_000_000_000;
@@ -23,12 +20,7 @@ const PROFILES: i64 = 6 * 24 * 5;
 #[test]
 fn sums_stand_for_profiles_only_where_steps_begin_and_end_with_them() {
     let directory = tempfile::tempdir().expect("a temporary directory");
-    let store = Store::open(StoreOptions {
-        clock: Arc::new(ManualClock::at(NOON_NS)),
-        compaction_cpu_percent: 0,
-        ..crate::common::options(directory.path())
-    });
-    let store = store.expect("opens");
+    let store = Store::open(options(directory.path())).expect("opens");
     block_on(async {
         let mut all = profile("a", CPU, 1);
         let first = all.series[0].clone();

@@ -89,7 +89,6 @@ fn store(options: StoreOptions) -> Store {
 fn options(directory: &std::path::Path, clock: &Arc<ManualClock>) -> StoreOptions {
     StoreOptions {
         clock: Arc::<ManualClock>::clone(clock),
-        compaction_cpu_percent: 0,
         ..crate::common::options(directory)
     }
 }

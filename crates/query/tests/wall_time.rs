@@ -2,7 +2,6 @@
 //! stored as wall time is not counted once more.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use crate::common::CPU;
 use crate::common::NOON_NS;
@@ -29,9 +28,7 @@ use candela_query::LinkSelection;
 use candela_query::PointValue;
 use candela_query::Query;
 use candela_query::SeriesOptions;
-use candela_store::ManualClock;
 use candela_store::Store;
-use candela_store::StoreOptions;
 use candela_store::TimeRange;
 
 const OFF_CPU: &str = "off_cpu:off_cpu:nanoseconds:off_cpu:nanoseconds";
@@ -472,12 +469,7 @@ fn assert_covered_by_own_samples(engine: &Engine) {
 fn stored_wall_time_covers_by_its_own_samples_however_blocks_are_cut() {
     for is_cut in [false, true] {
         let directory = tempfile::tempdir().expect("a temporary directory");
-        let store_options = StoreOptions {
-            clock: Arc::new(ManualClock::at(NOON_NS)),
-            compaction_cpu_percent: 0,
-            ..options(directory.path())
-        };
-        let store = Store::open(store_options).expect("opens");
+        let store = Store::open(options(directory.path())).expect("opens");
         let engine = Engine::new(store.clone());
         let parts = (0..3).flat_map(|number| [CPU, OFF_CPU].map(|it| window("h1", it, number)));
         block_on(async {
@@ -501,12 +493,7 @@ fn sums_over_long_times_are_those_of_both_parts() {
     const STEP_NS: i64 = 2 * 60_000_000_000;
     const STEPS: i64 = 900;
     let directory = tempfile::tempdir().expect("a temporary directory");
-    let store_options = StoreOptions {
-        clock: Arc::new(ManualClock::at(NOON_NS)),
-        compaction_cpu_percent: 0,
-        ..options(directory.path())
-    };
-    let store = Store::open(store_options).expect("opens");
+    let store = Store::open(options(directory.path())).expect("opens");
     let at = |profile_type: &str, step: i64| {
         let mut profile = window("h1", profile_type, step % 50);
         profile.series[0].start_ns = NOON_NS + step * STEP_NS;

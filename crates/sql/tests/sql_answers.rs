@@ -5,7 +5,6 @@ use crate::common;
 use crate::common::Plain;
 use crate::common::TENANT;
 use candela_sql::SqlEngine;
-use candela_sql::SqlOptions;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::arrow::ipc::reader::StreamReader;
 use serde_json::Value;
@@ -29,7 +28,7 @@ async fn engine(directory: &std::path::Path) -> SqlEngine {
         .append(TENANT, plain.profile())
         .await
         .expect("appends");
-    SqlEngine::new(store, SqlOptions::default())
+    SqlEngine::new(store, common::limits())
 }
 
 const QUESTION: &str = "SELECT service_name, time, value, value / 4.0 AS quarter, trace_id,

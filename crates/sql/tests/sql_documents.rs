@@ -13,7 +13,6 @@ use candela_model::FlameTree;
 use candela_query::Engine;
 use candela_query::Query;
 use candela_sql::SqlEngine;
-use candela_sql::SqlOptions;
 use candela_store::Store;
 
 /// The statements by their first line, but for those that make the tables, which are here already.
@@ -106,7 +105,7 @@ async fn documented_statements_have_the_native_numbers() {
         ..Query::new(TENANT)
     };
     let tree = engine.flame_tree(&query).expect("answers").value;
-    let sql = SqlEngine::new(store, SqlOptions::default());
+    let sql = SqlEngine::new(store, common::limits());
     let walk_totals = [("function_2", 11), ("walk", 105)];
     let pods = [("p-1", 12), ("p-2", 181)];
     let owned = |pairs: &[(&str, i64)]| -> BTreeMap<String, i64> {

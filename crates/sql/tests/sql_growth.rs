@@ -6,7 +6,6 @@ use crate::common::Plain;
 use crate::common::TENANT;
 use candela_sql::SqlEngine;
 use candela_sql::SqlError;
-use candela_sql::SqlOptions;
 use candela_store::Store;
 
 /// A block of two stacks.
@@ -24,7 +23,7 @@ async fn engine(directory: &std::path::Path) -> SqlEngine {
         .await
         .expect("appends");
     store.flush().await.expect("flushes");
-    SqlEngine::new(store, SqlOptions::default())
+    SqlEngine::new(store, common::limits())
 }
 
 async fn csv(sql: &SqlEngine, question: &str) -> String {

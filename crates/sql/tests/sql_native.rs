@@ -17,7 +17,6 @@ use candela_model::FlameTree;
 use candela_query::Engine;
 use candela_query::Query;
 use candela_sql::SqlEngine;
-use candela_sql::SqlOptions;
 use candela_store::Store;
 use candela_store::TimeRange;
 use proptest::prelude::*;
@@ -296,7 +295,7 @@ proptest! {
                     }
                 }
             }
-            let sql = SqlEngine::new(store.clone(), SqlOptions::default());
+            let sql = SqlEngine::new(store.clone(), common::limits());
             compare(&store, &sql).await;
         });
     }

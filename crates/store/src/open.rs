@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::Condvar;
 use std::sync::Mutex;
 use std::sync::RwLock;
+use std::sync::atomic::AtomicI64;
 use std::sync::atomic::Ordering;
 use std::thread;
 use std::thread::JoinHandle;
@@ -119,6 +120,7 @@ pub(crate) fn open_shared(
             keys: Vec::new(),
         }),
         unfinished_flush: Mutex::new(None),
+        flush_retry_at_ns: AtomicI64::new(i64::MIN),
         removed_blocks: Arc::new(removed_blocks),
         maintenance: Mutex::new(()),
         compaction: CompactionCounters::default(),

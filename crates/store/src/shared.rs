@@ -8,6 +8,7 @@ use std::sync::Condvar;
 use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::sync::RwLock;
+use std::sync::atomic::AtomicI64;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -92,6 +93,8 @@ pub(crate) struct Shared {
     pub(crate) applied: Mutex<Applied>,
     /// Held by the one flush that runs; heads that a failed flush left over.
     pub(crate) unfinished_flush: Mutex<Option<Flush>>,
+    /// The flush thread does not try before, by the clock that never goes back.
+    pub(crate) flush_retry_at_ns: AtomicI64,
     pub(crate) removed_blocks: Arc<RemovedBlocks>,
     /// Held by the one that rewrites blocks: merging, erasing, naming.
     pub(crate) maintenance: Mutex<()>,
@@ -221,13 +224,20 @@ impl Shared {
         self.apply_retention_and_note();
         let mut unfinished = lock(&self.unfinished_flush);
         let result = self.flush_all(&mut unfinished);
-        let counter = match &result {
-            Ok(()) => &self.counters.flushes,
-            Err(_) => &self.counters.failed_flushes,
+        let (counter, retry_at_ns) = match &result {
+            Ok(()) => (&self.counters.flushes, i64::MIN),
+            Err(_) => (&self.counters.failed_flushes, self.flush_retry_ns()),
         };
         counter.fetch_add(1, Ordering::Relaxed);
+        // Whoever flushed: what has just failed for one would fail for the flush thread, too.
+        self.flush_retry_at_ns.store(retry_at_ns, Ordering::Relaxed);
         *lock(&self.counters.last_flush_error) = result.as_ref().err().map(ToString::to_string);
         result
+    }
+
+    fn flush_retry_ns(&self) -> i64 {
+        let now_ns = self.options.clock.monotonic_ns();
+        now_ns.saturating_add(FLUSH_RETRY_NS)
     }
 
     fn flush_all(&self, unfinished: &mut Option<Flush>) -> Result<(), StoreError> {
@@ -437,7 +447,6 @@ impl Shared {
     /// Flushes and deletes when it is time, until the store is closed.
     pub(crate) fn run_flush_thread(&self) {
         let clock = &self.options.clock;
-        let mut retry_at_ns = i64::MIN;
         let mut next_retention_ns = clock.monotonic_ns().saturating_add(RETENTION_INTERVAL_NS);
         let mut is_stopping = lock(&self.is_stopping);
         while !*is_stopping {
@@ -452,13 +461,14 @@ impl Shared {
                 next_retention_ns = now_ns.saturating_add(RETENTION_INTERVAL_NS);
                 self.survive("retention", || self.apply_retention_and_note());
             }
-            if now_ns >= retry_at_ns && self.is_flush_due(now_ns) {
+            if self.is_flush_due(now_ns) {
                 let flushed = self.survive("a flush", || self.flush());
                 if let Some(Err(error)) = &flushed {
                     tracing::error!(%error, "flush failed; profiles stay in memory and in the log");
                 }
-                if !matches!(flushed, Some(Ok(()))) {
-                    retry_at_ns = now_ns.saturating_add(FLUSH_RETRY_NS);
+                if flushed.is_none() {
+                    let retry_at_ns = self.flush_retry_ns();
+                    self.flush_retry_at_ns.store(retry_at_ns, Ordering::Relaxed);
                 }
             }
             is_stopping = lock(&self.is_stopping);
@@ -479,13 +489,17 @@ impl Shared {
     }
 
     fn is_flush_due(&self, now_ns: i64) -> bool {
-        if self.head_bytes() >= self.options.flush_bytes {
+        // First of all: a flush that runs may fail, and then this is not the time for another one.
+        let is_unfinished = lock(&self.unfinished_flush).is_some();
+        if now_ns < self.flush_retry_at_ns.load(Ordering::Relaxed) {
+            return false;
+        }
+        if is_unfinished || self.head_bytes() >= self.options.flush_bytes {
             return true;
         }
         let interval = i64::try_from(self.options.flush_interval.as_nanos()).unwrap_or(i64::MAX);
         let oldest_ns = lock(&self.applied).oldest_since_ns;
-        let is_old = oldest_ns.is_some_and(|oldest| now_ns.saturating_sub(oldest) >= interval);
-        is_old || lock(&self.unfinished_flush).is_some()
+        oldest_ns.is_some_and(|oldest| now_ns.saturating_sub(oldest) >= interval)
     }
 
     pub(crate) fn wait_for_log_writer(&self) {

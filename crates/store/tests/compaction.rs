@@ -165,7 +165,6 @@ fn options(directory: &Path) -> (StoreOptions, Arc<ManualClock>) {
     let clock = Arc::new(ManualClock::at(NOON_NS));
     let options = StoreOptions {
         clock: Arc::<ManualClock>::clone(&clock),
-        compaction_cpu_percent: 0,
         sync: SyncMode::Os,
         ..common::options(directory)
     };
@@ -303,6 +302,21 @@ fn hours_are_merged_when_they_are_over_and_days_when_they_are() {
     lasting.sort_unstable();
     assert_eq!(levels(&store), lasting);
     assert_eq!(common::totals(&store, "t"), [1, 60, 3700]);
+}
+
+#[test]
+fn hours_that_are_over_are_merged_by_themselves() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let (mut options, clock) = options(directory.path());
+    options.compaction_cpu_percent = 50;
+    let store = Store::open(options).expect("opens");
+    for second in [1, 60] {
+        block_on(store.append("t", profile_of(&simple(second, second)))).expect("is stored");
+        block_on(store.flush()).expect("is flushed");
+    }
+    clock.advance(HOUR_NS + 600 * SECOND_NS);
+    common::eventually("the hour is merged", || levels(&store) == [1, 10, 11]);
+    assert_eq!(common::totals(&store, "t"), [1, 60]);
 }
 
 #[test]

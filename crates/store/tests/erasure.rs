@@ -37,7 +37,6 @@ fn options(directory: &Path) -> (StoreOptions, Arc<ManualClock>) {
     let clock = Arc::new(ManualClock::at(NOON_NS));
     let options = StoreOptions {
         clock: Arc::<ManualClock>::clone(&clock),
-        compaction_cpu_percent: 0,
         sync: SyncMode::Os,
         ..common::options(directory)
     };

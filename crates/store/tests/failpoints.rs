@@ -38,7 +38,6 @@ fn crash_options(directory: &Path) -> StoreOptions {
     StoreOptions {
         // Behind all profiles, so that hours and days are over.
         clock: Arc::new(ManualClock::at(NOON_NS + 48 * HOUR_NS)),
-        compaction_cpu_percent: 0,
         ..options(directory)
     }
 }

@@ -3,14 +3,15 @@
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
-use std::time::Instant;
 
 use crate::buckets::faults::Faults;
 use crate::buckets::faults::Listing;
 use crate::common::NOON_NS;
 use crate::common::block_on;
+use crate::common::eventually;
 use crate::common::options;
 use crate::common::profile;
 use crate::common::profile_of;
@@ -18,6 +19,7 @@ use crate::common::totals;
 use candela_store::Block;
 use candela_store::BlockError;
 use candela_store::BlockErrorKind;
+use candela_store::Clock;
 use candela_store::ManualClock;
 use candela_store::RetentionRule;
 use candela_store::SampleColumns;
@@ -28,9 +30,6 @@ use candela_store::TimeRange;
 use futures::TryStreamExt;
 use object_store::ObjectStore;
 use object_store::ObjectStoreExt;
-
-/// A minute of retries would be a minute of a test: no bucket here is waited for.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 fn with_faults(directory: &Path, faults: &Arc<Faults>) -> StoreOptions {
     StoreOptions {
@@ -51,6 +50,26 @@ fn open_at_noon(directory: &Path, faults: &Arc<Faults>) -> (Store, Arc<ManualClo
         ..with_faults(directory, faults)
     });
     (store.expect("opens"), clock)
+}
+
+/// Time that the test decides, and how often the flush thread asked for it.
+#[derive(Debug)]
+struct WatchedClock {
+    clock: ManualClock,
+    flush_looks: AtomicUsize,
+}
+
+impl Clock for WatchedClock {
+    fn now_ns(&self) -> i64 {
+        self.clock.now_ns()
+    }
+
+    fn monotonic_ns(&self) -> i64 {
+        if std::thread::current().name() == Some("candela-flush") {
+            self.flush_looks.fetch_add(1, Ordering::SeqCst);
+        }
+        self.clock.monotonic_ns()
+    }
 }
 
 fn paths(faults: &Faults) -> Vec<object_store::path::Path> {
@@ -152,19 +171,34 @@ fn a_merge_that_fails_at_any_write_leaves_nothing_to_count_twice() {
 fn a_failed_flush_is_tried_again_by_itself() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let faults = Faults::new();
-    let (store, clock) = open_at_noon(directory.path(), &faults);
+    let clock = Arc::new(WatchedClock {
+        clock: ManualClock::at(NOON_NS),
+        flush_looks: AtomicUsize::new(0),
+    });
+    let store = Store::open(StoreOptions {
+        clock: Arc::<WatchedClock>::clone(&clock),
+        ..with_faults(directory.path(), &faults)
+    });
+    let store = store.expect("opens");
     append(&store, &[1]);
     faults.is_away.store(true, Ordering::SeqCst);
     block_on(store.flush()).expect_err("nobody takes the block");
     faults.is_away.store(false, Ordering::SeqCst);
-    let deadline = Instant::now() + PATIENCE;
-    while store.status().blocks == 0 {
-        assert!(Instant::now() < deadline, "not tried again");
-        clock.advance(1_000_000_000);
-        std::thread::yield_now();
-    }
+    let looks = || clock.flush_looks.load(Ordering::SeqCst);
+    // The first look may be that of its start; what the second had it do is done by the third.
+    let looks_before = looks();
+    eventually("the flush thread looks three times", || {
+        looks() >= looks_before + 3
+    });
+    assert_eq!(store.status().blocks, 0, "not before its time");
+    clock.clock.advance(6_000_000_000);
+    // A block is there before its flush says that it is done.
+    eventually("the flush is tried again", || {
+        let status = store.status();
+        status.blocks == 1 && status.last_flush_error.is_none()
+    });
     assert_eq!(totals(&store, "t"), [1]);
-    assert_eq!(store.status().last_flush_error, None);
+    assert_eq!(store.status().failed_flushes, 1);
 }
 
 #[test]
@@ -204,11 +238,9 @@ fn an_acknowledgement_and_a_query_never_wait_for_the_bucket() {
         let store = store.clone();
         async move { store.flush().await }
     });
-    let deadline = Instant::now() + PATIENCE;
-    while faults.writes.load(Ordering::SeqCst) == begun {
-        assert!(Instant::now() < deadline, "the flush does not begin");
-        std::thread::yield_now();
-    }
+    eventually("the flush begins", || {
+        faults.writes.load(Ordering::SeqCst) > begun
+    });
     append(&store, &[2]);
     assert_eq!(totals(&store, "t"), [1, 2]);
     assert!(!flushing.is_finished());
@@ -407,7 +439,6 @@ fn a_rule_that_could_not_be_applied_is_tried_again() {
     };
     let store = Store::open(StoreOptions {
         clock: Arc::<ManualClock>::clone(&clock),
-        compaction_cpu_percent: 0,
         retention_rules: vec![rule],
         ..with_faults(directory.path(), &faults)
     });

@@ -1,6 +1,7 @@
 //! What the tests of answers share.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use candela_model::FrameKind;
 use candela_model::LabelValue;
@@ -13,6 +14,7 @@ use candela_model::Sample;
 use candela_model::SampleLabel;
 use candela_query::Engine;
 use candela_query::Query;
+use candela_store::ManualClock;
 use candela_store::Store;
 use candela_store::StoreOptions;
 use candela_store::SyncMode;
@@ -20,11 +22,14 @@ use candela_store::SyncMode;
 pub(crate) const NOON_NS: i64 = 1_732_190_400_000_000_000;
 pub(crate) const CPU: &str = "process_cpu:cpu:nanoseconds:cpu:nanoseconds";
 
+/// A clock that stands still, and merges only when a test asks for them.
 pub(crate) fn options(directory: &Path) -> StoreOptions {
     StoreOptions {
         sync: SyncMode::Os,
         segment_bytes: 1 << 20,
         max_age: None,
+        compaction_cpu_percent: 0,
+        clock: Arc::new(ManualClock::at(NOON_NS)),
         ..StoreOptions::new(directory)
     }
 }

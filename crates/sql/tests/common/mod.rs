@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use candela_model::FrameKind;
 use candela_model::LabelSetId;
@@ -13,6 +14,7 @@ use candela_model::ProfileSeries;
 use candela_model::Sample;
 use candela_model::SampleLabel;
 use candela_sql::SqlAnswer;
+use candela_sql::SqlOptions;
 use candela_store::ManualClock;
 use candela_store::Store;
 use candela_store::StoreOptions;
@@ -85,13 +87,26 @@ fn location(profile: &mut Profile, number: usize) -> LocationId {
     symbols.intern_location(&place, &[(function, line + 1, 2)])
 }
 
-/// A store that takes old profiles and flushes only when asked.
+/// Nothing takes so long, unless it never comes.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Limits that a slow machine does not exceed.
+pub(crate) fn limits() -> SqlOptions {
+    SqlOptions {
+        time: PATIENCE,
+        wait: PATIENCE,
+        ..SqlOptions::default()
+    }
+}
+
+/// A store that takes old profiles, and flushes and merges only when asked.
 pub(crate) fn open(directory: &Path) -> Store {
     let options = StoreOptions {
         sync: SyncMode::Os,
         segment_bytes: 1 << 20,
         max_age: None,
         readable_stacks: true,
+        compaction_cpu_percent: 0,
         clock: Arc::new(ManualClock::at(START_NS)),
         ..StoreOptions::new(directory)
     };

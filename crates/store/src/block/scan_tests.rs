@@ -4,6 +4,7 @@ use std::fs::File;
 use std::ops::ControlFlow;
 use std::ops::Range;
 use std::path::Path;
+use std::sync::Arc;
 
 use arrow_array::Array;
 use arrow_array::Int64Array;
@@ -27,6 +28,7 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use super::reader::Block;
 use super::samples::SampleColumns;
 use super::schema::Table;
+use crate::clock::ManualClock;
 use crate::options::StoreOptions;
 use crate::snapshot::TimeRange;
 use crate::store::Store;
@@ -224,6 +226,9 @@ fn scans_equal_the_general_reader() {
     options.max_age = None;
     options.max_bytes = None;
     options.max_volume_percent = None;
+    // Nothing is flushed or merged by itself.
+    options.compaction_cpu_percent = 0;
+    options.clock = Arc::new(ManualClock::default());
     let store = Store::open(options).expect("opens");
     let runtime = tokio::runtime::Builder::new_current_thread().build();
     let runtime = runtime.expect("a runtime");

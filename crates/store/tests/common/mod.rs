@@ -2,6 +2,8 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
+use std::time::Instant;
 
 use candela_model::FrameKind;
 use candela_model::Labels;
@@ -16,10 +18,23 @@ use candela_store::TimeRange;
 
 pub(crate) const NOON_NS: i64 = 1_732_190_400_000_000_000;
 
-/// Small segments and a clock that stands still.
+/// Nothing takes so long, unless it never comes.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Waits for what a thread of the store does by itself.
+pub(crate) fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !is_so() {
+        assert!(Instant::now() < deadline, "not in {PATIENCE:?}: {what}");
+        std::thread::park_timeout(Duration::from_millis(10));
+    }
+}
+
+/// Small segments, a clock that stands still, and merges only when a test asks for them.
 pub(crate) fn options(directory: &Path) -> StoreOptions {
     StoreOptions {
         segment_bytes: 1 << 20,
+        compaction_cpu_percent: 0,
         clock: Arc::new(ManualClock::at(NOON_NS)),
         ..StoreOptions::new(directory)
     }
