@@ -84,6 +84,7 @@ struct Client {
 pub struct FleetStream {
     client: Client,
     lines: Option<Lines>,
+    long_enough: Duration,
 }
 
 /// Stores profiles.
@@ -261,7 +262,18 @@ impl FleetStream {
         Ok(Self {
             client: Client::new(options)?,
             lines: None,
+            long_enough: LONG_ENOUGH,
         })
+    }
+
+    /// A connection that was at least this long is followed by another when it ends; the end of a shorter one is
+    /// [`ServerError::Away`]. Five seconds by default.
+    #[must_use]
+    pub fn with_long_enough(self, long_enough: Duration) -> Self {
+        Self {
+            long_enough,
+            ..self
+        }
     }
 
     fn connect(&self) -> Result<Lines, ServerError> {
@@ -350,7 +362,7 @@ impl DocumentSource for FleetStream {
                     }
                 }
                 // A proxy in between, or the server's own restart: worth another attempt at once.
-                Ok(None) | Err(_) if lines.began.elapsed() >= LONG_ENOUGH => {}
+                Ok(None) | Err(_) if lines.began.elapsed() >= self.long_enough => {}
                 Ok(None) => return Err(self.client.away(STREAM, &"the stream ends at once")),
                 Err(error) => return Err(self.client.away(STREAM, &error)),
             }

@@ -6,5 +6,4 @@ mod outbox;
 mod server;
 mod supervisor;
 mod support;
-mod trigger_port;
 mod uploads;

@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::Mutex;
+use std::time::Duration;
 
 use crate::support;
 use axum::Json;
@@ -113,7 +114,8 @@ fn documents_and_wishes_come_in_their_order() {
     );
     // A newer server's fields may have other types: that line is refused, and those behind it are not.
     let url = serve(lines, &seen);
-    let mut stream = FleetStream::new(&options(&url)).expect("an address");
+    let stream = FleetStream::new(&options(&url)).expect("an address");
+    let mut stream = stream.with_long_enough(Duration::MAX);
     let stop = Stop::default();
     let Ok(SourceEvent::Document { version, document }) = stream.next(&stop) else {
         panic!("no document");
@@ -150,6 +152,21 @@ fn documents_and_wishes_come_in_their_order() {
     let expected = r#"Bearer hunter2 [("node", "node 1")] Some("7.of-this-boot")"#;
     assert_eq!(asked, [expected; 2]);
     assert!(!format!("{stream:?}").contains("hunter2"));
+}
+
+#[test]
+fn a_stream_that_was_long_is_followed_by_another_at_once() {
+    let seen = Seen::default();
+    let line = concat!(r#"{"kind":"document","version":3,"document":{}}"#, "\n");
+    let url = serve(line, &seen);
+    let stream = FleetStream::new(&options(&url)).expect("an address");
+    let mut stream = stream.with_long_enough(Duration::ZERO);
+    for _ in 0..2 {
+        let heard = stream.next(&Stop::default());
+        let is_document = matches!(heard, Ok(SourceEvent::Document { version: 3, .. }));
+        assert!(is_document, "{heard:?}");
+    }
+    assert_eq!(seen.streams.lock().expect("no panic").len(), 2);
 }
 
 #[test]
@@ -204,9 +221,8 @@ fn reports_have_the_servers_form() {
 
 #[test]
 fn servers_that_are_away_are_named() {
-    let port = support::moto::free_port();
-    let url = format!("http://127.0.0.1:{port}");
-    let mut stream = FleetStream::new(&options(&url)).expect("an address");
+    let url = support::NOBODY;
+    let mut stream = FleetStream::new(&options(url)).expect("an address");
     let error = stream
         .next(&Stop::default())
         .expect_err("nobody is there")

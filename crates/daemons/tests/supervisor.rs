@@ -128,6 +128,14 @@ struct Node {
 
 impl Node {
     fn start(folder: &Path, bucket: &Arc<FakeBucket>) -> Self {
+        let waits = RestartWaits {
+            first: Duration::from_millis(20),
+            longest: Duration::from_millis(200),
+        };
+        Self::start_with(folder, bucket, waits)
+    }
+
+    fn start_with(folder: &Path, bucket: &Arc<FakeBucket>, waits: RestartWaits) -> Self {
         let (events, receiver) = channel();
         let reports = Reports::default();
         let release = Stop::default();
@@ -139,10 +147,7 @@ impl Node {
             only: None,
             folder: folder.to_owned(),
             limits: OutboxLimits::default(),
-            waits: RestartWaits {
-                first: Duration::from_millis(20),
-                longest: Duration::from_millis(200),
-            },
+            waits,
         };
         let parts = SupervisorParts {
             kinds: Arc::new(FakeKinds(release.clone())),
@@ -226,10 +231,11 @@ fn a_document_starts_changes_suspends_and_removes() {
     node.apply(2, &[&collector("a", 49)], false);
     wait_until("the first one's file", || bucket.keys().len() == 1);
     assert_eq!(bucket.objects()[0].1, "99 Hz");
-    node.wait_for(&[DaemonState::Running]);
-    let second = node.report();
-    assert_eq!(second.daemons[0].id, first.daemons[0].id);
-    assert_ne!(second.daemons[0].revision, first.daemons[0].revision);
+    wait_until("the second one runs", || {
+        let daemon = &node.report().daemons[0];
+        daemon.state == DaemonState::Running && daemon.revision != first.daemons[0].revision
+    });
+    assert_eq!(node.report().daemons[0].id, first.daemons[0].id);
 
     node.apply(3, &[&collector("a", 49)], true);
     node.wait_for(&[DaemonState::Suspended]);
@@ -262,9 +268,10 @@ fn a_document_starts_changes_suspends_and_removes() {
     wait_until("the folder is gone", || {
         std::fs::read_dir(&outboxes).expect("a folder").count() == 0
     });
-    let reports = node.reports.0.lock().expect("no panic").clone();
-    let versions: Vec<u64> = reports.iter().map(|report| report.version).collect();
-    assert!(versions.contains(&6), "{versions:?}");
+    wait_until("the last version is told", || {
+        let reports = node.reports.0.lock().expect("no panic");
+        reports.iter().any(|report| report.version == 6)
+    });
     let json = serde_json::to_value(&first).expect("JSON");
     assert_eq!(json["daemons"][0]["state"], "running");
     assert_eq!(
@@ -300,7 +307,12 @@ fn labels_of_the_pod_are_told_and_kept_true() {
 fn daemons_that_fail_do_not_harm_others() {
     let folder = tempfile::tempdir().expect("a folder");
     let bucket = Arc::new(FakeBucket::default());
-    let node = Node::start(folder.path(), &bucket);
+    // Longer than the test takes, so that one that has failed is seen.
+    let waits = RestartWaits {
+        first: Duration::from_secs(600),
+        longest: Duration::from_secs(600),
+    };
+    let node = Node::start_with(folder.path(), &bucket, waits);
     let names = ["fails", "panics", "impossible", "well"];
     let elements: Vec<String> = names.iter().map(|name| collector(name, 99)).collect();
     let elements: Vec<&str> = elements.iter().map(String::as_str).collect();

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::io::Read;
+use std::net::SocketAddr;
 use std::net::TcpListener;
 use std::net::TcpStream;
 use std::path::Path;
@@ -13,13 +14,13 @@ use std::sync::mpsc::Sender;
 use std::sync::mpsc::channel;
 use std::thread::JoinHandle;
 use std::time::Duration;
+use std::time::Instant;
 
 use crate::support;
 use crate::support::FakeBucket;
 use crate::support::block_on;
 use crate::support::moto::BUCKET;
 use crate::support::moto::Moto;
-use crate::support::moto::free_port;
 use crate::support::publish;
 use crate::support::wait_until;
 use candela_daemons::Bucket;
@@ -111,10 +112,20 @@ fn a_thread_uploads_what_comes_and_ends_at_once() {
     bucket.set_down(true);
     publish(&outbox, NOW + 9, "text");
     wait_until("it is told", || thread.status().error.is_some());
-    // In the middle of a wait of a second.
-    let began = std::time::Instant::now();
     drop(thread);
-    assert!(began.elapsed() < Duration::from_millis(900));
+
+    // The tenth failure in a row is followed by a wait of a minute and a half at least.
+    let mut failing = uploader(&outbox, Arc::<FakeBucket>::clone(&bucket));
+    for _ in 0..9 {
+        let turn = block_on(failing.turn(&Stop::default()));
+        assert!(matches!(turn, Turn::Wait(_)), "{turn:?}");
+    }
+    let refused = bucket.refused();
+    let thread = failing.spawn().expect("a thread");
+    wait_until("it waits", || bucket.refused() > refused);
+    let began = Instant::now();
+    drop(thread);
+    assert!(began.elapsed() < support::PATIENCE, "it ends at once");
     assert_eq!(outbox.counts().waiting, 1);
 }
 
@@ -134,29 +145,29 @@ fn child_that_uploads() {
     block_on(uploader.turn(&Stop::default()));
 }
 
-/// Lets so many bytes of one connection to a port through, and then no more.
+/// Lets so many bytes of one connection through, and then no more.
 struct StallingProxy {
-    port: u16,
+    address: SocketAddr,
     stalled: Receiver<()>,
     release: Sender<()>,
     thread: JoinHandle<()>,
 }
 
 impl StallingProxy {
-    fn start(port: u16, most: u64) -> Self {
+    fn start(to: SocketAddr, most: u64) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-        let own_port = listener.local_addr().expect("an address").port();
+        let address = listener.local_addr().expect("an address");
         let (sender, stalled) = channel();
         let (release, released) = channel();
         let thread = std::thread::spawn(move || {
             let (client, _) = listener.accept().expect("the child connects");
-            let mut server = TcpStream::connect(("127.0.0.1", port)).expect("it answers");
+            let mut server = TcpStream::connect(to).expect("it answers");
             io::copy(&mut client.take(most), &mut server).expect("they talk");
             sender.send(()).expect("the test waits");
             let _ = released.recv();
         });
         Self {
-            port: own_port,
+            address,
             stalled,
             release,
             thread,
@@ -175,8 +186,7 @@ mod host {
 
     #[test]
     fn a_real_bucket_that_goes_down_and_comes_back() {
-        let port = free_port();
-        let Some(moto) = Moto::start(port, false) else {
+        let Some(moto) = Moto::start(false) else {
             support::skipped("`scripts/install-deps test` installs moto");
             return;
         };
@@ -210,7 +220,7 @@ mod host {
         drop(outbox);
         let outbox = Outbox::open(folder.path(), OutboxLimits::default()).expect("an outbox");
         assert_eq!(outbox.counts().waiting, 3);
-        let moto = Moto::start(port, false).expect("it was there before");
+        let moto = Moto::start(false).expect("it was there before");
         let mut uploader =
             Uploader::new(Arc::clone(&outbox), connect(&moto), destination(), "node-1");
         while block_on(uploader.turn(&stop)) == Turn::Uploaded {}
@@ -225,7 +235,7 @@ mod host {
 
     #[test]
     fn what_is_killed_in_the_middle_leaves_no_torn_object() {
-        let Some(moto) = Moto::start(free_port(), false) else {
+        let Some(moto) = Moto::start(false) else {
             support::skipped("`scripts/install-deps test` installs moto");
             return;
         };
@@ -234,16 +244,12 @@ mod host {
         let text = "line of a dump\n".repeat(500_000);
         publish(&outbox, NOW, &text);
         drop(outbox);
-        let proxy = StallingProxy::start(moto.port, 1 << 20);
+        let proxy = StallingProxy::start(moto.address, 1 << 20);
         let mut child = Command::new(std::env::current_exe().expect("a path"))
             .args(["--exact", "uploads::child_that_uploads"])
             .env(
                 CHILD,
-                format!(
-                    "{}|http://127.0.0.1:{}",
-                    folder.path().display(),
-                    proxy.port
-                ),
+                format!("{}|http://{}", folder.path().display(), proxy.address),
             )
             .stdout(Stdio::null())
             .spawn()
@@ -267,7 +273,7 @@ mod host {
 
     #[test]
     fn wrong_credentials_and_missing_buckets_are_named_and_nothing_is_lost() {
-        let Some(moto) = Moto::start(free_port(), true) else {
+        let Some(moto) = Moto::start(true) else {
             support::skipped("`scripts/install-deps test` installs moto");
             return;
         };
@@ -288,7 +294,7 @@ mod host {
         );
         drop(moto);
 
-        let moto = Moto::start(free_port(), false).expect("it was there before");
+        let moto = Moto::start(false).expect("it was there before");
         let elsewhere = Destination::parse("s3://nowhere-at-all", None).expect("a bucket");
         let bucket = Bucket::connect(&elsewhere, &options(&moto, "testing")).expect("a client");
         let mut missing = Uploader::new(Arc::clone(&outbox), Arc::new(bucket), elsewhere, "node-1");

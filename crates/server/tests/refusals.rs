@@ -28,7 +28,7 @@ use crate::support::TestServer;
 const PUSH: &str = "/push.v1.PusherService/Push";
 const PROTO: (&str, &str) = ("Content-Type", "application/proto");
 
-/// What takes much memory is done one after another: one of these tests measures it.
+/// What takes much memory is done one after another: there may be little.
 static LARGE: Mutex<()> = Mutex::new(());
 
 /// `main` calls `burn`, one sample.
@@ -398,12 +398,44 @@ fn bodies_have_a_size() {
 }
 
 mod measure {
+    use std::env;
+    use std::process::Command;
+
     use super::*;
+
+    /// KiB.
+    const MIB: u64 = 1024;
+    /// Tells a process that it has one test alone.
+    const ALONE: &str = "CANDELA_TEST_ALONE";
+
+    /// Measures in a process of its own: memory is a process's, and in one of `cargo test` other tests take some.
+    fn alone(test: &str, measure: impl FnOnce()) {
+        if env::var_os(ALONE).is_some() {
+            return measure();
+        }
+        let _turn = LARGE.lock().unwrap_or_else(PoisonError::into_inner);
+        let program = env::current_exe().expect("/proc is mounted");
+        let test = format!("refusals::measure::{test}");
+        let mut child = Command::new(program);
+        child
+            .args(["--exact", &test, "--nocapture"])
+            .env(ALONE, "1");
+        let output = child.output().expect("it starts");
+        let told = String::from_utf8_lossy(&output.stdout);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{told}{errors}");
+        assert!(told.contains("1 passed"), "{test} is not there: {told}");
+    }
 
     #[test]
     fn what_inflates_without_end_is_refused_in_bounded_memory() {
-        const MIB: u64 = 1024;
-        let _turn = LARGE.lock().unwrap_or_else(PoisonError::into_inner);
+        alone(
+            "what_inflates_without_end_is_refused_in_bounded_memory",
+            bombs_take_little_memory,
+        );
+    }
+
+    fn bombs_take_little_memory() {
         let zeros = vec![0_u8; 1 << 30];
         let bomb = gzip(&zeros);
         drop(zeros);
@@ -450,8 +482,13 @@ mod measure {
 
     #[test]
     fn empty_messages_are_counted_before_they_take_memory() {
-        const MIB: u64 = 1024;
-        let _turn = LARGE.lock().unwrap_or_else(PoisonError::into_inner);
+        alone(
+            "empty_messages_are_counted_before_they_take_memory",
+            empty_messages_take_little_memory,
+        );
+    }
+
+    fn empty_messages_take_little_memory() {
         let server = TestServer::start();
         let before = resident_kib();
         fs::write("/proc/self/clear_refs", "5").expect("the mark goes back");

@@ -6,8 +6,6 @@ use std::net::TcpStream;
 use std::sync::Arc;
 use std::sync::Condvar;
 use std::sync::Mutex;
-use std::time::Duration;
-use std::time::Instant;
 
 use candela_formats::ReadOptions;
 use candela_model::FlameTreeBuilder;
@@ -24,10 +22,10 @@ use serde_json::json;
 
 use crate::support;
 use crate::support::NOW_NS;
+use crate::support::PATIENCE;
 use crate::support::TestServer;
 use crate::support::demo_profile;
-
-const PATIENCE: Duration = Duration::from_secs(60);
+use crate::support::fleet::eventually;
 
 /// `main` → `burn` of thread `worker`, the rest without a label of its own.
 fn threaded() -> Profile {
@@ -359,15 +357,10 @@ fn a_query_ends_when_its_client_goes_away() {
     assert_eq!(healthy.status, 200);
     gate.set_closed(false);
 
-    let started = Instant::now();
-    loop {
+    eventually("the query is counted", || {
         let metrics = support::request(address, "GET", "/metrics", &[], b"").text();
-        if metrics.contains("\ncandela_queries_cancelled_total 1\n") {
-            break;
-        }
-        assert!(started.elapsed() < PATIENCE, "{metrics}");
-        std::thread::yield_now();
-    }
+        metrics.contains("\ncandela_queries_cancelled_total 1\n")
+    });
     let after = support::request(address, "GET", "/api/v1/top", &[], b"").json();
     assert_eq!(after["total"], 100, "others are answered");
     drop(stop);

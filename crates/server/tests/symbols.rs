@@ -17,10 +17,8 @@ use serde_json::Value;
 use serde_json::json;
 
 use crate::support;
+use crate::support::PATIENCE;
 use crate::support::TestServer;
-
-/// Long enough for a busy machine; nothing waits this long unless it fails.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What is to be found by its address.
 #[inline(never)]

@@ -106,11 +106,13 @@ impl Uploader {
         let key = self.destination.object_key(&self.node, waiting.name());
         let put = self.sink.put(&key, waiting.bytes.clone());
         let put = tokio::select! {
-            put = put => put,
+            // What is written after a stop is not uploaded, however quick the bucket is.
+            biased;
             () = stop.wait() => {
                 let object = key.clone();
                 Err(UploadError::Stopped { object })
             }
+            put = put => put,
         };
         match put {
             Ok(()) => {

@@ -6,3 +6,4 @@ mod perfetto;
 mod perfetto_decoded;
 mod traced;
 mod traced_failures;
+mod trigger_port;

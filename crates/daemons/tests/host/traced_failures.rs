@@ -3,7 +3,6 @@
 
 use std::io::Read;
 use std::io::Write;
-use std::net::SocketAddr;
 use std::net::TcpStream;
 use std::path::Path;
 use std::sync::Arc;
@@ -17,7 +16,7 @@ use std::time::UNIX_EPOCH;
 
 use crate::support;
 use crate::support::FakeBucket;
-use crate::support::moto::free_port;
+use crate::support::own_address;
 use crate::support::samples::cannot_sample;
 use crate::support::traced::Host;
 use crate::support::traces::NODE;
@@ -95,11 +94,10 @@ impl Node {
         let reports = Reports::default();
         let bucket: Arc<FakeBucket> = Arc::default();
         let sink = Arc::clone(&bucket);
-        let address = SocketAddr::from(([127, 0, 0, 1], free_port()));
         let kinds = NodeKinds {
             node: NODE.to_owned(),
             agent: AgentOptions::default(),
-            trigger_port: TriggerPortOptions::new(address),
+            trigger_port: TriggerPortOptions::new(own_address()),
         };
         let options = SupervisorOptions {
             node: NODE.to_owned(),
@@ -262,7 +260,7 @@ fn a_request_at_the_port_waits_for_a_trace_that_just_begins() {
     };
     let traced = host.start();
     traced.hold();
-    let address = SocketAddr::from(([127, 0, 0, 1], free_port()));
+    let address = own_address();
     let port = TriggerPortOptions::new(address);
     let daemon = TracesDaemon::begin(&WISH, Some(port), Arc::new(SystemClock::default()));
     wait_until("the port is open", || TcpStream::connect(address).is_ok());

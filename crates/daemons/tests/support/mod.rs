@@ -9,8 +9,12 @@ pub(crate) mod traced;
 pub(crate) mod traces;
 
 use std::io::Write;
+use std::net::Ipv4Addr;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::Mutex;
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 use std::time::Instant;
 
@@ -22,6 +26,21 @@ use candela_daemons::UploadError;
 
 /// How long anything may take on a busy machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Where nobody listens: only root could, and no program of today does.
+pub(crate) const NOBODY: &str = "http://127.0.0.1:1";
+
+/// An address of 127.0.0.0/8, all of which is this host's, with the number of this process in it: no other one listens
+/// there, now or later. The system gives none of these ports to anybody who asks for any.
+pub(crate) fn own_address() -> SocketAddr {
+    static TAKEN: AtomicU32 = AtomicU32::new(0);
+    // Linux has 22 bits for it. 127.0.0.1 is none of these addresses.
+    let process = std::process::id() & 0x3f_ffff;
+    let host = Ipv4Addr::from_bits(0x7f40_0000 | process);
+    let taken = TAKEN.fetch_add(1, Ordering::Relaxed);
+    let port = 20_000 + (process * 16 + taken) % 12_000;
+    SocketAddr::from((host, u16::try_from(port).expect("below 32000")))
+}
 
 /// Says why a test is skipped.
 pub(crate) fn skipped(reason: &str) {
@@ -38,6 +57,7 @@ pub(crate) struct FakeBucket {
 struct FakeState {
     is_down: bool,
     objects: Vec<(String, Bytes)>,
+    refused: usize,
 }
 
 impl FakeBucket {
@@ -53,6 +73,11 @@ impl FakeBucket {
     pub(crate) fn keys(&self) -> Vec<String> {
         self.objects().into_iter().map(|(key, _)| key).collect()
     }
+
+    /// How often somebody has tried while it was down.
+    pub(crate) fn refused(&self) -> usize {
+        self.state.lock().expect("no panic").refused
+    }
 }
 
 #[async_trait]
@@ -60,6 +85,7 @@ impl ObjectSink for FakeBucket {
     async fn put(&self, key: &str, bytes: Bytes) -> Result<(), UploadError> {
         let mut state = self.state.lock().expect("no panic");
         if state.is_down {
+            state.refused += 1;
             return Err(UploadError::Unavailable {
                 object: key.to_owned(),
                 reason: "a test".to_owned(),

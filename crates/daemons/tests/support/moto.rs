@@ -2,53 +2,50 @@
 
 use std::io::Read;
 use std::io::Write;
-use std::net::TcpListener;
+use std::net::SocketAddr;
 use std::net::TcpStream;
 use std::path::PathBuf;
 use std::process::Child;
 use std::process::Command;
 use std::process::Stdio;
-use std::time::Duration;
-use std::time::Instant;
+
+use crate::support::own_address;
+use crate::support::wait_until;
 
 pub(crate) const BUCKET: &str = "profiles";
-
-const START_LIMIT: Duration = Duration::from_secs(60);
 
 /// A running server; it ends with the value.
 pub(crate) struct Moto {
     process: Child,
-    pub(crate) port: u16,
+    pub(crate) address: SocketAddr,
 }
 
 impl Moto {
     /// `None` where it is not installed. With `checks_keys` only keys that were made there are taken.
-    pub(crate) fn start(port: u16, checks_keys: bool) -> Option<Self> {
+    pub(crate) fn start(checks_keys: bool) -> Option<Self> {
         let program = program()?;
+        let address = own_address();
+        let (host, port) = (address.ip().to_string(), address.port().to_string());
         let mut command = Command::new(program);
         if checks_keys {
             // The first requests make the bucket, and who may do what; then it is strict.
             command.env("INITIAL_NO_AUTH_ACTION_COUNT", "1");
         }
         let process = command
-            .args(["-H", "127.0.0.1", "-p", &port.to_string()])
+            .args(["-H", &host, "-p", &port])
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()
             .expect("starts");
-        let moto = Self { process, port };
-        let deadline = Instant::now() + START_LIMIT;
-        while TcpStream::connect(("127.0.0.1", port)).is_err() {
-            assert!(Instant::now() < deadline, "moto does not answer");
-            std::thread::park_timeout(Duration::from_millis(20));
-        }
+        let moto = Self { process, address };
+        wait_until("moto listens", || TcpStream::connect(address).is_ok());
         let (head, _) = moto.ask("PUT", &format!("/{BUCKET}"));
         assert!(head.starts_with("HTTP/1.1 200"), "{head}");
         Some(moto)
     }
 
     pub(crate) fn endpoint(&self) -> String {
-        format!("http://127.0.0.1:{}", self.port)
+        format!("http://{}", self.address)
     }
 
     /// The keys in the bucket in their order.
@@ -72,7 +69,7 @@ impl Moto {
         let request = format!(
             "{method} {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: AWS testing:x\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
         );
-        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).expect("it answers");
+        let mut stream = TcpStream::connect(self.address).expect("it answers");
         stream.write_all(request.as_bytes()).expect("it is asked");
         let mut answer = Vec::new();
         stream.read_to_end(&mut answer).expect("it answers");
@@ -87,12 +84,6 @@ impl Drop for Moto {
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
-}
-
-/// A port that nobody has at the moment.
-pub(crate) fn free_port() -> u16 {
-    let free = TcpListener::bind("127.0.0.1:0").expect("a port");
-    free.local_addr().expect("an address").port()
 }
 
 /// In the folder of Python programs beside the build, where `scripts/install-deps test` puts it.

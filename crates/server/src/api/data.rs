@@ -240,8 +240,9 @@ mod tests {
                 tenants_json(&app.tenants, &[], &caller)[DEFAULT_TENANT]["erased"]["requests"]
                     .clone()
             };
+            let mut looks = tokio::time::interval(Duration::from_millis(10));
             while requests() != 1 {
-                tokio::task::yield_now().await;
+                looks.tick().await;
             }
         };
         let counted = tokio::time::timeout(Duration::from_secs(60), counted).await;

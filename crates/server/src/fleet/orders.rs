@@ -201,6 +201,21 @@ mod tests {
     }
 
     #[test]
+    fn one_that_ends_early_has_what_was_answered() {
+        let tenant = TenantName::anonymous();
+        let mut orders = Orders::default();
+        let mut done = orders.begin("1", &tenant, nodes(&["a", "silent"]));
+        assert!(orders.take_report(&tenant, &node("a"), &report("1", None)));
+        assert!(done.try_recv().is_err());
+        let ended = orders.end("1").expect("it was waited for");
+        let outcome = |name: &str| ended[&node(name)].outcome.as_ref();
+        let status = outcome("a").map(|outcome| outcome.status);
+        assert_eq!(status, Some(SnapshotStatus::Ok));
+        assert_eq!(outcome("silent"), None);
+        assert!(!orders.take_report(&tenant, &node("silent"), &report("1", None)));
+    }
+
+    #[test]
     fn nobody_is_waited_for_where_nobody_is_asked() {
         let tenant = TenantName::anonymous();
         let mut orders = Orders::default();

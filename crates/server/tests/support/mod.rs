@@ -41,7 +41,7 @@ pub(crate) const NOW_NS: i64 = 1_700_000_000_000_000_000;
 pub(crate) const START_NS: i64 = NOW_NS - 20_000_000_000;
 
 /// Long enough for a busy machine; nothing waits this long unless it fails.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A server that runs until the value is dropped.
 pub(crate) struct TestServer {

@@ -7,17 +7,13 @@ use std::net::TcpListener;
 use std::net::TcpStream;
 
 use crate::support;
-use crate::support::moto::free_port;
+use crate::support::own_address;
 use crate::support::traces::TracesDaemon;
 use candela_daemons::TriggerPortOptions;
 use serde_json::Value;
 
 /// Nothing is sampled: switches alone are enough of a trace.
 const SOURCES: &str = "data_sources { config { name: \"linux.ftrace\" ftrace_config { ftrace_events: \"sched/sched_switch\" } } }";
-
-fn address() -> SocketAddr {
-    SocketAddr::from(([127, 0, 0, 1], free_port()))
-}
 
 /// Status and body; `None` while nobody listens.
 fn ask(address: SocketAddr, method: &str, path: &str, headers: &str) -> Option<(u16, String)> {
@@ -48,7 +44,7 @@ fn a_request_takes_a_snapshot_and_is_told_its_name() {
     if cannot_record() {
         return;
     }
-    let address = address();
+    let address = own_address();
     let options = TriggerPortOptions {
         token: Some("sesame".to_owned()),
         ..TriggerPortOptions::new(address)
@@ -100,8 +96,8 @@ fn a_taken_port_is_told_and_taken_once_it_is_free() {
     if cannot_record() {
         return;
     }
-    let holder = TcpListener::bind("127.0.0.1:0").expect("a port");
-    let address = holder.local_addr().expect("an address");
+    let address = own_address();
+    let holder = TcpListener::bind(address).expect("it is ours");
     let daemon = TracesDaemon::start(SOURCES, 0, Some(TriggerPortOptions::new(address)));
     let notice = daemon.notices.recv_timeout(support::PATIENCE);
     let problem = notice.expect("a notice").expect("a problem");
