@@ -1,6 +1,7 @@
 //! What the agent does with real processes, and with servers.
 
 mod host;
+mod measure;
 mod scrape;
 mod support;
 

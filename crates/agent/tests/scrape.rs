@@ -21,6 +21,7 @@ use candela_agent::Credentials;
 use candela_agent::InProcess;
 use candela_agent::ScrapeJob;
 use candela_agent::ScrapeJobStatus;
+use candela_agent::ScrapeStatus;
 use candela_agent::ScrapedProfile;
 use candela_agent::SecretSource;
 use candela_agent::TargetGroup;
@@ -133,7 +134,7 @@ fn job(name: &str, program: &Program, profiles: Vec<ScrapedProfile>) -> ScrapeJo
             labels: Labels::from_pairs([("service_name", "shop")]),
         }],
         interval: 2 * second,
-        timeout: second,
+        timeout: PATIENCE,
         delta_duration: second,
         profiles,
         ..ScrapeJob::new(name)
@@ -158,12 +159,36 @@ fn start(scrape: Vec<ScrapeJob>) -> (AgentHandle, Receiver<Profile>) {
 }
 
 fn wait_for(agent: &AgentHandle, job: &str, is_there: impl Fn(&ScrapeJobStatus) -> bool) {
+    wait_for_all(agent, |status| is_there(&status.jobs[job]));
+}
+
+fn wait_for_all(agent: &AgentHandle, is_there: impl Fn(&ScrapeStatus) -> bool) {
     let deadline = Instant::now() + PATIENCE;
-    while !is_there(&agent.status().scrape.jobs[job]) {
+    while !is_there(&agent.status().scrape) {
         let status = agent.status().scrape;
         assert!(Instant::now() < deadline, "not in time: {status:#?}");
         std::thread::park_timeout(Duration::from_millis(20));
     }
+}
+
+/// A busy machine may still be at an answer when the next one is due, which is then left out and counted as this.
+fn failures_but_busy(status: &ScrapeJobStatus) -> BTreeMap<&str, u64> {
+    let failures = status.failures.iter();
+    let failures = failures.map(|(reason, count)| (reason.as_str(), *count));
+    failures.filter(|(reason, _)| *reason != "busy").collect()
+}
+
+fn answers(status: &ScrapeJobStatus) -> u64 {
+    status.scrapes - status.failures.values().sum::<u64>()
+}
+
+/// The series of a sample type, in the order in which they came.
+fn series_of<'a>(
+    profiles: &'a [Profile],
+    sample_type: &str,
+) -> impl Iterator<Item = &'a ProfileSeries> {
+    let series = profiles.iter().flat_map(|profile| &profile.series);
+    series.filter(move |series| series.profile_type.sample_type == sample_type)
 }
 
 /// What each function has in the series of a sample type.
@@ -203,14 +228,14 @@ fn totals_become_what_was_added_and_restarts_are_seen() {
     });
     let memory = default_profiles().remove(0);
     let (agent, received) = start(vec![job("heaps", &program, vec![memory])]);
-    wait_for(&agent, "heaps", |status| status.scrapes >= 4);
+    wait_for(&agent, "heaps", |status| answers(status) >= 4);
     let status = agent.stop().expect("it ends well");
     let profiles: Vec<Profile> = received.try_iter().collect();
 
     let status = &status.scrape.jobs["heaps"];
     assert_eq!((status.targets, status.endpoints), (1, 1));
     assert_eq!((status.first_scrapes, status.restarts), (1, 1));
-    assert_eq!(status.failures, BTreeMap::new());
+    assert_eq!(failures_but_busy(status), BTreeMap::new());
     let map = |pairs: &[(&str, i64)]| -> BTreeMap<String, i64> {
         let pairs = pairs.iter();
         pairs
@@ -232,10 +257,8 @@ fn totals_become_what_was_added_and_restarts_are_seen() {
     );
     assert!(live.len() >= 4);
 
-    let mut series = profiles.iter().flat_map(|profile| &profile.series);
-    let added = series
-        .find(|series| series.profile_type.sample_type == "alloc_space")
-        .expect("what was added");
+    let mut added = series_of(&profiles, "alloc_space");
+    let added = added.next().expect("what was added");
     let address = &program.address;
     assert_eq!(
         added.labels.to_string(),
@@ -243,11 +266,12 @@ fn totals_become_what_was_added_and_restarts_are_seen() {
             r#"{{__delta__="false", instance="{address}", job="heaps", service_name="shop", zone="test"}}"#
         )
     );
-    let seconds = added.duration_ns / 1_000_000_000;
-    assert!(
-        (1..=30).contains(&seconds),
-        "from scrape to scrape: {seconds}"
-    );
+    let scraped_at: Vec<i64> = series_of(&profiles, "inuse_space")
+        .map(|series| series.start_ns)
+        .collect();
+    let added = [added.start_ns, added.start_ns + added.duration_ns];
+    assert_eq!(added, scraped_at[..2], "from scrape to scrape");
+    assert!(added[0] < added[1], "{added:?}");
 }
 
 #[test]
@@ -261,10 +285,9 @@ fn failures_are_told_by_reason_and_harm_nobody_else() {
             b"cpu profiling\nalready in use".to_vec(),
         ),
         "/page" => ok(b"<html>welcome</html>".to_vec()),
-        "/slow" => {
-            std::thread::park_timeout(Duration::from_secs(5));
-            ok(Vec::new())
-        }
+        "/slow" => loop {
+            std::thread::park();
+        },
         _ => ("204 No Content".to_owned(), Vec::new()),
     });
     let gone = Program {
@@ -273,53 +296,51 @@ fn failures_are_told_by_reason_and_harm_nobody_else() {
         asked: Arc::default(),
     };
     let custom = |name: &str| ScrapedProfile::custom(name, &format!("/{name}"), false);
-    let kinds = ["ok", "missing", "secret", "busy", "page", "slow"].map(custom);
+    let kinds = ["ok", "missing", "secret", "busy", "page"].map(custom);
+    let slow = ScrapeJob {
+        timeout: Duration::from_secs(1),
+        ..job("slow", &program, vec![custom("slow")])
+    };
     let mut with_token = job("with token", &program, vec![custom("ok")]);
     with_token.credentials = Some(Credentials::Bearer(SecretSource::File(
         "/nonexistent".into(),
     )));
     let (agent, received) = start(vec![
         job("mixed", &program, kinds.to_vec()),
+        slow,
         job("gone", &gone, vec![custom("ok")]),
         with_token,
     ]);
     wait_for(&agent, "mixed", |status| {
-        let reasons = [
-            "not_found",
-            "unauthorized",
-            "http_status",
-            "not_pprof",
-            "timeout",
-        ];
+        let reasons = ["not_found", "unauthorized", "http_status", "not_pprof"];
         reasons
             .iter()
             .all(|reason| status.failures.contains_key(*reason))
             && status.samples >= 2
     });
-    wait_for(&agent, "gone", |status| {
-        status.failures.contains_key("unreachable")
+    for (name, reason) in [
+        ("slow", "timeout"),
+        ("gone", "unreachable"),
+        ("with token", "credentials"),
+    ] {
+        wait_for(&agent, name, |status| status.failures.contains_key(reason));
+    }
+    // What is listed is the last failure of each.
+    wait_for_all(&agent, |status| {
+        let listed = status.failing.iter();
+        let listed: Vec<String> = listed
+            .map(|failing| format!("{} {}", failing.reason, failing.detail))
+            .collect();
+        let busy = "http_status 500 Internal Server Error: cpu profiling already in use";
+        status.jobs["mixed"].failing == 4
+            && listed.iter().any(|line| line == busy)
+            && listed.iter().any(|line| line.contains("no such profile"))
     });
-    wait_for(&agent, "with token", |status| {
-        status.failures.contains_key("credentials")
-    });
-    wait_for(&agent, "mixed", |status| status.failing == 5);
     let mut metrics = String::new();
     agent.status().write_metrics(&mut metrics);
     let status = agent.stop().expect("it ends well");
-    let listed: Vec<String> = status
-        .scrape
-        .failing
-        .iter()
-        .map(|failing| format!("{} {}", failing.reason, failing.detail))
-        .collect();
-    let busy = "http_status 500 Internal Server Error: cpu profiling already in use";
-    assert!(listed.iter().any(|line| line == busy), "{listed:#?}");
-    assert!(
-        listed.iter().any(|line| line.contains("no such profile")),
-        "{listed:#?}"
-    );
     assert!(status.drops["scrape_failed"] >= 7);
-    let line = r#"candela_agent_scrape_failures_total{job="mixed",reason="timeout"}"#;
+    let line = r#"candela_agent_scrape_failures_total{job="slow",reason="timeout"}"#;
     assert!(metrics.contains(line), "{metrics}");
     let profile = received.try_iter().next().expect("what is well is scraped");
     assert_eq!(profile.validate(), Ok(()));

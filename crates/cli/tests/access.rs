@@ -135,31 +135,59 @@ fn secrets_are_not_shown() {
     }
 }
 
-/// The agent's way in, gRPC, goes over the same TLS.
-fn send_over_tls(url: &str, environment: &[(&str, &str)]) {
-    let test = "with_a_certificate_everything_goes_over_tls";
-    if !support::is_root(test) {
-        return;
-    }
-    let record = |environment: &[(&str, &str)]| {
-        let command = ["seq", "3000000"];
-        support::candela()
-            .args(["record", "-F", "499", "--server", url, "--"])
-            .args(command)
-            .envs(environment.iter().copied())
-            .output()
-            .unwrap()
-    };
-    support::expect_code(&record(environment), 0);
-    let found = ask(url, &[], environment);
-    support::expect_code(&found, 0);
-    let labels = support::stdout(&found);
-    assert!(labels.contains("service_name"), "{labels}");
+/// A server with a certificate, and what its clients trust.
+struct WithTls {
+    server: Running,
+    certificate: String,
+    _folder: tempfile::TempDir,
+}
 
-    let stranger = record(&environment[..1]);
-    support::expect_code(&stranger, 6);
-    let message = support::stderr(&stranger);
-    assert!(message.contains("--token-file"), "{message}");
+impl WithTls {
+    fn start() -> Self {
+        let folder = folder("server:\n  tls: {cert_file: TLS/cert.pem, key_file: TLS/key.pem}\n");
+        let tls = path(folder.path(), "tls");
+        let config = folder.path().join("candela.yaml");
+        let text = std::fs::read_to_string(&config)
+            .unwrap()
+            .replace("TLS", &tls);
+        std::fs::write(&config, text).unwrap();
+        std::fs::create_dir(&tls).unwrap();
+        let names = ["localhost".to_owned(), "127.0.0.1".to_owned()];
+        let CertifiedKey { cert, signing_key } = rcgen::generate_simple_self_signed(names).unwrap();
+        let certificate = format!("{tls}/cert.pem");
+        std::fs::write(&certificate, cert.pem()).unwrap();
+        std::fs::write(format!("{tls}/key.pem"), signing_key.serialize_pem()).unwrap();
+        Self {
+            server: start(folder.path()),
+            certificate,
+            _folder: folder,
+        }
+    }
+
+    /// For a client that trusts the certificate, and says who it is.
+    fn trusted(&self) -> [(&str, &str); 2] {
+        [
+            ("SSL_CERT_FILE", &self.certificate),
+            ("CANDELA_TOKEN", "sesame-token"),
+        ]
+    }
+}
+
+#[test]
+fn with_a_certificate_everything_goes_over_tls() {
+    let with_tls = WithTls::start();
+    let trusted = with_tls.trusted();
+    let url = with_tls.server.url("");
+    assert!(url.starts_with("https://127.0.0.1:"), "{url}");
+    expect_answer(&ask(&url, &[], &trusted));
+    expect_answer(&ask(&url.replace("127.0.0.1", "localhost"), &[], &trusted));
+    expect_refusal(&ask(&url, &[], &trusted[..1]), "--token-file");
+
+    let untrusted = ask(&url, &[], &trusted[1..]);
+    support::expect_code(&untrusted, 7);
+    let plain = ask(&url.replace("https://", "http://"), &[], &trusted);
+    support::expect_code(&plain, 7);
+    assert_eq!(with_tls.server.terminate(), Some(0));
 }
 
 #[test]
@@ -178,39 +206,35 @@ fn a_broken_certificate_is_said_at_the_start() {
 mod host {
     use super::*;
 
+    /// The agent's way in, gRPC, goes over the same TLS.
     #[test]
-    fn with_a_certificate_everything_goes_over_tls() {
-        let folder = folder("server:\n  tls: {cert_file: TLS/cert.pem, key_file: TLS/key.pem}\n");
-        let tls = path(folder.path(), "tls");
-        let config = folder.path().join("candela.yaml");
-        let text = std::fs::read_to_string(&config)
-            .unwrap()
-            .replace("TLS", &tls);
-        std::fs::write(&config, text).unwrap();
-        std::fs::create_dir(&tls).unwrap();
-        let names = ["localhost".to_owned(), "127.0.0.1".to_owned()];
-        let CertifiedKey { cert, signing_key } = rcgen::generate_simple_self_signed(names).unwrap();
-        let certificate = format!("{tls}/cert.pem");
-        std::fs::write(&certificate, cert.pem()).unwrap();
-        std::fs::write(format!("{tls}/key.pem"), signing_key.serialize_pem()).unwrap();
+    fn an_agent_sends_over_tls() {
+        let test = "an_agent_sends_over_tls";
+        if !support::is_root(test) {
+            return;
+        }
+        let with_tls = WithTls::start();
+        let trusted = with_tls.trusted();
+        let url = with_tls.server.url("");
+        let record = |environment: &[(&str, &str)]| {
+            let command = ["seq", "3000000"];
+            support::candela()
+                .args(["record", "-F", "499", "--server", &url, "--"])
+                .args(command)
+                .envs(environment.iter().copied())
+                .output()
+                .unwrap()
+        };
+        support::expect_code(&record(&trusted), 0);
+        let found = ask(&url, &[], &trusted);
+        support::expect_code(&found, 0);
+        let labels = support::stdout(&found);
+        assert!(labels.contains("service_name"), "{labels}");
 
-        let server = start(folder.path());
-        let url = server.url("");
-        assert!(url.starts_with("https://127.0.0.1:"), "{url}");
-        let trusted = [
-            ("SSL_CERT_FILE", certificate.as_str()),
-            ("CANDELA_TOKEN", "sesame-token"),
-        ];
-        expect_answer(&ask(&url, &[], &trusted));
-        expect_answer(&ask(&url.replace("127.0.0.1", "localhost"), &[], &trusted));
-        expect_refusal(&ask(&url, &[], &trusted[..1]), "--token-file");
-
-        let untrusted = ask(&url, &[], &trusted[1..]);
-        support::expect_code(&untrusted, 7);
-        let plain = ask(&url.replace("https://", "http://"), &[], &trusted);
-        support::expect_code(&plain, 7);
-
-        send_over_tls(&url, &trusted);
-        assert_eq!(server.terminate(), Some(0));
+        let stranger = record(&trusted[..1]);
+        support::expect_code(&stranger, 6);
+        let message = support::stderr(&stranger);
+        assert!(message.contains("--token-file"), "{message}");
+        assert_eq!(with_tls.server.terminate(), Some(0));
     }
 }

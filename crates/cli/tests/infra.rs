@@ -8,6 +8,7 @@ use std::path::Path;
 use std::process::Command;
 use std::process::Output;
 use std::process::Stdio;
+use std::sync::mpsc::channel;
 use std::thread::JoinHandle;
 
 use crate::support;
@@ -206,7 +207,7 @@ fn all_problems_are_told_at_once() {
         "describe",
         "persistence",
         "--server",
-        "http://127.0.0.1:9",
+        support::NOBODY,
     ]);
     support::expect_code(&away, 7);
 }
@@ -239,23 +240,30 @@ fn answered(
         .spawn()
         .unwrap();
     let mut output = script.stdout.take().unwrap();
+    let (sender, parts) = channel();
+    std::thread::spawn(move || {
+        let mut bytes = [0; 4096];
+        // A terminal that is gone is an error of reading, not an end.
+        while let Ok(count @ 1..) = output.read(&mut bytes) {
+            // The test may have failed.
+            let _ = sender.send(bytes[..count].to_vec());
+        }
+    });
     let mut shown = Vec::new();
-    let mut bytes = [0; 4096];
     let asks = |shown: &[u8]| String::from_utf8_lossy(shown).contains("[y/N]");
     while !asks(&shown) {
-        let count = output.read(&mut bytes).unwrap();
-        assert!(count > 0, "{}", String::from_utf8_lossy(&shown));
-        shown.extend_from_slice(&bytes[..count]);
+        let part = parts.recv_timeout(support::PATIENCE);
+        shown.extend(part.unwrap_or_else(|error| {
+            panic!("{error}: {}", String::from_utf8_lossy(&shown));
+        }));
     }
     meanwhile();
     let mut keyboard = script.stdin.take().unwrap();
     keyboard.write_all(answer.as_bytes()).unwrap();
     keyboard.flush().unwrap();
-    // A terminal that is gone is an error of reading, not an end.
-    while let Ok(count @ 1..) = output.read(&mut bytes) {
-        shown.extend_from_slice(&bytes[..count]);
-    }
-    let code = script.wait().unwrap().code();
+    let status = support::eventually("it ends", || script.try_wait().unwrap());
+    shown.extend(parts.into_iter().flatten());
+    let code = status.code();
     (code, String::from_utf8_lossy(&shown).into_owned())
 }
 
@@ -276,7 +284,7 @@ fn a_snapshot_has_a_line_of_each_node() {
     let expected = "NODE  STATUS  OBJECT\na     ok      traces/a/1.pb\n";
     assert_eq!(support::stdout(&taken), expected);
     let bad = fleet.node("b", json!({"status": "failed", "error": "no room"}));
-    let taken = fleet.run("profiling perfetto-snapshot --timeout 30s");
+    let taken = fleet.run("profiling perfetto-snapshot --timeout 90s");
     support::expect_code(&taken, 1);
     let expected = "NODE  STATUS  OBJECT\na     ok      traces/a/1.pb\nb     failed  no room\n";
     assert_eq!(support::stdout(&taken), expected);

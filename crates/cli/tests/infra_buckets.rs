@@ -129,7 +129,7 @@ fn missing_credentials_are_told_from_a_bucket_that_does_not_answer() {
             "set keys, a web identity, or the key of a service account",
         ),
         (
-            [region, at("http://127.0.0.1:9"), keys[0], keys[1]],
+            [region, at(support::NOBODY), keys[0], keys[1]],
             7,
             "cannot be written: ",
             "look at the network, the endpoint and the region",

@@ -13,6 +13,7 @@ mod host;
 mod infra;
 mod infra_buckets;
 mod kills;
+mod measure;
 #[expect(clippy::print_stdout, reason = "a test that skips says why")]
 mod moto_proxy;
 mod partial;

@@ -6,9 +6,11 @@
 )]
 
 use std::fs;
+use std::fs::File;
 use std::path::Path;
 use std::path::PathBuf;
 use std::process::Command;
+use std::time::SystemTime;
 
 use crate::support;
 use crate::support::Running;
@@ -18,12 +20,19 @@ fn start(data_dir: &str) -> Running {
     Running::start(&["server", "--listen", "127.0.0.1:0", "--data-dir", data_dir])
 }
 
-/// A directory with two blocks.
+/// A directory with two blocks, of profiles of one moment: those of two hours would be merged otherwise.
 fn fill(data_dir: &str) {
+    let now = SystemTime::now();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("stacks.folded");
     for (service, stacks) in [("a", "main;read 3\n"), ("b", "main;write 70\n")] {
         let running = start(data_dir);
-        let url = running.url(&format!("/api/v1/ingest?service={service}"));
-        assert_eq!(support::try_post(&url, stacks.as_bytes()).unwrap().0, 200);
+        fs::write(&path, stacks).unwrap();
+        let file = File::options().write(true).open(&path).unwrap();
+        file.set_modified(now).unwrap();
+        let (path, url) = (path.to_str().unwrap(), running.url(""));
+        let arguments = ["push", path, "--service", service, "--server", &url];
+        support::expect_code(&support::run(&arguments), 0);
         assert_eq!(running.terminate(), Some(0), "writes a block");
     }
 }

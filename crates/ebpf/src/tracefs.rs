@@ -97,16 +97,16 @@ mod tests {
 
     #[test]
     fn a_subsystem_is_a_folder_with_the_event() {
-        let root = std::env::temp_dir().join(format!("candela-tracefs-{}", std::process::id()));
+        let folder = tempfile::tempdir().expect("a folder");
+        let root = folder.path();
         for path in ["sched/sched_switch", "mm/fault", "exceptions/fault"] {
             fs::create_dir_all(root.join(path)).expect("a new folder");
         }
-        let of = |name: &str| subsystems_in(&root, name);
+        let of = |name: &str| subsystems_in(root, name);
         assert_eq!(of("sched_switch"), ["sched"]);
         assert_eq!(of("fault"), ["exceptions", "mm"]);
         assert!(of("nothing").is_empty() && of("../sched").is_empty());
         assert!(subsystems_in(&root.join("not mounted"), "fault").is_empty());
-        fs::remove_dir_all(&root).expect("ours");
     }
 
     mod host_tests {

@@ -1,5 +1,5 @@
 //! Stacks of real programs that were recorded once, walked again: without the programs, without rights, the same on
-//! every machine. `crates/ebpf/tests/host/recorded_twins.rs` walks them by the code that runs in the kernel.
+//! every machine. `crates/ebpf/tests/recorded_twins.rs` walks them by the code that runs in the kernel.
 //!
 //! `UPDATE_GOLDEN=1 cargo test -p candela-unwind recorded_stacks` records them anew; then read the diff.
 

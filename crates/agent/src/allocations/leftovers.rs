@@ -91,6 +91,8 @@ impl LeftDirectory {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Read;
+    use std::io::Write;
     use std::process::Command;
     use std::process::Stdio;
     use std::time::Duration;
@@ -98,7 +100,7 @@ mod tests {
 
     use super::*;
 
-    const PATIENCE: Duration = Duration::from_secs(10);
+    const PATIENCE: Duration = Duration::from_secs(60);
 
     #[test]
     fn a_directory_stays_until_nobody_will_look_for_the_library() {
@@ -115,6 +117,7 @@ mod tests {
             let deadline = Instant::now() + PATIENCE;
             while is_there(directory) && Instant::now() < deadline {
                 remove_unused(parent.path());
+                std::thread::park_timeout(Duration::from_millis(10));
             }
             assert!(!is_there(directory), "{}", directory.display());
         };
@@ -126,15 +129,20 @@ mod tests {
         let mut program = Command::new("cat")
             .env("LOOKED_FOR", looked_for.join("some file"))
             .stdin(Stdio::piped())
-            .stdout(Stdio::null())
+            .stdout(Stdio::piped())
             .spawn()
             .expect("every system has cat");
+        let mut keyboard = program.stdin.take().expect("piped");
+        let mut screen = program.stdout.take().expect("piped");
+        // Only what comes back shows that it runs with its environment: `spawn` returns a moment before.
+        keyboard.write_all(b"x").expect("it reads");
+        screen.read_exact(&mut [0]).expect("it writes");
 
         remove(&unused);
         assert!(is_there(&recording) && is_there(&looked_for));
         assert!(is_there(&other) && is_there(&empty), "they may be anything");
 
-        drop(program.stdin.take());
+        drop(keyboard);
         program.wait().expect("it has no more to read");
         remove(&looked_for);
         assert!(is_there(&recording));

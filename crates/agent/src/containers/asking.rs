@@ -53,6 +53,8 @@ pub(super) struct Asking {
 #[derive(Debug)]
 struct Runtime {
     socket: ContainerSocket,
+    /// How long it may take for one container.
+    patience: Duration,
     rests_until: Option<Instant>,
     has_warned: bool,
 }
@@ -79,6 +81,7 @@ impl Asking {
     ) -> Self {
         let runtimes = sockets.into_iter().map(|socket| Runtime {
             socket,
+            patience: PATIENCE,
             rests_until: None,
             has_warned: false,
         });
@@ -203,8 +206,8 @@ impl Runtime {
                 ContainerSocket::Cri(path) => cri::ask(path, id, kubernetes).await,
             }
         };
-        let answer = timeout(PATIENCE, asked).await;
-        let error = match answer.unwrap_or(Err(RuntimeError::Late(PATIENCE))) {
+        let answer = timeout(self.patience, asked).await;
+        let error = match answer.unwrap_or(Err(RuntimeError::Late(self.patience))) {
             Ok(facts) => {
                 // Should it fail again, that is news.
                 self.has_warned = false;
@@ -249,6 +252,7 @@ mod tests {
         });
         let mut runtime = Runtime {
             socket: ContainerSocket::Docker(path),
+            patience: Duration::from_secs(60),
             rests_until: None,
             has_warned: false,
         };

@@ -371,9 +371,14 @@ mod tests {
 
     #[test]
     fn a_server_that_is_away_is_tried_again() {
-        // Port 1 is privileged and unused.
-        let mut exporter =
-            OtlpGrpc::new(&OtlpGrpcOptions::new("http://127.0.0.1:1")).expect("an address");
+        // Who has a port and does not listen there refuses everybody.
+        let nobody = tokio::net::TcpSocket::new_v4().expect("a socket");
+        let any_port = "127.0.0.1:0".parse().expect("an address");
+        nobody.bind(any_port).expect("a free port");
+        let address = nobody.local_addr().expect("bound");
+        let mut options = OtlpGrpcOptions::new(&format!("http://{address}"));
+        options.timeout = Duration::from_secs(60);
+        let mut exporter = OtlpGrpc::new(&options).expect("an address");
         let error = exporter
             .export(&Profile::default())
             .expect_err("nobody is there");

@@ -133,13 +133,20 @@ mod tests {
     fn this_process_has_this_thread() {
         let pid = std::process::id();
         let tasks = tasks_of(pid).expect("we run");
-        assert!(tasks.values().any(|task| task.state == TaskState::Running));
         assert!(check_is_process(pid).is_ok());
-        for tid in tasks.keys().filter(|tid| **tid != pid) {
-            let refused = check_is_process(*tid).expect_err("a thread");
+        // Others may end at any moment. `/proc/thread-self` is a link to `PID/task/TID`.
+        let link = fs::read_link("/proc/thread-self").expect("we run");
+        let tid = link.file_name().and_then(|name| name.to_str());
+        let tid: u32 = tid.and_then(|tid| tid.parse().ok()).expect("a number");
+        assert_eq!(tasks[&tid].state, TaskState::Running);
+        if tid != pid {
+            let refused = check_is_process(tid).expect_err("a thread");
             assert!(refused.to_string().contains(&pid.to_string()), "{refused}");
         }
-        let error = check_is_process(2).expect_err("kthreadd or nobody");
-        assert!(!error.is_permission_or_kernel(), "{error}");
+        let nobody = check_is_process(u32::MAX).expect_err("no process has this id");
+        let name = "kthreadd".to_owned();
+        for error in [nobody, AgentError::KernelThread { pid: 2, name }] {
+            assert!(!error.is_permission_or_kernel(), "{error}");
+        }
     }
 }

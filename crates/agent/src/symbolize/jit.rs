@@ -107,6 +107,8 @@ mod tests {
 
     fn plant(pid: u32, make: impl FnOnce(&PathBuf)) -> Planted {
         let path = PathBuf::from(format!("/tmp/perf-{pid}.map"));
+        // One of this pid may have been killed in the middle.
+        let _ = std::fs::remove_file(&path);
         make(&path);
         Planted(path)
     }

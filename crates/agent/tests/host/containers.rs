@@ -1,6 +1,7 @@
 //! A process in a container's cgroup, and a server of the test that answers as the container's runtime does,
 //! with a recorded answer of a Docker Engine.
 
+use std::fs::File;
 use std::io::BufRead;
 use std::io::BufReader;
 use std::io::Write;
@@ -13,7 +14,6 @@ use std::process::Command;
 use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::Mutex;
-use std::sync::MutexGuard;
 use std::sync::mpsc::Receiver;
 use std::time::Duration;
 use std::time::Instant;
@@ -152,7 +152,7 @@ struct Scene {
     container: Container,
     runtime: Runtime,
     _directory: TempDir,
-    _turn: MutexGuard<'static, ()>,
+    _turn: File,
 }
 
 impl Scene {

@@ -1,7 +1,6 @@
 //! What needs this host: its kernel, its programs, a browser.
 
 mod allocations;
-mod budget;
 mod containers;
 mod continuous;
 mod continuous_kinds;
@@ -14,10 +13,8 @@ mod languages;
 mod life;
 mod locks;
 mod namespaces;
-mod off_cpu;
 mod runtimes;
 mod services;
 mod shares;
 mod spans;
-mod storms;
 mod wakers;

@@ -5,7 +5,6 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::path::PathBuf;
 use std::process::Command;
-use std::sync::MutexGuard;
 use std::sync::mpsc::Receiver;
 use std::time::Duration;
 use std::time::SystemTime;
@@ -43,7 +42,7 @@ struct Files {
     plugin: PathBuf,
     library: PathBuf,
     /// An agent of the host sees the services of all tests.
-    _turn: MutexGuard<'static, ()>,
+    _turn: File,
 }
 
 // === impl Files ===

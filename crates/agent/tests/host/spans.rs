@@ -1,6 +1,7 @@
 //! Samples tell of the span that their thread worked on, wherever its program keeps that (OTEP 4947).
 
 use std::collections::BTreeSet;
+use std::fs::File;
 use std::io::BufRead;
 use std::io::BufReader;
 use std::io::ErrorKind;
@@ -8,7 +9,6 @@ use std::path::Path;
 use std::path::PathBuf;
 use std::process::Command;
 use std::process::Stdio;
-use std::sync::MutexGuard;
 use std::time::Duration;
 
 use crate::support;
@@ -39,7 +39,7 @@ const SYMBOL: &str = "otel_thread_ctx_v1";
 
 /// A turn at sampling, and a folder for programs.
 struct Place {
-    _turn: MutexGuard<'static, ()>,
+    _turn: File,
     folder: tempfile::TempDir,
 }
 

@@ -2,6 +2,7 @@
 #![expect(clippy::print_stderr, reason = "a skipped test says why")]
 
 use std::ffi::OsStr;
+use std::fs::File;
 use std::io::BufRead;
 use std::io::BufReader;
 use std::path::Path;
@@ -9,9 +10,6 @@ use std::path::PathBuf;
 use std::process::Child;
 use std::process::Command;
 use std::process::Stdio;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
-use std::sync::PoisonError;
 use std::sync::mpsc::Receiver;
 use std::sync::mpsc::channel;
 use std::time::Duration;
@@ -278,10 +276,15 @@ fn abridged(names: &[String]) -> String {
     )
 }
 
-/// Tests that measure shares of CPU time take turns: two at once would get half the samples each.
-pub(crate) fn turn() -> MutexGuard<'static, ()> {
-    static TURN: Mutex<()> = Mutex::new(());
-    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+/// Tests that measure shares of CPU time take turns: two at once would get half the samples each. A turn lasts until
+/// the file is dropped, and is one for all processes: those of other checkouts, too, are sampled.
+pub(crate) fn turn() -> File {
+    let path = std::env::temp_dir().join("candela-tests-of-the-kernel.lock");
+    // Another user may have made it, who lets us read it.
+    let _ = File::create_new(&path);
+    let turn = File::open(&path).expect("a file for all tests");
+    turn.lock().expect("a file that can be locked");
+    turn
 }
 
 /// The names at a location, innermost first; binary and address where it has none.

@@ -45,13 +45,16 @@ pub(crate) fn stopped() -> Result<impl Future<Output = ()> + Send + 'static, Cli
         let (first, at) = next().await;
         tokio::spawn(async move {
             loop {
-                let (kind, now) = next().await;
-                if kind != first || now.duration_since(at) > SAME_WISH {
+                if !is_same_wish((first, at), next().await) {
                     process::exit(ExitStatus::Interrupted as i32);
                 }
             }
         });
     })
+}
+
+fn is_same_wish((first, at): (SignalKind, Instant), (kind, now): (SignalKind, Instant)) -> bool {
+    kind == first && now.duration_since(at) <= SAME_WISH
 }
 
 /// The same for commands that have no runtime of their own.
@@ -92,5 +95,21 @@ impl StopSignal {
     /// Becomes true with the signal, while this value lives.
     pub(crate) fn flag(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.flag)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_signal_that_comes_twice_at_once_is_one_wish() {
+        let at = Instant::now();
+        let first = (SignalKind::terminate(), at);
+        let soon = at + SAME_WISH;
+        assert!(is_same_wish(first, (SignalKind::terminate(), soon)));
+        assert!(!is_same_wish(first, (SignalKind::interrupt(), soon)));
+        let later = soon + Duration::from_millis(1);
+        assert!(!is_same_wish(first, (SignalKind::terminate(), later)));
     }
 }

@@ -1,15 +1,20 @@
 //! Keys of the configuration that change what the agent does: two run side by side, one as it comes and one with all
 //! of these keys, and each key has its effect.
 
+use std::net::TcpListener;
 use std::net::TcpStream;
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
 use crate::support;
 use crate::support::Program;
 use crate::support::Running;
 use serde_json::Value;
 use serde_json::json;
+
+/// How long two windows may take: without a cache all debug information of the host's programs is read for each anew.
+const TWO_WINDOWS: Duration = Duration::from_secs(300);
 
 /// A key, what it is set to, and what is looked at.
 struct Effect {
@@ -28,26 +33,23 @@ struct Seen {
     answers_on_demand: bool,
 }
 
-fn start(folder: &Path, name: &str, port: u16, variables: &[(&str, &str)]) -> Running {
+fn start(folder: &Path, name: &str, listen: &str, variables: &[(&str, &str)]) -> Running {
     let mut command = support::candela();
     command.args(["up", "--listen", "127.0.0.1:0", "--data-dir"]);
     command.arg(folder.join(name));
-    command.env(
-        "CANDELA_AGENT__ON_DEMAND__LISTEN",
-        format!("127.0.0.1:{port}"),
-    );
+    command.env("CANDELA_AGENT__ON_DEMAND__LISTEN", listen);
     command.env("CANDELA_AGENT__RATE", "199");
     command.envs(variables.iter().copied());
     Running::launch(&mut command).unwrap_or_else(|messages| panic!("{messages}"))
 }
 
 /// What it says once its second window is there: symbols are in the cache by then.
-fn look(running: &Running, port: u16) -> Seen {
+fn look(running: &Running) -> Seen {
     let top = |query: &str| {
         let path = format!("/api/v1/top?type=cpu&from=now-5m&limit=1000&query={query}");
         support::get_json(&running.url(&path))
     };
-    let status = support::eventually("two windows have names", || {
+    let status = support::within(TWO_WINDOWS, "two windows have names", || {
         let status = support::get_json(&running.url("/api/v1/status"));
         let profiles = status["agent"]["delivery"]["profiles"].as_u64()?;
         let has_burner = top("%7Bservice_name%3D%22shares%22%7D")["total"].as_u64()? > 0;
@@ -58,7 +60,9 @@ fn look(running: &Running, port: u16) -> Seen {
         status,
         functions: top("%7Bservice_name%3D%22shares%22%7D")["functions"].to_string(),
         has_thread_names: named["total"].as_u64().is_some_and(|total| total > 0),
-        answers_on_demand: TcpStream::connect(("127.0.0.1", port)).is_ok(),
+        answers_on_demand: running
+            .on_demand_address()
+            .is_some_and(|address| TcpStream::connect(address).is_ok()),
     }
 }
 
@@ -97,13 +101,15 @@ fn each_key_of_the_agent_has_its_effect() {
     let folder = tempfile::tempdir().unwrap();
     let program = support::compile_shares(folder.path());
     let _burner = Program::start(Command::new(&program).arg("100000"));
-    let ports = [support::free_port(), support::free_port()];
+    // Who wanted this port would not start: it is ours.
+    let holder = TcpListener::bind("127.0.0.1:0").unwrap();
+    let taken = holder.local_addr().unwrap().to_string();
     let mut variables: Vec<(&str, &str)> =
         effects.iter().map(|it| (it.variable, it.value)).collect();
     variables.push(("CANDELA_AGENT__SYMBOL_CACHE", "1KiB"));
-    let usual = start(folder.path(), "usual", ports[0], &[]);
-    let changed = start(folder.path(), "changed", ports[1], &variables);
-    let seen = [look(&usual, ports[0]), look(&changed, ports[1])];
+    let usual = start(folder.path(), "usual", "127.0.0.1:0", &[]);
+    let changed = start(folder.path(), "changed", &taken, &variables);
+    let seen = [&usual, &changed].map(look);
     for effect in effects {
         let found = seen.each_ref().map(effect.of);
         assert_eq!(found, effect.expected, "{}", effect.variable);

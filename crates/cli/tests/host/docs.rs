@@ -6,6 +6,7 @@
 //! have sent: `tests/host/clients` runs them.
 
 use crate::support;
+use crate::support::Running;
 use std::fmt::Write;
 use std::path::Path;
 use std::path::PathBuf;
@@ -125,25 +126,20 @@ fn make_up_serves_the_window() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    let port = support::free_port();
     let program = Path::new(env!("CARGO_BIN_EXE_candela"));
     let target = program.ancestors().nth(2).expect("target/debug/candela");
-    let mut make = Command::new("make")
-        .args(["up", &format!("ARGS=--listen 127.0.0.1:{port}")])
+    let mut make = Command::new("make");
+    make.args(["up", "ARGS=--listen 127.0.0.1:0"])
         .current_dir(root())
         .env("CANDELA_DATA_DIR", folder.path().join("data"))
         // What the tests have built: a release takes ten minutes of its own. `cargo xtask bench N2` builds it.
         .args(["BUILD=true", "BUILT=debug"])
         .env("CARGO_TARGET_DIR", target)
-        .stdin(Stdio::null())
-        .spawn()
-        .unwrap();
-    let url = format!("http://127.0.0.1:{port}/ready");
-    support::eventually("make up serves", || {
-        assert!(make.try_wait().unwrap().is_none(), "make up ended early");
-        ureq::get(&url).call().ok()
-    });
-    let (status, page) = support::get(&format!("http://127.0.0.1:{port}/"));
+        .stdin(Stdio::null());
+    let make = Running::launch(&mut make).unwrap();
+    let (status, _) = support::get(&make.url("/ready"));
+    assert_eq!(status, 200);
+    let (status, page) = support::get(&make.url("/"));
     assert_eq!(status, 200);
     assert!(
         String::from_utf8_lossy(&page).contains("<script"),
@@ -151,12 +147,12 @@ fn make_up_serves_the_window() {
     );
     // What a person's Ctrl-C does: the whole foreground group gets it, so make's child does.
     let children = Command::new("pgrep")
-        .args(["-P", &make.id().to_string()])
+        .args(["-P", &make.pid().to_string()])
         .output()
         .unwrap();
     let child: u32 = support::stdout(&children).trim().parse().unwrap();
     support::signal(child, "INT");
-    support::eventually("make up ends after Ctrl-C", || make.try_wait().unwrap());
+    make.wait();
 }
 
 #[test]

@@ -11,8 +11,7 @@ fn doctor(server: &str, arguments: &[&str]) -> std::process::Output {
 
 #[test]
 fn a_server_that_is_away_or_has_no_agent_is_told_apart() {
-    let away = format!("http://127.0.0.1:{}", support::free_port());
-    let output = doctor(&away, &[]);
+    let output = doctor(support::NOBODY, &[]);
     support::expect_code(&output, 7);
     let folder = tempfile::tempdir().unwrap();
     let data_dir = folder.path().to_str().unwrap();

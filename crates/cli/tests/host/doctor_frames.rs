@@ -255,7 +255,7 @@ fn a_runtime_is_told_which_flag_gives_names() {
 
 #[test]
 fn what_is_no_process_is_a_clear_error() {
-    let output = support::run(&["doctor", "-p", "4194000"]);
+    let output = support::run(&["doctor", "-p", support::NO_PID]);
     support::expect_code(&output, 1);
-    assert!(support::stderr(&output).contains("4194000"));
+    assert!(support::stderr(&output).contains(support::NO_PID));
 }

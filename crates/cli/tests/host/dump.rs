@@ -155,9 +155,9 @@ fn a_stopped_process_is_stopped_and_goes_on_after() {
 #[test]
 fn what_cannot_be_dumped_is_a_clear_error() {
     let test = "what_cannot_be_dumped_is_a_clear_error";
-    let output = support::run(&["dump", "-p", "4194000"]);
+    let output = support::run(&["dump", "-p", support::NO_PID]);
     support::expect_code(&output, 1);
-    assert!(support::stderr(&output).contains("4194000"));
+    assert!(support::stderr(&output).contains(support::NO_PID));
     if !support::is_root(test) {
         return;
     }

@@ -29,6 +29,5 @@ mod source;
 mod spans;
 mod symbols;
 mod top;
-mod wall;
 mod window;
 mod without_bpf;

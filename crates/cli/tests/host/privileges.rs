@@ -358,12 +358,13 @@ fn the_agent_sends_another_users_functions_without_root() {
     std::fs::create_dir(&own_data).unwrap();
     chown(&own_data, Some(RECORDER), Some(RECORDER)).unwrap();
     let url = server.url("");
-    let listen = format!("127.0.0.1:{}", support::free_port());
-    let mut agent = candela(&all(), &["agent", "--server", &url, "--listen", &listen]);
+    let arguments = ["agent", "--server", &url, "--listen", "127.0.0.1:0"];
+    let mut agent = candela(&all(), &arguments);
     agent.arg("--data-dir").arg(&own_data);
     agent.env("CANDELA_AGENT__INTERVAL", "1s");
     agent.env("CANDELA_AGENT__KINDS", "cpu,off-cpu,lock,fault");
-    let _agent = Program::start(&mut agent);
+    let agent = Running::launch_agent(&mut agent).unwrap();
+    let listen = agent.on_demand_address().unwrap();
     support::eventually("named functions arrive", || {
         let url = server.url("/api/v1/top?query=%7Bservice_name%3D%22shares%22%7D&from=now-5m");
         let (status, body) = support::try_get(&url)?;
@@ -404,15 +405,16 @@ fn what_is_not_measured_is_counted_by_the_agent() {
     let own_data = place.folder.path().join("agent");
     std::fs::create_dir(&own_data).unwrap();
     chown(&own_data, Some(RECORDER), Some(RECORDER)).unwrap();
-    let listen = format!("127.0.0.1:{}", support::free_port());
     // Nobody is there: what it costs does not depend on it.
-    let server = format!("http://127.0.0.1:{}", support::free_port());
-    let mut agent = candela(&all(), &["agent", "--server", &server, "--listen", &listen]);
+    let server = support::NOBODY;
+    let arguments = ["agent", "--server", server, "--listen", "127.0.0.1:0"];
+    let mut agent = candela(&all(), &arguments);
     agent.arg("--data-dir").arg(&own_data);
     agent.env("CANDELA_AGENT__INTERVAL", "1s");
     agent.env("CANDELA_AGENT__KINDS", "cpu,off-cpu,fault,growth");
     let switches_before = switches_of_host();
-    let _agent = Program::start(&mut agent);
+    let agent = Running::launch_agent(&mut agent).unwrap();
+    let listen = agent.on_demand_address().unwrap();
     let metrics = || {
         let (status, body) = support::try_get(&format!("http://{listen}/metrics"))?;
         let is_told = |body: &String| body.contains("\ncandela_agent_bpf_measured 0\n");

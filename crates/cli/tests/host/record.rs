@@ -211,10 +211,10 @@ fn a_process_that_is_gone_is_a_clear_error() {
     if !support::is_root(test) {
         return;
     }
-    let output = support::run(&["record", "-p", "4194000", "-d", "1s"]);
+    let output = support::run(&["record", "-p", support::NO_PID, "-d", "1s"]);
     assert_ne!(output.status.code(), Some(0));
     assert!(
-        support::stderr(&output).contains("4194000"),
+        support::stderr(&output).contains(support::NO_PID),
         "{}",
         support::stderr(&output)
     );

@@ -42,17 +42,16 @@ impl MotoProxy {
             .output()
             .unwrap();
         let folder = PathBuf::from(support::stdout(&found).trim());
-        let port = support::free_port();
         let started = Program::start(
             Command::new(python.join("bin/python"))
                 .arg(program)
-                .args(["-H", "127.0.0.1", "-p", &port.to_string()])
+                .args(["-H", "127.0.0.1", "-p", "0"])
                 .env("INITIAL_NO_AUTH_ACTION_COUNT", UNCHECKED)
                 .stdout(Stdio::null())
                 .stderr(Stdio::null()),
         );
-        support::within(START, "the proxy listens", || {
-            std::net::TcpStream::connect(("127.0.0.1", port)).ok()
+        let port = support::within(START, "the proxy listens", || {
+            support::listening_ports(started.pid()).pop()
         });
         Some(Self {
             url: format!("http://127.0.0.1:{port}"),

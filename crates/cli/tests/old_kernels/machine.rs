@@ -9,9 +9,7 @@ use std::path::PathBuf;
 use std::process::Child;
 use std::process::Command;
 use std::process::Stdio;
-use std::sync::Mutex;
 use std::sync::OnceLock;
-use std::sync::PoisonError;
 use std::time::Duration;
 
 use candela_formats::ReadOptions;
@@ -86,14 +84,12 @@ impl Drop for Machine {
 
 /// Runs all checks on a kernel. `None`, with the reason printed, where it or the emulator is not there.
 pub(crate) fn run_checks(test: &str, kernel: &str) -> Option<Told> {
-    // The emulated processors are threads, one for each of the host's: one machine at a time.
-    static TURN: Mutex<()> = Mutex::new(());
-    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let kernel = fetched(test, kernel)?;
     let tools = [EMULATOR, "cpio", "busybox", "gcc", "strip", "tar"];
     if !tools.iter().all(|tool| support::has_tool(test, tool)) {
         return None;
     }
+    let _turn = turn();
     let results = tempfile::tempdir().unwrap();
     let path = |name: &str| results.path().join(name);
     File::create(path("disk"))
@@ -122,6 +118,16 @@ pub(crate) fn run_checks(test: &str, kernel: &str) -> Option<Told> {
         results,
         release: fs::read_to_string(kernel.join("release")).unwrap(),
     })
+}
+
+/// One machine at a time, of all checkouts: it is slow enough. The turn lasts until the file is dropped.
+fn turn() -> File {
+    let path = std::env::temp_dir().join("candela-tests-of-old-kernels.lock");
+    // Another user may have made it, who lets us read it.
+    let _ = File::create_new(&path);
+    let turn = File::open(&path).unwrap();
+    turn.lock().unwrap();
+    turn
 }
 
 fn last_lines(text: &str) -> String {

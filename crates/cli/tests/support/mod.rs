@@ -21,6 +21,18 @@ use std::time::Instant;
 /// cores may be busy with the rest of the suite; nothing waits this long unless it fails.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
+/// How long it may take until a program says where it is: a demo makes up a day before it does.
+const START: Duration = Duration::from_secs(300);
+
+/// What stands before the address of profiles on demand.
+const ON_DEMAND: &str = "profiles on demand are at ";
+
+/// A server where nobody is: only root may listen there, and nobody does.
+pub(crate) const NOBODY: &str = "http://127.0.0.1:1";
+
+/// A pid that no process has: the kernel gives smaller ones only.
+pub(crate) const NO_PID: &str = "4194304";
+
 /// A `candela` that runs until the value is dropped.
 #[derive(Debug)]
 pub(crate) struct Running {
@@ -208,11 +220,37 @@ pub(crate) struct Pair {
     agent: Program,
 }
 
-/// A free port of the loopback interface. Somebody else could take it before we do; with port 0 in
-/// the flag there is no such gap, so this serves only where the number must be known before.
-pub(crate) fn free_port() -> u16 {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
-    listener.local_addr().expect("bound").port()
+/// The ports at which a process of ours listens for TCP over IPv4: for programs that take port 0 and do not say which
+/// one they got.
+pub(crate) fn listening_ports(pid: u32) -> Vec<u16> {
+    let descriptors = std::fs::read_dir(format!("/proc/{pid}/fd")).expect("our own process");
+    let links = descriptors.filter_map(|entry| std::fs::read_link(entry.ok()?.path()).ok());
+    let sockets: Vec<String> = links
+        .filter_map(|link| {
+            let inode = link.to_str()?.strip_prefix("socket:[")?;
+            Some(inode.strip_suffix(']')?.to_owned())
+        })
+        .collect();
+    let table = std::fs::read_to_string(format!("/proc/{pid}/net/tcp")).expect("our own process");
+    // `SLOT: ADDRESS:PORT REMOTE:PORT STATE …`, with the inode in the tenth column (proc_pid_net(5)).
+    let ports = table.lines().skip(1).filter_map(|line| {
+        let columns: Vec<&str> = line.split_whitespace().collect();
+        let is_listening = columns.get(3) == Some(&"0A");
+        let is_its = sockets
+            .iter()
+            .any(|inode| columns.get(9) == Some(&&**inode));
+        let (_, port) = columns.get(1)?.split_once(':')?;
+        let port = u16::from_str_radix(port, 16).ok()?;
+        (is_listening && is_its).then_some(port)
+    });
+    ports.collect()
+}
+
+/// The address of HTTP that stands behind these words.
+fn address_behind(messages: &str, words: &str) -> Option<String> {
+    let position = messages.find(&format!("{words}http"))?;
+    let rest = &messages[position + words.len()..];
+    Some(rest.split_whitespace().next()?.to_owned())
 }
 
 impl Running {
@@ -258,6 +296,15 @@ impl Running {
 
     /// Starts a command that is or becomes `candela`, and waits until it says where it is.
     pub(crate) fn launch(command: &mut Command) -> Result<Self, String> {
+        Self::launch_saying(command, "candela is at ")
+    }
+
+    /// Starts a command that becomes `candela agent`, and waits until it says where profiles on demand are.
+    pub(crate) fn launch_agent(command: &mut Command) -> Result<Self, String> {
+        Self::launch_saying(command, ON_DEMAND)
+    }
+
+    fn launch_saying(command: &mut Command, words: &str) -> Result<Self, String> {
         let mut child = command
             .stderr(Stdio::piped())
             .spawn()
@@ -272,20 +319,26 @@ impl Running {
                 text.push('\n');
             }
         });
-        let url = eventually("candela says where it is", || {
+        let url = within(START, "candela says where it is", || {
             let text = messages.lock().expect("no panic while locked").clone();
-            let Some(position) = text.find("candela is at http") else {
-                let has_ended = child.try_wait().expect("a child").is_some();
-                return has_ended.then_some(Err(text));
-            };
-            let rest = &text[position + "candela is at ".len()..];
-            Some(Ok(rest.split_whitespace().next()?.to_owned()))
+            if let Some(address) = address_behind(&text, words) {
+                return Some(Ok(address));
+            }
+            let has_ended = child.try_wait().expect("a child").is_some();
+            has_ended.then_some(Err(text))
         })?;
         Ok(Self {
             child,
             url,
             messages,
         })
+    }
+
+    /// `127.0.0.1:PORT`, where profiles on demand are, once it has said so.
+    pub(crate) fn on_demand_address(&self) -> Option<String> {
+        let url = address_behind(&self.messages(), ON_DEMAND)?;
+        let (_, rest) = url.split_once("://")?;
+        Some(rest.split('/').next()?.to_owned())
     }
 
     /// Whether it has ended by itself.

@@ -263,6 +263,17 @@ fn lost_side_band_records_are_told_and_counted() {
     assert_eq!(sampler.counters().expect("readable").sideband_lost, lost);
 }
 
+/// Whether the sampler is refused for the pids that it would tell, whatever else is wrong with it.
+fn is_namespace_refused() -> bool {
+    let checks = candela_ebpf::capabilities();
+    let namespace = checks.iter().find(|check| check.name == "pid_namespace");
+    let refused = namespace.filter(|check| !check.ok);
+    if let Some(check) = refused {
+        skip(&format!("the pid namespace is {}", check.detail));
+    }
+    refused.is_some()
+}
+
 /// Set in the environment of a test process that has no capabilities.
 const WITHOUT_CAPABILITIES: &str = "CANDELA_TEST_WITHOUT_CAPABILITIES";
 
@@ -284,6 +295,9 @@ fn without_capabilities_the_missing_one_is_named() {
         );
         return;
     }
+    if is_namespace_refused() {
+        return;
+    }
     // The capabilities of a root process are bounded by this set.
     let status = Command::new("setpriv")
         .args(["--bounding-set", "-all", "--inh-caps", "-all"])
@@ -298,17 +312,21 @@ fn without_capabilities_the_missing_one_is_named() {
         Ok(output) if output.status.code() == Some(127) => {
             skip("setpriv may not drop capabilities");
         }
-        Ok(output) => assert!(
-            output.status.success(),
-            "{}",
-            String::from_utf8_lossy(&output.stdout)
-        ),
+        Ok(output) => {
+            let told = String::from_utf8_lossy(&output.stdout);
+            // Where its name is another one, no test runs, and that succeeds.
+            let has_run = told.contains(" 1 passed;");
+            assert!(output.status.success() && has_run, "{told}");
+        }
         Err(error) => skip(&format!("no setpriv ({error})")),
     }
 }
 
 #[test]
 fn impossible_wishes_are_refused_with_their_values() {
+    if is_namespace_refused() {
+        return;
+    }
     let rate = Sampler::start(&Options {
         rate_hz: 5000,
         ..Options::default()

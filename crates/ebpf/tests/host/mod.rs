@@ -3,11 +3,8 @@
 mod allocations;
 mod faults;
 mod forks;
-mod growth;
 mod life;
-mod off_cpu;
-mod recorded_twins;
+pub(crate) mod off_cpu;
 mod stacks;
 mod switches;
 mod tables;
-mod twins;

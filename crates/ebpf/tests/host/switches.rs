@@ -1,21 +1,17 @@
 //! Switches of the real kernel.
 
-use crate::support::skip;
+use crate::support::{PATIENCE, skip, turn};
 use candela_ebpf::{SwitchRecorder, capabilities};
 use std::collections::HashMap;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::sync_channel;
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// As long as it takes for a busy machine to let two programs run for a while.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// So many that a dozen which are missed while somebody else attaches programs are few among them.
+const ENOUGH: usize = 1_000;
 
 const SLEEPING: u16 = 1;
 const RUNNABLE: [u16; 2] = [0, 0x100];
-
-/// A ring of one test must not fill while the other switches as often as it can.
-static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 /// Programs that end with the test, however that ends.
 struct Running(Vec<Child>);
@@ -51,7 +47,8 @@ fn recorder() -> Option<SwitchRecorder> {
 
 #[test]
 fn switches_of_a_cpu_follow_each_other_and_tell_why_a_thread_left() {
-    let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    // Its ring must not fill while the other test switches as often as it can.
+    let _turn = turn();
     let Some(mut recorder) = recorder() else {
         return;
     };
@@ -75,7 +72,8 @@ fn switches_of_a_cpu_follow_each_other_and_tell_why_a_thread_left() {
     let is_enough = |by_cpu: &HashMap<u32, Vec<Seen>>| {
         let all = || by_cpu.values().flatten();
         let leaves = |tid: u32| all().filter(|seen| seen.previous_tid == tid).count();
-        leaves(sleeper) >= 5 && busy.iter().all(|&pid| leaves(pid) >= 3)
+        let are_many = all().count() >= ENOUGH;
+        are_many && leaves(sleeper) >= 5 && busy.iter().all(|&pid| leaves(pid) >= 3)
     };
     while !is_enough(&by_cpu) {
         assert!(began.elapsed() < PATIENCE, "too few switches: {by_cpu:?}");
@@ -122,7 +120,7 @@ fn switches_of_a_cpu_follow_each_other_and_tell_why_a_thread_left() {
 
 #[test]
 fn what_finds_the_ring_full_is_counted() {
-    let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let _turn = turn();
     let Some(mut recorder) = recorder() else {
         return;
     };

@@ -8,12 +8,16 @@ use candela_unwind::{AddressSpace, Region, RuleSet, Table, WalkResult};
 use object::{Object, ObjectSegment, ObjectSymbol};
 use std::collections::HashMap;
 use std::fs;
+use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+/// How long anything that must become true may take: two cores may be busy with other work.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Says why a test does nothing on this machine.
 #[expect(
@@ -106,12 +110,23 @@ impl Drop for Running {
     }
 }
 
-/// Calls `step` until it says true; fails after ten seconds.
+/// Calls `step` until it says true; fails after [`PATIENCE`].
 pub(crate) fn until(what: &str, mut step: impl FnMut() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(10);
+    let deadline = Instant::now() + PATIENCE;
     while !step() {
-        assert!(Instant::now() < deadline, "waited 10 s for {what}");
+        assert!(Instant::now() < deadline, "waited {PATIENCE:?} for {what}");
     }
+}
+
+/// Tests that must not be disturbed by what others of ours have the kernel do take turns. A turn lasts until the file
+/// is dropped, and is one for all processes, those of other checkouts among them.
+pub(crate) fn turn() -> File {
+    let path = std::env::temp_dir().join("candela-tests-of-the-kernel.lock");
+    // Another user may have made it, who lets us read it.
+    let _ = File::create_new(&path);
+    let turn = File::open(&path).expect("a file for all tests");
+    turn.lock().expect("a file that can be locked");
+    turn
 }
 
 /// The address range of `function` in an object file.
@@ -254,7 +269,7 @@ impl Agent {
 }
 
 fn read_memory(pid: u32, range: Range<u64>) -> Vec<u8> {
-    let mut memory = fs::File::open(format!("/proc/{pid}/mem")).expect("readable by its parent");
+    let mut memory = File::open(format!("/proc/{pid}/mem")).expect("readable by its parent");
     let mut bytes = vec![0; (range.end - range.start) as usize];
     memory.seek(SeekFrom::Start(range.start)).expect("seekable");
     memory.read_exact(&mut bytes).expect("mapped");

@@ -175,6 +175,7 @@ impl ProcessStatus {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rustix::fs::{CWD, Mode, mkfifoat};
     use std::fs::OpenOptions;
     use std::io::Write;
     use std::os::unix::fs::chown;
@@ -239,6 +240,18 @@ mod tests {
         );
     }
 
+    #[test]
+    fn a_pipe_in_place_of_the_map_does_not_block() {
+        let process = container();
+        let pipe = process.path().join("root/tmp/perf-7.map");
+        let made = mkfifoat(CWD, &pipe, Mode::RWXU);
+        made.expect("a pipe");
+        let refused = PerfMapReader::new(process.path())
+            .refresh()
+            .expect_err("a pipe is no map");
+        assert!(matches!(refused, Error::NotRegularFile { .. }), "{refused}");
+    }
+
     mod host_tests {
         use super::*;
 
@@ -258,21 +271,6 @@ mod tests {
                 matches!(refused, Error::ForeignPerfMap { owner: 12_345, .. }),
                 "{refused}"
             );
-        }
-
-        #[test]
-        fn a_pipe_in_place_of_the_map_does_not_block() {
-            let process = container();
-            let pipe = process.path().join("root/tmp/perf-7.map");
-            let made = std::process::Command::new("mkfifo")
-                .arg(&pipe)
-                .status()
-                .expect("mkfifo is in coreutils");
-            assert!(made.success());
-            let refused = PerfMapReader::new(process.path())
-                .refresh()
-                .expect_err("a pipe is no map");
-            assert!(matches!(refused, Error::NotRegularFile { .. }), "{refused}");
         }
     }
 }

@@ -11,10 +11,16 @@ use std::net::{Ipv4Addr, TcpListener};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU16, AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Somebody may take a server's port before it does.
+const MOST_STARTS: usize = 5;
+
+/// Nobody may listen there but root, and nobody does.
+const DEAD: &str = "http://127.0.0.1:1";
 
 /// A running server, ended with the test.
 struct Server {
@@ -26,31 +32,39 @@ struct Server {
 impl Server {
     /// Starts a server over `directory` and waits until it has found one debug file there.
     fn start(shop: &Workshop, directory: &str) -> Self {
-        let port = free_port();
-        let server = Self {
-            process: spawn(shop, directory, port),
-            port,
-            url: format!("http://127.0.0.1:{port}"),
-        };
-        server.wait_for_scan();
-        server
+        for _ in 0..MOST_STARTS {
+            let port = free_port();
+            let mut server = Self {
+                process: spawn(shop, directory, port),
+                port,
+                url: format!("http://127.0.0.1:{port}"),
+            };
+            if server.has_scanned() {
+                return server;
+            }
+        }
+        panic!("debuginfod ended {MOST_STARTS} times");
     }
 
     /// Starts it again after its end, on the same port.
     fn restart(&mut self, shop: &Workshop, directory: &str) {
         self.process = spawn(shop, directory, self.port);
-        self.wait_for_scan();
+        assert!(self.has_scanned(), "somebody has taken port {}", self.port);
     }
 
-    fn wait_for_scan(&self) {
+    /// Waits until it has found a debug file; `false` when it ends instead, because its port is taken.
+    fn has_scanned(&mut self) -> bool {
         poll("the server's scan", || {
+            if self.process.try_wait().expect("a child").is_some() {
+                return Some(false);
+            }
             let metrics = ureq::get(format!("{}/metrics", self.url)).call().ok()?;
             let text = metrics.into_body().read_to_string().ok()?;
             let found = text
                 .lines()
                 .find(|line| line.starts_with("found_debuginfo_total"))?;
-            (!found.ends_with(" 0")).then_some(())
-        });
+            (!found.ends_with(" 0")).then_some(true)
+        })
     }
 }
 
@@ -73,10 +87,18 @@ impl Drop for Server {
     }
 }
 
-/// A port that nobody listens on.
+/// A port that nobody listens on. debuginfod does not tell which one it was given, so it is given one: below those that
+/// the kernel hands out by itself, and another one in each process and each time.
 fn free_port() -> u16 {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("loopback has free ports");
-    listener.local_addr().expect("it is bound").port()
+    static TRIED: AtomicU16 = AtomicU16::new(0);
+    let first = u16::try_from(std::process::id() % 10_000).expect("a small number");
+    loop {
+        let tried = TRIED.fetch_add(1, Ordering::Relaxed);
+        let port = 10_000 + first + tried % 10_000;
+        if TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok() {
+            return port;
+        }
+    }
 }
 
 fn client(url: &str, directory: &Path) -> Debuginfod {
@@ -150,7 +172,7 @@ fn stripped_programs_get_their_names_from_the_server() {
     assert!(first.pending, "the caller does not wait: {first:?}");
     assert!(
         fetching.wait_until_idle(PATIENCE),
-        "one small file takes less than half a minute"
+        "one small file takes less than a minute"
     );
     let second = names.resolve(&object, outer);
     assert_eq!(
@@ -175,10 +197,7 @@ fn stripped_programs_get_their_names_from_the_server() {
         .gnu_hex()
         .expect("the linker was told to write one");
     assert!(shop.path("cache").join(id).join("debuginfo").is_file());
-    let offline = cache(client(
-        &format!("http://127.0.0.1:{}", free_port()),
-        &shop.path("cache"),
-    ));
+    let offline = cache(client(DEAD, &shop.path("cache")));
     let object = offline
         .open_path(&shop.path("stripped"), Path::new("/"))
         .expect("an ELF file");
@@ -215,10 +234,9 @@ fn a_dead_server_is_left_alone_for_a_while() {
     static SECONDS: AtomicU64 = AtomicU64::new(1_000_000);
     let clock = || SystemTime::UNIX_EPOCH + Duration::from_secs(SECONDS.load(Ordering::Relaxed));
     let shop = Workshop::new();
-    let dead = format!("http://127.0.0.1:{}", free_port());
     let options = DebuginfodOptions {
         clock,
-        ..DebuginfodOptions::new(vec![dead], shop.path("cache"))
+        ..DebuginfodOptions::new(vec![DEAD.to_owned()], shop.path("cache"))
     };
     let client = Debuginfod::start(&options).expect("the directory is writable");
     let id = BuildId::Gnu(Box::from([1; 20]));

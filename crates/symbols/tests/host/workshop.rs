@@ -136,16 +136,16 @@ pub(crate) fn has_tool(tool: &str, version_flag: &str) -> bool {
     runs
 }
 
-/// Asks again and again until `condition` gives something; fails the test after half a minute.
+/// Asks again and again until `condition` gives something; fails the test after a minute.
 pub(crate) fn poll<Value>(what: &str, mut condition: impl FnMut() -> Option<Value>) -> Value {
-    let deadline = Instant::now() + Duration::from_secs(30);
+    let deadline = Instant::now() + Duration::from_secs(60);
     loop {
         if let Some(value) = condition() {
             return value;
         }
         assert!(
             Instant::now() < deadline,
-            "{what} did not happen within 30 s"
+            "{what} did not happen within 60 s"
         );
         std::thread::park_timeout(Duration::from_millis(20));
     }

@@ -26,17 +26,11 @@ pub(crate) struct Client {
 
 impl TestServer {
     pub(crate) fn start() -> Self {
-        Self::start_with(&[])
-    }
-
-    pub(crate) fn start_with(environment: &[(&str, &str)]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let data = folder.path().display().to_string();
         let arguments = ["server", "--listen", "127.0.0.1:0", "--data-dir", &data];
-        let running = Running::try_start(&arguments, environment)
-            .unwrap_or_else(|messages| panic!("the server ended: {messages}"));
         Self {
-            running,
+            running: Running::start(&arguments),
             _folder: folder,
         }
     }

@@ -23,15 +23,15 @@ fn the_collectors_exports_are_found_by_query() {
         return;
     }
     let exporter = build("otlp");
-    let port = || format!("127.0.0.1:{}", support::free_port());
-    let (grpc, http) = (port(), port());
-    let server = TestServer::start_with(&[
-        ("CANDELA_SERVER__OTLP_GRPC_LISTEN", &grpc),
-        ("CANDELA_SERVER__OTLP_HTTP_LISTEN", &http),
-    ]);
-    succeed(Command::new(&exporter).args([&grpc, &http]));
-    // The port of everything takes both as well; the same profile twice counts once.
+    let server = TestServer::start();
     let everything = server.address().replace("http://", "");
+    let ports = support::listening_ports(server.running.pid()).into_iter();
+    let mut addresses: Vec<String> = ports.map(|port| format!("127.0.0.1:{port}")).collect();
+    addresses.retain(|address| *address != everything);
+    // The two for OTLP, which one is whose does not matter: each takes both.
+    assert_eq!(addresses.len(), 2, "{addresses:?}");
+    succeed(Command::new(&exporter).args(&addresses));
+    // The port of everything takes both as well; the same profile twice counts once.
     succeed(Command::new(&exporter).args([&everything, &everything]));
 
     for name in ["shop.otlp.grpc", "shop.otlp.http", "shop.otlp.json"] {

@@ -1,0 +1,4 @@
+//! What compares the sums of samples with what programs count: with sharp bounds, on a quiet host.
+
+mod growth;
+mod off_cpu;
