@@ -47,7 +47,10 @@ impl Tests<'_> {
         steps.run_with(&format!("{name}: tests"), ".", &line, self.environment);
         match Report::read(&report) {
             Ok(report) => tell(name, steps, &report),
-            Err(error) => steps.note(format!("{name}: no report of the tests: {error}")),
+            // Without it nobody knows what was skipped.
+            Err(error) => {
+                steps.work(&format!("{name}: report"), || Err(vec![error]));
+            }
         }
     }
 }
