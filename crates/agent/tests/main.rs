@@ -5,5 +5,7 @@ mod measure;
 mod scrape;
 mod support;
 
+#[path = "support/bounds.rs"]
+mod bounds;
 #[path = "support/memory.rs"]
 mod memory;

@@ -9,7 +9,6 @@ use std::path::PathBuf;
 use std::process::Child;
 use std::process::Command;
 use std::process::Stdio;
-use std::time::Duration;
 
 use crate::support;
 use candela_agent::Kind;
@@ -34,10 +33,9 @@ fn build(directory: &Path) -> PathBuf {
     program
 }
 
-fn options(targets: RecordTargets, duration: Option<Duration>) -> RecordOptions {
+fn options(targets: RecordTargets) -> RecordOptions {
     RecordOptions {
         kinds: [Kind::Fault].into(),
-        duration,
         ..RecordOptions::new(targets)
     }
 }
@@ -78,7 +76,7 @@ fn the_faults_of_a_command_are_those_that_the_kernel_counted() {
         .stdin(Stdio::null())
         .stdout(std::fs::File::create(&told).expect("a file"));
     let Recording { profile, .. } =
-        candela_agent::record(options(RecordTargets::Command(command), None), || {})
+        candela_agent::record(options(RecordTargets::Command(command)), || {})
             .unwrap_or_else(|error| panic!("{error}"));
     let told = std::fs::read_to_string(told).expect("it told");
     let (child, counted) = told.trim().split_once(' ').expect("two numbers");
@@ -109,11 +107,11 @@ fn faults_without_a_sample_are_told_at_the_end() {
     stdin.write_all(b"\n").expect("it reads");
     assert_eq!(said(), "ready");
     let before = counted_faults(&child);
-    let targets = RecordTargets::Pids(vec![pid]);
-    let options = options(targets, Some(Duration::from_secs(1)));
-    let recording = candela_agent::record(options, || stdin.write_all(b"\n").expect("it reads"));
-    let recording = recording.unwrap_or_else(|error| panic!("{error}"));
-    assert_eq!(said(), "touched");
+    let options = options(RecordTargets::Pids(vec![pid]));
+    let recording = support::record_while(options, || {
+        stdin.write_all(b"\n").expect("it reads");
+        assert_eq!(said(), "touched");
+    });
     let counted = counted_faults(&child) - before;
     child.kill().expect("it waits");
     child.wait().expect("it is ours");

@@ -17,9 +17,20 @@ use candela_model::Profile;
 use candela_model::Sample;
 
 /// A recording of a test program, and the numbers that it wrote.
-struct Told {
-    recording: Recording,
-    truth: Vec<i64>,
+pub(crate) struct Told {
+    pub(crate) recording: Recording,
+    pub(crate) truth: Vec<i64>,
+}
+
+impl Told {
+    /// Whether a sum is the truth, unless a busy host has lost samples: that is counted.
+    #[track_caller]
+    fn assert_all(&self, sum: i64, truth: i64) {
+        match self.recording.report.lost_samples() {
+            0 => assert_eq!(sum, truth),
+            lost => assert!(sum <= truth, "{sum} of {truth}, {lost} samples lost"),
+        }
+    }
 }
 
 fn build(directory: &Path, name: &str) -> PathBuf {
@@ -30,7 +41,7 @@ fn build(directory: &Path, name: &str) -> PathBuf {
     program
 }
 
-fn record(kind: Kind, program: &str, arguments: &[&str]) -> Told {
+pub(crate) fn record(kind: Kind, program: &str, arguments: &[&str]) -> Told {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let program = build(directory.path(), program);
     run(directory.path(), &program, arguments, |options| {
@@ -54,7 +65,6 @@ fn run(
     let recording = candela_agent::record(options, || {}).unwrap_or_else(|error| panic!("{error}"));
     assert!(recording.exit_status.is_some_and(|status| status.success()));
     assert_eq!(recording.profile.validate(), Ok(()));
-    assert_eq!(recording.report.lost_samples(), 0, "{recording:?}");
     let truth = std::fs::read_to_string(truth).expect("it wrote the truth");
     let numbers = truth
         .split_whitespace()
@@ -96,10 +106,10 @@ fn growth_is_what_the_process_has_asked_for_by_what_asked() {
         sum(&told.recording.profile, growth, &[function])
     };
     assert_eq!(told.truth.len(), 3, "{:?}", told.truth);
-    assert_eq!(grown("map_some"), told.truth[0]);
-    assert_eq!(grown("extend_heap"), told.truth[1]);
+    told.assert_all(grown("map_some"), told.truth[0]);
+    told.assert_all(grown("extend_heap"), told.truth[1]);
     // The mapping before them cannot be written to, so that it is no growth.
-    assert_eq!(grown("make_writable"), told.truth[2]);
+    told.assert_all(grown("make_writable"), told.truth[2]);
 }
 
 #[test]
@@ -108,17 +118,19 @@ fn waits_for_a_cpu_are_what_the_scheduler_counted() {
         return;
     }
     let _turn = support::turn();
-    let told = record(Kind::RunQueue, "queue", &["2000"]);
+    let told = record(Kind::RunQueue, "queue", &["500"]);
+    let ratio = waited_for_cpu(&told, 20);
+    assert!((0.5..2.0).contains(&ratio), "{ratio}");
+}
+
+/// What was sampled of waits for a CPU, of which there must be more than so many, beside what the scheduler counted.
+pub(crate) fn waited_for_cpu(told: &Told, least: i64) -> f64 {
     let delay = "runq:delay:nanoseconds:delay:nanoseconds";
     let waited = sum(&told.recording.profile, delay, &["compete"]);
-    let ratio = waited as f64 / told.truth[0] as f64;
-    assert!(
-        (0.98..1.02).contains(&ratio),
-        "{waited} of {:?}",
-        told.truth
-    );
     let waits = "runq:waits:count:delay:nanoseconds";
-    assert!(sum(&told.recording.profile, waits, &["compete"]) > 100);
+    let count = sum(&told.recording.profile, waits, &["compete"]);
+    assert!(count > least, "{count} waits, {waited} of {:?}", told.truth);
+    waited as f64 / told.truth[0] as f64
 }
 
 #[test]
@@ -127,21 +139,32 @@ fn a_cpu_that_another_thread_takes_is_told_as_its_loss() {
         return;
     }
     let _turn = support::turn();
-    let told = record(Kind::OffCpu, "queue", &["2000", "busy"]);
+    let told = record(Kind::OffCpu, "queue", &["500", "busy"]);
+    let Lost { ratio, others } = lost_cpu(&told);
+    assert!((0.5..2.0).contains(&ratio), "{ratio}");
+    assert!(others < 0.5, "{others}");
+}
+
+/// What threads lost that wanted a CPU all of the time.
+pub(crate) struct Lost {
+    /// The time for which they were preempted, beside what the scheduler counted.
+    pub(crate) ratio: f64,
+    /// The time off CPU for other reasons, beside that for this one.
+    pub(crate) others: f64,
+}
+
+pub(crate) fn lost_cpu(told: &Told) -> Lost {
     let profile = &told.recording.profile;
     let mut waited_ns: BTreeMap<&str, i64> = BTreeMap::new();
     for sample in off_cpu_samples_in(profile, "compete") {
         *waited_ns.entry(reason_of(profile, sample)).or_default() += sample.value;
     }
     let preempted_ns = waited_ns.remove("preempted").unwrap_or_default();
-    let ratio = preempted_ns as f64 / told.truth[0] as f64;
-    assert!(
-        (0.98..1.02).contains(&ratio),
-        "{preempted_ns} of {:?}, and {waited_ns:?}",
-        told.truth
-    );
     let others_ns: i64 = waited_ns.values().sum();
-    assert!(others_ns < preempted_ns / 50, "{waited_ns:?}");
+    Lost {
+        ratio: preempted_ns as f64 / told.truth[0] as f64,
+        others: others_ns as f64 / preempted_ns as f64,
+    }
 }
 
 /// Samples of time off CPU below a function.
@@ -180,7 +203,7 @@ fn requests_to_a_disk_are_counted_and_timed_by_who_made_them() {
         _ => direct,
     };
     let requests = sum(profile, "block_io:requests:count:requests:count", &direct);
-    assert_eq!(requests, 64, "{:?}", profile.series);
+    told.assert_all(requests, 64);
     let delay_ns = sum(
         profile,
         "block_io:delay:nanoseconds:requests:count",
@@ -202,16 +225,21 @@ fn what_is_written_past_the_page_cache_waits_for_the_disk() {
         eprintln!("skipped: the temporary directory has no block device behind it");
         return;
     };
-    let profile = &told.recording.profile;
-    let mut waited_ns: BTreeMap<&str, i64> = BTreeMap::new();
+    let waited_ns = waited_by_reason(&told.recording.profile);
+    let disk_ns = waited_ns.get("disk").copied().unwrap_or_default();
+    assert!(
+        disk_ns > 0 && disk_ns < elapsed_ns,
+        "{waited_ns:?} of {elapsed_ns} ns"
+    );
+}
+
+/// How long blocks were waited for, by what for.
+pub(crate) fn waited_by_reason(profile: &Profile) -> BTreeMap<&str, i64> {
+    let mut waited_ns = BTreeMap::new();
     for sample in off_cpu_samples_in(profile, "write_blocks") {
         *waited_ns.entry(reason_of(profile, sample)).or_default() += sample.value;
     }
-    // The writes before, which go to the page cache, seldom wait for anything.
-    let disk_ns = waited_ns.remove("disk").unwrap_or_default();
-    assert!(disk_ns > elapsed_ns / 10, "{disk_ns} of {elapsed_ns} ns");
-    waited_ns.remove("preempted");
-    assert!(waited_ns.is_empty(), "{waited_ns:?}");
+    waited_ns
 }
 
 /// What a sample of time off CPU waited for.
@@ -253,19 +281,11 @@ fn named_events_come_as_often_as_they_happen() {
         )
     };
     let rounds = if told.truth.is_empty() { 1 } else { 2 };
-    assert_eq!(
-        count("sys_enter_pwrite64", &["write_blocks", "main"]),
-        50 * rounds
-    );
-    assert_eq!(
-        count("sys_exit_pwrite64", &["write_blocks", "main"]),
-        50 * rounds
-    );
-    assert_eq!(
-        count("requests/write_blocks", &["write_blocks", "main"]),
-        rounds
-    );
-    assert_eq!(count("sched_process_exec", &[]), 1);
+    let of_writes = |name: &str| count(name, &["write_blocks", "main"]);
+    told.assert_all(of_writes("sys_enter_pwrite64"), 50 * rounds);
+    told.assert_all(of_writes("sys_exit_pwrite64"), 50 * rounds);
+    told.assert_all(of_writes("requests/write_blocks"), rounds);
+    told.assert_all(count("sched_process_exec", &[]), 1);
     assert!(count("page-faults", &[]) > 10);
     assert!(count("sys_enter_close", &["main"]) >= 1);
 }
@@ -295,29 +315,35 @@ fn waits_for_a_lock_of_the_kernel_are_told_by_what_waits() {
         return;
     }
     let _turn = support::turn();
-    let told = record(Kind::KernelLock, "contend", &["1000"]);
-    let profile = &told.recording.profile;
-    let delay = "kernel_lock:delay:nanoseconds:contentions:count";
-    let waited_ns = sum(
-        profile,
-        delay,
-        &["map_and_unmap", "rwsem_down_write_slowpath"],
-    );
-    // Four threads take turns: most of their time is waiting, and none is counted twice.
-    let spent_ns = told.truth[0];
+    let waits = Contention::of(&record(Kind::KernelLock, "contend", &["500"]));
     assert!(
-        waited_ns > spent_ns / 4 && waited_ns < spent_ns,
-        "{waited_ns} of {spent_ns}"
+        waits.waited_ns > 0 && waits.waited_ns < waits.spent_ns,
+        "{waits:?}"
     );
-    // They sleep for nothing else. They spin for it, too, which is time on a CPU as any other: how much of that is waiting
-    // only the kernel knows.
-    let slept_ns = told.truth[1];
-    let samples = waited_ns as f64 / 1e6;
-    let chance = 5.0 / samples.sqrt();
-    assert!(
-        waited_ns as f64 >= slept_ns as f64 * (1.0 - chance),
-        "{waited_ns} ns waited, {slept_ns} slept of {spent_ns}"
-    );
-    let contentions = "kernel_lock:contentions:count:contentions:count";
-    assert!(sum(profile, contentions, &["map_and_unmap"]) > 100);
+    assert!(waits.count > 0, "{waits:?}");
+}
+
+/// Waits of four threads that take turns at one lock of the kernel.
+#[derive(Debug)]
+pub(crate) struct Contention {
+    pub(crate) waited_ns: i64,
+    pub(crate) count: i64,
+    /// How long their calls took together, and how much of it they slept.
+    pub(crate) spent_ns: i64,
+    pub(crate) slept_ns: i64,
+}
+
+impl Contention {
+    pub(crate) fn of(told: &Told) -> Self {
+        let profile = &told.recording.profile;
+        let delay = "kernel_lock:delay:nanoseconds:contentions:count";
+        let contentions = "kernel_lock:contentions:count:contentions:count";
+        let functions = ["map_and_unmap", "rwsem_down_write_slowpath"];
+        Self {
+            waited_ns: sum(profile, delay, &functions),
+            count: sum(profile, contentions, &functions[..1]),
+            spent_ns: told.truth[0],
+            slept_ns: told.truth[1],
+        }
+    }
 }

@@ -2,12 +2,16 @@
 //! OpenTelemetry thread context (OTEP 4947).
 
 use std::collections::BTreeMap;
+use std::io::Write;
 use std::path::Path;
 use std::path::PathBuf;
 use std::process::Command;
+use std::process::Stdio;
 use std::time::Duration;
+use std::time::Instant;
 
 use crate::support;
+use crate::support::Running;
 use candela_agent::DropReason;
 use candela_agent::Kind;
 use candela_agent::RecordOptions;
@@ -27,18 +31,26 @@ fn record(directory: &Path, flags: &[&str]) -> Recording {
     let files = ["-o".into(), program.clone(), support::source("labelled.c")];
     let arguments = flags.chain(files);
     support::run("gcc", arguments);
-    let (mut child, line) = support::start(&mut Command::new(program));
+    let mut command = Command::new(program);
+    let (child, line) = support::start(command.stdin(Stdio::piped()));
+    let mut program = Running(child);
+    assert_eq!(line, "ready\n");
     let options = RecordOptions {
         rate_hz: 499,
         kinds: [Kind::Cpu, Kind::OffCpu].into(),
-        duration: Some(Duration::from_secs(1)),
-        ..RecordOptions::new(RecordTargets::Pids(vec![child.id()]))
+        ..RecordOptions::new(RecordTargets::Pids(vec![program.pid()]))
     };
-    let recording = candela_agent::record(options, || {});
-    child.kill().expect("it runs until it is killed");
-    child.wait().expect("it is our child");
-    assert_eq!(line, "ready\n");
-    recording.unwrap_or_else(|error| panic!("{error}"))
+    support::record_while(options, || {
+        let begun = Instant::now();
+        support::wait_for_work(program.pid(), Duration::from_millis(150));
+        let mut stdin = program.0.stdin.take().expect("piped");
+        stdin.write_all(b"\n").expect("it reads");
+        // A name that is not known is looked for again after twice the time each, so that it is found before this ends.
+        let end = 3 * begun.elapsed();
+        while begun.elapsed() < end {
+            support::wait_for_work(program.pid(), Duration::from_millis(50));
+        }
+    })
 }
 
 /// The labels that the program gave the work that a sample is of.
@@ -57,7 +69,8 @@ fn labels_of(profile: &Profile, sample: &Sample) -> BTreeMap<String, String> {
         .collect()
 }
 
-fn assert_labels(recording: &Recording) {
+/// With more than `share` of the first thread's samples under a name that may have been published late.
+fn assert_labels(recording: &Recording, is_named_late: bool, share: f64) {
     let profile = &recording.profile;
     let unread = recording.report.count(DropReason::ContextUnread);
     assert_eq!(unread, 0, "labels that could not be read");
@@ -89,18 +102,30 @@ fn assert_labels(recording: &Recording) {
         }
     }
     assert!(first > 0 && second > 0, "{first}, {second}");
-    assert!(users * 4 > first, "{users} of {first} samples have a user");
+    assert!(
+        f64::from(users) > share * f64::from(first),
+        "{users} of {first} samples have a user"
+    );
+    assert_eq!(
+        users < first,
+        is_named_late,
+        "{users} of {first} samples have a user"
+    );
     assert!(recording.report.count(DropReason::LabelsCut) > 0);
 }
 
 #[test]
 fn attributes_of_the_thread_context_have_the_names_that_the_process_publishes() {
+    check_thread_context(0.0);
+}
+
+pub(crate) fn check_thread_context(share: f64) {
     if support::cannot_sample_off_cpu() || support::lacks("gcc") {
         return;
     }
     let _turn = support::turn();
     let directory = tempfile::tempdir().expect("a temporary directory");
-    assert_labels(&record(directory.path(), &[]));
+    assert_labels(&record(directory.path(), &[]), true, share);
 }
 
 #[test]
@@ -111,5 +136,5 @@ fn custom_labels_are_labels_of_samples() {
     let _turn = support::turn();
     let directory = tempfile::tempdir().expect("a temporary directory");
     let recording = record(directory.path(), &["-DCUSTOM_LABELS"]);
-    assert_labels(&recording);
+    assert_labels(&recording, false, 0.0);
 }

@@ -16,7 +16,7 @@ use candela_model::Sample;
 const CONTENTIONS: &str = "mutex:contentions:count:contentions:count";
 const DELAY: &str = "mutex:delay:nanoseconds:contentions:count";
 const OFF_CPU: &str = "off_cpu:off_cpu:nanoseconds:off_cpu:nanoseconds";
-const ROUNDS: i64 = 100;
+const ROUNDS: i64 = 50;
 
 fn build(directory: &Path) -> PathBuf {
     let program = directory.join("locks");
@@ -79,8 +79,8 @@ fn check_waits_of_main(sort: &[&str]) {
 
     let truth = std::fs::read_to_string(truth).expect("it wrote the truth");
     let mut truth = truth.split_whitespace();
-    let mut word = || truth.next().expect("three words");
-    let (rounds, waited_ns, address) = (word(), word(), word());
+    let mut word = || truth.next().expect("four words");
+    let (rounds, seen_ns, waited_ns, address) = (word(), word(), word(), word());
     // The thread that keeps the lock may have to wait for a moment, too.
     let is_of_main = |sample: &&Sample| {
         label(profile, sample, "lock_address") == Some(address)
@@ -91,9 +91,13 @@ fn check_waits_of_main(sort: &[&str]) {
         samples.map(|sample| sample.value).sum()
     };
     assert_eq!(sum(CONTENTIONS).to_string(), rounds);
-    let waited_ns: f64 = waited_ns.parse().expect("a number");
-    let off_by = sum(DELAY) as f64 / waited_ns - 1.0;
-    assert!(off_by.abs() < 0.01, "off by {off_by:.4}");
+    // No more than by its own clock around the call, and no less than it was seen to wait.
+    let number = |text: &str| -> i64 { text.parse().expect("a number") };
+    let told_ns = sum(DELAY);
+    assert!(
+        (number(seen_ns)..=number(waited_ns)).contains(&told_ns),
+        "{told_ns} ns, not {seen_ns} to {waited_ns}"
+    );
     for sample in samples_of(profile, DELAY) {
         let has = |function: &str| functions(profile, sample).any(|name| name == function);
         assert!(!has("rest"), "sleep is no wait for a lock");
@@ -107,12 +111,18 @@ fn check_waits_of_main(sort: &[&str]) {
 
 #[test]
 fn who_ended_a_wait_is_told() {
+    // The first ones may be from before there were unwind tables.
+    check_who_ended(ROUNDS, 1);
+}
+
+/// With `least` waits or more whose stacks have the function that waits.
+pub(crate) fn check_who_ended(rounds: i64, least: i64) {
     if support::cannot_sample_off_cpu() || support::lacks("gcc") {
         return;
     }
     let directory = tempfile::tempdir().expect("a temporary directory");
     let mut command = Command::new(build(directory.path()));
-    command.arg(ROUNDS.to_string()).arg("/dev/null");
+    command.arg(rounds.to_string()).arg("/dev/null");
     let mut options = RecordOptions {
         rate_hz: 499,
         kinds: [Kind::OffCpu, Kind::Lock].into(),
@@ -136,7 +146,7 @@ fn who_ended_a_wait_is_told() {
                 assert_eq!(label(profile, sample, "waker"), None);
             }
         }
-        assert!(contended >= ROUNDS / 2, "{profile_type}: {contended}");
+        assert!(contended >= least, "{profile_type}: {contended}");
         assert!(profile_type == DELAY || rested > 0, "no rest");
     }
 }

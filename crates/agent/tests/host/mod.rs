@@ -1,20 +1,20 @@
 //! What needs this host: its kernel, its programs, a browser.
 
 mod allocations;
-mod containers;
+pub(crate) mod containers;
 mod continuous;
-mod continuous_kinds;
+pub(crate) mod continuous_kinds;
 mod faults;
 mod filters;
 mod go_heaps;
-mod kernel_events;
-mod labels;
-mod languages;
-mod life;
-mod locks;
+pub(crate) mod kernel_events;
+pub(crate) mod labels;
+pub(crate) mod languages;
+pub(crate) mod life;
+pub(crate) mod locks;
 mod namespaces;
 mod runtimes;
 mod services;
-mod shares;
+pub(crate) mod shares;
 mod spans;
 mod wakers;

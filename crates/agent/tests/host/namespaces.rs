@@ -9,9 +9,6 @@ use std::time::Instant;
 
 use crate::support;
 use crate::support::Stacks;
-use candela_agent::RecordOptions;
-use candela_agent::RecordTargets;
-use candela_agent::Recording;
 use candela_model::LabelValue;
 use candela_model::Profile;
 
@@ -79,15 +76,6 @@ fn build(directory: &Path, source: &str, name: &str) -> PathBuf {
     program.canonicalize().expect("it was just built")
 }
 
-fn record(pid: u32) -> Recording {
-    let options = RecordOptions {
-        rate_hz: 499,
-        duration: Some(Duration::from_secs(1)),
-        ..RecordOptions::new(RecordTargets::Pids(vec![pid]))
-    };
-    candela_agent::record(options, || {}).expect("it is recorded")
-}
-
 /// The `pid` labels of all samples.
 fn pids(profile: &Profile) -> Vec<i64> {
     let strings = &profile.symbols.strings;
@@ -126,7 +114,8 @@ fn programs_in_namespaces_have_names_and_the_pid_of_the_host() {
         let inner = inner.and_then(|pids| pids.split_whitespace().last());
         assert_eq!(inner, Some("1"), "the program knows itself by another pid");
 
-        let recording = record(pid);
+        // Worth 250 samples.
+        let recording = support::record_work(pid, 499, Duration::from_millis(500));
         let stacks = Stacks::all(&recording.profile);
         for function in functions {
             assert!(

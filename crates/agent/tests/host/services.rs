@@ -304,8 +304,9 @@ fn files_that_only_have_the_name_are_refused() {
     });
     let mut genuine = files.serve("genuine", &files.library);
     wait_for_libraries(&agent, 1);
+    // What comes before the agent has looked at all processes for the first time may be counted twice.
     wait_for(&agent, "four are refused", |status| {
-        status.drops["alloc_library_refused"] == 4
+        status.drops["alloc_library_refused"] >= 4
     });
     genuine.go_on();
     drop((before, later, mapping));

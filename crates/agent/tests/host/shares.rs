@@ -1,31 +1,18 @@
 //! Programs with known shares and depths: stacks are complete and the shares are those of the truth
-//! (targets A5 and A7).
+//! (targets A5 and A7, which `measure::truth` asks for).
 
 use std::process::Command;
 
+use crate::bounds::Bounds;
 use crate::support;
 use crate::support::Stacks;
 
-fn assert_shares(stacks: &Stacks, functions: [&str; 3]) {
-    let burned = stacks.count(|names| functions.contains(&names[0].as_str()));
-    assert!(
-        burned > 300,
-        "{burned} samples in the functions\n{}",
-        stacks.sketch()
-    );
-    for (function, share) in functions.into_iter().zip([0.5, 0.3, 0.2]) {
-        let samples = stacks.count(|names| names[0] == function);
-        let measured = samples as f64 / burned as f64;
-        let tolerance = support::three_standard_errors(share, burned);
-        assert!(
-            (measured - share).abs() <= tolerance,
-            "{function}: {measured:.3} instead of {share} ± {tolerance:.3} ({burned} samples)"
-        );
-    }
-}
-
 #[test]
 fn stripped_c_without_frame_pointers() {
+    check_stripped_c(Bounds::Wide);
+}
+
+pub(crate) fn check_stripped_c(bounds: Bounds) {
     if support::cannot_sample() || support::lacks("gcc") || support::lacks("objcopy") {
         return;
     }
@@ -43,7 +30,8 @@ fn stripped_c_without_frame_pointers() {
     );
     support::split_debug(&program);
     let mut command = Command::new(&program);
-    command.arg("2").stdout(std::process::Stdio::null());
+    let seconds = bounds.choose("0.6", "2");
+    command.arg(seconds).stdout(std::process::Stdio::null());
     let recording = support::record_command(command);
     assert!(recording.exit_status.is_some_and(|status| status.success()));
 
@@ -61,15 +49,20 @@ fn stripped_c_without_frame_pointers() {
             && bottom.last().is_some_and(|name| name == "_start")
     });
     assert!(
-        complete as f64 >= 0.995 * burned as f64,
+        bounds.are_complete(complete, burned, &recording.report),
         "{complete} of {burned} stacks are complete; {:?}\n{}",
         recording.report,
         stacks.sketch()
     );
-    assert_shares(&stacks, ["burn_fifty", "burn_thirty", "burn_twenty"]);
-    assert!(
-        recording.report.quality.complete_share() >= 0.995,
-        "{:?}",
-        recording.report
-    );
+    let functions = ["burn_fifty", "burn_thirty", "burn_twenty"];
+    let innermost = |function: &str| stacks.count(|names| names[0] == function);
+    let samples = functions.map(|function| (function, innermost(function)));
+    bounds.assert_shares(samples, bounds.choose(100, 300));
+    if bounds == Bounds::Sharp {
+        assert!(
+            recording.report.quality.complete_share() >= 0.995,
+            "{:?}",
+            recording.report
+        );
+    }
 }

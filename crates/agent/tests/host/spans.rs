@@ -2,16 +2,16 @@
 
 use std::collections::BTreeSet;
 use std::fs::File;
-use std::io::BufRead;
-use std::io::BufReader;
 use std::io::ErrorKind;
 use std::path::Path;
 use std::path::PathBuf;
 use std::process::Command;
-use std::process::Stdio;
 use std::time::Duration;
 
 use crate::support;
+use crate::support::Running;
+use candela_agent::ALLOCATION_LIBRARY;
+use candela_agent::ALLOCATION_LIBRARY_NAME;
 use candela_agent::DropReason;
 use candela_agent::Kind;
 use candela_agent::Kinds;
@@ -111,23 +111,21 @@ fn record(command: Command, kinds: Kinds) -> Profile {
 }
 
 fn record_labelled(mut command: Command, kinds: Kinds) -> Recording {
-    let mut child = command.stdout(Stdio::piped()).spawn().expect("it starts");
-    let output = child.stdout.take().expect("piped");
-    let mut line = String::new();
-    BufReader::new(output)
-        .read_line(&mut line)
-        .expect("it says when it is ready");
+    let (child, line) = support::start(&mut command);
+    let program = Running(child);
     assert_eq!(line, "ready\n", "{command:?}");
+    // Worth 250 samples of its CPU time; what else it does is a sample less often.
+    let cpu_time = match kinds == Kinds::default() {
+        true => Duration::from_millis(500),
+        false => Duration::from_secs(1),
+    };
     let options = RecordOptions {
         rate_hz: 499,
         kinds,
-        duration: Some(Duration::from_secs(1)),
-        ..RecordOptions::new(RecordTargets::Pids(vec![child.id()]))
+        ..RecordOptions::new(RecordTargets::Pids(vec![program.pid()]))
     };
-    let recording = candela_agent::record(options, || {});
-    child.kill().expect("it runs until it is killed");
-    child.wait().expect("it is our child");
-    let recording = recording.unwrap_or_else(|error| panic!("{error}"));
+    let recording =
+        support::record_while(options, || support::wait_for_work(program.pid(), cpu_time));
     let unread = recording.report.count(DropReason::ContextUnread);
     assert_eq!(unread, 0, "spans that could not be read");
     recording
@@ -233,8 +231,12 @@ fn samples_of_the_other_kinds_tell_of_their_spans() {
     let export = format!("-Wl,--export-dynamic-symbol={SYMBOL}");
     let files = ["spans.c", "span_pointer.c"];
     let flags = [export.as_str(), "-DMUCH_ELSE"];
+    let library = place.path().join(ALLOCATION_LIBRARY_NAME);
+    std::fs::write(&library, ALLOCATION_LIBRARY).expect("written");
     let mut command = Command::new(build("gcc", place.path(), "spans", &flags, &files));
-    command.current_dir(place.path()).stdout(Stdio::null());
+    command
+        .current_dir(place.path())
+        .env("LD_PRELOAD", &library);
     let kinds = [
         Kind::Lock,
         Kind::RunQueue,
@@ -243,15 +245,7 @@ fn samples_of_the_other_kinds_tell_of_their_spans() {
         Kind::Alloc,
         Kind::BlockIo,
     ];
-    let options = RecordOptions {
-        rate_hz: 499,
-        kinds: kinds.into(),
-        ..RecordOptions::new(RecordTargets::Command(command))
-    };
-    let recording = candela_agent::record(options, || {});
-    let recording = recording.unwrap_or_else(|error| panic!("{error}"));
-    let unread = recording.report.count(DropReason::ContextUnread);
-    assert_eq!(unread, 0, "spans that could not be read");
+    let recording = record_labelled(command, kinds.into());
     let profile = &recording.profile;
     let types = profile.series.iter();
     let types: BTreeSet<String> = types.map(|it| it.profile_type.to_string()).collect();

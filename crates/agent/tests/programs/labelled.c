@@ -1,7 +1,7 @@
 /*
  * Labels the work of two threads, as polarsignals/custom-labels has it with CUSTOM_LABELS, else by attributes of the
  * OpenTelemetry thread context (OTEP 4947), whose names it publishes in its process context (OTEP 4719). One name is
- * published later than it is used. Runs until it is killed; says "ready" first.
+ * published later than it is used: once a line has come. Runs until it is killed; says "ready" first.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -16,7 +16,7 @@
 #define EXPORTED __attribute__((visibility("default")))
 #define FENCE() __atomic_signal_fence(__ATOMIC_SEQ_CST)
 
-enum { PIECE_NS = 3 * 1000000, LATE_NS = 300 * 1000000 };
+enum { PIECE_NS = 3 * 1000000 };
 
 static const char first_route[] = "/first";
 /* Longer than what is read of a value. */
@@ -223,7 +223,7 @@ int main(void)
 		return 1;
 	puts("ready");
 	fflush(stdout);
-	rest(LATE_NS);
+	getchar();
 	publish(1);
 	pthread_join(thread, 0);
 }

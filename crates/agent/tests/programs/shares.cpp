@@ -65,7 +65,7 @@ static void descend_and_catch(int scale)
 
 int main(int count, char **arguments)
 {
-	std::clock_t end = CLOCKS_PER_SEC * (count > 1 ? std::atoi(arguments[1]) : 2);
+	std::clock_t end = CLOCKS_PER_SEC * (count > 1 ? std::atof(arguments[1]) : 2);
 	unsigned int seed = 1;
 	while (std::clock() < end) {
 		// Long rounds of random length, as in shares.c.

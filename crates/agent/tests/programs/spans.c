@@ -3,8 +3,8 @@
  * until it is killed; says "ready" first.
  *   spans [LIBRARY]: with LIBRARY the pointer is that of span_pointer.c in it, loaded late; without it is that
  *   of the program or of a library that it is linked with
- * With MUCH_ELSE its threads also wait for a lock of theirs and for one of the kernel, allocate, write blocks past the
- * page cache to a file of the current directory; they begin after a second and end two later.
+ * With MUCH_ELSE its threads also wait for a lock that another one keeps most of the time and for one of the kernel,
+ * allocate, write blocks past the page cache to a file of the current directory.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -71,7 +71,7 @@ static void do_much_else(void)
 		munmap(mmap(0, MAPPED, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0),
 		       MAPPED);
 	pthread_mutex_lock(&shared);
-	burn(PIECE_NS);
+	sink++;
 	pthread_mutex_unlock(&shared);
 	for (int i = 0; i < 4; i++) {
 		char *volatile memory = malloc(ALLOCATED);
@@ -87,8 +87,17 @@ static void begin_much_else(void)
 	file = open("blocks", O_RDWR | O_CREAT, 0600);
 	sink += pwrite(file, block, PAGE, 0) + fsync(file) + close(file);
 	file = open("blocks", O_RDWR | O_DIRECT);
-	rest(1000000000L);
-	alarm(2);
+}
+
+/* Threads that only wait for each other may fall into step, so that one of them never waits. */
+static void keep_lock(void)
+{
+	for (;;) {
+		pthread_mutex_lock(&shared);
+		rest(5 * 1000000);
+		pthread_mutex_unlock(&shared);
+		rest(1000000);
+	}
 }
 
 #else
@@ -98,6 +107,10 @@ static void do_much_else(void)
 }
 
 static void begin_much_else(void)
+{
+}
+
+static void keep_lock(void)
 {
 }
 
@@ -214,6 +227,7 @@ int main(int argc, char **argv)
 			return 1;
 	puts("ready");
 	fflush(stdout);
+	keep_lock();
 	pthread_join(thread, 0);
 	return argc == 0 || !argv;
 }

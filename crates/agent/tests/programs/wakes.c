@@ -1,11 +1,12 @@
 /*
  * A thread that waits N times for a byte in a pipe and N times for a futex, and another one that ends its waits, each
- * after some milliseconds: `wakes N`.
+ * after some milliseconds: `wakes N`. Says "ready", begins when a line comes, says "done" and ends with the next line.
  */
 #define _GNU_SOURCE
 #include <linux/futex.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -75,7 +76,13 @@ int main(int argc, char **argv)
 		return 1;
 	pthread_setname_np(thread, "waits");
 	pthread_setname_np(pthread_self(), "wakes");
+	puts("ready");
+	fflush(stdout);
+	getchar();
 	end_waits();
 	pthread_join(thread, 0);
+	puts("done");
+	fflush(stdout);
+	getchar();
 	return 0;
 }

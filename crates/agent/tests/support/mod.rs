@@ -10,6 +10,8 @@ use std::path::PathBuf;
 use std::process::Child;
 use std::process::Command;
 use std::process::Stdio;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::Receiver;
 use std::sync::mpsc::channel;
 use std::time::Duration;
@@ -20,8 +22,10 @@ use candela_agent::AgentError;
 use candela_agent::AgentHandle;
 use candela_agent::AgentOptions;
 use candela_agent::AgentStatus;
+use candela_agent::DropReason;
 use candela_agent::InProcess;
 use candela_agent::RecordOptions;
+use candela_agent::RecordReport;
 use candela_agent::RecordTargets;
 use candela_agent::Recording;
 use candela_model::LocationId;
@@ -158,48 +162,95 @@ pub(crate) fn record_command(command: Command) -> Recording {
     recording.unwrap_or_else(|error: AgentError| panic!("{error}"))
 }
 
-/// Records a program that runs already and burns CPU, then ends it. Its arguments must let it run longer.
-pub(crate) fn record_running(mut command: Command, rate_hz: u32, duration: Duration) -> Recording {
-    let mut child = command.spawn().expect("the program starts");
+/// Records a program that runs already while it uses so much CPU time, then ends it. Its arguments must let it run longer.
+pub(crate) fn record_running(mut command: Command, rate_hz: u32, cpu_time: Duration) -> Recording {
+    // Past its start, which takes a runtime as much as a fifth of a second.
+    const START: Duration = Duration::from_millis(500);
+    let program = Running(command.spawn().expect("the program starts"));
+    wait_for_work(program.pid(), START);
+    record_work(program.pid(), rate_hz, cpu_time)
+}
+
+/// Records a process while it uses so much CPU time: as many samples as that is worth, however busy the host is.
+pub(crate) fn record_work(pid: u32, rate_hz: u32, cpu_time: Duration) -> Recording {
     let options = RecordOptions {
         rate_hz,
-        duration: Some(duration),
-        ..RecordOptions::new(RecordTargets::Pids(vec![child.id()]))
+        ..RecordOptions::new(RecordTargets::Pids(vec![pid]))
     };
-    let recording = comes_to_work(child.id()).then(|| candela_agent::record(options, || {}));
-    let has_ended = child.try_wait().expect("it is our child").is_some();
-    child.kill().expect("it is still our child");
-    child.wait().expect("it is our child");
-    assert!(!has_ended, "{command:?} ended before its recording");
-    let recording = recording.unwrap_or_else(|| panic!("{command:?} does not burn CPU"));
-    recording.unwrap_or_else(|error: AgentError| panic!("{error}"))
+    record_while(options, || wait_for_work(pid, cpu_time))
 }
 
-/// Whether a program is past its start, which takes a runtime as much as a fifth of a second of CPU
-/// time; `false` when it ends or idles instead.
-fn comes_to_work(pid: u32) -> bool {
-    const TICKS_OF_WORK: u64 = 50;
-    const PATIENCE: Duration = Duration::from_secs(60);
-    let start = Instant::now();
-    while start.elapsed() < PATIENCE {
-        match user_ticks(pid) {
-            Some(ticks) if ticks >= TICKS_OF_WORK => return true,
-            Some(_) => std::thread::park_timeout(Duration::from_millis(20)),
-            None => return false,
+/// Records while `work` runs, which begins when the recording does.
+pub(crate) fn record_while(options: RecordOptions, work: impl FnOnce()) -> Recording {
+    let options = RecordOptions {
+        // Should `work` fail, nothing else ends it.
+        duration: Some(PATIENCE),
+        ..options
+    };
+    let stop = Arc::clone(&options.stop);
+    let (sender, begun) = channel();
+    let recording = std::thread::scope(|scope| {
+        let begins = move || sender.send(()).expect("the test waits");
+        let recorder = scope.spawn(|| candela_agent::record(options, begins));
+        // Without a begin there is an error to tell.
+        if begun.recv().is_ok() {
+            work();
         }
-    }
-    false
+        stop.store(true, Ordering::Relaxed);
+        recorder.join().expect("no panic")
+    });
+    recording.unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// CPU time in user space of all threads, in hundredths of a second; none once there is no program.
-fn user_ticks(pid: u32) -> Option<u64> {
+/// Returns once a process has used so much more CPU time.
+pub(crate) fn wait_for_work(pid: u32, cpu_time: Duration) {
+    const MILLISECONDS_PER_TICK: u128 = 10;
+    let ticks = || cpu_ticks(pid).unwrap_or_else(|| panic!("process {pid} has ended"));
+    let end = u128::from(ticks()) + cpu_time.as_millis() / MILLISECONDS_PER_TICK;
+    let deadline = Instant::now() + PATIENCE;
+    while u128::from(ticks()) < end {
+        assert!(Instant::now() < deadline, "process {pid} does not work");
+        std::thread::park_timeout(Duration::from_millis(10));
+    }
+}
+
+/// CPU time of all threads, in hundredths of a second; none once there is no program.
+pub(crate) fn cpu_ticks(pid: u32) -> Option<u64> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name in brackets may contain anything. Behind it utime is the twelfth field.
+    // The name in brackets may contain anything. Behind it utime is the twelfth field and stime the next one.
     let (_, fields) = stat.rsplit_once(") ")?;
     let mut fields = fields.split(' ');
     let is_zombie = fields.next() == Some("Z");
-    let ticks = fields.nth(10)?.parse().ok()?;
+    let mut times = fields.skip(10).map(str::parse::<u64>);
+    let ticks = times.next()?.ok()? + times.next()?.ok()?;
     (!is_zombie).then_some(ticks)
+}
+
+/// A program that ends with the test, however that ends.
+pub(crate) struct Running(pub(crate) Child);
+
+impl Running {
+    pub(crate) fn pid(&self) -> u32 {
+        self.0.id()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // Should it have ended, there is nothing left to do.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Samples whose stacks the agent has given up, as it may on a busy host, and counts.
+pub(crate) fn stacks_given_up(report: &RecordReport) -> u64 {
+    let reasons = [
+        DropReason::CopyLimited,
+        DropReason::PendingFull,
+        DropReason::ProcessGone,
+    ];
+    reasons.map(|reason| report.count(reason)).iter().sum()
 }
 
 /// The samples of a profile as names, innermost function first, with their counts.

@@ -9,10 +9,8 @@ use std::process::{ChildStdin, ChildStdout};
 use std::time::Duration;
 
 const TICK: Duration = Duration::from_millis(20);
-/// A child's CPU time is worth thirty samples; a host that others keep busy gives it four.
+/// What a test asks for. A child's CPU time is worth thirty samples, of which a virtual machine may take some.
 const FEW: usize = 2;
-/// How many samples a share is of; where the loader binds a function for the first time its frames end early (its code keeps the stack in rbx).
-const SAMPLES: usize = 60;
 /// How often an order is given until there are as many.
 const MOST_ORDERS: usize = 40;
 
@@ -109,43 +107,45 @@ fn line_of(output: &mut BufReader<ChildStdout>) -> String {
 
 #[test]
 fn children_are_walked_before_anybody_has_heard_of_them() {
+    check_children(20, 0.5);
+}
+
+/// Takes more than so many samples of children in user space, of which so many may be short: where the loader binds a
+/// function for the first time frames end early, because its code keeps the stack in rbx.
+pub(crate) fn check_children(enough: usize, most_short: f64) {
     let directory = tempfile::tempdir().expect("a directory");
     let Some(mut forks) = Forks::start(directory.path()) else {
         return;
     };
     forks.agent.learn(forks.running.pid());
     for order in ["fork", "grandchild"] {
-        let (mut of_user, mut burning, mut short) = (0, 0, Vec::new());
+        let (mut of_user, mut burning, mut short) = (0, 0, 0);
         for _ in 0..MOST_ORDERS {
             let child = forks.order(order);
             let samples = forks.samples();
             let is_right = |one: &OfChild| (one.pid == child) == (order == "fork");
-            let burns = || samples.iter().filter(|one| forks.burns(one));
-            assert!(burns().all(is_right), "{order}");
-            burning += burns().count();
+            for one in samples.iter().filter(|one| forks.burns(one)) {
+                assert!(is_right(one) && one.is_known, "{order}: {one:x?}");
+                assert_eq!(one.result, WalkResult::Complete, "{order}: {one:x?}");
+                burning += 1;
+            }
             // What is sampled in the middle of a fork may have no user memory yet.
-            let samples: Vec<OfChild> = samples
-                .into_iter()
-                .filter(|one| !one.is_in_kernel)
-                .collect();
-            assert!(samples.iter().all(|one| one.is_known), "{order}");
-            of_user += samples.len();
-            short.extend(
-                samples
-                    .into_iter()
-                    .filter(|one| one.result != WalkResult::Complete),
-            );
-            if of_user >= SAMPLES {
+            for one in samples.iter().filter(|one| !one.is_in_kernel) {
+                assert!(one.is_known, "{order}: {one:x?}");
+                of_user += 1;
+                short += usize::from(one.result != WalkResult::Complete);
+            }
+            if burning > enough && of_user > enough {
                 break;
             }
         }
         assert!(
-            of_user >= SAMPLES && burning >= SAMPLES,
-            "{order}: {of_user}, {burning}"
+            burning > enough && of_user > enough,
+            "{order}: {burning}, {of_user}"
         );
         assert!(
-            short.len() * 100 <= of_user * 5,
-            "{order}: of {of_user} samples: {short:x?}"
+            short as f64 <= most_short * of_user as f64,
+            "{order}: {short} of {of_user}"
         );
     }
     let kernel = forks.sampler.kernel_tables();
@@ -161,19 +161,21 @@ fn a_vfork_is_its_parent_until_it_becomes_another_program() {
         return;
     };
     forks.agent.learn(forks.running.pid());
-    let child = forks.order("vfork");
-    let samples = forks.samples();
-    let of_child: Vec<&OfChild> = samples.iter().filter(|one| one.pid == child).collect();
-    let before = of_child.partition_point(|one| one.is_known);
-    let (before, after) = of_child.split_at(before);
-    assert!(
-        before.len() > FEW && after.len() > FEW,
-        "{}, {}",
-        before.len(),
-        after.len()
-    );
-    assert!(before.iter().filter(|one| forks.burns(one)).count() > FEW);
-    assert!(after.iter().all(|one| !one.is_known), "of another program");
+    let (mut burning, mut after_exec) = (0, 0);
+    for _ in 0..MOST_ORDERS {
+        let child = forks.order("vfork");
+        let samples = forks.samples();
+        let of_child: Vec<&OfChild> = samples.iter().filter(|one| one.pid == child).collect();
+        let before = of_child.partition_point(|one| one.is_known);
+        let (before, after) = of_child.split_at(before);
+        assert!(after.iter().all(|one| !one.is_known), "of another program");
+        burning += before.iter().filter(|one| forks.burns(one)).count();
+        after_exec += after.len();
+        if burning > FEW && after_exec > FEW {
+            break;
+        }
+    }
+    assert!(burning > FEW && after_exec > FEW, "{burning}, {after_exec}");
 }
 
 #[test]
@@ -182,10 +184,17 @@ fn children_of_a_process_that_is_not_known_are_not_either() {
     let Some(mut forks) = Forks::start(directory.path()) else {
         return;
     };
-    forks.order("fork");
-    let samples = forks.samples();
-    assert!(samples.len() > FEW, "{}", samples.len());
-    assert!(samples.iter().all(|one| !one.is_known));
+    let mut count = 0;
+    for _ in 0..MOST_ORDERS {
+        forks.order("fork");
+        let samples = forks.samples();
+        assert!(samples.iter().all(|one| !one.is_known));
+        count += samples.len();
+        if count > FEW {
+            break;
+        }
+    }
+    assert!(count > FEW, "{count}");
     let kernel = forks.sampler.kernel_tables();
     assert_eq!(kernel.remove_unannounced_processes().expect("a map"), 0);
 }

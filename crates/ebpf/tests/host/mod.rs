@@ -2,7 +2,7 @@
 
 mod allocations;
 mod faults;
-mod forks;
+pub(crate) mod forks;
 mod life;
 pub(crate) mod off_cpu;
 mod stacks;

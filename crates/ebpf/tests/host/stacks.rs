@@ -120,25 +120,18 @@ fn a_deep_recursion_without_frame_pointers_walks_completely() {
     let Some(recursion) = sample_recursion(&fast(), &[&depth, "5000"], true, 100) else {
         return;
     };
-    let results: Vec<WalkResult> = recursion.seen.iter().map(Seen::final_result).collect();
-    let complete = |result: &&WalkResult| **result == WalkResult::Complete;
-    let all = results.iter().filter(complete).count();
-    assert!(
-        all * 1000 >= results.len() * 995,
-        "{all} of {}: {results:?}",
-        results.len()
-    );
-    let in_kernel = recursion
-        .seen
-        .iter()
-        .filter(|seen| seen.result == WalkResult::Complete);
-    assert!(in_kernel.count() >= 100, "most are walked in the kernel");
-    let full = at_full_depth(&recursion).count();
-    assert!(
-        full * 100 >= results.len() * 95,
-        "{full} of {} have all frames of the recursion",
-        results.len()
-    );
+    let depths = recursion.depths.iter();
+    let is_first = |(seen, depth): &(&Seen, &usize)| !(seen.process_known && **depth == DEPTH + 1);
+    // The loader has worked before, some of whose code keeps the stack in rbx.
+    let rest = recursion.seen.iter().zip(depths).skip_while(is_first);
+    let mut in_kernel = 0;
+    for (seen, depth) in rest {
+        let result = seen.final_result();
+        assert_eq!(result, WalkResult::Complete, "{:x?}", seen.user_frames);
+        assert_eq!(*depth, DEPTH + 1, "{:x?}", seen.user_frames);
+        in_kernel += usize::from(seen.result == WalkResult::Complete);
+    }
+    assert!(in_kernel > 50, "{in_kernel} are walked in the kernel");
 }
 
 #[test]

@@ -1,11 +1,13 @@
 /*
  * Burns CPU at a known depth of recursion without frame pointers. Arguments:
  * depth, milliseconds, and optionally "kernel" to burn them in system calls or
- * "fork" to burn them in a forked process.
+ * "fork" to burn them in a forked process, which ends with this one.
  */
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -54,7 +56,10 @@ int main(int argc, char **argv)
 	double limit = argc > 2 ? atof(argv[2]) : 1000;
 	int in_kernel = argc > 3 && !strcmp(argv[3], "kernel");
 
-	if (argc > 3 && !strcmp(argv[3], "fork") && fork() > 0)
-		return wait(0) < 0;
+	if (argc > 3 && !strcmp(argv[3], "fork")) {
+		if (fork() > 0)
+			return wait(0) < 0;
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+	}
 	return recurse(depth, limit, in_kernel) == 1234;
 }
