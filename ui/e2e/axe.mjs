@@ -2,10 +2,9 @@
 //   node e2e/axe.mjs URL SERVICE
 // Prints one JSON line: how many rules were applied, and in `problems` each violation with the element it is on.
 import { barriersOf } from "./barriers.mjs";
-import { launch } from "./browser.mjs";
+import { launch, PATIENCE_MS } from "./browser.mjs";
 
 const [url, service] = process.argv.slice(2);
-const PATIENCE_MS = 20_000;
 const SERVICE = { query: `{service_name="${service}"}` };
 const FLAME = "[data-testid=flamegraph]:not([hidden])";
 /** It has callers and callees, and values of its lines. */
@@ -111,6 +110,8 @@ for (const [name, [act, shown]] of Object.entries(OVER_THE_PROFILE)) {
     await page.locator(shown).first().waitFor();
   });
   await page.keyboard.press("Escape");
+  // A dialog that is still open would take the next key.
+  await page.locator("dialog[open]").first().waitFor({ state: "hidden" });
 }
 await browser.close();
 process.stdout.write(`${JSON.stringify({ rules, problems })}\n`);

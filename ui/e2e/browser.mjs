@@ -2,12 +2,16 @@
 import { existsSync } from "node:fs";
 import { chromium } from "playwright-core";
 
+/** How long a page may take for anything: two cores may be busy with something else. Nothing waits as long unless it fails. */
+export const PATIENCE_MS = 60_000;
+
 const BROWSERS = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
 
 /** `more` are arguments of the browser. */
 export function launch(more = []) {
   return chromium.launch({
     executablePath: BROWSERS.find((path) => existsSync(path)),
+    timeout: PATIENCE_MS,
     args: [
       "--no-sandbox",
       "--disable-gpu",
@@ -24,7 +28,7 @@ export async function open() {
   const browser = await launch();
   const context = await browser.newContext({ viewport: { width: 1440, height: 900 } });
   const page = await context.newPage();
-  page.setDefaultTimeout(20_000);
+  page.setDefaultTimeout(PATIENCE_MS);
   const problems = [];
   page.on("pageerror", (error) => problems.push(`page error: ${error.message}`));
   page.on("console", (message) => {

@@ -5,7 +5,7 @@
 // one JSON line; what did not behave is in `problems`.
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { launch } from "./browser.mjs";
+import { launch, PATIENCE_MS } from "./browser.mjs";
 
 const [url, from, to, longestMs, folder] = process.argv.slice(2);
 const browser = await launch();
@@ -18,7 +18,7 @@ function expect(what, isTrue) {
 async function open(search, { width = 1280, colorScheme = "light" } = {}) {
   const context = await browser.newContext({ viewport: { width, height: 900 }, colorScheme, reducedMotion: "reduce" });
   const page = await context.newPage();
-  page.setDefaultTimeout(20_000);
+  page.setDefaultTimeout(PATIENCE_MS);
   page.on("pageerror", (error) => problems.push(`page error: ${error.message}`));
   const query = '{service_name="lanes"}';
   await page.goto(`${url}?${new URLSearchParams({ v: "1", query, type: "cpu", live: "0", view: "chart", from, to, ...search })}`);

@@ -3,9 +3,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { runnerImport } from "vite";
-import { launch } from "./browser.mjs";
+import { launch, PATIENCE_MS } from "./browser.mjs";
 
-const PATIENCE_MS = 20_000;
 const HOUR_MS = 3600e3;
 /** Not UTC, so that one is told from the other. */
 const ZONE = "Asia/Tokyo";

@@ -6,10 +6,9 @@ import { readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { barriersOf } from "./barriers.mjs";
 import { carry } from "./drop.mjs";
-import { launch } from "./browser.mjs";
+import { launch, PATIENCE_MS } from "./browser.mjs";
 
 const [url, elsewhereUrl, folder, pictures] = process.argv.slice(2);
-const PATIENCE_MS = 30_000;
 const expected = JSON.parse(readFileSync(join(folder, "expected.json"), "utf8"));
 const [BEFORE, AFTER, FOLDED, DAMAGED] = ["before.pb.gz", "after.pb.gz", "stacks.folded", "damaged.pb.gz"].map((name) => join(folder, name));
 

@@ -6,7 +6,7 @@
 // in `problems`.
 import { join } from "node:path";
 import { barriersOf } from "./barriers.mjs";
-import { launch } from "./browser.mjs";
+import { launch, PATIENCE_MS } from "./browser.mjs";
 
 const [url, folder] = process.argv.slice(2);
 const PERSISTENCE = `${url}api/v1/fleet/persistence`;
@@ -20,7 +20,7 @@ function expect(what, isTrue) {
 async function open(options = {}) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, reducedMotion: "reduce", ...options });
   const page = await context.newPage();
-  page.setDefaultTimeout(20_000);
+  page.setDefaultTimeout(PATIENCE_MS);
   page.on("pageerror", (error) => problems.push(`page error: ${error.message}`));
   await page.goto(`${url}?v=1&live=0&screen=status`);
   await page.getByTestId("fleet-edit").waitFor();

@@ -4,7 +4,7 @@
 // the screens of files and of the chart. Prints one JSON line: what went beyond the right edge, was cut off, or was said in the
 // console is in `problems`.
 import { join } from "node:path";
-import { launch } from "./browser.mjs";
+import { launch, PATIENCE_MS } from "./browser.mjs";
 
 const [url, folder, ...chosen] = process.argv.slice(2);
 const recording = process.env.GALLERY_FILE;
@@ -64,7 +64,7 @@ const OF_A_FILE = {
 async function open(browser, theme, width, parameters) {
   const context = await browser.newContext({ viewport: { width, height: HEIGHT }, colorScheme: theme, timezoneId: "UTC", reducedMotion: "reduce" });
   const page = await context.newPage();
-  page.setDefaultTimeout(30_000);
+  page.setDefaultTimeout(PATIENCE_MS);
   await page.goto(`${url}?${new URLSearchParams({ v: "1", live: "0", from: "now-6h", ...parameters })}`);
   return page;
 }

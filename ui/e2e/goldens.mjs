@@ -6,7 +6,7 @@ import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { crc32, deflateSync } from "node:zlib";
-import { launch } from "./browser.mjs";
+import { launch, PATIENCE_MS } from "./browser.mjs";
 
 const [url, folder] = process.argv.slice(2);
 const AT = 1_795_176_000_000;
@@ -16,7 +16,6 @@ const GOLDENS = new URL("golden/", import.meta.url).pathname;
 const VIEWPORT = { width: 1080, height: 560 };
 /** By scale: of the larger pictures the middle says as much, and the repository stays small. */
 const CLIPS = { 1: { x: 0, y: 0, ...VIEWPORT }, 2: { x: 200, y: 0, width: 700, height: VIEWPORT.height } };
-const PATIENCE_MS = 30_000;
 
 /** A channel may be off by this much: edges of letters differ between versions of a browser. */
 const SHADES = 40;

@@ -3,10 +3,9 @@
 // from the address in the README to the name of the hottest function, to the difference of two ranges, and to a shared link in
 // another browser profile. Only roles and words that can be seen or heard are used, and each action counts. Prints one JSON line:
 // what was found, in how many actions; what did not behave is in `problems`.
-import { launch } from "./browser.mjs";
+import { launch, PATIENCE_MS } from "./browser.mjs";
 
 const [url] = process.argv.slice(2);
-const PATIENCE_MS = 30_000;
 /** More than this and the way is not plain. */
 const MOST_ACTIONS = { hottest: 0, service: 1, difference: 2, link: 1 };
 

@@ -5,7 +5,7 @@
 // Prints one JSON line; what did not behave is in `problems`.
 import { join } from "node:path";
 import { barriersOf } from "./barriers.mjs";
-import { launch } from "./browser.mjs";
+import { launch, PATIENCE_MS } from "./browser.mjs";
 
 const [url, folder] = process.argv.slice(2);
 const SERVICE = "checkout";
@@ -20,7 +20,7 @@ function expect(what, isTrue) {
 async function open(parameters, { width = 1280, colorScheme = "light" } = {}) {
   const context = await browser.newContext({ viewport: { width, height: 900 }, colorScheme, reducedMotion: "reduce" });
   const page = await context.newPage();
-  page.setDefaultTimeout(20_000);
+  page.setDefaultTimeout(PATIENCE_MS);
   page.on("pageerror", (error) => problems.push(`page error: ${error.message}`));
   await page.goto(`${url}?${new URLSearchParams({ v: "1", live: "0", view: "flame", ...parameters })}`);
   return page;

@@ -4,7 +4,7 @@
 // wall-clock time tells what runs from what waits, and the SQL can be copied. Leaves
 // screenshots of both themes in FOLDER. Prints one JSON line; what did not behave is in `problems`.
 import { join } from "node:path";
-import { launch } from "./browser.mjs";
+import { launch, PATIENCE_MS } from "./browser.mjs";
 
 const [url, service, folder] = process.argv.slice(2);
 const OFF_CPU = "off_cpu:off_cpu:nanoseconds:off_cpu:nanoseconds";
@@ -21,7 +21,7 @@ async function open(colorScheme, width, search) {
   const context = await browser.newContext({ viewport: { width, height: 900 }, colorScheme });
   await context.grantPermissions(["clipboard-read", "clipboard-write"]);
   const page = await context.newPage();
-  page.setDefaultTimeout(20_000);
+  page.setDefaultTimeout(PATIENCE_MS);
   page.on("pageerror", (error) => problems.push(`page error: ${error.message}`));
   const query = `{service_name="${service}"}`;
   await page.goto(`${url}?${new URLSearchParams({ v: "1", query, live: "0", view: "flame", ...RANGE, ...search })}`);

@@ -4,7 +4,7 @@
 // one JSON line: the command for a terminal, its total, and `problems`, of which one is any request beside the prefix.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { launch } from "./browser.mjs";
+import { launch, PATIENCE_MS } from "./browser.mjs";
 
 const [url, service, folder] = process.argv.slice(2);
 const RANGE = "from=now-10m";
@@ -17,7 +17,7 @@ const context = await browser.newContext({
   permissions: ["clipboard-read", "clipboard-write"],
 });
 const page = await context.newPage();
-page.setDefaultTimeout(20_000);
+page.setDefaultTimeout(PATIENCE_MS);
 page.on("pageerror", (error) => problems.push(`page error: ${error.message}`));
 page.on("console", (message) => message.type() === "error" && problems.push(`console: ${message.text()}`));
 page.on("request", (request) => /^(data|blob):/.test(request.url()) || asked.push(request.url()));

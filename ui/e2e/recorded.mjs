@@ -11,7 +11,6 @@ import { carry } from "./drop.mjs";
 const [url, service, wanted, file, totalOfFile] = process.argv.slice(2);
 const { formatBytes, formatCount, formatRate, formatShare, formatValue } = await windowModule("model/units.ts");
 const query = `{service_name="${service}"}`;
-/** The agent's windows are ten seconds long. */
 const PATIENCE_MS = 60_000;
 const POLL_MS = 250;
 

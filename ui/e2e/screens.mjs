@@ -3,10 +3,9 @@
 // goes through services, labels, heatmap, grouping, UTC and status of a server with data of SERVICE, and
 // leaves screenshots in FOLDER where one is named. Prints one JSON line; what did not behave is in `problems`.
 import { join } from "node:path";
-import { launch } from "./browser.mjs";
+import { launch, PATIENCE_MS } from "./browser.mjs";
 
 const [url, service, folder] = process.argv.slice(2);
-const PATIENCE_MS = 30_000;
 
 const browser = await launch();
 const problems = [];

@@ -4,7 +4,7 @@
 // Leaves screenshots in FOLDER. Prints one JSON line; what did not behave is in `problems`.
 import { join } from "node:path";
 import { barriersOf } from "./barriers.mjs";
-import { launch } from "./browser.mjs";
+import { launch, PATIENCE_MS } from "./browser.mjs";
 
 const [url, folder] = process.argv.slice(2);
 /** Nobody listens there: what is asked of it is answered here. */
@@ -18,7 +18,7 @@ function expect(what, isTrue) {
 
 async function open(context, search = "?v=1&screen=services&from=now-1h") {
   const page = await context.newPage();
-  page.setDefaultTimeout(20_000);
+  page.setDefaultTimeout(PATIENCE_MS);
   page.on("pageerror", (error) => problems.push(`page error: ${error.message}`));
   await page.goto(url + search);
   return page;

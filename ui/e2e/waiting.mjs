@@ -96,7 +96,7 @@ walks["a slow refresh says so late, and keeps the picture when it is cancelled"]
   const line = page.getByTestId("wait-line");
   await Promise.all([page.waitForRequest(/flamegraph/), page.keyboard.press("r")]);
   expect("not at once", !(await line.isVisible()));
-  await line.waitFor({ timeout: 10_000 });
+  await line.waitFor();
   await page.getByTestId("wait-cancel").click();
   await view.until(() => (window.__candela?.flamegraph()?.visible.length ?? 0) > 1);
   expect("no error over it", (await page.getByTestId("profile-state").count()) === 0);

@@ -6,6 +6,7 @@ mod access;
 mod buckets;
 mod command_line;
 mod config_import;
+mod configuration_page;
 mod crash;
 mod deploy;
 mod files;

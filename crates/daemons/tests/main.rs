@@ -2,6 +2,7 @@
 
 mod bucket_check;
 mod host;
+mod measure;
 mod outbox;
 mod server;
 mod supervisor;

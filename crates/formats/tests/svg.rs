@@ -194,30 +194,25 @@ fn nothing_against_something() {
     }
 }
 
-/// What the script says of the file: zoom and search by pointer and keys.
-fn assert_alive(test: &str, svg: &str, orientation: Orientation) {
-    let path = written(&format!("{test}-{orientation:?}.svg"), svg.as_bytes());
-    let arguments = [path.to_str().unwrap(), "work"];
-    let Some(seen) = drive(test, "svg.mjs", &arguments) else {
-        return;
-    };
-    assert_eq!(seen["problems"], serde_json::json!([]), "{seen:#}");
+/// What the script saw of a file: zoom and search by pointer and keys.
+fn assert_alive(file: &str, seen: &serde_json::Value) {
     let width = |when: &str, name: &str| seen[when][name].as_f64().unwrap();
-    assert_eq!(width("atFirst", "work"), 888.0);
+    assert_eq!(width("atFirst", "work"), 888.0, "{file}");
     for zoomed in ["zoomedByClick", "zoomedByKey"] {
-        assert_eq!(width(zoomed, "work"), 1184.0, "{zoomed}");
-        assert_eq!(width(zoomed, "main"), 1184.0, "{zoomed}");
-        assert_eq!(width(zoomed, "inner"), 592.0, "{zoomed}");
-        assert_eq!(width(zoomed, "idle"), 0.0, "{zoomed}");
+        assert_eq!(width(zoomed, "work"), 1184.0, "{file} {zoomed}");
+        assert_eq!(width(zoomed, "main"), 1184.0, "{file} {zoomed}");
+        assert_eq!(width(zoomed, "inner"), 592.0, "{file} {zoomed}");
+        assert_eq!(width(zoomed, "idle"), 0.0, "{file} {zoomed}");
     }
     for reset in ["resetByClick", "resetByKey"] {
-        assert_eq!(seen[reset], seen["atFirst"], "{reset}");
+        assert_eq!(seen[reset], seen["atFirst"], "{file} {reset}");
     }
     for matched in ["matchedByClick", "matchedByKey"] {
-        assert_eq!(seen[matched], "matched 75.00%", "{matched}");
+        assert_eq!(seen[matched], "matched 75.00%", "{file} {matched}");
     }
-    assert_eq!(seen["afterEscape"], "");
-    assert_eq!(seen["path"], serde_json::json!(["total", "main", "work"]));
+    assert_eq!(seen["afterEscape"], "", "{file}");
+    let path = serde_json::json!(["total", "main", "work"]);
+    assert_eq!(seen["path"], path, "{file}");
 }
 
 proptest! {
@@ -252,21 +247,34 @@ mod host {
         ];
         let after = tree(stacks);
         let before = tree([("main;work", 500), ("main;idle", 500)]);
+        let mut files = Vec::new();
         for orientation in [Orientation::Icicle, Orientation::Flame] {
             let svg = SvgOptions {
                 orientation,
                 ..SvgOptions::default()
             };
-            let mut bytes = Vec::new();
-            write_svg(&after, &counts(), &mut bytes, &svg).unwrap();
-            let single = String::from_utf8(bytes).unwrap();
-            assert_alive("one_profile", &single, orientation);
+            let mut single = Vec::new();
+            write_svg(&after, &counts(), &mut single, &svg).unwrap();
+            files.push(written(
+                &format!("one_profile-{orientation:?}.svg"),
+                &single,
+            ));
             let options = SvgDiffOptions {
                 svg,
                 ..SvgDiffOptions::default()
             };
             let both = diff(&before, &after, &options);
-            assert_alive("two_profiles", &both, orientation);
+            let name = format!("two_profiles-{orientation:?}.svg");
+            files.push(written(&name, both.as_bytes()));
+        }
+        let paths: Vec<&str> = files.iter().map(|file| file.to_str().unwrap()).collect();
+        let arguments = [&["work"], &paths[..]].concat();
+        let Some(seen) = drive("a_browser_zooms_and_searches", "svg.mjs", &arguments) else {
+            return;
+        };
+        assert_eq!(seen["problems"], serde_json::json!([]), "{seen:#}");
+        for (path, seen) in paths.iter().zip(seen["files"].as_array().unwrap()) {
+            assert_alive(path, seen);
         }
     }
 }

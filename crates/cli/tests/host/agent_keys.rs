@@ -39,6 +39,7 @@ fn start(folder: &Path, name: &str, listen: &str, variables: &[(&str, &str)]) ->
     command.arg(folder.join(name));
     command.env("CANDELA_AGENT__ON_DEMAND__LISTEN", listen);
     command.env("CANDELA_AGENT__RATE", "199");
+    command.env("CANDELA_AGENT__INTERVAL", "2s");
     command.envs(variables.iter().copied());
     Running::launch(&mut command).unwrap_or_else(|messages| panic!("{messages}"))
 }
@@ -49,16 +50,18 @@ fn look(running: &Running) -> Seen {
         let path = format!("/api/v1/top?type=cpu&from=now-5m&limit=1000&query={query}");
         support::get_json(&running.url(&path))
     };
-    let status = support::within(TWO_WINDOWS, "two windows have names", || {
+    let (status, functions) = support::within(TWO_WINDOWS, "two windows have names", || {
         let status = support::get_json(&running.url("/api/v1/status"));
         let profiles = status["agent"]["delivery"]["profiles"].as_u64()?;
-        let has_burner = top("%7Bservice_name%3D%22shares%22%7D")["total"].as_u64()? > 0;
-        (profiles >= 2 && has_burner).then_some(status)
+        let functions = top("%7Bservice_name%3D%22shares%22%7D")["functions"].to_string();
+        // What takes most and what takes least, so that each function between was there to be seen.
+        let has_burner = functions.contains("burn_fifty") && functions.contains("burn_twenty");
+        (profiles >= 2 && has_burner).then_some((status, functions))
     });
     let named = top("%7Bthread_name%3D%22shares%22%7D");
     Seen {
         status,
-        functions: top("%7Bservice_name%3D%22shares%22%7D")["functions"].to_string(),
+        functions,
         has_thread_names: named["total"].as_u64().is_some_and(|total| total > 0),
         answers_on_demand: running
             .on_demand_address()

@@ -3,6 +3,9 @@
 use crate::support;
 use crate::support::Running;
 
+/// So that nobody waits ten seconds for a window.
+const INTERVAL: (&str, &str) = ("CANDELA_AGENT__INTERVAL", "2s");
+
 fn doctor(server: &str, arguments: &[&str]) -> std::process::Output {
     let asked = ["doctor", "--agent", "--server", server];
     let arguments: Vec<&str> = asked.iter().chain(arguments).copied().collect();
@@ -30,13 +33,14 @@ fn agents_here_and_elsewhere_tell_what_they_cost() {
     }
     let folder = tempfile::tempdir().unwrap();
     let folder_of = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
-    let up = Running::start(&[
+    let arguments = [
         "up",
         "--listen",
         "127.0.0.1:0",
         "--data-dir",
         &folder_of("up"),
-    ]);
+    ];
+    let up = Running::try_start(&arguments, &[INTERVAL]).unwrap();
     let report = support::eventually("the agent has a window", || {
         let output = doctor(&up.url(""), &["--json"]);
         let report: serde_json::Value = serde_json::from_slice(&output.stdout).ok()?;
@@ -82,7 +86,9 @@ fn agents_here_and_elsewhere_tell_what_they_cost() {
     agent.args(["agent", "--server", &url, "--data-dir", &folder_of("agent")]);
     // Of several kinds the others go on without what no host has.
     let absent = "tracepoint:sched:no_such_tracepoint";
-    agent.env("CANDELA_AGENT__KINDS", format!("cpu,{absent}"));
+    agent
+        .envs([INTERVAL])
+        .env("CANDELA_AGENT__KINDS", format!("cpu,{absent}"));
     let _agent = support::Program::start(&mut agent);
     let report = support::eventually("the server hears what an agent costs", || {
         let output = doctor(&url, &["--json"]);

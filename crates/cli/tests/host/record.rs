@@ -21,9 +21,9 @@ fn a_recorded_process_is_read_back_with_its_shares() {
         "-p",
         &burner.pid().to_string(),
         "-d",
-        "3s",
+        "1s",
         "-F",
-        "199",
+        "499",
         "-o",
         file.to_str().unwrap(),
     ]);
@@ -48,7 +48,7 @@ fn a_recorded_process_is_read_back_with_its_shares() {
             .unwrap_or_else(|| panic!("{name} in {top:#}"));
         row["self"].as_f64().unwrap() / top["total"].as_f64().unwrap()
     };
-    let samples = top["total"].as_f64().unwrap() / (1e9 / 199.0);
+    let samples = top["total"].as_f64().unwrap() / (1e9 / 499.0);
     for (name, expected) in [
         ("burn_fifty", 0.5),
         ("burn_thirty", 0.3),
@@ -76,7 +76,7 @@ fn each_format_is_written_by_its_extension() {
     }
     let folder = tempfile::tempdir().unwrap();
     let program = support::compile_shares(folder.path());
-    let _burner = Program::start(Command::new(&program).arg("100000"));
+    let command = ["--", program.to_str().unwrap(), "0.2"];
     let expectations: [(&str, &[u8]); 4] = [
         ("a.pb.gz", &[0x1f, 0x8b]),
         ("a.folded", b""),
@@ -85,7 +85,8 @@ fn each_format_is_written_by_its_extension() {
     ];
     for (name, magic) in expectations {
         let file = folder.path().join(name);
-        let output = support::run(&["record", "-a", "-d", "1s", "-o", file.to_str().unwrap()]);
+        let arguments = ["record", "-F", "499", "-o", file.to_str().unwrap()];
+        let output = support::run(&[&arguments[..], &command].concat());
         support::expect_code(&output, 0);
         let bytes = std::fs::read(&file).unwrap();
         assert!(bytes.len() > 100 && bytes.starts_with(magic), "{name}");
@@ -287,7 +288,7 @@ fn allocations_that_cannot_be_seen_are_explained() {
     // One that is named: a host may run programs of Go, whose heaps are seen.
     let sleeping = Program::start(Command::new("sleep").arg("1000"));
     let pid = sleeping.pid().to_string();
-    let output = support::run(&["record", "-e", "alloc", "-p", &pid, "-d", "1s"]);
+    let output = support::run(&["record", "-e", "alloc", "-p", &pid, "-d", "100ms"]);
     support::expect_code(&output, 2);
     let message = support::stderr(&output);
     assert!(message.contains("record -e alloc -- CMD"), "{message}");
@@ -322,7 +323,7 @@ fn allocations_that_cannot_be_seen_are_explained() {
     assert!(gcc.status().unwrap().success());
     let running = Program::start(&mut Command::new(&running));
     let pid = running.pid().to_string();
-    let output = support::run(&["record", "-e", "alloc", "-p", &pid, "-d", "1s"]);
+    let output = support::run(&["record", "-e", "alloc", "-p", &pid, "-d", "100ms"]);
     support::expect_code(&output, 5);
     let message = support::stderr(&output);
     assert!(

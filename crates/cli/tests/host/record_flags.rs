@@ -109,7 +109,16 @@ fn only_a_control_group_is_recorded() {
     });
     let file = folder.path().join("group.json");
     let group = cgroup.0.to_str().unwrap();
-    record(&["--cgroup", group, "-d", "1s", "-o", file.to_str().unwrap()]);
+    record(&[
+        "--cgroup",
+        group,
+        "-F",
+        "499",
+        "-d",
+        "500ms",
+        "-o",
+        file.to_str().unwrap(),
+    ]);
     assert_eq!(programs(&file), ["inside"]);
 
     let missing = support::run(&["record", "--cgroup", "/nonexistent", "-d", "1s"]);
@@ -137,7 +146,7 @@ fn selectors_choose_whose_samples_are_kept() {
         let pids = running.each_ref().map(|program| program.pid().to_string());
         let path = file.to_str().unwrap();
         let pids = pids.join(",");
-        let arguments = ["-p", &pids, "-d", "1s", "-o", path];
+        let arguments = ["-p", &pids, "-F", "499", "-d", "500ms", "-o", path];
         record(&[&arguments, flags].concat());
         programs(&file)
     };
@@ -154,7 +163,7 @@ fn selectors_choose_whose_samples_are_kept() {
     assert_eq!(chosen(&["--exclude", inside]), ["outside"]);
     let nothing = ["--include", inside, "--exclude", inside];
     let pid = running[0].pid().to_string();
-    let output = support::run(&[&["record", "-p", &pid, "-d", "1s"][..], &nothing].concat());
+    let output = support::run(&[&["record", "-p", &pid, "-d", "500ms"][..], &nothing].concat());
     support::expect_code(&output, 5);
     let told = support::stderr(&output);
     assert!(

@@ -20,7 +20,8 @@ fn screens_say_of_recorded_data_what_the_server_does() {
     let burner = Program::start(Command::new(&program).arg("100000"));
     let data_dir = folder.path().join("data");
     let data_dir = data_dir.to_str().unwrap();
-    let candela = Running::start(&["up", "--listen", "127.0.0.1:0", "--data-dir", data_dir]);
+    let arguments = ["up", "--listen", "127.0.0.1:0", "--data-dir", data_dir];
+    let candela = Running::try_start(&arguments, &[("CANDELA_AGENT__INTERVAL", "2s")]).unwrap();
     let shown = ["shares", "burn_fifty", folder.path().to_str().unwrap()];
     walks::walk(&candela, "window.mjs", &shown);
     let (recording, total) = record(&burner, folder.path());
@@ -28,11 +29,11 @@ fn screens_say_of_recorded_data_what_the_server_does() {
     println!("{:#}", walks::walk(&candela, "recorded.mjs", &recorded));
 }
 
-/// A recording of two seconds of a program, and its total as the command line has it.
+/// A recording of a second of a program, and its total as the command line has it.
 fn record(program: &Program, folder: &Path) -> (String, String) {
     let path = folder.join("shares.pb.gz").to_str().unwrap().to_owned();
     let pid = program.pid().to_string();
-    let recorded = support::run(&["record", "-q", "-d", "2s", "-p", &pid, "-o", &path]);
+    let recorded = support::run(&["record", "-q", "-d", "1s", "-p", &pid, "-o", &path]);
     support::expect_code(&recorded, 0);
     let top = support::run(&["query", "top", &path, "--format", "json", "--limit", "1"]);
     support::expect_code(&top, 0);

@@ -4,7 +4,6 @@ use std::io::Read;
 use std::io::Write;
 use std::net::TcpListener;
 use std::net::TcpStream;
-use std::process::Command;
 
 use crate::support;
 use crate::support::Running;
@@ -12,7 +11,7 @@ use crate::support::eventually;
 use crate::support::signal;
 use crate::support::stderr;
 
-fn server(folder: &tempfile::TempDir) -> Running {
+pub(crate) fn server(folder: &tempfile::TempDir) -> Running {
     let data_dir = folder.path().to_str().unwrap();
     Running::start(&["server", "--listen", "127.0.0.1:0", "--data-dir", data_dir])
 }
@@ -42,19 +41,9 @@ fn a_second_signal_ends_at_once() {
     eventually("the port is closed", || {
         TcpStream::connect(address(&running)).err()
     });
+    // Of another kind: it is a second wish however soon it comes.
     signal(running.pid(), "INT");
     assert_eq!(running.wait(), Some(130));
-}
-
-/// Whoever sends a signal to a program and to its group sends it twice, as `timeout` does.
-#[test]
-fn a_signal_that_comes_twice_at_once_is_one() {
-    let folder = tempfile::tempdir().unwrap();
-    let running = server(&folder);
-    let pid = running.pid().to_string();
-    let both = Command::new("kill").args(["-TERM", &pid, &pid]).status();
-    assert!(both.unwrap().success());
-    assert_eq!(running.wait(), Some(0));
 }
 
 #[test]

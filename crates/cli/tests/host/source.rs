@@ -10,6 +10,8 @@ use crate::support::Running;
 use crate::support::walks;
 use serde_json::Value;
 
+const RATE_HZ: f64 = 499.0;
+
 /// A copy of the program's source in a folder of its own, the program, and a recording of it.
 fn record(folder: &Path) -> PathBuf {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/lines.c");
@@ -22,11 +24,11 @@ fn record(folder: &Path) -> PathBuf {
     assert!(compiled.success());
     let recording = folder.join("lines.pb.gz");
     let output = support::candela()
-        .args(["record", "-q", "-F", "499", "-o"])
+        .args(["record", "-q", "-F", &RATE_HZ.to_string(), "-o"])
         .arg(&recording)
         .arg("--")
         .arg(folder.join("lines"))
-        .arg("4")
+        .arg("2")
         .arg(folder.join("taken"))
         .output()
         .unwrap();
@@ -43,28 +45,29 @@ fn shares_taken(folder: &Path) -> [f64; 3] {
     seconds.map(|it| it / all)
 }
 
-/// Share of each line of `spend`, in percent, by what stands in it.
-fn assert_shares(answer: &Value, taken: [f64; 3]) {
-    let total = answer["place"]["self"].as_f64().unwrap();
+/// What stands in the three lines of `spend`.
+const LINES: [&str; 3] = ["SPIN(first)", "SPIN(second)", "SPIN(third)"];
+
+/// Share of `whole` of the line of `spend` that has this text, in percent, with or without what it calls.
+fn share_of_line(answer: &Value, what: &str, column: &str, whole: &Value) -> f64 {
     let text = answer["source"]["text"].as_str().unwrap();
-    let text: Vec<&str> = text.lines().collect();
-    let share_of = |what: &str| {
-        let number = 1 + text.iter().position(|line| line.contains(what)).unwrap();
-        let lines = answer["place"]["lines"].as_array().unwrap().iter();
-        let mut of_line = lines.filter(|line| line["line"] == number);
-        let value = of_line.next().map(|line| line["self"].as_f64().unwrap());
-        100.0 * value.unwrap_or(0.0) / total
-    };
-    // Of 4 s at 499 Hz; on a busy machine of fewer, and never of fewer than half.
-    let samples = 1000.0;
-    let lines = ["SPIN(first)", "SPIN(second)", "SPIN(third)"];
-    for (what, part) in lines.into_iter().zip(taken) {
-        let share = share_of(what);
+    let number = 1 + text.lines().position(|line| line.contains(what)).unwrap();
+    let lines = answer["place"]["lines"].as_array().unwrap().iter();
+    let mut of_line = lines.filter(|line| line["line"] == number);
+    let value = of_line.next().map(|line| line[column].as_f64().unwrap());
+    100.0 * value.unwrap_or(0.0) / whole.as_f64().unwrap()
+}
+
+fn assert_shares(answer: &Value, taken: [f64; 3]) {
+    let whole = &answer["place"]["self"];
+    let samples = whole.as_f64().unwrap() / (1e9 / RATE_HZ);
+    for (what, part) in LINES.into_iter().zip(taken) {
+        let share = share_of_line(answer, what, "self", whole);
         let expected = 100.0 * part;
         let allowed = 300.0 * (part * (1.0 - part) / samples).sqrt();
         assert!(
             (share - expected).abs() < allowed,
-            "{what}: {share} %, not {expected} %: {answer:#}"
+            "{what}: {share} %, not {expected} %, of {samples} samples: {answer:#}"
         );
     }
 }
@@ -135,7 +138,6 @@ fn lines_have_the_shares_that_they_were_given() {
     let of_server: Value = serde_json::from_slice(&of_server.stdout).unwrap();
     assert_eq!(of_server["place"], of_file["place"]);
     assert_eq!(of_server["total"], of_file["total"]);
-    assert_shares(&of_server, taken);
     let code = support::run(&[&["query", "disassembly", "spend"][..], &asked].concat());
     support::expect_code(&code, 0);
     let code = support::stdout(&code);
@@ -144,10 +146,11 @@ fn lines_have_the_shares_that_they_were_given() {
         "{code}"
     );
 
-    walk_in_browser(test, &server, 100.0 * taken[0]);
+    walk_in_browser(test, &server, &of_server);
 }
 
-fn walk_in_browser(test: &str, server: &Running, taken_by_first: f64) {
+/// What the page says is what the server says, which was compared with the truth.
+fn walk_in_browser(test: &str, server: &Running, answer: &Value) {
     if !walks::can_walk(test) {
         return;
     }
@@ -159,7 +162,8 @@ fn walk_in_browser(test: &str, server: &Running, taken_by_first: f64) {
         let mut of_line = lines.filter(|line| line["text"].as_str().unwrap().contains(what));
         of_line.next().unwrap()["share"].as_f64().unwrap()
     };
-    // What the page says is what the server says, which was compared with the truth.
-    let first = share_of("SPIN(first)");
-    assert!((first - taken_by_first).abs() < 5.0, "{seen:#}");
+    for what in LINES {
+        let difference = share_of(what) - share_of_line(answer, what, "total", &answer["total"]);
+        assert!(difference.abs() < 0.1, "{what}: {answer:#} {seen:#}");
+    }
 }

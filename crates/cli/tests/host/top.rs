@@ -97,7 +97,7 @@ impl Session {
                 start.elapsed() < support::PATIENCE,
                 "{what}: not in\n{text}"
             );
-            std::thread::park_timeout(std::time::Duration::from_millis(50));
+            std::thread::park_timeout(std::time::Duration::from_millis(20));
         }
     }
 

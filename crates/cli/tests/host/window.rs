@@ -2,8 +2,6 @@
 //! function in the flame graph.
 
 use std::process::Command;
-use std::time::SystemTime;
-use std::time::UNIX_EPOCH;
 
 use crate::support;
 use crate::support::Program;
@@ -12,8 +10,8 @@ use crate::support::walks;
 use serde_json::Value;
 
 #[test]
-fn the_browser_shows_the_hot_function_within_15_seconds() {
-    let test = "the_browser_shows_the_hot_function_within_15_seconds";
+fn the_browser_shows_the_hot_function() {
+    let test = "the_browser_shows_the_hot_function";
     if !support::is_root(test) || !walks::can_walk(test) {
         return;
     }
@@ -21,23 +19,15 @@ fn the_browser_shows_the_hot_function_within_15_seconds() {
     let program = support::compile_shares(folder.path());
     let _burner = Program::start(Command::new(&program).arg("100000"));
     let data_dir = folder.path().join("data");
-    let started_ms = unix_ms();
-    let candela = Running::start(&[
-        "up",
-        "--listen",
-        "127.0.0.1:0",
-        "--data-dir",
-        data_dir.to_str().unwrap(),
-    ]);
+    let data_dir = data_dir.to_str().unwrap();
+    let arguments = ["up", "--listen", "127.0.0.1:0", "--data-dir", data_dir];
+    // How soon it comes is measured elsewhere.
+    let candela = Running::try_start(&arguments, &[("CANDELA_AGENT__INTERVAL", "2s")]).unwrap();
 
     let screenshots = walks::screenshot_folder();
     let shown = ["shares", "burn_fifty", screenshots.to_str().unwrap()];
     let seen = walks::walk(&candela, "window.mjs", &shown);
     println!("{seen:#}\nscreenshots in {}", screenshots.display());
-    // The browser's clock is this host's. Its own start counts, what it looks at later does not.
-    let seconds = (seen["functionFoundMs"].as_f64().unwrap() - started_ms) / 1000.0;
-    println!("{seconds:.1} s from the start of the program to its picture");
-    assert!(seconds <= 15.0, "{seconds} s");
     let state = seen["stateInUrl"].as_str().unwrap();
     assert!(
         state.contains("shares"),
@@ -54,11 +44,6 @@ fn the_browser_shows_the_hot_function_within_15_seconds() {
         from < to && from % 1000 == 0 && to % 1000 == 0,
         "{from}..{to}"
     );
-}
-
-fn unix_ms() -> f64 {
-    let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH);
-    since_epoch.unwrap().as_secs_f64() * 1000.0
 }
 
 /// The program spends half its time in the function. What the page says may be off by chance, and

@@ -7,7 +7,7 @@
 
 #define APART __attribute__((noinline, noclone, noipa))
 #define MILLISECOND 1000000LL
-#define PIECE (400 * MILLISECOND)
+#define PIECE (300 * MILLISECOND)
 
 static long long start;
 
@@ -59,9 +59,16 @@ APART void carry(long long until, const char *thread)
 	printf("%s carry %lld %lld %lld\n", thread, begun, ended, used() - used_before);
 }
 
+/* Before its work: what a thread does until another one names it would be under the name of the program. */
+static void name_itself(const char *name)
+{
+	pthread_setname_np(pthread_self(), name);
+}
+
 /* All the time, one after the other. */
 APART void *porter(void *unused)
 {
+	name_itself("porter");
 	for (int piece = 0; piece < 6; piece += 2) {
 		lift(start + (piece + 1) * PIECE, "porter");
 		carry(start + (piece + 2) * PIECE, "porter");
@@ -78,6 +85,7 @@ APART void *helper(void *unused)
 		.tv_nsec = begin % (1000 * MILLISECOND),
 	};
 
+	name_itself("helper");
 	clock_nanosleep(CLOCK_REALTIME, TIMER_ABSTIME, &time, NULL);
 	carry(start + 4 * PIECE, "helper");
 	return unused;
@@ -90,10 +98,8 @@ int main(void)
 	start = now() + 100 * MILLISECOND;
 	if (pthread_create(&threads[0], NULL, porter, NULL) != 0)
 		return 1;
-	pthread_setname_np(threads[0], "porter");
 	if (pthread_create(&threads[1], NULL, helper, NULL) != 0)
 		return 1;
-	pthread_setname_np(threads[1], "helper");
 	pthread_join(threads[0], NULL);
 	pthread_join(threads[1], NULL);
 	return 0;

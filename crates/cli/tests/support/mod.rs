@@ -119,7 +119,7 @@ pub(crate) fn within<T>(bound: Duration, what: &str, mut attempt: impl FnMut() -
             return value;
         }
         assert!(start.elapsed() < bound, "{what}: not within {bound:?}");
-        std::thread::park_timeout(Duration::from_millis(50));
+        std::thread::park_timeout(Duration::from_millis(20));
     }
 }
 
@@ -451,6 +451,27 @@ impl Drop for Program {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
+}
+
+/// Waits until a process has used so much more CPU time: what it does again and again has been done by then, however
+/// busy the host is.
+pub(crate) fn let_run(pid: u32, time: Duration) {
+    let ticks = u64::try_from(time.as_millis()).expect("short") / MILLISECONDS_OF_TICK;
+    let end = cpu_ticks(pid) + ticks;
+    eventually("the program gets CPU time", || {
+        (cpu_ticks(pid) >= end).then_some(())
+    });
+}
+
+/// The unit of times in `/proc`, on every Linux that we run on.
+const MILLISECONDS_OF_TICK: u64 = 10;
+
+/// User time in ticks: the fourteenth field of proc_pid_stat(5).
+fn cpu_ticks(pid: u32) -> u64 {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).expect("it runs");
+    let (_, fields) = stat.rsplit_once(") ").expect("a name in parentheses");
+    let ticks = fields.split(' ').nth(11).expect("more than twelve fields");
+    ticks.parse().expect("a number")
 }
 
 /// Whether a child of ours has ended and was not waited for yet.

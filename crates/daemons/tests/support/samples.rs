@@ -98,6 +98,21 @@ pub(crate) fn rows_of(text: &str) -> Vec<Row> {
     rows
 }
 
+/// Checks dumps without call graphs: there are more samples than `least`, and more than that share of them in the function
+/// that works.
+#[track_caller]
+pub(crate) fn check_innermost(rows: &[Row], least: usize, share: f64) {
+    assert!(rows.len() > least, "{} samples", rows.len());
+    assert!(rows.iter().all(|row| row.functions.len() <= 1));
+    let known = rows.iter().filter(|row| row.functions == ["known_work"]);
+    let known = known.count();
+    assert!(
+        known as f64 > share * rows.len() as f64,
+        "{known} of {}",
+        rows.len()
+    );
+}
+
 pub(crate) fn row_of(profile: &Profile, sample: &candela_model::Sample) -> Row {
     let symbols = &profile.symbols;
     let string = |id| symbols.strings.get(id).to_owned();

@@ -292,11 +292,6 @@ fn cpu_profiles_of_gperftools_are_as_its_tool_shows_them() {
     let found = in_program(&profile, &profile.series[0], &binary);
     compare_totals(&found, &expected, &["spin", "caller", "main", "_start"], 0);
     assert_eq!(found["spin"].0, expected["spin"].0);
-    let seconds = profile.series[1].total() as f64 / 1e9;
-    assert!(
-        (0.2..2.0).contains(&seconds),
-        "{seconds} s of CPU of half a second"
-    );
     assert_eq!(
         profile.series[1].total(),
         profile.series[0].total() * profile.series[0].period

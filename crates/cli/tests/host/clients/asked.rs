@@ -12,6 +12,15 @@ use crate::support;
 /// CPU time.
 pub(crate) const CPU: &str = "process_cpu:cpu:nanoseconds:cpu:nanoseconds";
 
+/// Which shares functions must have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shares {
+    /// Any: a busy host or chance may take from them, or give to what else the program does.
+    Any,
+    /// Those that the program was written to have.
+    AsWritten,
+}
+
 /// A service of which profiles are expected.
 pub(crate) struct Service<'a> {
     pub(crate) server: &'a TestServer,
@@ -23,6 +32,16 @@ pub(crate) struct Service<'a> {
 pub(crate) struct Place {
     pub(crate) file: String,
     pub(crate) line: u64,
+}
+
+impl Shares {
+    /// What a share must exceed that is more than this as the program is written.
+    pub(crate) fn least(self, as_written: f64) -> f64 {
+        match self {
+            Self::Any => 0.0,
+            Self::AsWritten => as_written,
+        }
+    }
 }
 
 impl Service<'_> {

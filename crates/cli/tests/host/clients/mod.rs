@@ -6,15 +6,15 @@
 //! `~/.cache/candela/clients`.
 #![expect(clippy::print_stdout, reason = "a test that skips says why")]
 
-mod asked;
+pub(crate) mod asked;
 mod cache;
 mod client;
 mod connect;
-mod go;
-mod java;
-mod node;
+pub(crate) mod go;
+pub(crate) mod java;
+pub(crate) mod node;
 mod otlp;
 mod pages;
 mod pprof;
-mod python;
-mod rust;
+pub(crate) mod python;
+pub(crate) mod rust;
