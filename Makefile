@@ -2,7 +2,8 @@
 
 # Outside the checkout, so that cold builds are rare.
 export CARGO_TARGET_DIR ?= $(shell scripts/target-dir)
-# How the program is built, and where cargo leaves it.
+# How the window and the program are built, and where cargo leaves the program.
+BUILD_UI ?= cargo xtask ui
 BUILD ?= cargo build --release --package candela
 BUILT ?= release
 CANDELA := $(CARGO_TARGET_DIR)/$(BUILT)/candela
@@ -19,7 +20,7 @@ demo: build
 
 build:
 	@scripts/install-deps build
-	@cargo xtask ui
+	@$(BUILD_UI)
 	@$(BUILD)
 
 test:

@@ -16,9 +16,11 @@ pub(crate) fn steps(steps: &mut Steps) {
     steps.run("fetch-kernels", ".", &["scripts/fetch-kernels"]);
     let tests = Tests {
         profile: "default",
-        build: &[&EVERYTHING[..], &["--test", "old_kernels"]].concat(),
         filter: None,
         environment: &[],
     };
-    tests.run(steps);
+    tests.run(
+        steps,
+        &[&EVERYTHING[..], &["--test", "old_kernels"]].concat(),
+    );
 }

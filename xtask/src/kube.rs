@@ -21,11 +21,10 @@ pub(crate) fn kube(_: &[String]) -> Result<(), String> {
     let targets = ["--lib", "--test", "kube"];
     let tests = Tests {
         profile: "default",
-        build: &[&BUILD[..], &targets].concat(),
         filter: Some("test(/^containers::/) | binary(kube)"),
         // Without CI nobody waits for the API server to be built.
         environment: &[("CI", "true")],
     };
-    tests.run(&mut steps);
+    tests.run(&mut steps, &[&BUILD[..], &targets].concat());
     steps.finish()
 }

@@ -37,7 +37,6 @@ fn test(programs: &str, sockets: &str) -> Result<(), String> {
     let consumers = format!("{sockets}/consumers");
     let tests = Tests {
         profile: "default",
-        build: &BUILD,
         filter: Some("kind(lib) | test(/^host::traced/)"),
         environment: &[
             ("CANDELA_TEST_PERFETTO", programs),
@@ -45,6 +44,6 @@ fn test(programs: &str, sockets: &str) -> Result<(), String> {
             ("PERFETTO_CONSUMER_SOCK_NAME", &consumers),
         ],
     };
-    tests.run(&mut steps);
+    tests.run(&mut steps, &BUILD);
     steps.finish()
 }

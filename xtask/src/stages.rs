@@ -4,12 +4,15 @@
 
 use std::fs::File;
 use std::fs::OpenOptions;
+use std::fs::TryLockError;
 use std::io::Write;
 use std::path::PathBuf;
 use std::time::Duration;
+use std::time::Instant;
 
 use crate::kernels;
 use crate::lint;
+use crate::nextest::Built;
 use crate::nextest::Tests;
 use crate::process::output;
 use crate::process::say;
@@ -26,6 +29,9 @@ pub(crate) const EVERYTHING: [&str; 3] = [
 
 /// Whoever started a run has given up by then.
 const LIMIT_OF_CI: Duration = Duration::from_mins(80);
+
+/// How often a locked host is tried again.
+const POLL: Duration = Duration::from_secs(1);
 
 /// Properties are tried on the same inputs in each run of the gate: what lands must not depend on a draw.
 const SEED: (&str, &str) = ("PROPTEST_RNG_SEED", "1");
@@ -66,8 +72,9 @@ pub(crate) fn host(_: &[String]) -> Result<(), String> {
 /// Every test that does not measure.
 pub(crate) fn test(_: &[String]) -> Result<(), String> {
     let mut steps = Steps::new(None);
-    Stage::Gate.run(&mut steps);
-    Stage::Host.run(&mut steps);
+    let built = Built::new(&mut steps, &EVERYTHING);
+    Stage::Gate.run_built(&mut steps, built.as_ref());
+    Stage::Host.run_built(&mut steps, built.as_ref());
     steps.finish()
 }
 
@@ -89,8 +96,16 @@ impl Stage {
     }
 
     fn run(self, steps: &mut Steps) {
+        let built = Built::new(steps, &EVERYTHING);
+        self.run_built(steps, built.as_ref());
+    }
+
+    /// Runs what is built; without it only what needs no build of ours.
+    fn run_built(self, steps: &mut Steps, built: Option<&Built>) {
         // Two stages at once would measure each other, and wait for each other's ports and cgroups.
-        let lock = (self != Self::Gate).then(lock_host).transpose();
+        let lock = (self != Self::Gate)
+            .then(|| lock_host(steps.left()))
+            .transpose();
         let _lock = match lock {
             Ok(lock) => lock,
             Err(error) => {
@@ -105,11 +120,12 @@ impl Stage {
         let environment = if self == Self::Gate { &[SEED][..] } else { &[] };
         let tests = Tests {
             profile: self.name(),
-            build: &EVERYTHING,
             filter: None,
             environment,
         };
-        tests.run(steps);
+        if let Some(built) = built {
+            tests.run_built(steps, built);
+        }
         if self == Self::Gate {
             // Examples in the documentation, which nextest does not run.
             let examples = ["cargo", "test", "--quiet", "--doc"];
@@ -119,19 +135,32 @@ impl Stage {
 }
 
 /// The host is ours while the file is open: kernel, cgroups and processors are one, however many checkouts there are.
-fn lock_host() -> Result<File, String> {
+fn lock_host(limit: Option<Duration>) -> Result<File, String> {
     let path = std::env::temp_dir().join("candela-host-stage.lock");
-    let told = |error: std::io::Error| format!("{}: {error}", path.display());
+    let message = |error: std::io::Error| format!("{}: {error}", path.display());
     let file = OpenOptions::new().create(true).append(true).open(&path);
-    let file = file.map_err(told)?;
-    if file.try_lock().is_err() {
-        say(&format!(
-            "waiting for another run: {} is locked",
-            path.display()
-        ));
-        file.lock().map_err(told)?;
+    let file = file.map_err(message)?;
+    let started = Instant::now();
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(file),
+            Err(TryLockError::Error(error)) => return Err(message(error)),
+            Err(TryLockError::WouldBlock) => {}
+        }
+        if limit.is_some_and(|limit| started.elapsed() >= limit) {
+            return Err(format!(
+                "{} is locked: another run uses the host",
+                path.display()
+            ));
+        }
+        if started.elapsed() < POLL {
+            say(&format!(
+                "waiting for another run: {} is locked",
+                path.display()
+            ));
+        }
+        std::thread::park_timeout(POLL);
     }
-    Ok(file)
 }
 
 /// Appends the commit to the list of those that passed, newest last; not when files differ from it.

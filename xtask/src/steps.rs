@@ -165,7 +165,8 @@ impl Steps {
         lines
     }
 
-    fn left(&self) -> Option<Duration> {
+    /// How long the run may still take, if it has a limit.
+    pub(crate) fn left(&self) -> Option<Duration> {
         let limit = self.limit?;
         Some(limit.saturating_sub(self.started.elapsed()))
     }
