@@ -77,9 +77,18 @@ const keys: KeyActions = {
   l: () => update({ live: !view.peek().live }),
 };
 
+/**
+ * Whether a dialog has the keys. Only the document knows: a signal follows the event of a dialog's end, which comes later than a
+ * quick reader's next key. Those that are loaded first have no dialog in it before.
+ */
+function isDialogOpen(): boolean {
+  return openNotes.peek() !== undefined || signInAsked.peek() !== undefined || document.querySelector("dialog[open]") !== null;
+}
+
 function handleKey(event: KeyboardEvent): void {
+  const closesHelp = event.key === "?" && isHelpOpen.peek();
   // Escape closes an open dialog, and only that.
-  if ((isHelpOpen.peek() && event.key !== "?") || isChooserOpen.peek() || isPaletteOpen.peek() || openNotes.peek() || signInAsked.peek()) return;
+  if (isDialogOpen() && !closesHelp) return;
   // Also where somebody types: it begins something else.
   if ((event.ctrlKey || event.metaKey) && !event.altKey && !event.shiftKey && event.key === "k") {
     event.preventDefault();
