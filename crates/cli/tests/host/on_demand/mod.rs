@@ -486,13 +486,14 @@ fn perf_of_the_host_is_run_where_its_path_is_given() {
         r#"{{"profiler":{{"Perf":"/usr/bin/perf"}},"timeout_seconds":1,"target":{{"pid":{}}}}}"#,
         burner.pid()
     );
-    let answer = endpoint.post(&request).wait();
-    assert_eq!(
-        answer.code,
-        200,
-        "{}",
-        String::from_utf8_lossy(&answer.body)
-    );
+    // The second is also for perf to start in, which takes longer than that on a busy host.
+    support::eventually("perf samples the program", || {
+        let answer = endpoint.post(&request).wait();
+        let said = String::from_utf8_lossy(&answer.body);
+        let is_too_late = answer.code == 500 && said.contains("no samples");
+        assert!(answer.code == 200 || is_too_late, "{said}");
+        (!is_too_late).then_some(())
+    });
     let top = support::run(&[
         "query",
         "top",
