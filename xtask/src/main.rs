@@ -61,7 +61,7 @@ const COMMANDS: [Command; 17] = [
     ),
     (
         "host",
-        "tests with the live kernel, a browser, published clients, databases; one at a time",
+        "tests with the live kernel, a browser, published clients, databases; in one run at a time",
         stages::host,
     ),
     (

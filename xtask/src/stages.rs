@@ -62,7 +62,7 @@ pub(crate) fn gate(_: &[String]) -> Result<(), String> {
     steps.finish()
 }
 
-/// Tests with the live kernel, a browser, published clients and databases, one at a time.
+/// Tests with the live kernel, a browser, published clients and databases, in one run at a time.
 pub(crate) fn host(_: &[String]) -> Result<(), String> {
     let mut steps = Steps::new(None);
     Stage::Host.run(&mut steps);
