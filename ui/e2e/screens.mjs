@@ -88,15 +88,19 @@ await page.mouse.up();
 await page.waitForFunction(() => /from=\d+/.test(location.search));
 
 // The key after one that closes a dialog may come before the event of its end.
-await page.keyboard.press("?");
-await page.locator("dialog.help[open]").waitFor();
-await page.evaluate(() => {
-  document.querySelector("dialog.help[open]").close();
-  document.body.dispatchEvent(new KeyboardEvent("keydown", { key: "k", ctrlKey: true, bubbles: true }));
-});
-await page.locator("[data-testid=palette][open]").waitFor();
-await page.keyboard.press("Escape");
-await page.locator("dialog[open]").waitFor({ state: "hidden" });
+async function findCommandsRightAfter(key, dialog) {
+  await page.keyboard.press(key);
+  await page.locator(dialog).waitFor();
+  await page.evaluate((selector) => {
+    document.querySelector(selector).close();
+    document.body.dispatchEvent(new KeyboardEvent("keydown", { key: "k", ctrlKey: true, bubbles: true }));
+  }, dialog);
+  await page.locator("[data-testid=palette][open]").waitFor();
+  await page.keyboard.press("Escape");
+  await page.locator("dialog[open]").waitFor({ state: "hidden" });
+}
+await findCommandsRightAfter("?", "dialog.help[open]");
+await findCommandsRightAfter("a", "dialog[data-testid=notes][open]");
 
 // UTC: the same moment, another clock.
 const localRange = await page.getByTestId("range-label").innerText();

@@ -78,11 +78,12 @@ const keys: KeyActions = {
 };
 
 /**
- * Whether a dialog has the keys. Only the document knows: a signal follows the event of a dialog's end, which comes later than a
- * quick reader's next key. Those that are loaded first have no dialog in it before.
+ * Whether a dialog has the keys. The document knows it, and a signal only later: it follows the event of the dialog's end, before
+ * which a quick reader's next key may come. The sheet of notes is loaded first, and what is typed meanwhile is not for the page.
  */
 function isDialogOpen(): boolean {
-  return openNotes.peek() !== undefined || signInAsked.peek() !== undefined || document.querySelector("dialog[open]") !== null;
+  const isLoading = openNotes.peek() !== undefined && document.querySelector("dialog[data-testid=notes]") === null;
+  return isLoading || signInAsked.peek() !== undefined || document.querySelector("dialog[open]") !== null;
 }
 
 function handleKey(event: KeyboardEvent): void {
