@@ -6,6 +6,9 @@ use crate::text_lines::decode_prefix;
 /// What the lines of a drawn tree begin with: no function does.
 const TREE_LINES: [char; 3] = ['│', '├', '└'];
 
+/// No other text has a first line of this length: it is a deep stack of long names, whose count is not in sight.
+const LONG_LINE_BYTES: usize = 32 << 10;
+
 /// What the lines of a text are, but for empty ones.
 #[derive(Clone, Copy, Debug, Default)]
 struct Lines {
@@ -23,11 +26,15 @@ pub(crate) fn looks_folded(prefix: &[u8]) -> bool {
     let is_binary = text.contains(|character: char| {
         character.is_control() && !matches!(character, '\n' | '\r' | '\t')
     });
-    if is_binary || text.starts_with(['{', '<']) || begins_as_array(&text) {
+    if is_binary || begins_as_document(&text) {
         return false;
     }
     // The last line may be cut, and then its count is missing.
-    let complete = text.rfind('\n').map_or(&text[..], |end| &text[..end]);
+    let complete = match text.rfind('\n') {
+        Some(end) => &text[..end],
+        None if text.len() >= LONG_LINE_BYTES => return text.contains(';'),
+        None => &text[..],
+    };
     let lines = Lines::of(complete);
     let functions = match lines.has_stack {
         true => lines.with_count,
@@ -38,14 +45,21 @@ pub(crate) fn looks_folded(prefix: &[u8]) -> bool {
     functions > 0 && 2 * functions >= lines.all
 }
 
-/// Whether a text begins as an array of JSON and not with a frame as `[libc.so.6]`.
-fn begins_as_array(text: &str) -> bool {
-    let Some(rest) = text.strip_prefix('[') else {
+/// Whether a text begins as JSON or as markup does, and not with a frame as `[libc.so.6]`, `{main}` or `<T as Trait>::call`:
+/// the line of such a frame ends in a count.
+fn begins_as_document(text: &str) -> bool {
+    let Some(rest) = text.strip_prefix(['[', '{', '<']) else {
         return false;
     };
+    let rest = rest.trim_start();
+    let is_json = match text.as_bytes()[0] {
+        b'[' => rest.starts_with(['{', '"']),
+        b'{' => rest.starts_with('"'),
+        _ => false,
+    };
     let line = text.lines().next().unwrap_or("");
-    let is_frame = last_count(line).is_some_and(|(frames, _)| frames.contains(']'));
-    rest.trim_start().starts_with(['{', '"']) || !is_frame
+    let is_frame = last_count(line).is_some_and(|(frames, _)| frames.contains([']', '}', '>']));
+    is_json || !is_frame
 }
 
 impl Lines {
@@ -104,9 +118,16 @@ mod tests {
             "[unknown] 5\n[unknown];main 7\n",
             "[1-thread tid=5];main 5\n",
             "[[vdso]];f 1\n",
+            "<T as work::Run>::run;free 5\nmain;work 7\n",
+            "<T as work::Run>::run 5\n",
+            "<{closure#0} as Run>::run;free 5\n",
+            "{main};work 5\n{main};work;hash 7\n",
+            "{{closure}};work 5\n",
         ] {
             assert!(looks_folded(text.as_bytes()), "{text}");
         }
+        let deep = "work::a_function_with_a_long_name;".repeat(2000);
+        assert!(looks_folded(&deep.as_bytes()[..64 << 10]));
     }
 
     #[test]
@@ -127,6 +148,12 @@ mod tests {
             "[12:30:07] started 5\n[12:30:08] ended 7\n",
             "[\"a;b\", 7\n",
             "[ {\"name\": \"a;b\", \"n\": 7\n7\n",
+            "{\"name\": \"a;b\", \"n\": 7\n}\n",
+            "{\n  \"a;b\": 7\n}\n",
+            "{ \"a;b\": 7\n}\n",
+            "<?xml version=\"1.0\"?>\n<a b=\"c;d\"> 5\n</a>\n",
+            "<!DOCTYPE html>\n<title>a;b</title>\n5 7\n",
+            "<html>\na;b 5\na;c 7\n",
             "samples/count cpu/nanoseconds\n  19  190000000: 1 2 3 \n 542 5420000000: 4 5 2 3 \n",
         ] {
             assert!(!looks_folded(text.as_bytes()), "{text}");
