@@ -100,6 +100,19 @@ fn callers_and_callees_of_a_function() {
 }
 
 #[test]
+fn callers_of_a_name_that_is_no_pattern_or_another() {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let file = folder.path().join("names.folded");
+    std::fs::write(&file, "main;(*Cart).total 3\nmain;drop<[T]> 4\n").expect("can be written");
+    let file = file.to_str().expect("a text");
+    for (name, value) in [("(*Cart).total", 3), ("drop<[T]>", 4)] {
+        let answer = json(&["query", "callers", name, file]);
+        assert_eq!(answer["function_total"], value);
+        assert_eq!(answer["callers"]["children"][0]["name"], name);
+    }
+}
+
+#[test]
 fn samples_are_chosen_by_their_labels() {
     let folder = tempfile::tempdir().expect("a temporary directory");
     let file = profile_file(&folder);

@@ -59,7 +59,7 @@ pub(crate) struct SelectionArgs {
 
 #[derive(Args, Clone, Debug)]
 pub(crate) struct CallersArgs {
-    /// The function: a regular expression, with the prefixes of filters
+    /// The function: its name, or a regular expression with the prefixes of filters
     #[arg(value_name = "FUNCTION")]
     pub(crate) function: String,
     #[command(flatten)]

@@ -7,6 +7,7 @@ use candela_model::Filter;
 use candela_model::FilterKind;
 use candela_model::Filters;
 use candela_model::FlameTree;
+use candela_model::FrameTable;
 use candela_model::ProfileType;
 use serde_json::json;
 
@@ -26,15 +27,13 @@ pub(crate) fn callers(global: &GlobalArgs, arguments: &CallersArgs) -> Result<Ex
         OutputFormat::Json => true,
         _ => return Err(CliError::usage("callers have the formats text, json")),
     };
-    let function = Filter::new(FilterKind::Focus, &arguments.function)
-        .map_err(|error| CliError::usage(format!("FUNCTION: {error}")))?;
     let (profile_type, tree) = load_tree_with_rare_stacks(global, selection)?;
-    let is_wanted = Filters::matching_frames(&function, &tree.frames);
+    let is_wanted = frames_of(&arguments.function, &tree.frames)?;
     let callers = tree.callers(|frame| is_wanted[frame.index()]);
     let callees = tree.callees(|frame| is_wanted[frame.index()]);
     if callers.is_empty() {
         return Err(CliError::no_data(format!(
-            "no data: no function here matches {:?}; `candela query top` lists them",
+            "no data: no function here is named {0:?} or matches it; `candela query top` lists them",
             arguments.function
         )));
     }
@@ -45,6 +44,24 @@ pub(crate) fn callers(global: &GlobalArgs, arguments: &CallersArgs) -> Result<Ex
     };
     emit(selection, &text)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// For each frame whether it has this name or matches it as a pattern. Names such as `(*Cart).total` have characters that
+/// mean something else in a pattern.
+fn frames_of(function: &str, frames: &FrameTable) -> Result<Vec<bool>, CliError> {
+    let names = frames
+        .frames()
+        .iter()
+        .map(|frame| frames.strings.get(frame.name));
+    let by_name: Vec<bool> = names.map(|name| name == function).collect();
+    let pattern = match Filter::new(FilterKind::Focus, function) {
+        Ok(pattern) => pattern,
+        Err(_) if by_name.contains(&true) => return Ok(by_name),
+        Err(error) => return Err(CliError::usage(format!("FUNCTION: {error}"))),
+    };
+    let by_pattern = Filters::matching_frames(&pattern, frames);
+    let either = by_name.into_iter().zip(by_pattern);
+    Ok(either.map(|(named, matching)| named || matching).collect())
 }
 
 fn text_of(
