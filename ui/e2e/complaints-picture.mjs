@@ -214,6 +214,7 @@ export const complaintsAboutPictures = ({ hour, day }) => ({
     await view.flame({ query: "{}" });
     await view.page.keyboard.press("Control+k");
     await view.page.getByTestId("palette-input").fill("serv checkout");
+    await view.page.getByRole("option", { name: "service checkout", selected: true }).waitFor();
     await view.page.keyboard.press("Enter");
     await view.until(() => location.search.includes("checkout"));
   },

@@ -102,6 +102,22 @@ async function findCommandsRightAfter(key, dialog) {
 await findCommandsRightAfter("?", "dialog.help[open]");
 await findCommandsRightAfter("a", "dialog[data-testid=notes][open]");
 
+// Commands that are open before the services are loaded have them as soon as they are.
+let answerServices;
+const mayAnswer = new Promise((resolve) => (answerServices = resolve));
+await page.route("**/api/v1/services?*", async (route) => {
+  await mayAnswer;
+  await route.continue();
+});
+await page.reload();
+const savedViews = page.waitForResponse("**/api/v1/views*");
+await page.keyboard.press("Control+k");
+await page.getByTestId("palette-input").fill("serv checkout");
+await savedViews;
+answerServices();
+await page.getByRole("option", { name: "service checkout", selected: true }).waitFor();
+await page.keyboard.press("Escape");
+
 // UTC: the same moment, another clock.
 const localRange = await page.getByTestId("range-label").innerText();
 await page.getByTestId("range-label").click();

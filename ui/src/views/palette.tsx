@@ -5,6 +5,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { fuzzyFind } from "../model/fuzzy.ts";
 import { allCommands, type Command } from "./commands.ts";
 import { loadSavedViews, savedFilters, savedViews } from "./saved-views.ts";
+import { services, top, types } from "./store.ts";
 
 export const isPaletteOpen = signal(false);
 
@@ -43,7 +44,9 @@ function Search() {
   useEffect(loadSavedViews, []);
   const saved = savedViews.value;
   const savedToo = savedFilters.value;
-  const commands = useMemo(allCommands, [saved, savedToo]);
+  // Names come when they are loaded. A refresh does not change them: it would move the entry that is chosen.
+  const loaded = [services, types, top].map(({ value }) => value.data !== undefined);
+  const commands = useMemo(allCommands, [saved, savedToo, ...loaded]);
   const [typed, setTyped] = useState("");
   const [at, setAt] = useState(0);
   const found = fuzzyFind(typed, commands, ({ group, title }) => `${group} ${title}`, MOST_SHOWN);
@@ -95,7 +98,7 @@ function Search() {
       </div>
       {found.length === 0 && (
         <p class="palette-empty muted" role="status">
-          Nothing has a name like this.
+          {loaded.every(Boolean) ? "Nothing has a name like this." : "Nothing has a name like this so far: not all names are loaded."}
         </p>
       )}
     </>
