@@ -21,7 +21,6 @@ mod other_engine;
 mod privileges;
 mod record;
 mod record_flags;
-mod recorded;
 mod scrape;
 mod screens;
 pub(crate) mod shutdown;

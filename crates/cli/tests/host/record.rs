@@ -54,10 +54,9 @@ fn a_recorded_process_is_read_back_with_its_shares() {
         ("burn_thirty", 0.3),
         ("burn_twenty", 0.2),
     ] {
-        let standard_error = (expected * (1.0 - expected) / samples).sqrt();
         let found = share(name);
         assert!(
-            (found - expected).abs() <= 3.0 * standard_error,
+            (found - expected).abs() <= support::tolerance(expected, samples),
             "{name}: {found} of {samples} samples"
         );
     }

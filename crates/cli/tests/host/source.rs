@@ -64,7 +64,7 @@ fn assert_shares(answer: &Value, taken: [f64; 3]) {
     for (what, part) in LINES.into_iter().zip(taken) {
         let share = share_of_line(answer, what, "self", whole);
         let expected = 100.0 * part;
-        let allowed = 300.0 * (part * (1.0 - part) / samples).sqrt();
+        let allowed = 100.0 * support::tolerance(part, samples);
         assert!(
             (share - expected).abs() < allowed,
             "{what}: {share} %, not {expected} %, of {samples} samples: {answer:#}"

@@ -14,6 +14,11 @@ use crate::users::candela;
 use crate::users::cannot_run;
 use crate::users::run;
 
+/// Of a share among so many samples.
+fn three_standard_errors(share: f64, samples: f64) -> f64 {
+    3.0 * (share * (1.0 - share) / samples).sqrt()
+}
+
 #[track_caller]
 fn expect_complete(stderr: &str) {
     let (before, _) = stderr.split_once(" % of stacks complete").unwrap();
@@ -38,7 +43,9 @@ fn a_command_of_an_ordinary_user_has_all_samples_and_complete_stacks() {
     let samples = samples_of(&stderr);
     // Three seconds of CPU time, less what the kernel took of it.
     assert!((1200.0..=1600.0).contains(&samples), "{stderr}");
-    expect_shares(&support::stdout(&output), samples);
+    expect_shares(&support::stdout(&output), |share| {
+        three_standard_errors(share, samples)
+    });
 }
 
 #[test]
@@ -58,7 +65,10 @@ fn what_runs_of_an_ordinary_user_has_complete_stacks() {
     support::expect_code(&output, 0);
     let stderr = support::stderr(&output);
     expect_complete(&stderr);
-    expect_shares(&support::stdout(&output), samples_of(&stderr));
+    let samples = samples_of(&stderr);
+    expect_shares(&support::stdout(&output), |share| {
+        three_standard_errors(share, samples)
+    });
 }
 
 #[test]

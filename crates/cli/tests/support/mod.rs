@@ -194,6 +194,12 @@ pub(crate) fn compile_shares(folder: &Path) -> PathBuf {
     program
 }
 
+/// How far a share among so many samples may be from the truth: five standard errors, which chance passes once in two
+/// million. Three, which it passes once in 370, are for `measure`.
+pub(crate) fn tolerance(share: f64, samples: f64) -> f64 {
+    5.0 * (share * (1.0 - share) / samples).sqrt()
+}
+
 /// Compiles a test program of the agent's, one or several files of C.
 pub(crate) fn compile_of_agent(
     folder: &Path,
