@@ -9,6 +9,12 @@ use crate::support::Program;
 #[test]
 fn a_recorded_process_is_read_back_with_its_shares() {
     let test = "a_recorded_process_is_read_back_with_its_shares";
+    check_recorded_shares(test, support::tolerance);
+}
+
+/// Records a program and reads the shares of its functions back. They may be off by `tolerance` of a share among so many
+/// samples.
+pub(crate) fn check_recorded_shares(test: &str, tolerance: fn(f64, f64) -> f64) {
     if !support::is_root(test) {
         return;
     }
@@ -56,7 +62,7 @@ fn a_recorded_process_is_read_back_with_its_shares() {
     ] {
         let found = share(name);
         assert!(
-            (found - expected).abs() <= support::tolerance(expected, samples),
+            (found - expected).abs() <= tolerance(expected, samples),
             "{name}: {found} of {samples} samples"
         );
     }

@@ -58,13 +58,13 @@ fn share_of_line(answer: &Value, what: &str, column: &str, whole: &Value) -> f64
     100.0 * value.unwrap_or(0.0) / whole.as_f64().unwrap()
 }
 
-fn assert_shares(answer: &Value, taken: [f64; 3]) {
+fn assert_shares(answer: &Value, taken: [f64; 3], tolerance: fn(f64, f64) -> f64) {
     let whole = &answer["place"]["self"];
     let samples = whole.as_f64().unwrap() / (1e9 / RATE_HZ);
     for (what, part) in LINES.into_iter().zip(taken) {
         let share = share_of_line(answer, what, "self", whole);
         let expected = 100.0 * part;
-        let allowed = 100.0 * support::tolerance(part, samples);
+        let allowed = 100.0 * tolerance(part, samples);
         assert!(
             (share - expected).abs() < allowed,
             "{what}: {share} %, not {expected} %, of {samples} samples: {answer:#}"
@@ -75,6 +75,12 @@ fn assert_shares(answer: &Value, taken: [f64; 3]) {
 #[test]
 fn lines_have_the_shares_that_they_were_given() {
     let test = "lines_have_the_shares_that_they_were_given";
+    check_lines(test, support::tolerance);
+}
+
+/// Looks at the source of a recorded program. Shares of its lines may be off by `tolerance` of a share among so many
+/// samples.
+pub(crate) fn check_lines(test: &str, tolerance: fn(f64, f64) -> f64) {
     if !support::is_root(test) || !support::has_tool(test, "gcc") {
         return;
     }
@@ -88,7 +94,7 @@ fn lines_have_the_shares_that_they_were_given() {
     support::expect_code(&of_file, 0);
     let of_file: Value = serde_json::from_slice(&of_file.stdout).unwrap();
     let taken = shares_taken(&folder_path);
-    assert_shares(&of_file, taken);
+    assert_shares(&of_file, taken, tolerance);
     let text = support::run(&["query", "source", "spend", recording]);
     support::expect_code(&text, 0);
     let text = support::stdout(&text);

@@ -13,6 +13,11 @@ use serde_json::Value;
 #[test]
 fn the_browser_shows_what_the_server_has_of_a_program() {
     let test = "the_browser_shows_what_the_server_has_of_a_program";
+    check_window(test, support::tolerance);
+}
+
+/// Walks the window beside a program. Its share may be off by `tolerance` of a share among so many samples.
+pub(crate) fn check_window(test: &str, tolerance: fn(f64, f64) -> f64) {
     if !support::is_root(test) || !walks::can_walk(test) {
         return;
     }
@@ -34,7 +39,7 @@ fn the_browser_shows_what_the_server_has_of_a_program() {
         state.contains("shares"),
         "the whole state is in the URL: {state}"
     );
-    assert_half(&seen, "share");
+    assert_half(&seen, "share", tolerance);
     let status = seen["status"].as_str().unwrap();
     assert!(
         status.starts_with("burn_fifty") && status.contains("self ") && status.contains("of all"),
@@ -53,14 +58,14 @@ fn the_browser_shows_what_the_server_has_of_a_program() {
 
 /// The program spends half its time in the function. What the page says may be off by chance, and
 /// it says from how many samples.
-fn assert_half(seen: &Value, field: &str) {
+fn assert_half(seen: &Value, field: &str, tolerance: fn(f64, f64) -> f64) {
     let text = seen[field].as_str().unwrap();
     let (number, _) = text.split_once(" %").unwrap();
     let percent: f64 = number.trim_start_matches("≥ ").parse().unwrap();
     // Without a count: of a second of the program at least, or nothing would have been found.
     let samples = seen["samples"].as_f64().unwrap_or(99.0).max(1.0);
     assert!(
-        (percent - 50.0).abs() <= 100.0 * support::tolerance(0.5, samples),
+        (percent - 50.0).abs() <= 100.0 * tolerance(0.5, samples),
         "{percent} % of {samples} samples: {seen:#}"
     );
 }

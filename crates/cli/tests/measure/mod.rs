@@ -3,6 +3,7 @@
 mod clients;
 mod doctor_frames;
 mod on_demand;
+mod shares;
 mod shutdown;
 mod symbols;
 mod wall;

@@ -6,6 +6,7 @@ use crate::host::without_bpf::expect_shares;
 use crate::host::without_bpf::forbids_own_processes;
 use crate::host::without_bpf::samples_of;
 use crate::host::without_bpf::with_kernel_that_lacks;
+use crate::measure::shares::three_standard_errors;
 use crate::support;
 use crate::users::Place;
 use crate::users::RECORDER;
@@ -13,11 +14,6 @@ use crate::users::burn;
 use crate::users::candela;
 use crate::users::cannot_run;
 use crate::users::run;
-
-/// Of a share among so many samples.
-fn three_standard_errors(share: f64, samples: f64) -> f64 {
-    3.0 * (share * (1.0 - share) / samples).sqrt()
-}
 
 #[track_caller]
 fn expect_complete(stderr: &str) {
