@@ -6,7 +6,7 @@ use crate::text_lines::decode_prefix;
 /// What the lines of a drawn tree begin with: no function does.
 const TREE_LINES: [char; 3] = ['│', '├', '└'];
 
-/// No other text has a first line of this length: it is a deep stack of long names, whose count is not in sight.
+/// A first line of this length whose end is not in sight is taken for a deep stack of long names.
 const LONG_LINE_BYTES: usize = 32 << 10;
 
 /// What the lines of a text are, but for empty ones.
@@ -128,6 +128,8 @@ mod tests {
         }
         let deep = "work::a_function_with_a_long_name;".repeat(2000);
         assert!(looks_folded(&deep.as_bytes()[..64 << 10]));
+        let no_stack = deep.replace(';', " ");
+        assert!(!looks_folded(&no_stack.as_bytes()[..64 << 10]));
     }
 
     #[test]
