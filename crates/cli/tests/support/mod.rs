@@ -318,7 +318,7 @@ impl Running {
         let stderr = child.stderr.take().expect("piped");
         let messages = Arc::new(Mutex::new(String::new()));
         let sink = Arc::clone(&messages);
-        std::thread::spawn(move || {
+        let reader = std::thread::spawn(move || {
             for line in BufReader::new(stderr).lines().map_while(Result::ok) {
                 let mut text = sink.lock().expect("no panic while locked");
                 text.push_str(&line);
@@ -328,11 +328,16 @@ impl Running {
         let url = within(START, "candela says where it is", || {
             let text = messages.lock().expect("no panic while locked").clone();
             if let Some(address) = address_behind(&text, words) {
-                return Some(Ok(address));
+                return Some(Some(address));
             }
             let has_ended = child.try_wait().expect("a child").is_some();
-            has_ended.then_some(Err(text))
-        })?;
+            has_ended.then_some(None)
+        });
+        let Some(url) = url else {
+            // What it wrote last may have come after the look at it.
+            reader.join().expect("no panic");
+            return Err(messages.lock().expect("no panic while locked").clone());
+        };
         Ok(Self {
             child,
             url,
