@@ -33,7 +33,6 @@ pub(crate) fn check_window(test: &str, tolerance: fn(f64, f64) -> f64) {
     let screenshots = walks::screenshot_folder();
     let shown = ["shares", "burn_fifty", screenshots.to_str().unwrap()];
     let seen = walks::walk(&candela, "window.mjs", &shown);
-    println!("{seen:#}\nscreenshots in {}", screenshots.display());
     let state = seen["stateInUrl"].as_str().unwrap();
     assert!(
         state.contains("shares"),
@@ -53,7 +52,7 @@ pub(crate) fn check_window(test: &str, tolerance: fn(f64, f64) -> f64) {
 
     let (recording, total) = record(&burner, folder.path());
     let recorded = ["shares", "burn_fifty", &recording, &total];
-    println!("{:#}", walks::walk(&candela, "recorded.mjs", &recorded));
+    walks::walk(&candela, "recorded.mjs", &recorded);
 }
 
 /// The program spends half its time in the function. What the page says may be off by chance, and
