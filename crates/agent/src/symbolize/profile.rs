@@ -162,12 +162,8 @@ impl Builder<'_> {
 
     fn object_location(&mut self, place: &Place, object: &Object) -> LocationId {
         let OpenObject { file, mapping } = self.open(place.space as usize, object);
-        let elf_address = match object.description().flatten() {
-            Some(description) => description.elf_address(place.address),
-            None => file
-                .as_ref()
-                .and_then(|file| file.elf_address(place.address)),
-        };
+        let description = object.describe();
+        let elf_address = description.and_then(|headers| headers.elf_address(place.address));
         // Without headers the offset in the file is what can still be told apart.
         let address = elf_address.unwrap_or(place.address);
         let frames = match (&file, elf_address) {
@@ -187,7 +183,8 @@ impl Builder<'_> {
         if let Some(open) = &self.objects[space] {
             return open.clone();
         }
-        let description = object.description().flatten();
+        // The loader may be late on a busy host, and a stack stored without build id gets no names later.
+        let description = object.describe();
         let build_id = description
             .map(|headers| headers.build_id.to_string())
             .unwrap_or_default();
@@ -482,5 +479,62 @@ fn kind_of(language: FrameLanguage) -> FrameKind {
         FrameLanguage::Jvm => FrameKind::Jvm,
         FrameLanguage::V8 => FrameKind::V8js,
         FrameLanguage::Cpython => FrameKind::Cpython,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+
+    use super::*;
+    use crate::kinds::Kind;
+    use crate::observation::ProcessView;
+    use crate::places::CodePlace;
+    use crate::processes::Mappings;
+    use crate::processes::ObjectSource;
+    use crate::processes::ProcessIdentity;
+    use crate::symbolize::SymbolOptions;
+    use crate::window::Amount;
+
+    #[test]
+    fn code_has_its_build_id_before_the_loader_has_come_to_it() {
+        let path = std::env::current_exe().expect("our own path");
+        let file = File::open(&path).expect("our own executable");
+        let own = ObjectFile::open(&path).expect("our own executable");
+        let path = path.to_str().expect("an UTF-8 path").to_owned();
+        let object = Object::new(1, path, "/".into(), ObjectSource::File(file));
+        let place = CodePlace {
+            space: Space::Object(Arc::new(object)),
+            address: 0x1000,
+        };
+        let process = ProcessView {
+            identity: ProcessIdentity {
+                pid: 1,
+                serial: 1,
+                generation: 0,
+            },
+            labels: Arc::default(),
+            unsettled: None,
+            mappings: Mappings::default(),
+        };
+        let mut window = Window::new(false);
+        window.add_placed(&process, (&[place], None), 5, (1, Amount::default()));
+        let header = ProfileHeader {
+            scale: Scale::of(Kind::Cpu, 1),
+            start_ns: 0,
+            duration_ns: 1,
+            clock: candela_ebpf::Clock::now(),
+        };
+        let mut symbols = Symbols::new(SymbolOptions {
+            cache_bytes: 1 << 20,
+            debuginfod: None,
+        });
+        let (profile, _) = build_profile(&window, &header, &SampleFilters::default(), &mut symbols);
+        let tables = &profile.symbols;
+        let build_ids = tables.mappings().iter();
+        let build_ids: Vec<&str> = build_ids
+            .map(|it| tables.strings.get(it.build_id))
+            .collect();
+        assert_eq!(build_ids, ["", &own.build_id().to_string()]);
     }
 }

@@ -123,6 +123,22 @@ pub(crate) fn within<T>(bound: Duration, what: &str, mut attempt: impl FnMut() -
     }
 }
 
+/// The first `Ok` of `attempt`, as [`eventually`]; the last error is in the message of a failure.
+pub(crate) fn eventually_ok<T>(what: &str, mut attempt: impl FnMut() -> Result<T, String>) -> T {
+    let start = Instant::now();
+    loop {
+        let error = match attempt() {
+            Ok(value) => return value,
+            Err(error) => error,
+        };
+        assert!(
+            start.elapsed() < PATIENCE,
+            "{what}: not within {PATIENCE:?}: {error}"
+        );
+        std::thread::park_timeout(Duration::from_millis(20));
+    }
+}
+
 /// Body and status of a GET request.
 pub(crate) fn get(url: &str) -> (u16, Vec<u8>) {
     let agent: ureq::Agent = ureq::Agent::config_builder()
