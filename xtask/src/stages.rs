@@ -44,12 +44,12 @@ enum Stage {
     Measure,
 }
 
-/// What CI runs: lints and the gate, to the end, whatever fails. The commit of a green run is remembered.
+/// What CI runs: lints, the gate and the host, to the end, whatever fails. The commit of a green run is remembered.
 pub(crate) fn ci(_: &[String]) -> Result<(), String> {
     let mut steps = Steps::new(Some(LIMIT_OF_CI));
     steps.run("install-deps", ".", &["scripts/install-deps", "test"]);
     lint::format_and_lints(&mut steps);
-    Stage::Gate.run(&mut steps);
+    gate_and_host(&mut steps);
     steps.finish()?;
     remember_green()
 }
@@ -72,9 +72,7 @@ pub(crate) fn host(_: &[String]) -> Result<(), String> {
 /// Every test that does not measure.
 pub(crate) fn test(_: &[String]) -> Result<(), String> {
     let mut steps = Steps::new(None);
-    let built = Built::new(&mut steps, &EVERYTHING);
-    Stage::Gate.run_built(&mut steps, built.as_ref());
-    Stage::Host.run_built(&mut steps, built.as_ref());
+    gate_and_host(&mut steps);
     steps.finish()
 }
 
@@ -84,6 +82,12 @@ pub(crate) fn acceptance(_: &[String]) -> Result<(), String> {
     Stage::Measure.run(&mut steps);
     kernels::steps(&mut steps);
     steps.finish()
+}
+
+fn gate_and_host(steps: &mut Steps) {
+    let built = Built::new(steps, &EVERYTHING);
+    Stage::Gate.run_built(steps, built.as_ref());
+    Stage::Host.run_built(steps, built.as_ref());
 }
 
 impl Stage {
