@@ -40,6 +40,24 @@ async function pointAt(page, box) {
   return at;
 }
 
+/** What the heatmap shows once it is drawn: its samples and its columns. */
+async function drawnHeatmap(page) {
+  await page.waitForFunction(() => document.querySelector("[data-testid=heatmap-canvas]")?.getAttribute("aria-label").includes("samples by their times"));
+  return page.getByTestId("heatmap-canvas").evaluate((canvas) => `${canvas.getAttribute("aria-label")} ${canvas.getAttribute("aria-valuemax")}`);
+}
+
+/** A point of the heatmap is another time in the picture of another range. */
+async function showsAgain(page, heatmap) {
+  await page.waitForFunction(
+    ([start, wanted]) => {
+      const canvas = document.querySelector("[data-testid=heatmap-canvas]");
+      const told = `${canvas?.getAttribute("aria-label")} ${canvas?.getAttribute("aria-valuemax")}`;
+      return new URL(location.href).searchParams.get("from") === start && told === wanted && !canvas.closest(".is-stale-body");
+    },
+    [from, heatmap],
+  );
+}
+
 // All threads at once, and all of them together above.
 const page = await open({});
 const visible = await shown(page);
@@ -105,6 +123,7 @@ const stage = await page.getByTestId("chart-canvas").boundingBox();
 expect(`the exported picture has ${width} × ${height} pixels`, width >= stage.width && height > stage.height && png.length > 5000);
 
 // A click chooses the time of a box for everything, and Backspace takes that back.
+const everything = await drawnHeatmap(page);
 const again = (await shown(page)).filter(({ lane, name }) => lane.startsWith("porter") && name === "lift");
 const chosen = again.toSorted((one, other) => other.w - one.w)[0];
 const at = await pointAt(page, chosen);
@@ -128,11 +147,10 @@ const total = await page.evaluate(() => window.__candela.flamegraph().total);
 expect(`the page has ${total}, the server ${inside.total}`, inside.total > 0 && total === inside.total);
 await page.getByTestId("chart").focus();
 await page.keyboard.press("Backspace");
-await page.waitForFunction((start) => new URL(location.href).searchParams.get("from") === start, from);
+await showsAgain(page, everything);
 
 // The heatmap of samples: seconds across, moments up; a rectangle within a column is a range below a second.
 const heat = page.getByTestId("heatmap-canvas");
-await page.waitForFunction(() => document.querySelector("[data-testid=heatmap-canvas]")?.getAttribute("aria-label")?.includes("samples by their times"));
 const area = await heat.boundingBox();
 const column = area.x + area.width / 2;
 await page.mouse.move(column, area.y + 70);
@@ -143,7 +161,7 @@ await page.waitForFunction((start) => new URL(location.href).searchParams.get("f
 const moment = Number(parameter(page, "to")) - Number(parameter(page, "from"));
 expect(`the rectangle is ${moment} ms`, moment > 0 && moment < 1000);
 await page.goBack();
-await page.waitForFunction((start) => new URL(location.href).searchParams.get("from") === start, from);
+await showsAgain(page, everything);
 
 // Two rectangles, with the pointer and with the keyboard, are a comparison.
 await shown(page);

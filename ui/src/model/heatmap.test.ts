@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { cellAt, heatLevel, heatmapStep, heatSteps, markedRange, mostProfiles, sampleStep, type HeatmapAnswer } from "./heatmap.ts";
+import { cellAt, cellRange, enclosingRange, heatLevel, heatmapStep, heatSteps, mostProfiles, placeWithin, sampleStep, type CellPlace, type HeatmapAnswer } from "./heatmap.ts";
 
 const answer: HeatmapAnswer = {
   type: "cpu",
@@ -46,20 +46,41 @@ describe("a cell", () => {
   });
 });
 
-describe("a rectangle", () => {
-  const samples: HeatmapAnswer = { ...answer, of: "samples", step_ms: 1000, bounds: [0, 250, 500, 750, 1000] };
+const samples: HeatmapAnswer = { ...answer, of: "samples", step_ms: 1000, bounds: [0, 250, 500, 750, 1000] };
 
+function between(picture: HeatmapAnswer, one: CellPlace, other: CellPlace) {
+  return enclosingRange(cellRange(picture, one), cellRange(picture, other));
+}
+
+describe("a rectangle", () => {
   it("of profiles is whole columns, whichever row", () => {
-    expect(markedRange(answer, 0, { column: 2, row: 1 }, { column: 1, row: 0 })).toEqual({ from: 10_000, to: 30_000 });
+    expect(between(answer, { time: 20_000, row: 1 }, { time: 10_000, row: 0 })).toEqual({ from: 10_000, to: 30_000 });
   });
 
   it("of samples begins and ends within columns", () => {
-    expect(markedRange(samples, 5000, { column: 1, row: 2 }, { column: 3, row: 0 })).toEqual({ from: 6500, to: 8250 });
-    expect(markedRange(samples, 5000, { column: 3, row: 0 }, { column: 1, row: 2 })).toEqual({ from: 6500, to: 8250 });
-    expect(markedRange(samples, 5000, { column: 0, row: 3 }, { column: 0, row: 1 })).toEqual({ from: 5250, to: 6000 });
+    expect(between(samples, { time: 6000, row: 2 }, { time: 8000, row: 0 })).toEqual({ from: 6500, to: 8250 });
+    expect(between(samples, { time: 8000, row: 0 }, { time: 6000, row: 2 })).toEqual({ from: 6500, to: 8250 });
+    expect(between(samples, { time: 5000, row: 3 }, { time: 5000, row: 1 })).toEqual({ from: 5250, to: 6000 });
   });
 
-  it("has columns of a second where there is room", () => {
+  it("keeps where it began when the picture moves on below it", () => {
+    const began = cellRange(samples, placeWithin(samples, { from: 5000, to: 65_000 }, { time: 7100, row: 1 }));
+    const ended = cellRange(samples, placeWithin(samples, { from: 15_000, to: 75_000 }, { time: 20_900, row: 2 }));
+    expect(enclosingRange(began, ended)).toEqual({ from: 7250, to: 20_750 });
+  });
+});
+
+describe("a place", () => {
+  it("is a column and a row that the picture has", () => {
+    const axis = { from: 5400, to: 9000 };
+    expect(placeWithin(samples, axis, { time: 7999, row: 1 })).toEqual({ time: 7000, row: 1 });
+    expect(placeWithin(samples, axis, { time: 1000, row: -1 })).toEqual({ time: 5000, row: 0 });
+    expect(placeWithin(samples, axis, { time: 9000, row: 49 })).toEqual({ time: 8000, row: 3 });
+  });
+});
+
+describe("the step of samples", () => {
+  it("is a second where there is room", () => {
     expect(sampleStep({ from: 0, to: 300e3 }, 1000)).toBe(1);
     expect(sampleStep({ from: 0, to: 3600e3 }, 1000)).toBe(15);
     expect(sampleStep({ from: 0, to: 86_400e3 }, 1000)).toBe(300);

@@ -45,20 +45,30 @@ export function sampleStep({ from, to }: TimeRange, pixels: number): number {
   return SAMPLE_STEPS_SECONDS.find((step) => step >= finest) ?? Math.ceil(finest);
 }
 
-/** A cell by its column, counted from the start of the axis, and its row. */
+/** A cell by the start of its column, unix milliseconds, and its row: a picture that moves on leaves it the same cell. */
 export interface CellPlace {
-  column: number;
+  time: number;
   row: number;
 }
 
-/** What a rectangle from one cell to another means, unix milliseconds. Rows of samples are moments, those of profiles are not. */
-export function markedRange(answer: HeatmapAnswer, axisStart: number, one: CellPlace, other: CellPlace): TimeRange {
-  const isBefore = one.column < other.column || (one.column === other.column && one.row <= other.row);
-  const [first, last] = isBefore ? [one, other] : [other, one];
-  const begin = axisStart + first.column * answer.step_ms;
-  const end = axisStart + last.column * answer.step_ms;
-  if (answer.of !== "samples") return { from: begin, to: end + answer.step_ms };
-  return { from: Math.floor(begin + answer.bounds[first.row]), to: Math.ceil(end + answer.bounds[last.row + 1]) };
+/** The cell at `time` and `row`, or the nearest that the picture has. */
+export function placeWithin({ step_ms: step, bounds }: HeatmapAnswer, axis: TimeRange, { time, row }: CellPlace): CellPlace {
+  const [first, last] = [Math.floor(axis.from / step), Math.ceil(axis.to / step) - 1];
+  return {
+    time: Math.max(first, Math.min(last, Math.floor(time / step))) * step,
+    row: Math.max(0, Math.min(bounds.length - 2, row)),
+  };
+}
+
+/** The time of a cell, unix milliseconds. Rows of samples are moments, those of profiles are not. */
+export function cellRange({ of, step_ms: step, bounds }: HeatmapAnswer, { time, row }: CellPlace): TimeRange {
+  if (of !== "samples") return { from: time, to: time + step };
+  return { from: Math.floor(time + bounds[row]), to: Math.ceil(time + bounds[row + 1]) };
+}
+
+/** What a rectangle from one cell to another means. */
+export function enclosingRange(one: TimeRange, other: TimeRange): TimeRange {
+  return { from: Math.min(one.from, other.from), to: Math.max(one.to, other.to) };
 }
 
 export function mostProfiles({ columns }: HeatmapAnswer): number {

@@ -6,12 +6,14 @@ import { useEffect, useRef } from "preact/hooks";
 import { selectionParameters, type Selection } from "../../api/client.ts";
 import {
   cellAt,
+  cellRange,
+  enclosingRange,
   HEAT_LEVELS,
   heatLevel,
   heatmapStep,
   heatSteps,
-  markedRange,
   mostProfiles,
+  placeWithin,
   sampleStep,
   type CellPlace,
   type HeatCell,
@@ -42,6 +44,8 @@ const SAMPLE_HEIGHT = 100;
 /** In longer ranges samples are looked at when they are asked for. */
 const LONGEST_AUTO_MILLISECONDS = 86_400e3;
 const MINIMUM_DRAG_PIXELS = 4;
+/** Columns and rows that a key moves the cursor by. */
+const ARROWS: Record<string, [number, number] | undefined> = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
 const loader = new Loader<HeatmapAnswer>("the heatmap");
 const countedThings = viewField("heatmapOf");
 
@@ -84,8 +88,8 @@ export function HeatmapBody() {
   const canvas = useRef<HTMLCanvasElement>(null);
   const width = useSignal(0);
   const cursor = useSignal<CellPlace | undefined>(undefined);
-  /** Where a drag, or a choice by keyboard, began. */
-  const anchor = useSignal<CellPlace | undefined>(undefined);
+  /** The cell in which a drag, or a choice by keyboard, began. */
+  const anchor = useSignal<TimeRange | undefined>(undefined);
   const press = useRef<{ x: number; y: number; marks: boolean } | undefined>(undefined);
 
   useEffect(() => {
@@ -105,7 +109,9 @@ export function HeatmapBody() {
   });
 
   const answer = loader.state.value.data;
-  const { error, isStale } = loader.state.value;
+  const { error } = loader.state.value;
+  // The columns of one answer stand on the axis of the other.
+  const isStale = answer !== undefined && (loader.state.value.isStale || series.value.isStale);
   const hasCells = answer !== undefined && answer.columns.length > 0;
 
   useSignalEffect(() => {
@@ -115,11 +121,8 @@ export function HeatmapBody() {
     if (canvas.current && shown && width.value > 0) draw(canvas.current, shown, axis.value, cursor.value, anchor.value);
   });
 
-  const timeOf = (column: number): number => axisStart(answer) + column * (answer?.step_ms ?? 0);
-  const choose = (one: CellPlace, other: CellPlace, marksOnly: boolean): void => {
+  const choose = (chosen: TimeRange, marksOnly: boolean): void => {
     anchor.value = undefined;
-    if (!answer) return;
-    const chosen = markedRange(answer, axisStart(answer), one, other);
     if (marksOnly) markRange(chosen);
     else chooseRange({ from: String(chosen.from), to: String(chosen.to) });
   };
@@ -127,31 +130,32 @@ export function HeatmapBody() {
     if (!answer || !canvas.current) return undefined;
     const box = canvas.current.getBoundingClientRect();
     const { from, to } = axis.peek();
-    const time = from + ((event.clientX - box.left) / box.width) * (to - from);
     const rows = answer.bounds.length - 1;
-    const row = rows - 1 - Math.floor(((event.clientY - box.top) / box.height) * rows);
-    return {
-      column: Math.floor((time - axisStart(answer)) / answer.step_ms),
-      row: Math.max(0, Math.min(rows - 1, row)),
-    };
+    return placeWithin(answer, axis.peek(), {
+      time: from + ((event.clientX - box.left) / box.width) * (to - from),
+      row: rows - 1 - Math.floor(((event.clientY - box.top) / box.height) * rows),
+    });
   };
   const onKeyDown = (event: KeyboardEvent): void => {
     if (!answer) return;
-    const last = lastColumn(answer);
-    const at = cursor.peek() ?? { column: last, row: 0 };
-    const moved = move(at, event.key, last, answer.bounds.length - 2);
+    const shown = axis.peek();
+    const at = placeWithin(answer, shown, cursor.peek() ?? { time: shown.to, row: 0 });
+    const [columns, rows] = ARROWS[event.key] ?? [];
     const begun = anchor.peek();
     if (event.key === "Escape" && begun !== undefined) anchor.value = undefined;
     else if (event.key === "Enter" && cursor.peek()) {
-      if (begun === undefined) anchor.value = at;
-      else choose(begun, at, event.shiftKey);
+      if (begun === undefined) anchor.value = cellRange(answer, at);
+      else choose(enclosingRange(begun, cellRange(answer, at)), event.shiftKey);
     } else if (event.key === "Backspace") takeRangeBack();
-    else if (moved) cursor.value = cursor.peek() ? moved : at;
+    else if (columns !== undefined && rows !== undefined)
+      cursor.value = cursor.peek() ? placeWithin(answer, shown, { time: at.time + columns * answer.step_ms, row: at.row + rows }) : at;
     else return;
     event.preventDefault();
     event.stopPropagation();
   };
-  const cell = answer && cursor.value && cellAt(answer, timeOf(cursor.value.column), cursor.value.row);
+  const place = answer && cursor.value && placeWithin(answer, axis.value, cursor.value);
+  const cell = answer && place && cellAt(answer, place.time, place.row);
+  const columnOf = (time: number): number => (answer ? Math.floor(time / answer.step_ms) - Math.floor(axis.value.from / answer.step_ms) : 0);
 
   return (
     <>
@@ -177,28 +181,30 @@ export function HeatmapBody() {
           tabIndex={0}
           aria-label={describe(answer)}
           aria-valuemin={0}
-          aria-valuemax={answer ? lastColumn(answer) : 0}
-          aria-valuenow={cursor.value?.column ?? 0}
+          aria-valuemax={Math.max(0, columnOf(axis.value.to - 1))}
+          aria-valuenow={place ? columnOf(place.time) : 0}
           aria-valuetext={answer && cell ? cellText(answer, cell) : "no step chosen"}
           onKeyDown={onKeyDown}
           onPointerDown={(event) => {
             if (event.button !== 0) return;
             event.currentTarget.setPointerCapture(event.pointerId);
-            anchor.value = placeOf(event);
+            const start = placeOf(event);
+            anchor.value = answer && start && cellRange(answer, start);
             press.current = { x: event.clientX, y: event.clientY, marks: event.shiftKey };
           }}
           onPointerMove={(event) => (cursor.value = placeOf(event))}
           onPointerLeave={() => anchor.peek() === undefined && (cursor.value = undefined)}
           onPointerCancel={() => (anchor.value = undefined)}
           onPointerUp={(event) => {
-            const end = placeOf(event);
             const start = anchor.peek();
+            // Where it is drawn, though the picture may have moved since the pointer did.
+            const end = cursor.peek();
             anchor.value = undefined;
             const pressed = press.current;
-            if (!end || !start || !pressed) return;
+            if (!answer || !end || !start || !pressed) return;
             const [across, down] = [Math.abs(event.clientX - pressed.x), Math.abs(event.clientY - pressed.y)];
-            const isDrag = across >= MINIMUM_DRAG_PIXELS || (answer?.of === "samples" && down >= MINIMUM_DRAG_PIXELS);
-            if (isDrag) choose(start, end, pressed.marks);
+            const isDrag = across >= MINIMUM_DRAG_PIXELS || (answer.of === "samples" && down >= MINIMUM_DRAG_PIXELS);
+            if (isDrag) choose(enclosingRange(start, cellRange(answer, placeWithin(answer, axis.peek(), end))), pressed.marks);
           }}
         />
         <Markers isBelow />
@@ -216,25 +222,6 @@ export function HeatmapBody() {
       </div>
     </>
   );
-}
-
-/** Steps are multiples of themselves, whatever the range begins with. */
-function axisStart(answer: HeatmapAnswer | undefined): number {
-  const step = answer?.step_ms ?? 1;
-  return Math.floor(axis.peek().from / step) * step;
-}
-
-function lastColumn(answer: HeatmapAnswer): number {
-  return Math.max(0, Math.ceil((axis.peek().to - axisStart(answer)) / answer.step_ms) - 1);
-}
-
-function move({ column, row }: CellPlace, key: string, columnLimit: number, rowLimit: number): CellPlace | undefined {
-  const [columns, rows] = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] }[key] ?? [];
-  if (columns === undefined || rows === undefined) return undefined;
-  return {
-    column: Math.max(0, Math.min(columnLimit, column + columns)),
-    row: Math.max(0, Math.min(rowLimit, row + rows)),
-  };
 }
 
 function heightClass(answer: HeatmapAnswer | undefined): string {
@@ -306,7 +293,7 @@ function Scale({ most, of }: { most: number; of: HeatmapAnswer["of"] }) {
   );
 }
 
-function draw(canvas: HTMLCanvasElement, answer: HeatmapAnswer, { from, to }: TimeRange, cursor: CellPlace | undefined, anchor: CellPlace | undefined): void {
+function draw(canvas: HTMLCanvasElement, answer: HeatmapAnswer, { from, to }: TimeRange, cursor: CellPlace | undefined, anchor: TimeRange | undefined): void {
   const context = canvas.getContext("2d");
   const width = canvas.clientWidth;
   if (!context || !(to > from)) return;
@@ -333,26 +320,23 @@ function draw(canvas: HTMLCanvasElement, answer: HeatmapAnswer, { from, to }: Ti
       context.fillRect(left, top, right - left, snap(height - row * rowHeight) - top);
     });
   }
-  const start = Math.floor(from / answer.step_ms) * answer.step_ms;
-  const left = (column: number): number => x(start + column * answer.step_ms);
   context.fillStyle = chosen;
   for (const marked of marks.peek()) context.fillRect(x(marked.from), 0, Math.max(2, x(marked.to) - x(marked.from)), height);
   if (!cursor) return;
+  const place = placeWithin(answer, { from, to }, cursor);
+  const step = answer.step_ms;
   if (anchor !== undefined) {
-    const [first, last] =
-      anchor.column < cursor.column || (anchor.column === cursor.column && anchor.row <= cursor.row)
-        ? [anchor, cursor]
-        : [cursor, anchor];
-    for (let column = first.column; column <= last.column; column++) {
+    const begun = enclosingRange(anchor, cellRange(answer, place));
+    for (let column = Math.floor(Math.max(begun.from, from) / step) * step; column < Math.min(begun.to, to); column += step) {
       // Of samples the range begins and ends within columns, which go from bottom to top.
       const isWithin = answer.of === "samples";
-      const bottom = isWithin && column === first.column ? first.row * rowHeight : 0;
-      const top = isWithin && column === last.column ? (last.row + 1) * rowHeight : height;
-      context.fillRect(left(column), height - top, left(column + 1) - left(column), top - bottom);
+      const bottom = isWithin ? (Math.max(0, begun.from - column) / step) * height : 0;
+      const top = isWithin ? (Math.min(step, begun.to - column) / step) * height : height;
+      context.fillRect(x(column), height - top, x(column + step) - x(column), top - bottom);
     }
   }
   context.strokeStyle = outline;
   context.lineWidth = 1.5;
-  const cellWidth = Math.max(3, left(cursor.column + 1) - left(cursor.column));
-  context.strokeRect(left(cursor.column), height - (cursor.row + 1) * rowHeight, cellWidth, Math.max(3, rowHeight));
+  const cellWidth = Math.max(3, x(place.time + step) - x(place.time));
+  context.strokeRect(x(place.time), height - (place.row + 1) * rowHeight, cellWidth, Math.max(3, rowHeight));
 }
