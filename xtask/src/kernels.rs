@@ -18,6 +18,7 @@ pub(crate) fn steps(steps: &mut Steps) {
         profile: "default",
         filter: None,
         environment: &[],
+        prints_figures: false,
     };
     tests.run(
         steps,

@@ -24,6 +24,7 @@ pub(crate) fn kube(_: &[String]) -> Result<(), String> {
         filter: Some("test(/^containers::/) | binary(kube)"),
         // Without CI nobody waits for the API server to be built.
         environment: &[("CI", "true")],
+        prints_figures: false,
     };
     tests.run(&mut steps, &[&BUILD[..], &targets].concat());
     steps.finish()

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use crate::process::output;
 use crate::process::root;
+use crate::process::say;
 use crate::process::target;
 use crate::report::Report;
 use crate::skips;
@@ -19,6 +20,8 @@ pub(crate) struct Tests<'a> {
     /// Which tests of the profile, as nextest writes sets of them; all without.
     pub(crate) filter: Option<&'a str>,
     pub(crate) environment: &'a [(&'a str, &'a str)],
+    /// Whether to print what tests have measured, each figure with its bound.
+    pub(crate) prints_figures: bool,
 }
 
 /// Test programs that cargo has built. They run without cargo, which may compile something else meanwhile.
@@ -107,7 +110,12 @@ impl Tests<'_> {
         }
         steps.run_with(&format!("{name}: tests"), ".", &line, self.environment);
         match Report::read(&report) {
-            Ok(report) => tell(name, steps, &report),
+            Ok(report) => {
+                if self.prints_figures {
+                    print_figures(&report);
+                }
+                tell(name, steps, &report);
+            }
             // Without it nobody knows what was skipped.
             Err(error) => {
                 steps.work(&format!("{name}: report"), || Err(vec![error]));
@@ -118,6 +126,18 @@ impl Tests<'_> {
 
 fn write(path: &Path, text: &str) -> Result<(), String> {
     fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+/// A line for each figure, below the name of its test. They are too many for the end of the log.
+fn print_figures(report: &Report) {
+    let mut test = "";
+    for figure in &report.figures {
+        if figure.test != test {
+            test = &figure.test;
+            say(test);
+        }
+        say(&format!("    {}", figure.reason));
+    }
 }
 
 /// Puts what the report has into the end of the log, and holds skips against those that are expected.

@@ -43,6 +43,7 @@ fn test(programs: &str, sockets: &str) -> Result<(), String> {
             ("PERFETTO_PRODUCER_SOCK_NAME", &producers),
             ("PERFETTO_CONSUMER_SOCK_NAME", &consumers),
         ],
+        prints_figures: false,
     };
     tests.run(&mut steps, &BUILD);
     steps.finish()

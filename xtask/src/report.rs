@@ -1,5 +1,5 @@
 //! What a run of cargo-nextest says of its tests, by the report in JUnit's form that it leaves: who failed and why, who
-//! passed only when it was tried again, and what was skipped.
+//! passed only when it was tried again, what was skipped, and what was measured.
 
 use std::fs;
 use std::path::Path;
@@ -9,6 +9,8 @@ use roxmltree::Node;
 
 /// How tests begin the line with the reason for a skip.
 const SKIPS: [&str; 2] = ["skipped", "SKIP "];
+/// How tests begin the line of a figure (`crates/testing`).
+const FIGURE: &str = "measured: ";
 /// So much of a reason is told.
 const REASON_LINES: usize = 4;
 
@@ -19,10 +21,12 @@ pub(crate) struct Report {
     /// Passed when tried again, with the reason of the first failure.
     pub(crate) flaky: Vec<Outcome>,
     pub(crate) skipped: Vec<Outcome>,
+    /// What tests have measured, each figure with its bound.
+    pub(crate) figures: Vec<Outcome>,
     pub(crate) tests: usize,
 }
 
-/// A test and why it did not just pass.
+/// A test, and why it did not just pass or what it has measured.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Outcome {
     /// `PACKAGE::PROGRAM MODULE::FUNCTION`, as cargo-nextest prints it.
@@ -63,6 +67,9 @@ impl Report {
             let mut children = case.children();
             children.find(|node| names.contains(&node.tag_name().name()))
         };
+        let figures = lines(case).filter_map(|line| line.strip_prefix(FIGURE));
+        let figures = figures.map(|figure| outcome(figure.to_owned()));
+        self.figures.extend(figures);
         if let Some(failure) = child(&["failure", "error"]) {
             self.failed.push(outcome(reason(failure)));
         } else if let Some(failure) = child(&["flakyFailure", "flakyError"]) {
@@ -85,14 +92,18 @@ fn reason(failure: Node<'_, '_>) -> String {
 
 /// The line of a test that says why it did nothing.
 fn skip(case: Node<'_, '_>) -> Option<String> {
+    let line = lines(case).find(|line| SKIPS.iter().any(|start| line.starts_with(start)));
+    line.map(str::to_owned)
+}
+
+/// What the test printed.
+fn lines<'a>(case: Node<'a, '_>) -> impl Iterator<Item = &'a str> {
     let is_output =
         |node: &Node<'_, '_>| ["system-out", "system-err"].contains(&node.tag_name().name());
     let outputs = case.children().filter(is_output);
     let lines = outputs.flat_map(|output| output.text().unwrap_or_default().lines());
     // With one processor the harness begins the line with the test's name.
-    let mut told = lines.map(|line| line.rsplit(" ... ").next().unwrap_or(line));
-    let line = told.find(|line| SKIPS.iter().any(|start| line.starts_with(start)));
-    line.map(str::to_owned)
+    lines.map(|line| line.rsplit(" ... ").next().unwrap_or(line))
 }
 
 #[cfg(test)]
@@ -120,11 +131,16 @@ more</failure>
       <system-out>test life::d ... skipped: needs root</system-out>
       <system-err>no line of this kind</system-err>
     </testcase>
+    <testcase name="life::e" classname="candela-store::it" time="0.1">
+      <system-out>test life::e ... measured: seconds: 2.5 (at most 15)
+measured: share: 0.99 (at least 0.98)
+ok</system-out>
+    </testcase>
   </testsuite>
 </testsuites>"#;
 
     #[test]
-    fn failures_retries_and_skips_have_their_reasons() {
+    fn failures_retries_and_skips_have_their_reasons_and_figures_their_bounds() {
         let outcome = |name: &str, reason: &str| Outcome {
             test: format!("candela-store::it life::{name}"),
             reason: reason.to_owned(),
@@ -135,7 +151,11 @@ more</failure>
             failed: vec![outcome("b", panic)],
             flaky: vec![outcome("c", "timed out")],
             skipped: vec![outcome("d", "skipped: needs root")],
-            tests: 4,
+            figures: vec![
+                outcome("e", "seconds: 2.5 (at most 15)"),
+                outcome("e", "share: 0.99 (at least 0.98)"),
+            ],
+            tests: 5,
         };
         assert_eq!(Report::parse(WRITTEN), Ok(wanted));
     }

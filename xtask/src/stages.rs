@@ -126,6 +126,7 @@ impl Stage {
             profile: self.name(),
             filter: None,
             environment,
+            prints_figures: self == Self::Measure,
         };
         if let Some(built) = built {
             tests.run_built(steps, built);

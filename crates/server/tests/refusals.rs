@@ -401,6 +401,8 @@ mod measure {
     use std::env;
     use std::process::Command;
 
+    use candela_testing::expect_within;
+
     use super::*;
 
     /// KiB.
@@ -409,6 +411,10 @@ mod measure {
     const ALONE: &str = "CANDELA_TEST_ALONE";
 
     /// Measures in a process of its own: memory is a process's, and in one of `cargo test` other tests take some.
+    #[expect(
+        clippy::print_stdout,
+        reason = "nextest reports what the process has measured"
+    )]
     fn alone(test: &str, measure: impl FnOnce()) {
         if env::var_os(ALONE).is_some() {
             return measure();
@@ -425,6 +431,7 @@ mod measure {
         let errors = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{told}{errors}");
         assert!(told.contains("1 passed"), "{test} is not there: {told}");
+        println!("{told}");
     }
 
     #[test]
@@ -477,7 +484,7 @@ mod measure {
         }
         assert_nothing_stored(&server);
         let grown = most_resident_kib().saturating_sub(before) / MIB;
-        assert!(grown < 400, "{grown} MiB for bombs of 1024");
+        expect_within("MiB for bombs of 1024", grown as f64, ..400.0, "");
     }
 
     #[test]
@@ -508,6 +515,11 @@ mod measure {
         let answer = post(&server, PUSH, &headers, &gzip(json.as_bytes()));
         assert_refused(&answer, 413, "profiles_per_request", "empty series of JSON");
         let grown = most_resident_kib().saturating_sub(before) / MIB;
-        assert!(grown < 300, "{grown} MiB for messages without content");
+        expect_within(
+            "MiB for messages without content",
+            grown as f64,
+            ..300.0,
+            "",
+        );
     }
 }

@@ -28,6 +28,8 @@ use candela_agent::Kind;
 use candela_agent::SampleFilters;
 use candela_model::Profile;
 use candela_model::ProfileSeries;
+use candela_testing::expect_within;
+use candela_testing::more_than;
 use tempfile::TempDir;
 
 /// The container of the recorded answer.
@@ -269,7 +271,8 @@ pub(crate) fn check_silent_runtime(windows: usize, least: i64) {
         assert_eq!(series.labels.get("service_name"), Some("busy"));
         samples += series.total() / series.period;
     }
-    assert!(samples > least, "{samples} samples in {windows} windows");
+    let what = format!("samples in {windows} windows");
+    expect_within(&what, samples as f64, more_than(least as f64), "");
     assert_eq!(
         scene.runtime.asked().len(),
         1,

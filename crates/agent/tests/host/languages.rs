@@ -7,11 +7,14 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use crate::bounds::Bounds;
+use crate::bounds::expect_complete_recording;
 use crate::support;
 use crate::support::Stacks;
 use candela_agent::Recording;
 use candela_model::FrameKind;
 use candela_model::Profile;
+use candela_testing::expect_within;
+use candela_testing::more_than;
 
 fn quiet(program: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(program);
@@ -58,8 +61,8 @@ fn assert_reaches(
     is_of_interest: impl Fn(&[String]) -> bool,
 ) {
     let all = stacks.count(&is_of_interest);
-    let least = bounds.choose(50, 200);
-    assert!(all > least, "only {all} samples\n{}", stacks.sketch());
+    let least = bounds.choose(50.0, 200.0);
+    expect_within("samples", all as f64, more_than(least), stacks.sketch());
     let complete = stacks.count(|names| {
         let root = names.last().map(String::as_str).unwrap_or_default();
         is_of_interest(names) && entry.contains(&root)
@@ -68,11 +71,10 @@ fn assert_reaches(
         let root = names.last().map(String::as_str).unwrap_or_default();
         is_of_interest(names) && !entry.contains(&root)
     });
-    assert!(
-        bounds.are_complete(complete, all, &recording.report),
-        "{complete} of {all} stacks reach {entry:?}; the others:\n{others}\nmost:\n{}",
-        stacks.sketch()
-    );
+    let sketch = stacks.sketch();
+    let details = format_args!("those that do not reach {entry:?}:\n{others}\nmost:\n{sketch}");
+    let what = "share of complete stacks";
+    bounds.expect_complete(what, complete, all, &recording.report, details);
 }
 
 fn assert_shares(bounds: Bounds, stacks: &Stacks, functions: [&str; 3]) {
@@ -116,11 +118,9 @@ pub(crate) fn check_cpp(bounds: Bounds) {
     assert_shares(bounds, &stacks, [&burns[0], &burns[1], &burns[2]]);
     let inlined =
         stacks.count(|names| names[0].contains("mix_inlined") && names[1].contains("burn<"));
-    assert!(
-        inlined > bounds.choose(20, 100),
-        "{inlined} samples show the inlined function\n{}",
-        stacks.sketch()
-    );
+    let least = more_than(bounds.choose(20.0, 100.0));
+    let what = "samples that show the inlined function";
+    expect_within(what, inlined as f64, least, stacks.sketch());
     let thrown = stacks.count(|names| {
         names
             .iter()
@@ -128,11 +128,7 @@ pub(crate) fn check_cpp(bounds: Bounds) {
     });
     assert!(thrown > 0, "no exception was sampled\n{}", stacks.sketch());
     if bounds == Bounds::Sharp {
-        assert!(
-            recording.report.quality.complete_share() >= 0.995,
-            "{:?}",
-            recording.report
-        );
+        expect_complete_recording(&recording.report);
     }
 }
 
@@ -197,11 +193,9 @@ pub(crate) fn check_rust(bounds: Bounds) {
             .take(4)
             .any(|name| name.contains("mix_inlined"))
     });
-    assert!(
-        inlined > bounds.choose(20, 100),
-        "{inlined} samples show the inlined function\n{}",
-        stacks.sketch()
-    );
+    let least = more_than(bounds.choose(20.0, 100.0));
+    let what = "samples that show the inlined function";
+    expect_within(what, inlined as f64, least, stacks.sketch());
     assert!(has_kind(&recording.profile, FrameKind::Rust));
 }
 
@@ -232,11 +226,8 @@ pub(crate) fn check_go(bounds: Bounds) {
             && names.iter().filter(|name| *name == "main.descend").count() == 40
     });
     let fifty = stacks.count(|names| names[0] == "main.burnFifty");
-    assert!(
-        bounds.are_complete(depth_40, fifty, &recording.report),
-        "{depth_40} of {fifty}\n{}",
-        stacks.sketch()
-    );
+    let what = "share of stacks of burnFifty that are 40 calls deep";
+    bounds.expect_complete(what, depth_40, fifty, &recording.report, stacks.sketch());
     assert!(has_kind(&recording.profile, FrameKind::Go));
 }
 
@@ -267,11 +258,9 @@ pub(crate) fn check_go_and_c(bounds: Bounds) {
     });
     // The rest is the runtime's: its collector and its scheduler.
     let (own, all) = (stacks.with("main.goDescend"), stacks.total());
-    assert!(
-        own as f64 >= bounds.choose(0.5, 0.98) * all as f64,
-        "{own} of {all}\n{}",
-        stacks.sketch()
-    );
+    let share = own as f64 / all as f64;
+    let what = "share of the program's own functions";
+    expect_within(what, share, bounds.choose(0.5, 0.98).., stacks.sketch());
     // From the innermost: Go, called back by C, called by Go.
     let order = [
         "main.goLeaf",
@@ -286,15 +275,14 @@ pub(crate) fn check_go_and_c(bounds: Bounds) {
     };
     let through_both = stacks.count(is_through_both);
     let leaves = stacks.with("main.goLeaf");
-    let least = bounds.choose(20, 100);
-    assert!(leaves > least, "{leaves} samples\n{}", stacks.sketch());
+    let least = more_than(bounds.choose(20.0, 100.0));
+    expect_within("samples of goLeaf", leaves as f64, least, stacks.sketch());
     let others = stacks
         .sketch_of(|names| names.iter().any(|name| name == order[0]) && !is_through_both(names));
-    assert!(
-        bounds.are_complete(through_both, leaves, &recording.report),
-        "{through_both} of {leaves}; the others:\n{others}\nmost:\n{}",
-        stacks.sketch()
-    );
+    let sketch = stacks.sketch();
+    let details = format_args!("those that are not through both:\n{others}\nmost:\n{sketch}");
+    let what = "share of stacks of goLeaf through both languages";
+    bounds.expect_complete(what, through_both, leaves, &recording.report, details);
 }
 
 #[test]
@@ -359,14 +347,22 @@ pub(crate) fn check_node(bounds: Bounds) {
             .any(|name| name.contains("node::Start") || name == "main")
     });
     let scripts = stacks.count(|names| names.iter().any(|name| name.contains("burnScript")));
-    assert!(
-        scripts > bounds.choose(20, 50),
-        "{scripts} samples of burnScript\n{}",
-        stacks.sketch()
+    let least = more_than(bounds.choose(20.0, 50.0));
+    expect_within(
+        "samples of burnScript",
+        scripts as f64,
+        least,
+        stacks.sketch(),
     );
     if bounds == Bounds::Sharp {
         let complete = recording.report.quality.complete_share();
-        assert!(complete > 0.9, "{:?}", recording.report);
+        let details = format_args!("{:?}", recording.report);
+        expect_within(
+            "share of complete stacks",
+            complete,
+            more_than(0.9),
+            details,
+        );
     }
 }
 

@@ -4,6 +4,7 @@
 use std::process::Command;
 
 use crate::bounds::Bounds;
+use crate::bounds::expect_complete_recording;
 use crate::support;
 use crate::support::Stacks;
 
@@ -48,21 +49,13 @@ pub(crate) fn check_stripped_c(bounds: Bounds) {
             && bottom.first().is_some_and(|name| name == "main")
             && bottom.last().is_some_and(|name| name == "_start")
     });
-    assert!(
-        bounds.are_complete(complete, burned, &recording.report),
-        "{complete} of {burned} stacks are complete; {:?}\n{}",
-        recording.report,
-        stacks.sketch()
-    );
+    let what = "share of complete stacks";
+    bounds.expect_complete(what, complete, burned, &recording.report, stacks.sketch());
     let functions = ["burn_fifty", "burn_thirty", "burn_twenty"];
     let innermost = |function: &str| stacks.count(|names| names[0] == function);
     let samples = functions.map(|function| (function, innermost(function)));
     bounds.assert_shares(samples, bounds.choose(100, 300));
     if bounds == Bounds::Sharp {
-        assert!(
-            recording.report.quality.complete_share() >= 0.995,
-            "{:?}",
-            recording.report
-        );
+        expect_complete_recording(&recording.report);
     }
 }

@@ -15,6 +15,7 @@ use candela_agent::RecordTargets;
 use candela_agent::Recording;
 use candela_model::LabelValue;
 use candela_model::Profile;
+use candela_testing::expect_within;
 
 const CPU: &str = "process_cpu:cpu:nanoseconds:cpu:nanoseconds";
 const OFF_CPU: &str = "off_cpu:off_cpu:nanoseconds:off_cpu:nanoseconds";
@@ -110,28 +111,35 @@ fn the_duty_cycle_of_a_program_is_told_and_both_kinds_make_up_its_time() {
     // The truth is by the program's clock around each sleep; what preempts it in user space is not in it.
     let preempted_ns = total(&off_cpu, |row| row.reason == "preempted");
     let waited_ns = total(&off_cpu, |_| true);
-    assert!(
-        waited_ns >= 0.98 * asleep_ns && waited_ns - preempted_ns <= 1.02 * asleep_ns,
-        "{waited_ns} ns off CPU, {preempted_ns} preempted, {asleep_ns} asleep; {:?}",
-        recording.report
+    let report = &recording.report;
+    let all = waited_ns / asleep_ns;
+    expect_within(
+        "time off CPU / time asleep",
+        all,
+        0.98..,
+        format_args!("{report:?}"),
     );
+    let slept = (waited_ns - preempted_ns) / asleep_ns;
+    let what = "time off CPU that is not preempted / time asleep";
+    expect_within(what, slept, ..=1.02, format_args!("{report:?}"));
 
     let cpu = rows(&recording.profile, CPU);
     let both_off_by = (waited_ns + total(&cpu, |_| true)) / elapsed_ns - 1.0;
     let stolen = (stolen_ns() - stolen_before_ns) / elapsed_ns;
-    assert!(
-        (-0.02 - stolen..0.02).contains(&both_off_by),
-        "off by {both_off_by:.4}, {stolen:.4} stolen"
-    );
+    let what = "error of time on and off CPU / time that has passed";
+    expect_within(what, both_off_by, -0.02 - stolen..0.02, stolen);
 
     // What preempts the program on its way to sleep or back counts with it.
     let is_asleep = |row: &Row| row.reason == "sleep" && has(row, "rest");
-    assert!(total(&off_cpu, is_asleep) >= 0.9 * asleep_ns);
-    let switches = total(&rows(&recording.profile, SWITCHES), is_asleep);
-    assert!(
-        (0.9 * naps..1.2 * naps).contains(&switches),
-        "{switches} switches in {naps} naps"
+    let with_reason = total(&off_cpu, is_asleep) / asleep_ns;
+    expect_within(
+        "time with the reason sleep / time asleep",
+        with_reason,
+        0.9..,
+        "",
     );
+    let switches = total(&rows(&recording.profile, SWITCHES), is_asleep);
+    expect_within("switches of sleep / naps", switches / naps, 0.9..1.2, naps);
 }
 
 /// The time that the hypervisor took from this machine since it started.
@@ -174,14 +182,12 @@ fn what_waits_all_the_time_is_told_with_its_stack_and_reason() {
     for (function, reason) in ways {
         let waited_ns = total(&off_cpu, |row| has(row, function) && row.reason == reason);
         let off_by = waited_ns / duration_ns - 1.0;
-        assert!(
-            off_by.abs() < 0.02,
-            "{function} waited {waited_ns} of {duration_ns} ns for {reason}: {:?}",
-            off_cpu
-                .iter()
-                .map(|row| (&row.reason, row.value, &row.names))
-                .collect::<Vec<_>>()
-        );
+        let told: Vec<_> = off_cpu
+            .iter()
+            .map(|row| (&row.reason, row.value, &row.names))
+            .collect();
+        let what = format!("error of the time that {function} waits");
+        expect_within(&what, off_by.abs(), ..0.02, format_args!("{told:?}"));
     }
     let switches = total(&rows(&recording.profile, SWITCHES), |_| true);
     assert_eq!(switches, 6.0, "main and five threads wait once each");
@@ -211,7 +217,8 @@ fn a_wait_for_memory_is_told_as_a_fault() {
         .iter()
         .map(|row| (&row.reason, row.value, &row.names))
         .collect();
-    assert!(off_by.abs() < 0.02, "off by {off_by}: {told:?}");
+    let what = "error of the time that waits for memory";
+    expect_within(what, off_by.abs(), ..0.02, format_args!("{told:?}"));
 }
 
 #[test]
@@ -243,11 +250,20 @@ fn waits_that_are_left_out_are_known_by_their_sum() {
     let report = &recording.report;
     let left_out = report.count(DropReason::ShortWait) as f64;
     let left_out_ns = report.count(DropReason::ShortWaitTime) as f64;
-    assert!(left_out >= naps, "{left_out} waits, {naps} naps");
+    expect_within(
+        "waits that are left out / naps",
+        left_out / naps,
+        1.0..,
+        naps,
+    );
     // The rest of the time it burns.
-    assert!(
-        (0.98 * asleep_ns..elapsed_ns).contains(&left_out_ns),
-        "{left_out_ns} ns of {asleep_ns} ns asleep, {elapsed_ns} ns in all"
+    let of_sleep = left_out_ns / asleep_ns;
+    let most = elapsed_ns / asleep_ns;
+    expect_within(
+        "time of waits that are left out / time asleep",
+        of_sleep,
+        0.98..most,
+        asleep_ns,
     );
     assert_eq!(report.lost_samples(), 0, "{report:?}");
 }

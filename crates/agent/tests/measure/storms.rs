@@ -1,6 +1,7 @@
 //! Much at a time: what comes by the thousand takes bounded memory, is accounted for, and stalls nobody.
 
 use std::fmt::Debug;
+use std::fmt::Display;
 use std::fs;
 use std::fs::File;
 use std::path::Path;
@@ -22,10 +23,13 @@ use candela_agent::RecordTargets;
 use candela_agent::Recording;
 use candela_model::Profile;
 use candela_model::ProfileSeries;
+use candela_testing::expect_within;
+use candela_testing::more_than;
 
 /// By which the process of the recorder may grow at most: symbols, stack copies of a poll, and what it knows
 /// of processes have bounds of their own.
-const MOST_GROWTH_BYTES: u64 = 128 << 20;
+const MOST_GROWTH_MIB: f64 = 128.0;
+const MIB: f64 = 1_048_576.0;
 
 /// Samples a second of a busy CPU.
 const RATE_HZ: u32 = 499;
@@ -38,7 +42,7 @@ const TOLERANCE_WITH_CHANCE: f64 = 0.1;
 const PROCESSES_A_MINUTE: f64 = 2_000.0;
 
 /// The longest that a thread with nothing else to do may not have run.
-const LONGEST_STALL: Duration = Duration::from_secs(2);
+const LONGEST_STALL_S: f64 = 2.0;
 
 /// What was seen while a storm was recorded.
 struct Storm {
@@ -70,15 +74,19 @@ impl Storm {
     fn assert_bounds(&self) {
         let status = self.recording.exit_status.expect("it has ended");
         assert!(status.success(), "{status}");
-        assert!(
-            self.growth_bytes < MOST_GROWTH_BYTES,
-            "grown by {} bytes",
-            self.growth_bytes
+        let growth_mib = self.growth_bytes as f64 / MIB;
+        expect_within(
+            "MiB that the recorder grew by",
+            growth_mib,
+            ..MOST_GROWTH_MIB,
+            "",
         );
-        assert!(
-            self.longest_stall < LONGEST_STALL,
-            "{:?}",
-            self.longest_stall
+        let stall_s = self.longest_stall.as_secs_f64();
+        expect_within(
+            "seconds of the longest stall",
+            stall_s,
+            ..LONGEST_STALL_S,
+            "",
         );
         let lost = self.recording.report.lost_samples();
         let cpu = Kind::Cpu.profile_type();
@@ -115,9 +123,11 @@ fn assert_explained(cpu_ns: u64, sampled_ns: i64, lost: u64, report: &impl Debug
     let tolerated = (TOLERANCE * samples + by_chance).min(TOLERANCE_WITH_CHANCE * samples);
     // What is lost may have been of any kind.
     let explained = tolerated + 8.0 + lost as f64;
-    assert!(
-        missing.abs() <= explained * period,
-        "{sampled_ns} ns of {cpu_ns} ns sampled, {lost} lost: {report:?}"
+    expect_within(
+        "samples missing / those that chance and the ledger explain",
+        missing.abs() / (explained * period),
+        ..=1.0,
+        format_args!("{sampled_ns} ns of {cpu_ns} ns sampled, {lost} lost: {report:?}"),
     );
 }
 
@@ -183,13 +193,24 @@ fn a_thousand_short_processes() {
     let storm = Storm::record("processes", 1_000, &[]);
     storm.assert_bounds();
     let named = storm.stacks().with("burn_in_storm");
-    assert!(named > 1_000, "{named}\n{}", storm.stacks().sketch());
+    expect_named(named, 1_000.0, storm.stacks().sketch());
     assert_rate(1_000.0, storm.recording.report.duration_ns as f64 / 60e9);
 }
 
 fn assert_rate(processes: f64, minutes: f64) {
     let rate = processes / minutes;
-    assert!(rate >= PROCESSES_A_MINUTE, "{rate} processes a minute");
+    expect_within("short processes a minute", rate, PROCESSES_A_MINUTE.., "");
+}
+
+/// More samples than `least` are in the function that burns.
+#[track_caller]
+fn expect_named(named: u64, least: f64, sketch: impl Display) {
+    expect_within(
+        "samples of the function that burns",
+        named as f64,
+        more_than(least),
+        sketch,
+    );
 }
 
 /// The same where nobody waits for the end: windows of a second are sent while it goes on.
@@ -262,7 +283,8 @@ fn a_hundred_thousand_mappings() {
         names.iter().any(|name| name == "burn_in_storm")
             && names.last().is_some_and(|name| name == "_start")
     });
-    assert!(complete > 400, "{complete}\n{}", stacks.sketch());
+    let what = "complete stacks of the function that burns";
+    expect_within(what, complete as f64, more_than(400.0), stacks.sketch());
 }
 
 #[test]
@@ -280,7 +302,12 @@ fn a_thousand_threads() {
         .flat_map(|series| series.samples.iter().map(|sample| sample.value))
         .sum();
     // Each sleeps five times 20 ms, and waits for a CPU besides.
-    assert!(asleep > 100_000_000_000 * 95 / 100, "{asleep} ns");
+    expect_within(
+        "seconds asleep of 100",
+        asleep as f64 / 1e9,
+        more_than(95.0),
+        "",
+    );
 }
 
 #[test]
@@ -292,7 +319,7 @@ fn one_process_that_is_three_hundred_programs() {
     let storm = Storm::record("execs", 300, &[]);
     storm.assert_bounds();
     let named = storm.stacks().with("burn_in_storm");
-    assert!(named > 300, "{named}\n{}", storm.stacks().sketch());
+    expect_named(named, 300.0, storm.stacks().sketch());
 }
 
 #[test]
@@ -311,12 +338,18 @@ fn forks_of_forks() {
     let stacks = storm.stacks();
     let named = stacks.with("burn_in_storm");
     let report = &storm.recording.report;
-    assert!(named > 300, "{named}: {report:?}\n{}", stacks.sketch());
+    expect_named(
+        named,
+        300.0,
+        format_args!("{report:?}\n{}", stacks.sketch()),
+    );
     // The rest is forking.
-    assert!(
-        named * 10 > stacks.total() * 7,
-        "{named} of {}",
-        stacks.total()
+    let share = named as f64 / stacks.total() as f64;
+    expect_within(
+        "share of the function that burns",
+        share,
+        more_than(0.7),
+        stacks.sketch(),
     );
 }
 
@@ -333,12 +366,13 @@ fn forks_of_forks_of_a_known_process() {
     let stacks = storm.stacks();
     let named = stacks.with("burn_in_storm");
     // 0.4 s of the first process and two milliseconds in each: 699.
-    assert!(named > 600, "{named}\n{}", stacks.sketch());
+    expect_named(named, 600.0, stacks.sketch());
     let report = &storm.recording.report;
-    let (copies, samples) = (report.source.stack_copies, report.source.kernel_samples);
-    assert!(copies * 20 < samples, "{copies} copies of {samples}");
-    let lost = report.lost_samples();
-    assert!(lost * 50 < samples, "{lost} lost of {samples}");
+    let samples = report.source.kernel_samples as f64;
+    let copied = report.source.stack_copies as f64 / samples;
+    expect_within("share of stacks that were copied", copied, ..0.05, samples);
+    let lost = report.lost_samples() as f64 / samples;
+    expect_within("share of samples that were lost", lost, ..0.02, samples);
 }
 
 #[test]
@@ -355,5 +389,5 @@ fn a_binary_of_three_hundred_megabytes() {
     let storm = Storm::record("execs", 20, &["-static", ballast]);
     storm.assert_bounds();
     let named = storm.stacks().with("burn_in_storm");
-    assert!(named > 20, "{named}\n{}", storm.stacks().sketch());
+    expect_named(named, 20.0, storm.stacks().sketch());
 }

@@ -8,6 +8,8 @@ use std::process::Command;
 
 use crate::support;
 use crate::support::Program;
+use candela_testing::expect_within;
+use candela_testing::more_than;
 use serde_json::Value;
 
 /// Builds tests/programs/burn.c.
@@ -53,6 +55,12 @@ fn count(report: &Value, result: &str) -> u64 {
     found.map_or(0, |it| it["count"].as_u64().unwrap())
 }
 
+#[track_caller]
+fn expect_more(what: &str, seen: u64, least: u64, report: &Value) {
+    let details = format_args!("{report:#}");
+    expect_within(what, seen as f64, more_than(least as f64), details);
+}
+
 #[test]
 fn a_stripped_program_is_told_where_its_symbols_belong() {
     check_stripped("a_stripped_program_is_told_where_its_symbols_belong", 0);
@@ -69,7 +77,7 @@ pub(crate) fn check_stripped(test: &str, least: u64) {
     let report = doctor(program.pid());
     let burn = code(&report, path.to_str().unwrap());
     let unnamed = burn["unnamed_frames"].as_u64().unwrap();
-    assert!(unnamed > least, "{report:#}");
+    expect_more("frames without a name", unnamed, least, &report);
     let stripped = problem(burn, "stripped").unwrap_or_else(|| panic!("{report:#}"));
     let id = burn["build_id"].as_str().unwrap();
     let place = format!("/usr/lib/debug/.build-id/{}/{}.debug", &id[..2], &id[2..]);
@@ -77,7 +85,8 @@ pub(crate) fn check_stripped(test: &str, least: u64) {
     assert!(remedy.contains(&place), "{remedy}");
     assert!(remedy.contains("DEBUGINFOD_URLS=https://"), "{remedy}");
     // Nothing is wrong with its stacks.
-    assert!(count(&report, "complete") > least, "{report:#}");
+    let complete = count(&report, "complete");
+    expect_more("complete stacks", complete, least, &report);
     assert_eq!(burn["short_stacks"], 0, "{report:#}");
 
     let output = support::run(&["doctor", "-p", &program.pid().to_string()]);
@@ -106,7 +115,8 @@ pub(crate) fn check_with_symbols(test: &str, least: u64) {
     assert_eq!(burn["unwound_by"][0], "eh_frame");
     assert_eq!(burn["problems"], serde_json::json!([]), "{report:#}");
     assert_eq!(burn["unnamed_frames"], 0, "{report:#}");
-    assert!(burn["frames"].as_u64().unwrap() > least, "{report:#}");
+    let frames = burn["frames"].as_u64().unwrap();
+    expect_more("frames", frames, least, &report);
 }
 
 #[test]
@@ -139,7 +149,8 @@ pub(crate) fn check_found_by_code(test: &str, least: u64) {
         serde_json::json!(["code"]),
         "{report:#}"
     );
-    assert!(count(&report, "complete") > least, "{report:#}");
+    let complete = count(&report, "complete");
+    expect_more("complete stacks", complete, least, &report);
 }
 
 #[test]
@@ -274,7 +285,7 @@ pub(crate) fn check_runtime(test: &str, least: u64) {
         "{report:#}"
     );
     let frames = compiled["frames"].as_u64().unwrap();
-    assert!(frames > least, "{report:#}");
+    expect_more("frames of compiled code", frames, least, &report);
     let map = format!("/tmp/perf-{}.map", named.pid());
     drop(named);
     std::fs::remove_file(map).unwrap();

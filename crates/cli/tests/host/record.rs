@@ -5,6 +5,7 @@ use std::process::Command;
 
 use crate::support;
 use crate::support::Program;
+use candela_testing::expect_within;
 
 #[test]
 fn a_recorded_process_is_read_back_with_its_shares() {
@@ -61,10 +62,9 @@ pub(crate) fn check_recorded_shares(test: &str, tolerance: fn(f64, f64) -> f64) 
         ("burn_twenty", 0.2),
     ] {
         let found = share(name);
-        assert!(
-            (found - expected).abs() <= tolerance(expected, samples),
-            "{name}: {found} of {samples} samples"
-        );
+        let off_by = tolerance(expected, samples);
+        let what = format!("share of {name}");
+        expect_within(&what, found, expected - off_by..=expected + off_by, samples);
     }
     let tree = support::stdout(&support::run(&["query", "tree", file.to_str().unwrap()]));
     assert!(

@@ -316,6 +316,8 @@ fn pictures_are_those_that_were_looked_at() {
 }
 
 mod measure {
+    use candela_testing::expect_within;
+
     use super::*;
 
     /// The budgets of the bench rows U1–U7, ten times as large: a test shares its machine with others.
@@ -334,7 +336,7 @@ mod measure {
             let figure = figures.pointer(pointer).and_then(Value::as_f64);
             let figure =
                 figure.unwrap_or_else(|| panic!("{pointer} was not measured: {figures:#}"));
-            assert!(figure <= most, "{pointer}: {figure} above {most}");
+            expect_within(pointer, figure, ..=most, "");
         };
         let paint = measure(&["--only", "paint"]);
         check(&paint, "/first_paint_ms", 3_000.0);

@@ -8,6 +8,7 @@ use std::process::Command;
 use crate::support;
 use crate::support::Running;
 use crate::support::walks;
+use candela_testing::expect_within;
 use serde_json::Value;
 
 const RATE_HZ: f64 = 499.0;
@@ -65,10 +66,9 @@ fn assert_shares(answer: &Value, taken: [f64; 3], tolerance: fn(f64, f64) -> f64
         let share = share_of_line(answer, what, "self", whole);
         let expected = 100.0 * part;
         let allowed = 100.0 * tolerance(part, samples);
-        assert!(
-            (share - expected).abs() < allowed,
-            "{what}: {share} %, not {expected} %, of {samples} samples: {answer:#}"
-        );
+        let off_by = (share - expected).abs();
+        let what = format!("percent that the share of line {what} is off by");
+        expect_within(&what, off_by, ..allowed, format_args!("{answer:#}"));
     }
 }
 

@@ -23,6 +23,8 @@ use candela_model::Profile;
 use candela_model::ProfileSeries;
 use candela_model::Sample;
 use candela_symbols::ObjectFile;
+use candela_testing::expect_within;
+use candela_testing::more_than;
 use serde_json::Value;
 
 /// Two calls are inlined into `outer`.
@@ -422,9 +424,13 @@ pub(crate) fn check_stacks_of_the_agent(test: &str, least_share: f64) {
     let total: i64 = named.values().sum();
     let burning = named.iter().filter(|(name, _)| name.starts_with("burn_"));
     let own: i64 = burning.map(|(_, samples)| samples).sum();
-    assert!(
-        own as f64 > least_share * total as f64,
-        "{own} of {total} burn in the three functions"
+    let share = own as f64 / total as f64;
+    let what = "share of the program's three functions";
+    expect_within(
+        what,
+        share,
+        more_than(least_share),
+        format_args!("{named:?}"),
     );
 }
 

@@ -8,6 +8,7 @@ use crate::support;
 use crate::support::Program;
 use crate::support::Running;
 use crate::support::walks;
+use candela_testing::expect_within;
 use serde_json::Value;
 
 #[test]
@@ -63,9 +64,13 @@ fn assert_half(seen: &Value, field: &str, tolerance: fn(f64, f64) -> f64) {
     let percent: f64 = number.trim_start_matches("≥ ").parse().unwrap();
     // Without a count: of a second of the program at least, or nothing would have been found.
     let samples = seen["samples"].as_f64().unwrap_or(99.0).max(1.0);
-    assert!(
-        (percent - 50.0).abs() <= 100.0 * tolerance(0.5, samples),
-        "{percent} % of {samples} samples: {seen:#}"
+    let off_by = 100.0 * tolerance(0.5, samples);
+    let what = "percent of burn_fifty in the window";
+    expect_within(
+        what,
+        percent,
+        50.0 - off_by..=50.0 + off_by,
+        format_args!("{seen:#}"),
     );
 }
 

@@ -13,6 +13,7 @@ use crate::users::burn;
 use crate::users::candela;
 use crate::users::cannot_run;
 use crate::users::run;
+use candela_testing::expect_within;
 
 /// The functions of the recorded program and their shares of its time.
 const SHARES: [(&str, f64); 3] = [
@@ -44,10 +45,9 @@ fn share(folded: &str, name: &str) -> f64 {
 pub(crate) fn expect_shares(folded: &str, tolerance: impl Fn(f64) -> f64) {
     for (name, expected) in SHARES {
         let found = share(folded, name);
-        assert!(
-            (found - expected).abs() <= tolerance(expected),
-            "{name}: {found} in\n{folded}"
-        );
+        let off_by = tolerance(expected);
+        let what = format!("share of {name}");
+        expect_within(&what, found, expected - off_by..=expected + off_by, folded);
     }
 }
 

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use crate::support;
 use crate::support::Running;
+use candela_testing::expect_within;
 use serde_json::Value;
 
 /// A program of one thread that burns a quarter of its time and sleeps the rest, and tells how long it ran.
@@ -37,10 +38,8 @@ fn stolen_ns() -> f64 {
 fn assert_has_passed(total: f64, elapsed_ns: f64, stolen_before_ns: f64, what: &str) {
     let off_by = total / elapsed_ns - 1.0;
     let stolen = (stolen_ns() - stolen_before_ns) / elapsed_ns;
-    assert!(
-        (-TOLERANCE - stolen..TOLERANCE).contains(&off_by),
-        "{what}: off by {off_by:.4} of {elapsed_ns} ns, {stolen:.4} stolen"
-    );
+    let what = format!("error of wall time, {what}");
+    expect_within(&what, off_by, -TOLERANCE - stolen..TOLERANCE, elapsed_ns);
 }
 
 fn json(arguments: &[&str]) -> Value {

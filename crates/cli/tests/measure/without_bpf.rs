@@ -14,12 +14,13 @@ use crate::users::burn;
 use crate::users::candela;
 use crate::users::cannot_run;
 use crate::users::run;
+use candela_testing::expect_within;
 
 #[track_caller]
 fn expect_complete(stderr: &str) {
     let (before, _) = stderr.split_once(" % of stacks complete").unwrap();
     let percent: f64 = before.rsplit(' ').next().unwrap().parse().unwrap();
-    assert!(percent >= 99.5, "{stderr}");
+    expect_within("percent of stacks complete", percent, 99.5.., stderr);
 }
 
 #[test]
@@ -38,7 +39,12 @@ fn a_command_of_an_ordinary_user_has_all_samples_and_complete_stacks() {
     expect_complete(&stderr);
     let samples = samples_of(&stderr);
     // Three seconds of CPU time, less what the kernel took of it.
-    assert!((1200.0..=1600.0).contains(&samples), "{stderr}");
+    expect_within(
+        "samples of three seconds",
+        samples,
+        1200.0..=1600.0,
+        &stderr,
+    );
     expect_shares(&support::stdout(&output), |share| {
         three_standard_errors(share, samples)
     });
@@ -82,7 +88,12 @@ fn forks_of_own_processes_have_all_samples() {
     support::expect_code(&output, 0);
     let stderr = support::stderr(&output);
     let samples = samples_of(&stderr);
-    assert!((400.0..=600.0).contains(&samples), "{stderr}");
+    expect_within(
+        "samples of two half seconds",
+        samples,
+        400.0..=600.0,
+        &stderr,
+    );
 }
 
 /// Before Linux 6.18 the kernel does not call when a thread returns to user space.
@@ -116,8 +127,10 @@ fn waits_are_as_long_where_the_kernel_does_not_call_back() {
     let waited_ns: f64 = counts.sum();
     // Half a second is asked for, after the first waits, which a busy host may take before there are unwind tables;
     // that it takes longer is the scheduler's business.
-    assert!(
-        (5e8..1.2e9).contains(&waited_ns),
-        "{waited_ns} in\n{folded}"
+    expect_within(
+        "seconds of 60 waits of 10 ms",
+        waited_ns / 1e9,
+        0.5..1.2,
+        &folded,
     );
 }

@@ -31,6 +31,8 @@ use candela_fleet::DaemonBody;
 use candela_fleet::FleetDocument;
 use candela_fleet::PerfCollector;
 use candela_fleet::ProcessFilter;
+use candela_testing::expect_within;
+use candela_testing::more_than;
 
 const MOST_BYTES: u64 = 1 << 28;
 
@@ -198,11 +200,12 @@ pub(crate) fn check_wanted(wanted: &Wanted) {
         .iter()
         .flat_map(|(_, dump)| rows_of(&text_of(dump)))
         .collect();
-    assert!(
-        rows.len() > wanted.least_samples,
-        "{} samples in {} dumps",
-        rows.len(),
-        dumps.len()
+    let least = more_than(wanted.least_samples as f64);
+    expect_within(
+        "samples in all dumps",
+        rows.len() as f64,
+        least,
+        dumps.len(),
     );
     let is_known = |row: &&Row| {
         row.functions
@@ -210,10 +213,12 @@ pub(crate) fn check_wanted(wanted: &Wanted) {
             .any(|function| function == "known_work")
     };
     let known = rows.iter().filter(is_known).count();
-    assert!(
-        known as f64 > wanted.share * rows.len() as f64,
-        "{known} of {}",
-        rows.len()
+    let share = known as f64 / rows.len() as f64;
+    expect_within(
+        "share where the program works",
+        share,
+        more_than(wanted.share),
+        known,
     );
     for row in &rows {
         assert_eq!(row.thread_name, "perf_wanted");
@@ -224,7 +229,13 @@ pub(crate) fn check_wanted(wanted: &Wanted) {
         recorded.difference(&left).count() > 0,
         "perf's own files are gone once they are dumps: {recorded:?}, {left:?}"
     );
-    assert!(left.len() <= wanted.most_left, "{left:?}");
+    let most = wanted.most_left as f64;
+    expect_within(
+        "files of perf that are left",
+        left.len() as f64,
+        ..=most,
+        format_args!("{left:?}"),
+    );
     drop(programs);
 }
 

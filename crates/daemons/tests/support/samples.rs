@@ -9,6 +9,8 @@ use std::process::Stdio;
 use candela_formats::ReadOptions;
 use candela_model::LabelValue;
 use candela_model::Profile;
+use candela_testing::expect_within;
+use candela_testing::more_than;
 
 const SOURCE: &str = r"
 volatile unsigned long sink;
@@ -102,14 +104,17 @@ pub(crate) fn rows_of(text: &str) -> Vec<Row> {
 /// that works.
 #[track_caller]
 pub(crate) fn check_innermost(rows: &[Row], least: usize, share: f64) {
-    assert!(rows.len() > least, "{} samples", rows.len());
+    let samples = rows.len() as f64;
+    expect_within("samples", samples, more_than(least as f64), "");
     assert!(rows.iter().all(|row| row.functions.len() <= 1));
     let known = rows.iter().filter(|row| row.functions == ["known_work"]);
     let known = known.count();
-    assert!(
-        known as f64 > share * rows.len() as f64,
-        "{known} of {}",
-        rows.len()
+    let known = known as f64 / samples;
+    expect_within(
+        "share where the program works",
+        known,
+        more_than(share),
+        samples,
     );
 }
 

@@ -2,6 +2,7 @@
 
 use crate::support::{compile, spawn_talking, start, until};
 use candela_ebpf::{Event, Options, Target};
+use candela_testing::expect_within;
 use std::io::Write;
 use std::time::{Duration, Instant};
 
@@ -59,8 +60,19 @@ fn a_heap_that_is_trimmed_all_the_time_gives_few_samples_whose_sum_is_right() {
     });
     // One each 10 to 20 ms, and a few until that is known.
     let most = begun.elapsed().as_millis() as u64 / 10 + 30;
-    assert!((20..=most).contains(&sums.samples), "{most}: {sums:?}");
+    let details = format_args!("{sums:?}");
+    expect_within(
+        "samples of growth",
+        sums.samples as f64,
+        20.0..=most as f64,
+        details,
+    );
     let grown = (BYTES * TIMES) as f64;
     let errors = (sums.bytes - grown) / sums.variance.sqrt();
-    assert!(errors.abs() < 4.0, "{errors:.1} of {sums:?}");
+    expect_within(
+        "standard errors that the sum is off by",
+        errors.abs(),
+        ..4.0,
+        details,
+    );
 }

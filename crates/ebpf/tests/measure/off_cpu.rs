@@ -3,6 +3,7 @@
 use crate::host::off_cpu::start_off_cpu;
 use crate::support::{Agent, compile, spawn_held, until};
 use candela_ebpf::{Event, Pace, monotonic_ns};
+use candela_testing::expect_within;
 use candela_unwind::WalkResult;
 use std::io::{BufRead, BufReader, Write};
 use std::time::Duration;
@@ -153,9 +154,13 @@ impl Truth {
         let naps = self.naps as f64;
         let least = (asleep_ns - 40_000.0 * naps) * (1.0 - tolerance);
         let most = (blocked_ns + 15_000.0 * naps) * (1.0 + tolerance);
-        assert!(
-            (least..most).contains(&((sums.off_cpu_ns + sums.short_wait_ns) as f64)),
-            "not in {least}..{most}: {sums:?}"
+        let told = (sums.off_cpu_ns + sums.short_wait_ns) as f64 / asleep_ns;
+        let bound = least / asleep_ns..most / asleep_ns;
+        expect_within(
+            "time off CPU / time asleep",
+            told,
+            bound,
+            format_args!("{sums:?}"),
         );
     }
 }
@@ -183,15 +188,18 @@ fn many_short_waits_sum_up_to_what_they_were() {
         return;
     };
     let of_all = sums.samples as f64 / truth.naps as f64;
-    assert!(of_all < 0.5, "most are no sample: {of_all}");
+    expect_within("samples / naps", of_all, ..0.5, "");
     // Five standard errors.
     let chance = 5.0 / (sums.samples as f64).sqrt();
     truth.assert_told(&sums, chance);
     // Others take its CPU now and then.
     let switches_off_by = sums.switches as f64 / truth.naps as f64 - 1.0;
-    assert!(
-        (-chance..chance + 0.05).contains(&switches_off_by),
-        "off by {switches_off_by:.4}: {sums:?}"
+    let bound = -chance..chance + 0.05;
+    expect_within(
+        "error of switches",
+        switches_off_by,
+        bound,
+        format_args!("{sums:?}"),
     );
 }
 
@@ -208,7 +216,8 @@ fn a_mean_that_is_changed_makes_samples_fewer_and_worth_more() {
         return;
     };
     let of_all = sums.samples as f64 / truth.naps as f64;
-    assert!(of_all < 0.2, "at the first mean nearly all were: {of_all}");
+    // At the first mean nearly all were.
+    expect_within("samples / naps at the second mean", of_all, ..0.2, "");
     truth.assert_told(&sums, 5.0 / (sums.samples as f64).sqrt());
 }
 
@@ -225,15 +234,12 @@ fn record_mixed(looks: bool) -> Option<(Truth, Sums)> {
     let short_naps = truth.naps - truth.long_naps;
     // What else it waited for, and what it may wait for when it ends.
     let others = truth.switches.saturating_sub(truth.naps) + 3;
-    assert!(
-        (short_naps..=short_naps + others).contains(&sums.short_waits),
-        "{short_naps} short naps and {others} other waits: {sums:?}"
-    );
+    let details = format_args!("{short_naps} short naps, {others} other waits: {sums:?}");
+    let bound = short_naps as f64..=(short_naps + others) as f64;
+    expect_within("short waits", sums.short_waits as f64, bound, details);
     let least_ns = truth.shortly_asleep_ns - 40_000 * short_naps;
-    assert!(
-        sums.short_wait_ns >= least_ns,
-        "{least_ns} ns at least: {sums:?}"
-    );
+    let short_ns = sums.short_wait_ns as f64;
+    expect_within("ns of short waits", short_ns, least_ns as f64.., details);
     Some((truth, sums))
 }
 
@@ -247,10 +253,12 @@ fn short_waits_that_nobody_wants_are_counted_with_their_time() {
         "{sums:?}"
     );
     // Both are the same unless others kept it from a CPU for long.
-    let long_naps = truth.meant_long..=truth.long_naps;
-    assert!(
-        long_naps.contains(&sums.slept),
-        "{long_naps:?} long naps: {sums:?}"
+    let bound = truth.meant_long as f64..=truth.long_naps as f64;
+    expect_within(
+        "waits for long naps",
+        sums.slept as f64,
+        bound,
+        format_args!("{sums:?}"),
     );
 }
 

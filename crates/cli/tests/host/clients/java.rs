@@ -15,6 +15,8 @@ use super::client::Client;
 use super::client::TestServer;
 use super::pages::run_commands;
 use crate::support;
+use candela_testing::expect_within;
+use candela_testing::more_than;
 
 /// A folder with the agent and the program's classes.
 fn build() -> PathBuf {
@@ -91,10 +93,9 @@ pub(crate) fn find_by_query(test: &str, shares: Shares) {
     for (profile_type, function) in hot {
         let all = service.top(profile_type, "").unwrap();
         let share = share(&all, function);
-        assert!(
-            share > shares.least(0.5),
-            "{share} of {profile_type}: {all:#}"
-        );
+        let what = format!("share of the hot function in {profile_type}");
+        let least = more_than(shares.least(0.5));
+        expect_within(&what, share, least, format_args!("{all:#}"));
     }
     assert_eq!(service.label_values("region"), ["eu"]);
     assert_eq!(service.label_values("aisle"), ["bread", "milk"]);

@@ -15,6 +15,8 @@ use super::client::Client;
 use super::client::TestServer;
 use super::pages::run_commands;
 use crate::support;
+use candela_testing::expect_within;
+use candela_testing::more_than;
 
 /// Builds the program. It is a package of its own, with its own lock file.
 fn build() -> PathBuf {
@@ -57,7 +59,13 @@ pub(crate) fn find_by_query(test: &str, shares: Shares) {
     assert_eq!(Vec::from_iter(service.types()), expected);
     let all = service.top(CPU, "").unwrap();
     let share = share(&all, "price_everything");
-    assert!(share > shares.least(0.8), "{all:#}");
+    let least = more_than(shares.least(0.8));
+    expect_within(
+        "share of the hot function",
+        share,
+        least,
+        format_args!("{all:#}"),
+    );
     assert_eq!(service.label_values("region"), ["eu"]);
     assert_eq!(service.label_values("aisle"), ["bread", "milk"]);
     let places = service.places(CPU, "price_everything");
