@@ -79,8 +79,9 @@ impl Tally {
         // instruction or two (OpenSSL's multiplication has some) lead framehop there.
         let is_lost = equal + 1 == theirs.frames.len() && !theirs.is_described[equal];
         // Nor is one from which it finds its way: in the first instructions of Go's `time.now` it takes what lies on top of
-        // the stack for a caller, and goes on where we do.
-        let is_made_up = theirs.is_described.get(equal) == Some(&false)
+        // the stack for a caller, which may be an address of code that was left there, and goes on where we do.
+        let is_no_code = theirs.is_described.get(equal) == Some(&false);
+        let is_made_up = (is_no_code || ours.names[equal - 1] == "time.now")
             && theirs.frames.get(equal + 1..) == ours.frames.get(equal..);
         // It gives the CPU to another goroutine's stack. Before it does its caller is on top of its own stack, and ours
         // goes by the frame pointer and leaves that one frame out.
