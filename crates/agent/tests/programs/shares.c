@@ -9,7 +9,7 @@
 
 static volatile unsigned long sink;
 
-/* The same instructions for all three, so that shares of time are shares of rounds. */
+/* Visits of nearly the same length, so that no compiler takes the three for one. work() decides who is visited. */
 #define BURN(name, rounds)                                                                         \
 	NOINLINE void name(int scale)                                                                 \
 	{                                                                                          \
@@ -21,9 +21,9 @@ static volatile unsigned long sink;
 		sink = state;                                                                      \
 	}
 
-BURN(burn_fifty, 500)
-BURN(burn_thirty, 300)
-BURN(burn_twenty, 200)
+BURN(burn_fifty, 333)
+BURN(burn_thirty, 332)
+BURN(burn_twenty, 331)
 
 /* CPU time, so that a busy machine gives as many samples as an idle one. */
 static double now(void)
@@ -33,18 +33,30 @@ static double now(void)
 	return time.tv_sec + time.tv_nsec * 1e-9;
 }
 
+static struct {
+	void (*burn)(int scale);
+	double share;
+	double seconds;
+} functions[] = {{burn_fifty, 0.5, 0}, {burn_thirty, 0.3, 0}, {burn_twenty, 0.2, 0}};
+
 NOINLINE void work(double end)
 {
 	unsigned int seed = 1;
-	while (now() < end) {
-		/* No round is as long as the one before: a fixed length would fall into step with the
+	double begun = now();
+	while (begun < end) {
+		/* Shares are of CPU time, not of rounds: the processor's speed changes. */
+		int next = 0;
+		for (int other = 1; other < 3; other++)
+			if (functions[other].seconds / functions[other].share < functions[next].seconds / functions[next].share)
+				next = other;
+		/* No visit is as long as the one before: a fixed length would fall into step with the
 		 * sampling clock, and the shares of samples would be those of a phase. A visit to a
 		 * function outlasts several samples, so chance takes little from the shares. */
 		seed = seed * 1664525u + 1013904223u;
-		int scale = 6000 + (int)((seed >> 16) % 12000);
-		burn_fifty(scale);
-		burn_thirty(scale);
-		burn_twenty(scale);
+		functions[next].burn(6000 + (int)((seed >> 16) % 12000));
+		double ended = now();
+		functions[next].seconds += ended - begun;
+		begun = ended;
 	}
 	__asm__ volatile("" ::: "memory");
 }

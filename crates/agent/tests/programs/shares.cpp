@@ -23,12 +23,35 @@ __attribute__((always_inline)) inline unsigned long mix_inlined(unsigned long st
 	return state;
 }
 
-template <int Rounds> NOINLINE void burn(int scale)
+// Burns so many thousandths of the CPU time, in visits of nearly the same length.
+template <int Share> NOINLINE void burn(int scale)
 {
 	unsigned long state = sink | 1;
-	for (int round = 0; round < Rounds * scale; round++)
+	for (int round = 0; round < (333 - Share / 100) * scale; round++)
 		state = mix_inlined(state);
 	sink = state;
+}
+
+struct Function {
+	void (*burn)(int scale);
+	double share;
+	double time;
+
+	double part() const { return time / share; }
+};
+
+static Function functions[] = {{burn<500>, 500, 0}, {burn<300>, 300, 0}, {burn<200>, 200, 0}};
+
+// Visits the function that has the least of its share of CPU time, as shares.c does.
+static void visit(int scale)
+{
+	Function *next = functions;
+	for (Function &other : functions)
+		if (other.part() < next->part())
+			next = &other;
+	std::clock_t begun = std::clock();
+	next->burn(scale);
+	next->time += std::clock() - begun;
 }
 
 struct Guard {
@@ -44,9 +67,8 @@ NOINLINE void descend(int depth, int scale)
 		descend(depth - 1, scale);
 		return;
 	}
-	burn<500>(scale);
-	burn<300>(scale);
-	burn<200>(scale);
+	for (int visits = 0; scale > 0 && visits < 3; visits++)
+		visit(scale);
 	throw Done("unwound");
 }
 
@@ -68,7 +90,7 @@ int main(int count, char **arguments)
 	std::clock_t end = CLOCKS_PER_SEC * (count > 1 ? std::atof(arguments[1]) : 2);
 	unsigned int seed = 1;
 	while (std::clock() < end) {
-		// Long rounds of random length, as in shares.c.
+		// Long visits of random length, as in shares.c.
 		seed = seed * 1664525u + 1013904223u;
 		descend_and_catch(6000 + (int)((seed >> 16) % 12000));
 		// Throwing itself, often enough to be sampled.

@@ -5,14 +5,16 @@ package main
 import (
 	"fmt"
 	"os"
+	"runtime"
 	"strconv"
+	"syscall"
 )
 
 var sink uint64
 
 //go:noinline
 func burnFifty(state uint64, scale int) uint64 {
-	for round := 0; round < 500*scale; round++ {
+	for round := 0; round < 333*scale; round++ {
 		state = state*6364136223846793005 + 1442695040888963407
 	}
 	return state
@@ -20,7 +22,7 @@ func burnFifty(state uint64, scale int) uint64 {
 
 //go:noinline
 func burnThirty(state uint64, scale int) uint64 {
-	for round := 0; round < 300*scale; round++ {
+	for round := 0; round < 332*scale; round++ {
 		state = state*6364136223846793005 + 1442695040888963407
 	}
 	return state
@@ -28,10 +30,20 @@ func burnThirty(state uint64, scale int) uint64 {
 
 //go:noinline
 func burnTwenty(state uint64, scale int) uint64 {
-	for round := 0; round < 200*scale; round++ {
+	for round := 0; round < 331*scale; round++ {
 		state = state*6364136223846793005 + 1442695040888963407
 	}
 	return state
+}
+
+// The CPU time of this thread, seconds.
+func cpuTime() float64 {
+	const thread = 1
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(thread, &usage); err != nil {
+		panic(err)
+	}
+	return float64(usage.Utime.Nano()+usage.Stime.Nano()) * 1e-9
 }
 
 //go:noinline
@@ -41,13 +53,23 @@ func descend(depth int, rounds int) uint64 {
 	}
 	state := uint64(1)
 	random := uint32(1)
-	for round := 0; round < rounds; round++ {
-		// Long rounds of random length, as in shares.c.
+	functions := []struct {
+		burn        func(uint64, int) uint64
+		share, time float64
+	}{{burnFifty, 0.5, 0}, {burnThirty, 0.3, 0}, {burnTwenty, 0.2, 0}}
+	for visit := 0; visit < 3*rounds; visit++ {
+		// Long visits of random length, to whatever has the least of its share of CPU time, as in shares.c.
 		random = random*1664525 + 1013904223
 		scale := 6000 + int(random>>16)%12000
-		state = burnFifty(state, scale)
-		state = burnThirty(state, scale)
-		state = burnTwenty(state, scale)
+		next := &functions[0]
+		for other := range functions {
+			if functions[other].time/functions[other].share < next.time/next.share {
+				next = &functions[other]
+			}
+		}
+		begun := cpuTime()
+		state = next.burn(state, scale)
+		next.time += cpuTime() - begun
 	}
 	return state
 }
@@ -58,7 +80,10 @@ func main() {
 		rounds, _ = strconv.Atoi(os.Args[1])
 	}
 	done := make(chan uint64)
-	go func() { done <- descend(40, rounds) }()
+	go func() {
+		runtime.LockOSThread()
+		done <- descend(40, rounds)
+	}()
 	sink = <-done
 	fmt.Println(sink & 1)
 }
