@@ -1,5 +1,6 @@
 //! `github.com/grafana/pyroscope-go`.
 
+use std::ops::Bound;
 use std::path::Path;
 use std::path::PathBuf;
 use std::process::Command;
@@ -17,6 +18,8 @@ use super::client::Client;
 use super::client::TestServer;
 use super::pages::run_commands;
 use crate::support;
+use candela_testing::expect_within;
+use candela_testing::more_than;
 
 /// Whether there is a Go that can fetch the version that `go.mod` names, as those from 1.21 on.
 pub(crate) fn has_go(test: &str) -> bool {
@@ -115,13 +118,16 @@ pub(crate) fn find_by_query(test: &str, shares: Shares) {
 
     if shares == Shares::AsWritten {
         let all = service.top(CPU, "").unwrap();
-        assert!(share(&all, "main.priceEverything") > 0.8, "{all:#}");
+        let of_all = share(&all, "main.priceEverything");
+        let details = format_args!("{all:#}");
+        expect_within("share of the hot function", of_all, more_than(0.8), details);
         let of_milk = ratio(
             value(&milk, "main.priceEverything", "total").unwrap(),
             value(&all, "main.priceEverything", "total").unwrap(),
         );
         // It does a quarter of the work.
-        assert!(of_milk > 0.05 && of_milk < 0.6, "{of_milk} of the time");
+        let bound = (Bound::Excluded(0.05), Bound::Excluded(0.6));
+        expect_within("share of it for milk", of_milk, bound, "");
     }
     let in_use = service
         .top("memory:inuse_space:bytes:space:bytes", "")

@@ -1,5 +1,6 @@
 //! `pyroscope-io` of PyPI.
 
+use std::ops::Bound;
 use std::path::Path;
 use std::path::PathBuf;
 use std::process::Command;
@@ -17,6 +18,8 @@ use super::client::Client;
 use super::client::TestServer;
 use super::pages::run_commands;
 use crate::support;
+use candela_testing::expect_within;
+use candela_testing::more_than;
 
 const MEMORY: &str = "memory:inuse_space:bytes:space:bytes";
 
@@ -69,12 +72,15 @@ pub(crate) fn find_by_query(test: &str, shares: Shares) {
     assert_eq!(Vec::from_iter(service.types()), expected);
     if shares == Shares::AsWritten {
         let all = service.top(CPU, "").unwrap();
-        assert!(share(&all, "price_everything") > 0.9, "{all:#}");
+        let of_all = share(&all, "price_everything");
+        let details = format_args!("{all:#}");
+        expect_within("share of the hot function", of_all, more_than(0.9), details);
         let of_milk = ratio(
             value(&milk, "price_everything", "total").unwrap(),
             value(&all, "price_everything", "total").unwrap(),
         );
-        assert!(of_milk > 0.05 && of_milk < 0.6, "{of_milk} of the time");
+        let bound = (Bound::Excluded(0.05), Bound::Excluded(0.6));
+        expect_within("share of it for milk", of_milk, bound, "");
     }
     assert_eq!(service.label_values("region"), ["eu"]);
     assert_eq!(service.label_values("aisle"), ["bread", "milk"]);
