@@ -5,7 +5,7 @@ use crate::stages::EVERYTHING;
 use crate::steps::Steps;
 
 /// These alone.
-pub(crate) fn kernels(_: &[String]) -> Result<(), String> {
+pub(crate) fn kernels() -> Result<(), String> {
     let mut run = Steps::new(None);
     steps(&mut run);
     run.finish()

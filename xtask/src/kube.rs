@@ -13,7 +13,7 @@ const BUILD: [&str; 6] = [
 ];
 
 /// Lints, the unit tests of pods, and the watch of them.
-pub(crate) fn kube(_: &[String]) -> Result<(), String> {
+pub(crate) fn kube() -> Result<(), String> {
     let mut steps = Steps::new(None);
     let clippy = ["cargo", "clippy", "--all-targets", "--quiet"];
     let strict = ["--", "-D", "warnings"];

@@ -18,7 +18,7 @@ pub(crate) fn format(flags: &[String]) -> Result<(), String> {
 }
 
 /// Everything below, by itself.
-pub(crate) fn lint(_: &[String]) -> Result<(), String> {
+pub(crate) fn lint() -> Result<(), String> {
     let mut steps = Steps::new(None);
     lints(&mut steps);
     steps.finish()
@@ -33,9 +33,9 @@ pub(crate) fn format_and_lints(steps: &mut Steps) {
 /// The window's lints, tidy, clippy and rustdoc of everything there is. What is quick comes first.
 fn lints(steps: &mut Steps) {
     // The server embeds what is built.
-    steps.work("window: build", || lines(ui::build(&[])));
+    steps.work("window: build", || lines(ui::build()));
     steps.run("window: lints", "ui", &["npm", "run", "--silent", "lint"]);
-    steps.work("tidy", || lines(tidy::tidy(&[])));
+    steps.work("tidy", || lines(tidy::tidy()));
     // The builds that tests do not run in: the agent alone, and what a newcomer builds. Nothing else would notice when a
     // server dependency slips into the one, or what only SQL uses is left in the other.
     let clippy = ["cargo", "clippy", "--quiet"];

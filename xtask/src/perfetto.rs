@@ -15,7 +15,7 @@ const BUILD: [&str; 4] = [
 ];
 
 /// Lints, the unit tests of the engine, and the engine beside a `traced`, which is fetched once.
-pub(crate) fn perfetto(_: &[String]) -> Result<(), String> {
+pub(crate) fn perfetto() -> Result<(), String> {
     run(".", "scripts/fetch-perfetto", &[])?;
     let programs = target()?.join("test-perfetto");
     // Short: names of sockets have room for a hundred characters.

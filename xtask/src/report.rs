@@ -4,13 +4,12 @@
 use std::fs;
 use std::path::Path;
 
+use candela_testing::FIGURE;
 use roxmltree::Document;
 use roxmltree::Node;
 
 /// How tests begin the line with the reason for a skip.
 const SKIPS: [&str; 2] = ["skipped", "SKIP "];
-/// How tests begin the line of a figure (`crates/testing`).
-const FIGURE: &str = "measured: ";
 /// So much of a reason is told.
 const REASON_LINES: usize = 4;
 

@@ -45,7 +45,7 @@ enum Stage {
 }
 
 /// What CI runs: lints, the gate and the host, to the end, whatever fails. The commit of a green run is remembered.
-pub(crate) fn ci(_: &[String]) -> Result<(), String> {
+pub(crate) fn ci() -> Result<(), String> {
     let mut steps = Steps::new(Some(LIMIT_OF_CI));
     steps.run("install-deps", ".", &["scripts/install-deps", "test"]);
     lint::format_and_lints(&mut steps);
@@ -55,7 +55,7 @@ pub(crate) fn ci(_: &[String]) -> Result<(), String> {
 }
 
 /// Format, lints, and tests that neither a busy machine nor another processor can fail.
-pub(crate) fn gate(_: &[String]) -> Result<(), String> {
+pub(crate) fn gate() -> Result<(), String> {
     let mut steps = Steps::new(None);
     lint::format_and_lints(&mut steps);
     Stage::Gate.run(&mut steps);
@@ -63,21 +63,21 @@ pub(crate) fn gate(_: &[String]) -> Result<(), String> {
 }
 
 /// Tests with the live kernel, a browser, published clients and databases, in one run at a time.
-pub(crate) fn host(_: &[String]) -> Result<(), String> {
+pub(crate) fn host() -> Result<(), String> {
     let mut steps = Steps::new(None);
     Stage::Host.run(&mut steps);
     steps.finish()
 }
 
 /// Every test that does not measure.
-pub(crate) fn test(_: &[String]) -> Result<(), String> {
+pub(crate) fn test() -> Result<(), String> {
     let mut steps = Steps::new(None);
     gate_and_host(&mut steps);
     steps.finish()
 }
 
 /// Tests that compare clocks, shares and memory of a live machine, with sharp bounds, for a quiet host; and old kernels.
-pub(crate) fn acceptance(_: &[String]) -> Result<(), String> {
+pub(crate) fn acceptance() -> Result<(), String> {
     let mut steps = Steps::new(None);
     Stage::Measure.run(&mut steps);
     kernels::steps(&mut steps);

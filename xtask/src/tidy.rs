@@ -78,7 +78,7 @@ const LICENCES: [&str; 11] = [
 const NAMED_EXCEPTIONS: [&str; 2] = ["libbpf-sys", "libbpf-rs"];
 
 /// Runs all checks and reports every finding.
-pub(crate) fn tidy(_: &[String]) -> Result<(), String> {
+pub(crate) fn tidy() -> Result<(), String> {
     let files = tracked_files()?;
     let mut findings = Vec::new();
     check_lengths(&files, &mut findings);

@@ -22,7 +22,7 @@ const SOURCES: [&str; 9] = [
 ];
 
 /// Builds `ui/dist` unless it is newer than everything it is made of.
-pub(crate) fn build(_: &[String]) -> Result<(), String> {
+pub(crate) fn build() -> Result<(), String> {
     let folder = root().join("ui");
     let newest_source = SOURCES
         .iter()

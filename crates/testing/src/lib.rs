@@ -5,8 +5,8 @@ use std::fmt::Display;
 use std::ops::Bound;
 use std::ops::RangeBounds;
 
-/// How the line of a figure begins: `cargo xtask acceptance` lists them.
-const PREFIX: &str = "measured: ";
+/// How the line of a figure begins; `cargo xtask acceptance` lists these lines.
+pub const FIGURE: &str = "measured: ";
 
 /// Prints a figure with its bound.
 ///
@@ -17,7 +17,7 @@ const PREFIX: &str = "measured: ";
 #[expect(clippy::print_stdout, reason = "nextest reports what a test prints")]
 pub fn expect_within(what: &str, figure: f64, bound: impl RangeBounds<f64>, details: impl Display) {
     let line = format!("{what}: {} ({})", rounded(figure), in_words(&bound));
-    println!("{PREFIX}{line}");
+    println!("{FIGURE}{line}");
     assert!(bound.contains(&figure), "{line}; {details}");
 }
 
