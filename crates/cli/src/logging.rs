@@ -1,12 +1,22 @@
 //! Log lines: to standard error, as text or JSON.
 
+use std::fmt;
 use std::io;
 use std::io::IsTerminal;
 use std::io::Write;
 use std::sync::Mutex;
 use std::sync::PoisonError;
 
+use candela_formats::printable;
+use candela_formats::printable_lines;
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::field::RecordFields;
+use tracing_subscriber::fmt::FormatFields;
+use tracing_subscriber::fmt::SubscriberBuilder;
+use tracing_subscriber::fmt::format::Compact;
+use tracing_subscriber::fmt::format::DefaultFields;
+use tracing_subscriber::fmt::format::Format;
+use tracing_subscriber::fmt::format::Writer;
 
 use crate::args::ColorChoice;
 use crate::args::GlobalArgs;
@@ -23,7 +33,13 @@ static HELD: Mutex<Option<Vec<u8>>> = Mutex::new(None);
 pub(crate) struct Held(());
 
 /// Standard error, or the lines that wait.
-struct LogWriter;
+struct LogWriter {
+    is_json: bool,
+}
+
+/// Fields without control characters: paths and names come from programs that we do not control, and the subscriber itself
+/// escapes only the message.
+struct PrintableFields;
 
 /// Starts logging. `CANDELA_LOG` takes a filter such as `candela_agent=debug` and wins over flags.
 pub(crate) fn start(global: &GlobalArgs) {
@@ -38,16 +54,38 @@ pub(crate) fn start(global: &GlobalArgs) {
         (false, _) => "debug",
     };
     let filter = EnvFilter::try_from_env("CANDELA_LOG").unwrap_or_else(|_| EnvFilter::new(level));
-    let builder = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(|| LogWriter);
+    let builder = tracing_subscriber::fmt().with_env_filter(filter);
     match global.log_format {
-        LogFormat::Json => builder.json().init(),
-        LogFormat::Text => builder
-            .with_ansi(uses_color(global.color))
-            .with_target(false)
-            .compact()
+        LogFormat::Json => builder
+            .json()
+            .with_writer(|| LogWriter { is_json: true })
             .init(),
+        LogFormat::Text => as_text(builder, uses_color(global.color))
+            .with_writer(|| LogWriter { is_json: false })
+            .init(),
+    }
+}
+
+fn as_text<Filter, Writer>(
+    builder: SubscriberBuilder<DefaultFields, Format, Filter, Writer>,
+    has_color: bool,
+) -> SubscriberBuilder<PrintableFields, Format<Compact>, Filter, Writer> {
+    builder
+        .fmt_fields(PrintableFields)
+        .with_ansi(has_color)
+        .with_target(false)
+        .compact()
+}
+
+impl<'writer> FormatFields<'writer> for PrintableFields {
+    fn format_fields<R: RecordFields>(
+        &self,
+        mut writer: Writer<'writer>,
+        fields: R,
+    ) -> fmt::Result {
+        let mut text = String::new();
+        DefaultFields::new().format_fields(Writer::new(&mut text), fields)?;
+        writer.write_str(&printable(&text))
     }
 }
 
@@ -91,6 +129,10 @@ impl Write for LogWriter {
         match HELD.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
             Some(held) if held.len() + bytes.len() > MOST_HELD_BYTES => {}
             Some(held) => held.extend_from_slice(bytes),
+            None if self.is_json && io::stderr().is_terminal() => {
+                let text = String::from_utf8_lossy(bytes);
+                io::stderr().write_all(printable_lines(&text).as_bytes())?;
+            }
             None => return io::stderr().write(bytes),
         }
         Ok(bytes.len())
@@ -98,5 +140,57 @@ impl Write for LogWriter {
 
     fn flush(&mut self) -> io::Result<()> {
         io::stderr().flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    /// Keeps what is logged.
+    #[derive(Clone, Default)]
+    struct Kept(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Kept {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().expect("no panic").extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    /// The line that a path with control characters gives, in its message and two fields.
+    fn line(has_color: bool) -> String {
+        let kept = Kept::default();
+        let writer = kept.clone();
+        let subscriber = as_text(tracing_subscriber::fmt(), has_color)
+            .with_writer(move || writer.clone())
+            .finish();
+        tracing::subscriber::with_default(subscriber, || {
+            let path = "/tmp/\u{1b}[2J\u{9b}2J\u{7}\u{202e}\n";
+            tracing::warn!(path, shown = %path, "odd {path}");
+        });
+        let bytes = kept.0.lock().expect("no panic").clone();
+        String::from_utf8(bytes).expect("UTF-8")
+    }
+
+    #[test]
+    fn names_in_log_lines_do_not_drive_a_terminal() {
+        for has_color in [false, true] {
+            let line = line(has_color);
+            let controls = line
+                .chars()
+                .filter(|it| it.is_control() || *it == '\u{202e}');
+            let controls: String = controls.filter(|it| *it != '\u{1b}').collect();
+            assert_eq!(controls, "\n", "{line:?}");
+            assert!(!line.contains("\u{1b}[2J"), "{line:?}");
+            assert_eq!(line.contains('\u{1b}'), has_color, "{line:?}");
+            assert_eq!(line.matches("/tmp/").count(), 3, "{line:?}");
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! Writing results to standard output and messages to standard error.
 
+use std::borrow::Cow;
 use std::fs;
 use std::io;
 use std::io::IsTerminal;
@@ -7,6 +8,7 @@ use std::io::Write;
 use std::path::Path;
 
 use candela_formats::printable;
+use candela_formats::printable_lines;
 
 use crate::errors::CliError;
 use crate::errors::Context;
@@ -26,9 +28,15 @@ pub(crate) fn note(text: &str) {
 }
 
 /// Writes a result to standard output. A reader that went away (`| head`) is no failure.
+///
+/// Files and pipes get the names as they are. A terminal would obey what is in them, whatever the format.
 pub(crate) fn print(bytes: &[u8]) -> Result<(), CliError> {
     let mut stdout = io::stdout().lock();
-    match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
+    let bytes = match stdout.is_terminal() {
+        true => Cow::Owned(printable_lines(&String::from_utf8_lossy(bytes)).into_bytes()),
+        false => Cow::Borrowed(bytes),
+    };
+    match stdout.write_all(&bytes).and_then(|()| stdout.flush()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         other => other.or_exit(ExitStatus::Failed, "standard output"),
     }

@@ -73,7 +73,7 @@ impl Table {
         text
     }
 
-    /// RFC 4180, with the line ends that the rest of the output has. Cells are as they are stored.
+    /// RFC 4180, with the line ends that the rest of the output has.
     pub(crate) fn to_csv(&self) -> String {
         let headings: Vec<String> = self.headings.iter().map(|name| csv_field(name)).collect();
         let mut text = format!("{}\n", headings.join(","));

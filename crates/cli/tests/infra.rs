@@ -224,16 +224,7 @@ fn answered(
     for argument in command.get_args() {
         line.push_str(&format!(" '{}'", Path::new(argument).display()));
     }
-    let mut script = support::in_clean_environment("script")
-        .args([
-            "--quiet",
-            "--flush",
-            "--return",
-            "--command",
-            &line,
-            "/dev/null",
-        ])
-        .env("SHELL", "/bin/sh")
+    let mut script = support::on_terminal(&line)
         .current_dir(fleet.folder.path())
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

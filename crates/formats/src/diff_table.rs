@@ -14,11 +14,11 @@ use candela_model::ProfileType;
 use serde_json::Value;
 use serde_json::json;
 
+use crate::csv::csv_field;
 use crate::diff_rows::DiffRow;
 use crate::diff_rows::DiffStatistics;
 use crate::diff_rows::DiffTable;
 use crate::error::WriteError;
-use crate::top::csv_field;
 
 /// What a line of values says of a change.
 const CHANGE_COLUMNS: [&str; 7] = [

@@ -13,8 +13,8 @@ use crate::diff_rows::DiffTable;
 use crate::diff_table::DiffSides;
 use crate::diff_table::at_most;
 use crate::error::WriteError;
+use crate::printable::printable;
 use crate::top::describe_total;
-use crate::top::printable;
 use crate::units::format_share;
 use crate::units::format_value;
 

@@ -8,6 +8,7 @@ use candela_model::Profile;
 use candela_model::ProfileType;
 use serde::Serialize;
 
+use crate::csv::csv_field;
 use crate::error::WriteError;
 use crate::format::Entry;
 use crate::format::Format;
@@ -20,6 +21,7 @@ use crate::pprof_text::write_peek;
 use crate::pprof_text::write_pprof_top;
 use crate::pprof_text::write_pprof_tree;
 use crate::pprof_text::write_traces;
+use crate::printable::printable;
 use crate::selection::tree_of;
 use crate::units::format_share;
 use crate::units::format_value;
@@ -318,23 +320,4 @@ impl Table<'_> {
         });
         rows.collect()
     }
-}
-
-/// A name without what would break a line or drive a terminal.
-#[must_use]
-pub fn printable(name: &str) -> String {
-    let cleaned = name.chars().map(|character| match character {
-        control if control.is_control() => '\u{fffd}',
-        other => other,
-    });
-    cleaned.collect()
-}
-
-/// A field of a CSV file, quoted where it must be (RFC 4180).
-#[must_use]
-pub fn csv_field(text: &str) -> String {
-    if text.contains([',', '"', '\n', '\r']) {
-        return format!("\"{}\"", text.replace('"', "\"\""));
-    }
-    text.to_owned()
 }

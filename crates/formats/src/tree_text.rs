@@ -7,8 +7,8 @@ use candela_model::FrameKind;
 use candela_model::ProfileType;
 
 use crate::error::WriteError;
+use crate::printable::printable;
 use crate::top::describe_total;
-use crate::top::printable;
 use crate::units::format_share;
 use crate::units::format_value;
 

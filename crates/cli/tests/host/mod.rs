@@ -15,6 +15,7 @@ mod first_light;
 mod fleet_agent;
 mod fleet_network;
 mod fleet_pods;
+mod hostile_names;
 mod image;
 pub(crate) mod on_demand;
 mod other_engine;

@@ -39,17 +39,9 @@ impl Session {
         }
         line.push_str("; code=$?; case $(stty -a) in *-icanon*|*'-echo '*) echo raw;; esac");
         line.push_str("; echo left with $code");
-        let mut command = Command::new("script");
-        command
-            .args(["--quiet", "--flush", "--command", &line, "/dev/null"])
-            .env_clear();
-        for name in ["PATH", "HOME", "TMPDIR"] {
-            command.envs(std::env::var_os(name).map(|value| (name, value)));
-        }
-        let mut script = command
+        let mut script = support::on_terminal(&line)
             .env("TERM", "xterm-256color")
             .env("LANG", "C.UTF-8")
-            .env("SHELL", "/bin/sh")
             .envs(environment.iter().copied())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

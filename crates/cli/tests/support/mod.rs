@@ -63,6 +63,22 @@ pub(crate) fn in_clean_environment(program: &str) -> Command {
     command
 }
 
+/// A line of the shell on a terminal of its own, whose code is the command's.
+pub(crate) fn on_terminal(line: &str) -> Command {
+    let mut script = in_clean_environment("script");
+    script
+        .args([
+            "--quiet",
+            "--flush",
+            "--return",
+            "--command",
+            line,
+            "/dev/null",
+        ])
+        .env("SHELL", "/bin/sh");
+    script
+}
+
 /// Runs it to its end.
 pub(crate) fn run(arguments: &[&str]) -> Output {
     candela().args(arguments).output().expect("candela starts")

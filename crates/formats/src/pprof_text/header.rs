@@ -9,8 +9,8 @@ use crate::pprof_text::values::Shown;
 use crate::pprof_text::values::label;
 use crate::pprof_text::values::nanoseconds;
 use crate::pprof_text::values::percentage;
+use crate::printable::printable;
 use crate::time_text::utc;
-use crate::top::printable;
 
 /// The series of one type.
 pub(super) fn series_of<'a>(

@@ -88,10 +88,10 @@ impl<'a> Names<'a> {
 fn printable(profile: &Profile, key: Key) -> String {
     let strings = &profile.symbols.strings;
     match key {
-        Key::Function(name) => crate::top::printable(strings.get(name)),
+        Key::Function(name) => crate::printable::printable(strings.get(name)),
         Key::Binary(file) => match strings.get(file) {
             "" => "<unknown>".to_owned(),
-            path => format!("[{}]", crate::top::printable(base_name(path))),
+            path => format!("[{}]", crate::printable::printable(base_name(path))),
         },
     }
 }

@@ -14,7 +14,7 @@ use crate::pprof_text::header::total;
 use crate::pprof_text::names::Names;
 use crate::pprof_text::values::Shown;
 use crate::pprof_text::values::label;
-use crate::top::printable;
+use crate::printable::printable;
 
 const SEPARATOR: &str = "-----------+-------------------------------------------------------";
 
