@@ -7,6 +7,7 @@
 
 use std::fs;
 use std::fs::File;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::path::PathBuf;
 use std::process::Command;
@@ -263,10 +264,93 @@ mod host {
         let message = body["message"].as_str().unwrap();
         assert!(message.contains("bytes free"), "{message}");
         assert!(message.contains("store.min_free_space"), "{message}");
+        let path = volume.0.to_str().unwrap();
+        assert!(!message.contains(path), "{message}");
         assert_eq!(total_of(&running), 3, "queries go on");
         fs::remove_file(&ballast).unwrap();
         assert_eq!(push("main;write 70\n").0, 200);
         assert_eq!(total_of(&running), 73);
         assert_eq!(running.terminate(), Some(0));
+    }
+}
+
+/// A folder and everything below it, each with its permission bits for group and others.
+fn bits_for_others(folder: &Path) -> Vec<(PathBuf, u32)> {
+    let metadata = fs::symlink_metadata(folder).unwrap();
+    let mut found = vec![(folder.to_owned(), metadata.permissions().mode() & 0o077)];
+    if metadata.is_dir() {
+        for entry in fs::read_dir(folder).unwrap() {
+            found.extend(bits_for_others(&entry.unwrap().path()));
+        }
+    }
+    found
+}
+
+#[test]
+fn the_data_directory_is_private_whatever_the_umask() {
+    let folder = tempfile::tempdir().unwrap();
+    let data_dir = folder.path().join("data");
+    let mut command = support::in_clean_environment("sh");
+    command
+        .args(["-c", "umask 0; exec \"$@\"", "sh"])
+        .arg(support::candela().get_program())
+        .args(["server", "--listen", "127.0.0.1:0", "--data-dir"])
+        .arg(&data_dir)
+        .env("CANDELA_SERVER__OTLP_GRPC_LISTEN", "127.0.0.1:0")
+        .env("CANDELA_SERVER__OTLP_HTTP_LISTEN", "127.0.0.1:0");
+    let running = Running::launch(&mut command).unwrap();
+    let stacks = folder.path().join("stacks.folded");
+    fs::write(&stacks, "main;read 3\n").unwrap();
+    let url = running.url("");
+    let arguments = [
+        "push",
+        stacks.to_str().unwrap(),
+        "--service",
+        "a",
+        "--server",
+        &url,
+    ];
+    support::expect_code(&support::run(&arguments), 0);
+    assert_eq!(running.terminate(), Some(0), "writes a block");
+
+    let found = bits_for_others(&data_dir);
+    assert!(!files_below(&data_dir, "parquet").is_empty());
+    let open: Vec<_> = found.iter().filter(|(_, bits)| *bits != 0).collect();
+    assert!(open.is_empty(), "{open:#?}");
+}
+
+/// As an older version left it. What it does not know in it, it would leave open.
+#[test]
+fn a_data_directory_that_others_may_read_is_restricted_at_the_next_start() {
+    let folder = tempfile::tempdir().unwrap();
+    let data_dir = folder.path().join("data");
+    let path = data_dir.to_str().unwrap();
+    fill(path);
+    let rebuilt = support::run(&["store", "rebuild-catalog", "--data-dir", path]);
+    support::expect_code(&rebuilt, 0);
+    for start_again in [
+        &["server", "--listen", "127.0.0.1:0", "--data-dir", path][..],
+        #[cfg(feature = "agent")]
+        &[
+            "up",
+            "--no-agent",
+            "--listen",
+            "127.0.0.1:0",
+            "--data-dir",
+            path,
+        ],
+    ] {
+        fs::set_permissions(&data_dir, fs::Permissions::from_mode(0o755)).unwrap();
+        let running = Running::start(start_again);
+        assert_eq!(running.terminate(), Some(0));
+        let mode = fs::metadata(&data_dir).unwrap().permissions().mode();
+        assert_eq!(mode & 0o7777, 0o700, "{start_again:?}");
+    }
+    for store in ["compact", "rebuild-catalog"] {
+        fs::set_permissions(&data_dir, fs::Permissions::from_mode(0o755)).unwrap();
+        let output = support::run(&["store", store, "--data-dir", path]);
+        support::expect_code(&output, 0);
+        let mode = fs::metadata(&data_dir).unwrap().permissions().mode();
+        assert_eq!(mode & 0o7777, 0o700, "{store}");
     }
 }

@@ -8,6 +8,7 @@ use candela_agent::Exporter;
 
 use super::fleet_node;
 use super::on_demand;
+use super::private::keep_private;
 use super::sampling;
 use crate::args::GlobalArgs;
 use crate::args::serve::AgentArgs;
@@ -19,6 +20,7 @@ use crate::output;
 
 pub(crate) fn run(global: &GlobalArgs, arguments: &AgentArgs) -> Result<ExitCode, CliError> {
     let settings = super::settings(global, arguments.overrides(global.server.as_deref()))?;
+    keep_private(&settings.data_dir(&super::environment()));
     let server = settings
         .text("agent.server")
         .expect("the key has a default")

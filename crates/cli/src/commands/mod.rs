@@ -36,6 +36,8 @@ mod listed_rows;
 mod on_demand;
 #[cfg(feature = "agent")]
 pub(crate) mod preload;
+#[cfg(any(feature = "agent", feature = "server"))]
+mod private;
 #[cfg(feature = "agent")]
 mod process_counts;
 pub(crate) mod profiles;

@@ -20,6 +20,7 @@ use candela_store::SyncMode;
 use candela_symbols::SourceRoots;
 
 use super::access::auth_options;
+use super::private::keep_private;
 use super::retention_rules::retention_rules;
 use super::symbols::symbol_sources;
 use super::tenant_limits::tenant_limits;
@@ -48,6 +49,7 @@ pub(crate) struct Companions {
 
 pub(crate) fn run(global: &GlobalArgs, arguments: &ServerArgs) -> Result<ExitCode, CliError> {
     let settings = super::settings(global, arguments.overrides())?;
+    keep_private(&settings.data_dir(&super::environment()));
     block_on(async {
         let stopped = super::signals::stopped()?;
         let store = open_store(&settings)?;

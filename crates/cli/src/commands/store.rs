@@ -9,6 +9,7 @@ use candela_store::StoreOptions;
 use serde_json::Value;
 use serde_json::json;
 
+use super::private::keep_private;
 use crate::args::GlobalArgs;
 use crate::args::store::CompactArgs;
 use crate::args::store::StoreArgs;
@@ -89,6 +90,7 @@ fn verify_json(sums: Sums, damaged: &[BlockCheck]) -> Value {
 
 fn rebuild_catalog(global: &GlobalArgs, arguments: &StoreArgs) -> Result<ExitCode, CliError> {
     let options = options(global, arguments)?;
+    keep_private(&options.data_dir);
     let rebuilt = candela_store::rebuild_catalog(&options);
     let rebuilt = rebuilt.or_exit(ExitStatus::Failed, "rebuild-catalog")?;
     let previous = rebuilt.previous.as_ref().map(|path| path.display());
@@ -138,6 +140,7 @@ fn rebuild_catalog(global: &GlobalArgs, arguments: &StoreArgs) -> Result<ExitCod
 
 fn compact(global: &GlobalArgs, arguments: &CompactArgs) -> Result<ExitCode, CliError> {
     let mut options = options(global, &arguments.store)?;
+    keep_private(&options.data_dir);
     // Nothing is to be merged beside what is asked for.
     options.compaction_cpu_percent = 0;
     let store = Store::open(options).map_err(|error| CliError::failed(error.to_string()))?;

@@ -20,6 +20,7 @@ use tokio::runtime::Handle;
 use super::backend;
 use super::browser::open_browser;
 use super::on_demand;
+use super::private::keep_private;
 use super::sampling;
 use super::server;
 use super::server::Companions;
@@ -36,6 +37,7 @@ pub(crate) fn run(global: &GlobalArgs, arguments: &UpArgs) -> Result<ExitCode, C
     let mut flags = arguments.server.overrides();
     flags.extend(arguments.sampling.overrides());
     let settings = super::settings(global, flags)?;
+    keep_private(&settings.data_dir(&super::environment()));
     server::block_on(async {
         let stopped = super::signals::stopped()?;
         let store = server::open_store(&settings)?;
