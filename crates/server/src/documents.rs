@@ -27,7 +27,9 @@ pub(crate) fn document_error(error: &DocumentError) -> ApiError {
         DocumentError::Unreadable { .. } | DocumentError::Store(_) => {
             tracing::error!("a document was not read or written: {message}");
             let status = StatusCode::SERVICE_UNAVAILABLE;
+            let message = "the document could not be read or written";
             ApiError::new(status, "documents_unavailable", message)
+                .hint("the server's log has the details")
         }
     }
 }

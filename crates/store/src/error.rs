@@ -216,10 +216,9 @@ pub enum AppendError {
     /// The volume is full up to the reserve that blocks need. Queries go on, and so do appends as
     /// soon as there is room.
     #[error(
-        "the volume of {} has {free_bytes} bytes free and a new profile needs {needed_bytes}, the \
+        "the volume of the log has {free_bytes} bytes free and a new profile needs {needed_bytes}, the \
          reserve included; free space, or lower store.max_size, store.retention or \
-         store.min_free_space",
-        path.display()
+         store.min_free_space"
     )]
     DiskFull {
         /// The log's directory.
@@ -240,7 +239,7 @@ pub enum AppendError {
         limit: u64,
     },
     /// The log could not be written.
-    #[error("cannot write the log in {}: {reason}", path.display())]
+    #[error("cannot write the durable log: {reason}")]
     Log {
         /// The log's directory.
         path: PathBuf,
@@ -249,9 +248,8 @@ pub enum AppendError {
     },
     /// Another process writes the log of this one: nothing is taken any more.
     #[error(
-        "another server has taken over the log of this one ({} is not ours); stop one of the two \
-         and start the other again",
-        segment.display()
+        "another server has taken over the log of this one; stop one of the two and start the other \
+         again"
     )]
     Fenced {
         /// Its segment, where ours should have been.
@@ -260,6 +258,18 @@ pub enum AppendError {
     /// The store is shutting down.
     #[error("the store is shut down")]
     Closed,
+}
+
+impl AppendError {
+    /// The directory or file that it is about. Messages leave it out: they go to clients.
+    #[must_use]
+    pub fn place(&self) -> Option<&Path> {
+        match self {
+            Self::DiskFull { path, .. } | Self::Log { path, .. } => Some(path),
+            Self::Fenced { segment } => Some(segment),
+            _ => None,
+        }
+    }
 }
 
 /// A block that cannot be read. The caller reports it with

@@ -10,6 +10,7 @@ use candela_model::resolve_profile_type;
 use candela_query::Query;
 use candela_store::Erased;
 use candela_store::Erasure;
+use candela_store::QuarantinedBlock;
 use candela_store::StoreError;
 use candela_store::TimeRange;
 use serde_json::Value;
@@ -189,19 +190,32 @@ fn hint(answer: &Value) -> String {
 
 fn store_error(error: &StoreError) -> ApiError {
     tracing::error!("profiles were not erased, or not all: {error}");
-    let (status, hint) = match error {
+    let (status, message, hint) = match error {
         // Time does not cure it, so no client should try until somebody has.
-        StoreError::NotErasedIn { .. } => (
+        StoreError::NotErasedIn { blocks } => (
             StatusCode::INTERNAL_SERVER_ERROR,
+            not_erased_in(blocks),
             "`candela store verify` says which files are damaged; send the same again when they are \
              restored or gone",
         ),
         _ => (
             StatusCode::SERVICE_UNAVAILABLE,
+            "not everything could be erased; the server's log has the reason".to_owned(),
             "send the same again: it erases what is left",
         ),
     };
-    ApiError::new(status, "not_erased", error.to_string()).hint(hint)
+    ApiError::new(status, "not_erased", message).hint(hint)
+}
+
+/// Without the reasons, which name files of the server.
+fn not_erased_in(blocks: &[QuarantinedBlock]) -> String {
+    let names: Vec<&str> = blocks.iter().map(|block| &*block.block_id).collect();
+    format!(
+        "what could be read is erased, these blocks may have more of it and cannot be read: {}; restore \
+         their files and start the server again, or stop it, delete all files with their names and run \
+         `candela store rebuild-catalog`; then erase it again",
+        names.join(", ")
+    )
 }
 
 #[cfg(test)]

@@ -20,7 +20,7 @@ pub(crate) fn query_error(error: QueryError) -> ApiError {
         QueryError::Cancelled => ApiError::new(StatusCode::SERVICE_UNAVAILABLE, CANCELLED, message),
         QueryError::Store(_) => {
             tracing::error!("a query failed: {message}");
-            ApiError::internal(message)
+            ApiError::internal("stored data could not be read")
         }
     }
 }

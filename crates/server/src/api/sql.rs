@@ -140,7 +140,7 @@ fn sql_error(error: SqlError) -> ApiError {
         }
         SqlError::Unreadable(_) | SqlError::Store(_) | SqlError::Threads(_) | SqlError::Bug(_) => {
             tracing::error!("a SQL query failed: {message}");
-            ApiError::internal(message)
+            ApiError::internal("the query failed because of an error in the server")
         }
     }
 }

@@ -208,7 +208,10 @@ fn check_headers(headers: &HeaderMap, limit: u64) -> Result<(), ApiError> {
 }
 
 fn refusal(error: &ArchiveError) -> ApiError {
-    let message = error.to_string();
+    let message = match error {
+        ArchiveError::Io { source, .. } => format!("cannot write the file: {}", source.kind()),
+        other => other.to_string(),
+    };
     let (status, code, hint) = match error {
         ArchiveError::NotElf { .. } => (
             StatusCode::UNSUPPORTED_MEDIA_TYPE,
@@ -227,10 +230,14 @@ fn refusal(error: &ArchiveError) -> ApiError {
             "symbols_full",
             "raise symbols.max_size, or delete files below symbols/uploaded of the data directory and start again",
         ),
-        _ => (StatusCode::SERVICE_UNAVAILABLE, "symbols_not_written", ""),
+        _ => (
+            StatusCode::SERVICE_UNAVAILABLE,
+            "symbols_not_written",
+            "send it again later; the server's log has the reason",
+        ),
     };
     if status == StatusCode::SERVICE_UNAVAILABLE {
-        tracing::error!("a symbol file was not kept: {message}");
+        tracing::error!("a symbol file was not kept: {error}");
     }
     ApiError::new(status, code, message).hint(hint)
 }

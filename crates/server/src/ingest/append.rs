@@ -1,5 +1,7 @@
 //! The last step of every way in: durable, then counted.
 
+use std::path::Path;
+
 use axum::http::StatusCode;
 use candela_model::Profile;
 use candela_store::AppendError;
@@ -62,7 +64,6 @@ pub(crate) async fn append(
 }
 
 fn append_error(error: &AppendError) -> ApiError {
-    let message = error.to_string();
     let (status, code) = match error {
         AppendError::Invalid(_) => (StatusCode::BAD_REQUEST, "invalid_profile"),
         AppendError::Tenant { .. } => (StatusCode::BAD_REQUEST, "bad_tenant"),
@@ -75,7 +76,44 @@ fn append_error(error: &AppendError) -> ApiError {
         AppendError::Closed => (StatusCode::SERVICE_UNAVAILABLE, "ending"),
     };
     if status.is_server_error() {
-        tracing::error!("a profile was not stored: {message}");
+        let place = error.place().unwrap_or(Path::new("")).display();
+        tracing::error!(%place, "a profile was not stored: {error}");
     }
-    ApiError::new(status, code, message)
+    match error {
+        // The reason may name a file or a bucket.
+        AppendError::Log { .. } => ApiError::new(status, code, "cannot write the durable log")
+            .hint("send it again later; the server's log has the reason"),
+        _ => ApiError::new(status, code, error.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+
+    #[test]
+    fn clients_learn_no_paths() {
+        let path = || PathBuf::from("/secret/wal");
+        let errors = [
+            AppendError::DiskFull {
+                path: path(),
+                free_bytes: 1,
+                needed_bytes: 2,
+            },
+            AppendError::Log {
+                path: path(),
+                reason: "/secret/wal/1: Input/output error".to_owned(),
+            },
+            AppendError::Fenced { segment: path() },
+        ];
+        for error in errors {
+            let answer = append_error(&error);
+            assert_eq!(answer.status, StatusCode::SERVICE_UNAVAILABLE);
+            let told = format!("{} {}", answer.message, answer.hint);
+            assert!(!told.contains("secret"), "{told}");
+            assert_eq!(error.place(), Some(path().as_path()));
+        }
+    }
 }
