@@ -149,7 +149,9 @@ fn operation(surface: &Surface, route: &Route) -> Value {
 fn security(right: Right) -> Value {
     match right {
         Right::Anyone => json!([]),
-        Right::Read | Right::Write | Right::Admin => json!([{"token": []}, {"user": []}, {}]),
+        Right::Read | Right::Write | Right::Admin | Right::Server => {
+            json!([{"token": []}, {"user": []}, {}])
+        }
     }
 }
 

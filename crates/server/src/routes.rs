@@ -357,7 +357,7 @@ pub(crate) const ROUTES: &[Route] = &[
     Route {
         method: "GET",
         path: "/debug/pprof/",
-        right: Right::Admin,
+        right: Right::Server,
         summary: "what this process tells about itself",
         parameters: &[],
         content_types: TEXT,
@@ -366,7 +366,7 @@ pub(crate) const ROUTES: &[Route] = &[
     Route {
         method: "GET",
         path: "/debug/pprof/profile",
-        right: Right::Admin,
+        right: Right::Server,
         summary: "the CPU profile of this process, gzipped pprof",
         parameters: &[optional(
             "seconds",
@@ -375,7 +375,7 @@ pub(crate) const ROUTES: &[Route] = &[
         content_types: &["application/octet-stream"],
         handler: || get(debug::profile),
     },
-    no_more_symbols("/debug/pprof/symbol", Right::Admin),
+    no_more_symbols("/debug/pprof/symbol", Right::Server),
 ];
 
 const fn no_more_symbols(path: &'static str, right: Right) -> Route {

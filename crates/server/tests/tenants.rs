@@ -11,6 +11,7 @@ use crate::support::tenants::get;
 use crate::support::tenants::profile;
 use crate::support::tenants::start;
 use crate::support::tenants::text;
+use crate::support::tenants::without_profiles;
 
 /// Reads of all profiles of the test.
 const READS: [&str; 22] = [
@@ -183,5 +184,24 @@ fn without_multi_tenancy_the_header_says_nothing() {
         let headers = [("X-Scope-OrgID", tenant)];
         let answer = request(server.address, "GET", "/api/v1/top", &headers, b"");
         assert_eq!(answer.json()["total"], 100, "{tenant}");
+    }
+}
+
+#[test]
+fn the_servers_own_profile_is_not_for_the_administrator_of_a_tenant() {
+    let server = without_profiles();
+    let status = |path: &str, account: &str, tenant| get(&server, path, account, tenant).status;
+    for tenant in [None, Some("alpha")] {
+        assert_eq!(status("/debug/pprof/", "root", tenant), 200);
+        // This server has no agent that could sample it.
+        assert_eq!(status("/debug/pprof/profile", "root", tenant), 501);
+        for account in ["alpha", "reader"] {
+            assert_eq!(status("/debug/pprof/", account, tenant), 403, "{account}");
+            assert_eq!(
+                status("/debug/pprof/profile", account, tenant),
+                403,
+                "{account}"
+            );
+        }
     }
 }

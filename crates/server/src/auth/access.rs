@@ -111,12 +111,25 @@ impl Access {
                 error.hint("use another token or user, or give this one the right under auth:")
             );
         }
-        let tenants = self.tenants(headers, identity.tenant(), identity.chosen.as_ref())?;
+        let sees_all = !self.multi_tenancy
+            || (identity.tenant().is_none() && identity.rights().allow(Right::Admin));
+        if right == Right::Server && !sees_all {
+            let message = format!(
+                "{} is an administrator of one tenant; this needs an administrator of the whole server",
+                identity.name()
+            );
+            return Err(
+                ApiError::new(StatusCode::FORBIDDEN, "permission_denied", message)
+                    .hint("use a token with the right admin and without a tenant"),
+            );
+        }
+        let tenants = match right {
+            Right::Server => vec![TenantName::anonymous()],
+            _ => self.tenants(headers, identity.tenant(), identity.chosen.as_ref())?,
+        };
         if right != Right::Read && tenants.len() > 1 {
             return Err(several_tenants(tenants.len()));
         }
-        let sees_all = !self.multi_tenancy
-            || (identity.tenant().is_none() && identity.rights().allow(Right::Admin));
         Ok(Caller::new(
             identity.name(),
             identity.rights(),
@@ -487,6 +500,32 @@ mod tests {
         );
         let caller = caller.expect("of its tenant");
         assert!(!caller.sees_all() && caller.sees("team") && !caller.sees("other"));
+    }
+
+    #[test]
+    fn the_server_itself_is_for_administrators_of_no_tenant() {
+        let account =
+            |name, secret| Account::new(name, secret, Rights::ALL).expect("a name and a secret");
+        let team = TenantName::new("team").expect("a name");
+        let options = AuthOptions {
+            tokens: vec![
+                account("root", "token-root"),
+                account("team-root", "token-team").of_tenant(team),
+            ],
+            users: Vec::new(),
+            multi_tenancy: true,
+            is_insecure: false,
+        };
+        let access = Access::new(&options, clock()).expect("valid");
+        let of = |token: &str, named: &str, right| {
+            tenants(&access, &format!("Bearer {token}"), named, right)
+        };
+        let names = |name: &str| Ok(vec![name.to_owned()]);
+        for named in ["team", ""] {
+            assert_eq!(of("token-team", named, Right::Admin), names("team"));
+            assert_eq!(of("token-team", named, Right::Server), Err(403));
+            assert_eq!(of("token-root", named, Right::Server), names("anonymous"));
+        }
     }
 
     proptest! {

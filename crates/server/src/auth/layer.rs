@@ -36,7 +36,7 @@ pub(crate) async fn authorize(
     let caller = app.access.caller(method, headers, right);
     let admitted = caller.and_then(|caller| {
         // What writes leaves counters of its tenant behind.
-        if right != Right::Read {
+        if !matches!(right, Right::Read | Right::Server) {
             let admitted = app.tenants.admit(&caller.tenant);
             admitted.map_err(ApiError::exceeded)?;
         }

@@ -9,8 +9,11 @@ pub enum Right {
     Read,
     /// To send profiles and symbols.
     Write,
-    /// To erase, and to look into the server itself. Who may do this may do all.
+    /// To erase. Who may do this may do all.
     Admin,
+    /// To profile the server itself. Its profile shows what it does for every tenant, so an administrator of one of them
+    /// does not have this right.
+    Server,
 }
 
 /// The rights of a caller.
@@ -32,7 +35,7 @@ impl Right {
             Self::Anyone => "anyone",
             Self::Read => "read",
             Self::Write => "write",
-            Self::Admin => "admin",
+            Self::Admin | Self::Server => "admin",
         }
     }
 
@@ -65,7 +68,7 @@ impl Rights {
             Right::Anyone => {}
             Right::Read => self.read = true,
             Right::Write => self.write = true,
-            Right::Admin => self = Self::ALL,
+            Right::Admin | Right::Server => self = Self::ALL,
         }
         self
     }
@@ -77,7 +80,7 @@ impl Rights {
             Right::Anyone => true,
             Right::Read => self.read,
             Right::Write => self.write,
-            Right::Admin => self.admin,
+            Right::Admin | Right::Server => self.admin,
         }
     }
 }
