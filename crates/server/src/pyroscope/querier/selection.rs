@@ -250,7 +250,7 @@ pub(crate) fn call_site_filters(
 /// How many nodes a graph may have; a client that says 0 gets what one gets that says nothing.
 ///
 /// # Errors
-/// 400 above the most.
+/// 400 below 0 and above the most.
 pub(crate) fn max_nodes(asked: Option<i64>) -> Result<usize, ApiError> {
     Ok(asked_nodes(asked)?.unwrap_or(DEFAULT_MAX_NODES))
 }
@@ -258,10 +258,14 @@ pub(crate) fn max_nodes(asked: Option<i64>) -> Result<usize, ApiError> {
 /// The same for profiles, which are whole unless the client says a number.
 ///
 /// # Errors
-/// 400 above the most.
+/// 400 below 0 and above the most.
 pub(crate) fn asked_nodes(asked: Option<i64>) -> Result<Option<usize>, ApiError> {
     match asked {
-        None | Some(..=0) => Ok(None),
+        None | Some(0) => Ok(None),
+        Some(nodes @ ..0) => {
+            let message = format!("maxNodes {nodes} is negative");
+            Err(ApiError::bad_request("bad_number", message))
+        }
         Some(nodes) if nodes > MOST_NODES => {
             let message = format!("maxNodes {nodes} is more than {MOST_NODES}");
             Err(ApiError::bad_request("too_many_nodes", message))
