@@ -159,13 +159,13 @@ function Total({ side }: { side: DiffSide | undefined }) {
   const { type = "", unit = "" } = sides.value ?? {};
   if (!side) return null;
   const seconds = Math.max(1, (side.to - side.from) / 1e3);
+  const details = [];
+  if (side.samples !== null) details.push(`${formatCount(side.samples)} samples`);
+  if (side.total === 0 && side.hint) details.push(side.hint);
   return (
     <span class="compare-total">
       <strong>{isGauge(type) ? formatValue(side.total, unit) : formatRate(side.total, unit, seconds, isCpuTime(type))}</strong>
-      <span class="muted">
-        {side.samples !== null && `${formatCount(side.samples)} samples`}
-        {side.total === 0 && side.hint}
-      </span>
+      <span class="muted">{details.join(" · ")}</span>
     </span>
   );
 }
