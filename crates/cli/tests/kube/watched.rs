@@ -185,11 +185,14 @@ fn without_its_rights_the_agent_says_what_it_lacks() {
         message.contains("needs list and watch of pods"),
         "{message}"
     );
-    support::eventually("what has no names is counted", || {
+    let unnamed = || {
         let status = support::get_json(&candela.url("/api/v1/status"));
-        status
-            .to_string()
-            .contains("\"container_unnamed\":1")
-            .then_some(())
-    });
+        let drops = status["drops"].as_array().unwrap();
+        let drop = drops
+            .iter()
+            .find(|drop| drop["reason"] == "container_unnamed");
+        drop.map(|drop| drop["count"].clone())
+    };
+    let count = support::eventually("what has no names is counted", unnamed);
+    assert_eq!(count, 1);
 }
