@@ -9,6 +9,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use rustix::fs::Mode;
+use rustix::fs::OFlags;
 
 /// Permission bits.
 const OF_OTHERS: u32 = 0o007;
@@ -49,6 +50,8 @@ pub(crate) fn keep_private(data_dir: &Path) {
         }
         // It is created with the umask above.
         Err(error) if error.kind() == ErrorKind::NotFound => {}
+        // Whoever needs a directory there reports it.
+        Err(error) if error.kind() == ErrorKind::NotADirectory => {}
         Err(error) => {
             tracing::warn!("cannot restrict {directory} to its owner: {error}");
         }
@@ -69,12 +72,14 @@ enum Restricted {
 /// Takes all permissions of group and others from a directory of ours that is empty or holds only our files. One that holds
 /// more, or that somebody opened to a group and nobody else, stays as it is.
 fn restrict(path: &Path) -> io::Result<Restricted> {
-    let directory = File::open(path)?;
+    // Opening something else, such as a pipe, could wait for ever.
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let directory = File::from(rustix::fs::open(path, flags, Mode::empty())?);
     let metadata = directory.metadata()?;
     let mut permissions = metadata.permissions();
     let mode = permissions.mode() & 0o7777;
     let is_own = metadata.uid() == rustix::process::geteuid().as_raw();
-    if mode & OF_GROUP_AND_OTHERS == 0 || !is_own || !metadata.is_dir() {
+    if mode & OF_GROUP_AND_OTHERS == 0 || !is_own {
         return Ok(Restricted::Already);
     }
     let names = names_in(path)?;
@@ -143,6 +148,16 @@ mod tests {
         let foreign = "photos".to_owned();
         assert_eq!(restricted, Restricted::No { foreign });
         assert_eq!(mode(directory.path()), 0o1777);
+    }
+
+    #[test]
+    fn a_pipe_is_not_waited_for() {
+        let folder = tempfile::tempdir().expect("a temporary directory");
+        let pipe = folder.path().join("pipe");
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+        assert!(made.expect("mkfifo starts").success());
+        let error = restrict(&pipe).expect_err("it is no directory");
+        assert_eq!(error.kind(), ErrorKind::NotADirectory);
     }
 
     #[test]
