@@ -64,7 +64,7 @@ pub(crate) fn find_binary(
             format!("{path} is no file, and no program with build id {build_id} was sent");
         return Err(missing("missing", message));
     }
-    match ObjectFile::open(Path::new(path)) {
+    match ObjectFile::open_named_in_profile(Path::new(path)) {
         Ok(object) if object.build_id().to_string() == build_id => Ok(symbolizer(Arc::new(object))),
         // Whoever may send profiles names any path in them: which build is there is not for all to know.
         Ok(_) => Err(missing(

@@ -2,9 +2,10 @@
 
 use crate::build_id::BuildId;
 use crate::error::Error;
+use crate::foreign::Reader;
 use crate::frame::{Resolution, SourceFrame, SymbolSource};
 use crate::generations::Generations;
-use crate::object_file::{Contents, FileKey, ObjectFile};
+use crate::object_file::{Contents, FileKey, ObjectFile, Origin};
 use crate::rooted::open_in_root;
 use crate::symbolizer::{Symbolizer, SymbolizerOptions};
 use std::collections::HashMap;
@@ -151,17 +152,32 @@ impl SymbolCache {
 
     /// The object in `file`, mapped once however many processes and paths lead to it. `path` is the
     /// path as the process knows it and `root` the process's root directory (`/proc/PID/root`);
-    /// both serve the search for debug files.
+    /// both serve the search for debug files, which are read for `reader`.
     ///
     /// # Errors
     /// As [`ObjectFile::from_file`]. That a file is no ELF file is remembered until it changes.
-    pub fn open(&self, file: &File, path: &Path, root: &Path) -> Result<Arc<ObjectFile>, Error> {
+    pub fn open(
+        &self,
+        file: &File,
+        path: &Path,
+        root: &Path,
+        reader: Reader,
+    ) -> Result<Arc<ObjectFile>, Error> {
+        self.open_as(file, path, |object| object.with_root(root.into(), reader))
+    }
+
+    fn open_as(
+        &self,
+        file: &File,
+        path: &Path,
+        complete: impl FnOnce(ObjectFile) -> ObjectFile,
+    ) -> Result<Arc<ObjectFile>, Error> {
         let metadata = file.metadata().map_err(|error| Error::io(path, error))?;
         let key = FileKey::of(&metadata);
         if let Some(known) = self.known_file(&key, path) {
             return known;
         }
-        let opened = ObjectFile::from_file(file, path).map(|object| object.with_root(root.into()));
+        let opened = ObjectFile::from_file(file, path).map(complete);
         let mut state = self.lock();
         match opened {
             Ok(object) => {
@@ -182,14 +198,17 @@ impl SymbolCache {
         }
     }
 
-    /// Opens `path` as seen from `root` (`/` for this mount namespace), then as
+    /// Opens `path`, which the operator gave, as seen from `root` (`/` for this mount namespace), then as
     /// [`open`](Self::open).
     ///
     /// # Errors
     /// As [`ObjectFile::open`].
     pub fn open_path(&self, path: &Path, root: &Path) -> Result<Arc<ObjectFile>, Error> {
         let file = open_in_root(root, path).map_err(|error| Error::io(path, error))?;
-        self.open(&file, path, root)
+        self.open_as(&file, path, |object| {
+            let object = object.with_root(root.into(), Reader::Everybody);
+            object.with_origin(Origin::Operator)
+        })
     }
 
     /// Resolves an address of `object` as [`Symbolizer::resolve`] does, from memory where the

@@ -2,13 +2,18 @@
 //! `dwz` supplement.
 
 use crate::build_id::BuildId;
-use crate::object_file::ObjectFile;
+use crate::foreign::{Reader, Refusal, open_for};
+use crate::object_file::{ObjectFile, Origin};
 use crate::rooted::open_in_root;
 use object::Object;
 use std::ffi::OsStr;
+use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
+
+/// The most that is summed to compare a debug file with its link: a sparse file can have any length.
+const LARGEST_SUMMED: usize = 256 << 20;
 
 /// Where separate debug files are searched.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,6 +35,10 @@ impl DebugFileSearch {
     /// each by debuglink, then by build id. A file is only taken when its build id equals the
     /// object's, or, where one of the two has none, when its CRC equals that of the debuglink. The
     /// first with DWARF wins, else the first with a symbol table.
+    ///
+    /// Whoever made the object chose the name of its debug file, and perhaps all that is in its root directory. So the user
+    /// of the process that led to the object, or everybody where a profile did, must be able to read the debug file
+    /// ([`open_for`]). The operator chose the host's files by build id.
     pub fn find(&self, object: &ObjectFile) -> Option<Arc<ObjectFile>> {
         let link = Debuglink::of(object);
         let roots = object.root().into_iter().chain([Path::new("/")]);
@@ -37,7 +46,7 @@ impl DebugFileSearch {
             let linked = link.iter().flat_map(move |link| {
                 self.link_candidates(object, link)
                     .into_iter()
-                    .filter_map(move |path| open(root, &path))
+                    .filter_map(move |path| open_foreign(root, &path, object))
                     .filter(|found| matches_link(object, found, link.crc))
             });
             linked.chain(self.by_build_id(object, root))
@@ -75,7 +84,7 @@ impl DebugFileSearch {
             .iter()
             .flat_map(|root| candidates.iter().map(move |path| (*root, path)));
         pairs.into_iter().find_map(|(root, path)| {
-            let supplement = open(root, path)?;
+            let supplement = open_foreign(root, path, debug_file)?;
             (*supplement.build_id() == wanted).then_some(supplement)
         })
     }
@@ -85,7 +94,7 @@ impl DebugFileSearch {
     pub fn find_build_id(&self, id: &BuildId) -> Option<Arc<ObjectFile>> {
         let mut without_dwarf = None;
         for directory in &self.directories {
-            let Some(found) = open(Path::new("/"), &build_id_path(directory, id)?) else {
+            let Some(found) = open_ours(&build_id_path(directory, id)?) else {
                 continue;
             };
             if found.build_id() != id {
@@ -101,7 +110,11 @@ impl DebugFileSearch {
 
     fn by_build_id(&self, object: &ObjectFile, root: &Path) -> Option<Arc<ObjectFile>> {
         self.directories.iter().find_map(|directory| {
-            let found = open(root, &build_id_path(directory, object.build_id())?)?;
+            let path = build_id_path(directory, object.build_id())?;
+            let found = match root == Path::new("/") {
+                true => open_ours(&path),
+                false => open_foreign(root, &path, object),
+            }?;
             (found.build_id() == object.build_id()).then_some(found)
         })
     }
@@ -172,16 +185,46 @@ pub(crate) fn build_id_path(directory: &Path, id: &BuildId) -> Option<PathBuf> {
 fn matches_link(object: &ObjectFile, found: &ObjectFile, crc: u32) -> bool {
     match (object.build_id(), found.build_id()) {
         (BuildId::Gnu(wanted), BuildId::Gnu(given)) => wanted == given,
-        _ => crc32fast::hash(found.data()) == crc,
+        _ => found.data().len() <= LARGEST_SUMMED && crc32fast::hash(found.data()) == crc,
+    }
+}
+
+/// A debug file at a path that the operator chose.
+fn open_ours(path: &Path) -> Option<Arc<ObjectFile>> {
+    let root = Path::new("/");
+    debug_file(
+        &open_in_root(root, path).ok()?,
+        root,
+        path,
+        Origin::Operator,
+    )
+}
+
+/// A debug file at a path that `led_here` chose, or in a root directory whose files others made.
+fn open_foreign(root: &Path, path: &Path, led_here: &ObjectFile) -> Option<Arc<ObjectFile>> {
+    let origin = led_here.origin();
+    let opened = match origin {
+        Origin::Operator => open_in_root(root, path).map_err(Refusal::from),
+        Origin::Foreign(reader) => open_for(reader, root, path, led_here.owner()),
+    };
+    match opened {
+        Ok(file) => debug_file(&file, root, path, origin),
+        Err(refusal) => {
+            if !refusal.is_not_found() {
+                let path = path.display();
+                tracing::debug!(%path, "a debug file is not read: {refusal}");
+            }
+            None
+        }
     }
 }
 
 /// A debug file that carries names; the object itself may lie under the same name and carries none.
-fn open(root: &Path, path: &Path) -> Option<Arc<ObjectFile>> {
-    let file = open_in_root(root, path).ok()?;
-    let object = ObjectFile::from_file(&file, path)
+fn debug_file(file: &File, root: &Path, path: &Path, origin: Origin) -> Option<Arc<ObjectFile>> {
+    let object = ObjectFile::from_file(file, path)
         .ok()?
-        .with_root(root.into());
+        .with_root(root.into(), Reader::Everybody)
+        .with_origin(origin);
     let contents = object.contents();
     (contents.dwarf || contents.symtab).then(|| Arc::new(object))
 }

@@ -1,5 +1,6 @@
 //! What can go wrong while an object file is opened or its symbols are read.
 
+use crate::foreign::Refusal;
 use std::io;
 use std::path::PathBuf;
 
@@ -38,17 +39,13 @@ pub enum Error {
         /// The value of `/proc/sys/kernel/kptr_restrict`, or `unknown`.
         kptr_restrict: String,
     },
-    /// A perf map belongs to a user who does not own the process.
-    #[error(
-        "{path} belongs to user {owner}, not to user {process_owner} of the process or to root, so it is not trusted"
-    )]
-    ForeignPerfMap {
-        /// The map file.
+    /// Somebody else chose the file, and it was refused.
+    #[error("{path} is not read: {refusal}")]
+    Refused {
+        /// The file as the process knows it.
         path: PathBuf,
-        /// Numeric user id of the file's owner.
-        owner: u32,
-        /// Numeric user id of the process.
-        process_owner: u32,
+        /// Why it was not opened.
+        refusal: Refusal,
     },
 }
 
@@ -57,6 +54,14 @@ impl Error {
         Self::Io {
             path: path.into(),
             source,
+        }
+    }
+
+    pub(crate) fn refused(path: impl Into<PathBuf>, refusal: Refusal) -> Self {
+        let path = path.into();
+        match refusal {
+            Refusal::System(source) => Self::Io { path, source },
+            refusal => Self::Refused { path, refusal },
         }
     }
 

@@ -2,6 +2,7 @@
 
 use crate::build_id::BuildId;
 use crate::error::Error;
+use crate::foreign::{self, Reader};
 use crate::mapped_file::MappedFile;
 use crate::segments::{self, LoadSegment, MappedRange};
 use object::read::elf::{ElfFile, FileHeader};
@@ -76,9 +77,20 @@ pub struct ObjectFile {
     path: PathBuf,
     root: Option<PathBuf>,
     key: Option<FileKey>,
+    owner: Option<u32>,
+    origin: Origin,
     build_id: BuildId,
     segments: Box<[LoadSegment]>,
     contents: Contents,
+}
+
+/// Who led to a file, and with it to those that it names.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Origin {
+    /// Whoever runs us.
+    Operator,
+    /// A process or a profile, for this reader.
+    Foreign(Reader),
 }
 
 enum ObjectBytes {
@@ -87,13 +99,25 @@ enum ObjectBytes {
 }
 
 impl ObjectFile {
-    /// Opens and maps the ELF file at `path`.
+    /// Opens and maps the ELF file at `path`, which the operator gave or the caller made. For one that stands in a
+    /// profile there is [`open_named_in_profile`](Self::open_named_in_profile).
     ///
     /// # Errors
     /// [`Error::Io`], [`Error::NotRegularFile`] or [`Error::NotElf`].
     pub fn open(path: &Path) -> Result<Self, Error> {
         let file = crate::rooted::open_in_root(Path::new("/"), path)
             .map_err(|error| Error::io(path, error))?;
+        Ok(Self::from_file(&file, path)?.with_origin(Origin::Operator))
+    }
+
+    /// Opens and maps the ELF file at a path that stands in a profile, as [`crate::foreign::open_named_in_profile`] does. Its
+    /// build id must be compared with the one that stands there too.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open), and [`Error::Refused`].
+    pub fn open_named_in_profile(path: &Path) -> Result<Self, Error> {
+        let file = foreign::open_named_in_profile(path)
+            .map_err(|refusal| Error::refused(path, refusal))?;
         Self::from_file(&file, path)
     }
 
@@ -114,6 +138,7 @@ impl ObjectFile {
         let mapped = MappedFile::map(file).map_err(|error| Error::io(path, error))?;
         let mut object = Self::from_object_bytes(ObjectBytes::Mapped(mapped), path)?;
         object.key = Some(FileKey::of(&metadata));
+        object.owner = Some(metadata.uid());
         Ok(object)
     }
 
@@ -136,6 +161,8 @@ impl ObjectFile {
             path: path.into(),
             root: None,
             key: None,
+            owner: None,
+            origin: Origin::Foreign(Reader::Everybody),
             build_id: parsed.build_id,
             segments: parsed.segments,
             contents: parsed.contents,
@@ -143,9 +170,11 @@ impl ObjectFile {
     }
 
     /// Says that [`path`](Self::path) is meant inside `root`, usually `/proc/PID/root`: separate
-    /// debug files are then searched there before they are searched on the host.
+    /// debug files are then searched there before they are searched on the host, and only those are used that `reader` could
+    /// read: the user of the process when it had mapped the object.
     #[must_use]
-    pub fn with_root(mut self, root: PathBuf) -> Self {
+    pub fn with_root(mut self, root: PathBuf, reader: Reader) -> Self {
+        self.origin = Origin::Foreign(reader);
         self.root = (root != Path::new("/")).then_some(root);
         self
     }
@@ -158,6 +187,20 @@ impl ObjectFile {
     /// The root directory that [`path`](Self::path) is meant in, when it is not ours.
     pub fn root(&self) -> Option<&Path> {
         self.root.as_deref()
+    }
+
+    pub(crate) fn with_origin(mut self, origin: Origin) -> Self {
+        self.origin = origin;
+        self
+    }
+
+    pub(crate) fn origin(&self) -> Origin {
+        self.origin
+    }
+
+    /// Whose the file is; `None` for an image from memory.
+    pub(crate) fn owner(&self) -> Option<u32> {
+        self.owner
     }
 
     /// The identity of the file; `None` for an image from memory.

@@ -1,4 +1,5 @@
-//! Opening files as a process in another mount namespace sees them, through `/proc/PID/root`.
+//! Opening files that the operator chose, by paths that are meant inside of a root directory. For paths that others chose
+//! there is [`crate::foreign`].
 
 use rustix::fs::{Mode, OFlags, ResolveFlags};
 use std::fs::File;
@@ -8,12 +9,11 @@ use std::path::Path;
 /// Opens `path` for reading as if `root` were the root directory, so that an absolute symlink
 /// inside a container leads to the container's file and not to ours.
 ///
-/// Pipes are opened without waiting for a writer: a hostile container must not be able to block the
-/// caller, who finds out by the file's type.
+/// Pipes are opened without waiting for a writer; the caller finds out by the file's type.
 ///
 /// # Errors
 /// The system's reason, `NotFound` above all.
-pub fn open_in_root(root: &Path, path: &Path) -> io::Result<File> {
+pub(crate) fn open_in_root(root: &Path, path: &Path) -> io::Result<File> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
     if root == Path::new("/") {
         return Ok(rustix::fs::open(path, flags, Mode::empty())?.into());

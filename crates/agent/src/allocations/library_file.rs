@@ -10,6 +10,7 @@ use std::os::unix::fs::MetadataExt;
 
 use candela_ebpf::AllocationProbes;
 use candela_preload::probes;
+use candela_symbols::foreign::Refusal;
 use object::LittleEndian;
 use object::Object as _;
 use object::ObjectSymbol as _;
@@ -31,6 +32,8 @@ const CODE: [u8; 2] = [0x90, 0xc3];
 pub(crate) enum LibraryError {
     #[error("it cannot be read: {0}")]
     Unreadable(#[from] io::Error),
+    #[error("it is not opened: {0}")]
+    Refused(#[from] Refusal),
     #[error("it is no file, or has more than 1 MiB")]
     Size,
     #[error("it is no library for x86-64, or not all of one")]

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::sync::Arc;
 
+use candela_symbols::foreign::Refusal;
 use hashbrown::HashMap;
 use hashbrown::HashSet;
 
@@ -78,8 +79,9 @@ impl MappedLibrary {
         mapped.take(MOST_OF_PROCESS).collect()
     }
 
-    pub(crate) fn open(&self) -> std::io::Result<File> {
-        open_mapped(self.pid, self.range, self.file, &self.path)
+    pub(crate) fn open(&self) -> Result<File, Refusal> {
+        let opened = open_mapped(self.pid, self.range, self.file, &self.path);
+        opened.map(|(file, _)| file)
     }
 }
 

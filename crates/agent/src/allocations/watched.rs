@@ -179,7 +179,7 @@ impl WatchedLibraries {
             Ok(file) => file,
             // A process that has ended, is ending or is another program by now has nothing to tell.
             Err(_) if !is_still_mapped(mapped) => return Ok(()),
-            Err(error) => return Err(LibraryError::Unreadable(error).into()),
+            Err(refusal) => return Err(LibraryError::from(refusal).into()),
         };
         let identity = LibraryIdentity::of(&file).map_err(LibraryError::Unreadable)?;
         if self.refused.contains(&identity) {

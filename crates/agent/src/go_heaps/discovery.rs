@@ -1,11 +1,11 @@
 //! Which processes run a Go program, and whether they still do.
 
 use std::fs;
-use std::fs::File;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use candela_symbols::ObjectFile;
+use candela_symbols::foreign::open_regular;
 
 /// Tells a process from a later one with its id, and from itself before an exec.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,7 +39,7 @@ impl ProgramIdentity {
 /// Whether Go's toolchain has built the program of a process.
 pub(super) fn runs_go(pid: u32) -> bool {
     let path = format!("/proc/{pid}/exe");
-    let Ok(file) = File::open(&path) else {
+    let Ok(file) = open_regular(Path::new(&path)) else {
         return false;
     };
     ObjectFile::from_file(&file, Path::new(&path)).is_ok_and(|object| object.is_go())

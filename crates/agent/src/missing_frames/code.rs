@@ -5,6 +5,7 @@ use std::path::Path;
 
 use candela_symbols::DebugFileSearch;
 use candela_symbols::ObjectFile;
+use candela_symbols::foreign::Reader;
 use candela_unwind::Error as UnwindError;
 use candela_unwind::RuleSet;
 use candela_unwind::Table;
@@ -51,13 +52,13 @@ pub struct CodeReport {
 
 impl CodeReport {
     /// Looks into a file that is open; `None` when it is no ELF file, so that a runtime has made it.
-    pub(super) fn of_file(file: &File, path: &str, root: &Path) -> Option<Self> {
+    pub(super) fn of_file(file: &File, path: &str, root: &Path, reader: Reader) -> Option<Self> {
         let mut report = Self {
             path: path.to_owned(),
             ..Self::default()
         };
         let object = match ObjectFile::from_file(file, Path::new(path)) {
-            Ok(object) => object.with_root(root.to_owned()),
+            Ok(object) => object.with_root(root.to_owned(), reader),
             Err(
                 candela_symbols::Error::NotElf { .. }
                 | candela_symbols::Error::NotRegularFile { .. },

@@ -4,7 +4,9 @@ use std::io::Read;
 use std::path::Path;
 
 use candela_symbols::BuildId;
-use candela_symbols::open_in_root;
+use candela_symbols::foreign::Reader;
+use candela_symbols::foreign::open_for;
+use candela_symbols::foreign::open_public_folder;
 use hashbrown::HashMap;
 use rustix::fs::Dir;
 
@@ -48,7 +50,7 @@ impl DebugPackages {
     pub(super) fn of(root: &Path, files: &[&str]) -> Self {
         Self {
             os_release: text_of(read(root, Path::new("/etc/os-release"), LARGEST_LIST)),
-            has_dnf: open_in_root(root, Path::new("/usr/bin/dnf")).is_ok(),
+            has_dnf: is_there(root, Path::new("/usr/bin/dnf")),
             debian: debian_packages(root, files, MOST_LIST_BYTES),
         }
     }
@@ -87,8 +89,10 @@ impl DebugPackages {
 /// go.
 fn debian_packages(root: &Path, files: &[&str], most_bytes: u64) -> HashMap<String, String> {
     let mut found = HashMap::new();
-    let lists = open_in_root(root, Path::new(LISTS));
-    let Ok(lists) = lists.and_then(|directory| Ok(Dir::read_from(directory)?)) else {
+    let Ok(lists) = open_public_folder(root, Path::new(LISTS)) else {
+        return found;
+    };
+    let Ok(lists) = Dir::new(lists) else {
         return found;
     };
     // Packages name files by where they were before /lib became a link to /usr/lib, or after.
@@ -154,12 +158,16 @@ pub(super) fn debug_file_of(build_id: &BuildId) -> String {
 /// What a file begins with, so many bytes at most; nothing of one that cannot be read.
 fn read(root: &Path, path: &Path, most_bytes: u64) -> Vec<u8> {
     let mut bytes = Vec::new();
-    let Ok(file) = open_in_root(root, path) else {
+    let Ok(file) = open_for(Reader::Everybody, root, path, None) else {
         return bytes;
     };
     // What was read until an error has cost as much.
     let _ = file.take(most_bytes).read_to_end(&mut bytes);
     bytes
+}
+
+fn is_there(root: &Path, path: &Path) -> bool {
+    open_for(Reader::Everybody, root, path, None).is_ok()
 }
 
 fn text_of(bytes: Vec<u8>) -> String {

@@ -38,8 +38,8 @@ pub enum FrameCause {
     DamagedUnwindInformation,
     /// Compiled at run time, and nothing names it.
     CompiledWithoutNames,
-    /// Compiled at run time, and its list of names belongs to somebody else.
-    NamesOfAnotherUser,
+    /// Compiled at run time, and its list of names is not one that its own user made there.
+    NamesRefused,
     /// Compiled at run time without frame pointers: what called it is lost.
     CompiledWithoutFramePointers,
     /// Interpreted: there are frames of the interpreter only.
@@ -60,7 +60,7 @@ impl FrameCause {
         Self::LittleUnwindInformation,
         Self::DamagedUnwindInformation,
         Self::CompiledWithoutNames,
-        Self::NamesOfAnotherUser,
+        Self::NamesRefused,
         Self::CompiledWithoutFramePointers,
         Self::Interpreted,
         Self::KernelHidden,
@@ -116,10 +116,10 @@ impl FrameCause {
                 "code that was compiled at run time has no names: {map} is not there",
                 "{names}",
             ),
-            Self::NamesOfAnotherUser => (
-                "names_of_another_user",
-                "{map} belongs to another user than the process, so its names are not believed",
-                "rm {map}, and have the program write it again",
+            Self::NamesRefused => (
+                "names_refused",
+                "code that was compiled at run time has no names: {map} is not read, because {refusal}",
+                "rm {map}, and let the program itself write it again; links and other users' files are not read",
             ),
             Self::CompiledWithoutFramePointers => (
                 "compiled_without_frame_pointers",

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use candela_symbols::Error as SymbolError;
 use candela_symbols::PerfMapReader;
+use candela_symbols::foreign::Refusal;
 use hashbrown::HashSet;
 use serde::Serialize;
 
@@ -160,7 +161,8 @@ struct Look {
 enum PerfMap {
     There,
     Missing,
-    OfAnotherUser,
+    /// The file as we see it, and why it is not read.
+    Refused(PathBuf, Refusal),
 }
 
 impl Look {
@@ -204,7 +206,7 @@ impl Look {
             inode: line.inode,
         };
         let report = match open_mapped(self.pid, (line.start, line.end), file, path) {
-            Ok(opened) => CodeReport::of_file(&opened, path, &self.root),
+            Ok((opened, reader)) => CodeReport::of_file(&opened, path, &self.root, reader),
             Err(_) => Some(CodeReport {
                 path: path.to_owned(),
                 causes: vec![match is_deleted {
@@ -290,7 +292,7 @@ impl Look {
         };
         match self.perf_map {
             PerfMap::There => code.named_by.push("perf_map"),
-            PerfMap::OfAnotherUser => code.causes.push(FrameCause::NamesOfAnotherUser),
+            PerfMap::Refused(..) => code.causes.push(FrameCause::NamesRefused),
             PerfMap::Missing if is_interpreted => code.causes.push(FrameCause::Interpreted),
             PerfMap::Missing => code.causes.push(FrameCause::CompiledWithoutNames),
         }
@@ -354,8 +356,11 @@ impl Look {
         let files: Vec<&str> = stripped.map(|code| code.path.as_str()).collect();
         let packages = DebugPackages::of(&self.root, &files);
         let pid = self.pid.to_string();
-        let map = format!("/tmp/perf-{pid}.map");
         let names = filled(runtime.names, &[("{pid}", pid.as_str())]);
+        let (map, refusal) = match &self.perf_map {
+            PerfMap::Refused(path, refusal) => (path.display().to_string(), refusal.to_string()),
+            PerfMap::There | PerfMap::Missing => (format!("/tmp/perf-{pid}.map"), String::new()),
+        };
         for code in &mut self.code {
             let install = packages.install(&code.path);
             let path = quoted(&code.path);
@@ -373,6 +378,7 @@ impl Look {
                 ("{build_id}", build_id.as_str()),
                 ("{path}", path.as_str()),
                 ("{map}", map.as_str()),
+                ("{refusal}", refusal.as_str()),
             ];
             let problems = code.causes.iter().map(|cause| {
                 let explanation = cause.explanation();
@@ -390,7 +396,11 @@ impl Look {
 fn perf_map_of(pid: u32) -> PerfMap {
     let mut reader = PerfMapReader::new(Path::new(&format!("/proc/{pid}")));
     match reader.refresh() {
-        Err(SymbolError::ForeignPerfMap { .. }) => PerfMap::OfAnotherUser,
+        Err(SymbolError::Refused { path, refusal }) => {
+            let inside = path.strip_prefix("/").unwrap_or(&path);
+            let path = Path::new(&format!("/proc/{pid}/root")).join(inside);
+            PerfMap::Refused(path, refusal)
+        }
         Ok(_) if !reader.map().is_empty() => PerfMap::There,
         Ok(_) | Err(_) => PerfMap::Missing,
     }

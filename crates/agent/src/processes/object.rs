@@ -1,8 +1,6 @@
 //! Object files that processes have mapped.
 
 use std::fs::File;
-use std::io;
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::path::PathBuf;
 use std::sync::OnceLock;
@@ -11,7 +9,12 @@ use std::sync::atomic::AtomicBool;
 use candela_symbols::BuildId;
 use candela_symbols::LoadSegment;
 use candela_symbols::ObjectFile;
-use candela_symbols::open_in_root;
+use candela_symbols::foreign::ForeignProcess;
+use candela_symbols::foreign::MappedFileLine;
+use candela_symbols::foreign::Reader;
+use candela_symbols::foreign::Refusal;
+use candela_symbols::foreign::open_mapped_here;
+use candela_symbols::foreign::open_regular;
 
 use crate::processes::thread_context::ContextAccess;
 
@@ -33,6 +36,8 @@ pub(crate) struct Object {
     pub(crate) path: String,
     /// The process's root directory, for separate debug files.
     pub(crate) root: PathBuf,
+    /// For whom they are read.
+    pub(crate) reader: Reader,
     pub(crate) source: ObjectSource,
     /// Whether a process that runs it as its program was sampled.
     pub(crate) was_sampled: AtomicBool,
@@ -66,10 +71,17 @@ impl Object {
             number,
             path,
             root,
+            reader: Reader::Everybody,
             source,
             was_sampled: AtomicBool::new(false),
             description: OnceLock::new(),
         }
+    }
+
+    /// For the user of the process that was seen first.
+    pub(crate) fn read_for(mut self, reader: Reader) -> Self {
+        self.reader = reader;
+        self
     }
 
     /// The description, once the loader has been here; `Some(None)` when there is none to be had.
@@ -172,38 +184,47 @@ impl Description {
 }
 
 /// Opens the file of a mapping: by the mapping itself, which works for deleted files and in every
-/// mount namespace, else by its path. A file found by path must have the mapping's inode.
+/// mount namespace, else by its path. Beside it is the user who has mapped it: debug files are read for them.
 pub(crate) fn open_mapped(
     pid: u32,
     range: (u64, u64),
     file: FileNumber,
     path: &str,
-) -> io::Result<File> {
+) -> Result<(File, Reader), Refusal> {
     let (start, end) = range;
-    let by_mapping = File::open(format!("/proc/{pid}/map_files/{start:x}-{end:x}"));
-    if let Ok(opened) = by_mapping
-        && opened.metadata()?.is_file()
-    {
-        return Ok(opened);
-    }
-    let root = PathBuf::from(format!("/proc/{pid}/root"));
-    open_same(&root, path, file).or_else(|_| open_same(Path::new("/"), path, file))
-}
-
-fn open_same(root: &Path, path: &str, file: FileNumber) -> io::Result<File> {
-    let opened = open_in_root(root, Path::new(path))?;
-    let metadata = opened.metadata()?;
-    if metadata.is_file() && metadata.ino() == file.inode {
-        return Ok(opened);
-    }
-    Err(io::Error::new(
-        io::ErrorKind::NotFound,
-        "another file has taken its path",
-    ))
+    let directory = PathBuf::from(format!("/proc/{pid}"));
+    // One that has ended since leaves its files behind.
+    let process = ForeignProcess::open(&directory).ok();
+    let mapping = directory.join(format!("map_files/{start:x}-{end:x}"));
+    let opened = match open_regular(&mapping) {
+        // It is gone, or only others may use it.
+        Err(Refusal::System(_)) => {
+            let line = MappedFileLine {
+                path: Path::new(path),
+                device: file.device,
+                inode: file.inode,
+            };
+            match &process {
+                Some(process) => process.open_mapped(&line),
+                None => open_mapped_here(&line, Reader::Everybody),
+            }
+        }
+        opened_or_refused => opened_or_refused,
+    }?;
+    let user = process.map(|process| process.user());
+    // It may have become another user's meanwhile.
+    let user_now = ForeignProcess::open(&directory).map(|process| process.user());
+    let reader = match (user, user_now) {
+        (Some(user), Ok(user_now)) if user == user_now => Reader::User(user),
+        _ => Reader::Everybody,
+    };
+    Ok((opened, reader))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::MetadataExt;
+
     use super::*;
 
     fn own_executable() -> Object {
@@ -242,9 +263,24 @@ mod tests {
             inode: line.inode,
         };
         let path = String::from_utf8_lossy(line.path);
-        let file = open_mapped(std::process::id(), (line.start, line.end), number, &path)
+        let (file, _) = open_mapped(std::process::id(), (line.start, line.end), number, &path)
             .expect("the file");
         assert_eq!(file.metadata().expect("its metadata").ino(), line.inode);
+    }
+
+    #[test]
+    fn a_file_that_an_ended_process_had_mapped_is_opened_by_its_path() {
+        let path = std::env::current_exe().expect("our own path");
+        let metadata = std::fs::metadata(&path).expect("our own executable");
+        let device = metadata.dev();
+        let number = FileNumber {
+            device: (rustix::fs::major(device), rustix::fs::minor(device)),
+            inode: metadata.ino(),
+        };
+        let path = path.to_str().expect("an UTF-8 path");
+        let (file, reader) = open_mapped(u32::MAX, (0, 1), number, path).expect("the file");
+        assert_eq!(file.metadata().expect("its metadata").ino(), number.inode);
+        assert_eq!(reader, Reader::Everybody);
     }
 
     #[test]

@@ -99,7 +99,10 @@ impl Objects {
             return Object::new(number, path.to_owned(), root, ObjectSource::Unreadable);
         }
         match open_mapped(range.pid, (range.start, range.end), file, path) {
-            Ok(opened) => Object::new(number, path.to_owned(), root, ObjectSource::File(opened)),
+            Ok((opened, reader)) => {
+                let source = ObjectSource::File(opened);
+                Object::new(number, path.to_owned(), root, source).read_for(reader)
+            }
             Err(error) => {
                 self.ledger.add(DropReason::ObjectUnreadable, 1);
                 tracing::debug!(%error, path, pid = range.pid, "cannot open a mapped file");

@@ -1,29 +1,31 @@
 //! Names of code that was compiled while its program ran, from perf maps.
 
-use std::fs::File;
-use std::io::BufRead;
-use std::io::BufReader;
-use std::io::Read;
 use std::path::PathBuf;
 
 use candela_symbols::SourceFrame;
+use candela_symbols::foreign::open_left_behind;
 use candela_symbols::perf_map::PerfMap;
 use candela_symbols::perf_map::PerfMapReader;
 use hashbrown::HashMap;
-use rustix::fs::Mode;
-use rustix::fs::OFlags;
 
 /// How many processes' maps are kept. Each is bounded by its reader.
 const MOST_READERS: usize = 64;
 
-/// The most that is read of the map of a process that has ended.
-const LARGEST_ORPHAN: u64 = 64 << 20;
+/// The most heap that all maps may hold, bytes: a user may have any number of processes.
+const MOST_HEAP: usize = 256 << 20;
+
+/// The most that is read of all maps in one window, bytes: a process may write its map anew at any time.
+const MOST_READ: u64 = 256 << 20;
 
 /// Perf maps by process.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct JitNames {
     readers: HashMap<u32, Entry>,
     window: u64,
+    /// Bytes that were read in this window.
+    read_bytes: u64,
+    most_heap: usize,
+    most_read: u64,
 }
 
 #[derive(Debug)]
@@ -35,10 +37,30 @@ struct Entry {
     window: u64,
 }
 
+impl Entry {
+    fn heap_bytes(&self) -> usize {
+        let orphan = self.orphan.as_ref().map_or(0, PerfMap::heap_bytes);
+        self.reader.map().heap_bytes() + orphan
+    }
+}
+
+impl Default for JitNames {
+    fn default() -> Self {
+        Self {
+            readers: HashMap::new(),
+            window: 0,
+            read_bytes: 0,
+            most_heap: MOST_HEAP,
+            most_read: MOST_READ,
+        }
+    }
+}
+
 impl JitNames {
     /// Begins a window: maps are read again when they are next asked.
     pub(crate) fn next_window(&mut self) {
         self.window += 1;
+        self.read_bytes = 0;
         if self.readers.len() > MOST_READERS {
             let oldest_kept = self.window.saturating_sub(1);
             self.readers.retain(|_, entry| entry.window >= oldest_kept);
@@ -48,50 +70,76 @@ impl JitNames {
     /// The method that covers `address` in process `pid`.
     pub(crate) fn find(&mut self, pid: u32, address: u64) -> Option<SourceFrame> {
         let window = self.window;
+        let known = self.readers.get(&pid);
+        if known.is_none_or(|entry| entry.window != window) {
+            self.refresh(pid);
+        }
+        let entry = self.readers.get(&pid)?;
+        let map = entry.orphan.as_ref().unwrap_or_else(|| entry.reader.map());
+        map.find(address).map(|symbol| symbol.to_frame())
+    }
+
+    /// Reads what a process has written since it was last asked.
+    fn refresh(&mut self, pid: u32) {
+        self.make_room(pid);
+        let held: usize = self.readers.values().map(Entry::heap_bytes).sum();
+        let window = self.window;
         let entry = self.readers.entry(pid).or_insert_with(|| Entry {
             reader: PerfMapReader::new(&PathBuf::from(format!("/proc/{pid}"))),
             orphan: None,
-            window: window.wrapping_sub(1),
+            window,
         });
-        if entry.window != window {
-            entry.window = window;
-            if let Err(error) = entry.reader.refresh() {
-                tracing::debug!(%error, pid, "perf map not read");
-                if entry.reader.map().is_empty() && entry.orphan.is_none() {
-                    entry.orphan = read_orphan(pid);
-                }
+        entry.window = window;
+        if held > self.most_heap || self.read_bytes > self.most_read {
+            tracing::debug!(
+                pid,
+                "perf map not read: the budget for all perf maps is used up"
+            );
+            return;
+        }
+        let before = entry.reader.read_bytes();
+        if let Err(error) = entry.reader.refresh() {
+            tracing::debug!(%error, pid, "perf map not read");
+            if entry.reader.map().is_empty() && entry.orphan.is_none() {
+                entry.orphan = read_orphan(pid);
             }
         }
-        let map = entry.orphan.as_ref().unwrap_or_else(|| entry.reader.map());
-        map.find(address).map(|symbol| symbol.to_frame())
+        self.read_bytes += entry.reader.read_bytes() - before;
+    }
+
+    /// Drops the maps that have gone unused longest until the budget has room. Those of this window and of the one before
+    /// stay.
+    fn make_room(&mut self, pid: u32) {
+        let window = self.window;
+        let mut held: usize = self.readers.values().map(Entry::heap_bytes).sum();
+        while held > self.most_heap {
+            let others = self.readers.iter().filter(|(other, entry)| {
+                **other != pid && entry.window + 1 < window && entry.heap_bytes() > 0
+            });
+            let oldest = others.min_by_key(|(_, entry)| entry.window);
+            let Some(oldest) = oldest.map(|(&oldest, _)| oldest) else {
+                return;
+            };
+            let forgotten = self.readers.remove(&oldest);
+            held -= forgotten.map_or(0, |entry| entry.heap_bytes());
+        }
     }
 }
 
 /// The map of a process that has ended: its mount namespace is gone, but a process of the host's
-/// leaves its file behind. Only root's and our own user's files are believed.
+/// leaves its file behind.
 fn read_orphan(pid: u32) -> Option<PerfMap> {
-    use std::os::unix::fs::MetadataExt;
     if std::fs::metadata(format!("/proc/{pid}")).is_ok() {
         return None;
     }
-    // Anybody may put anything there: a pipe would never open, a link would lend its target's owner.
-    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOFOLLOW;
-    let file = rustix::fs::open(format!("/tmp/perf-{pid}.map"), flags, Mode::empty()).ok()?;
-    let file = File::from(file);
-    let metadata = file.metadata().ok()?;
-    let us = rustix::process::getuid().as_raw();
-    if !metadata.is_file() || (metadata.uid() != 0 && metadata.uid() != us) {
-        return None;
-    }
-    let mut map = PerfMap::default();
-    for line in BufReader::new(file.take(LARGEST_ORPHAN)).split(b'\n') {
-        map.add_line(&String::from_utf8_lossy(&line.ok()?));
-    }
-    Some(map)
+    let file = open_left_behind(&PathBuf::from(format!("/tmp/perf-{pid}.map"))).ok()?;
+    PerfMapReader::read_whole(file).ok()
 }
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
 
     /// A pid that no process has: the highest that the kernel gives is 2^22.
@@ -113,12 +161,17 @@ mod tests {
         Planted(path)
     }
 
+    fn write(path: &Path, lines: &[u8]) {
+        std::fs::write(path, lines).expect("/tmp is writable");
+        let everybody_reads = std::os::unix::fs::PermissionsExt::from_mode(0o644);
+        std::fs::set_permissions(path, everybody_reads).expect("our file");
+    }
+
     #[test]
     fn a_map_left_behind_is_read() {
         let pid = NOBODY + std::process::id();
         let _map = plant(pid, |path| {
-            let lines = b"1000 10 good\n2000 10 b\xffd\n";
-            std::fs::write(path, lines).expect("/tmp is writable");
+            write(path, b"1000 10 good\n2000 10 b\xffd\n");
         });
         let map = read_orphan(pid).expect("a map");
         assert!(map.find(0x1004).is_some());
@@ -126,10 +179,44 @@ mod tests {
     }
 
     #[test]
+    fn maps_that_are_full_together_take_no_more_names_in_a_window() {
+        let pids = [3, 4].map(|nobody| nobody * NOBODY + std::process::id());
+        let _maps = pids.map(|pid| plant(pid, |path| write(path, b"1000 10 good\n")));
+        let mut names = JitNames::default();
+        let named = |names: &mut JitNames| pids.map(|pid| names.find(pid, 0x1004).is_some());
+        assert_eq!(named(&mut names), [true, true]);
+        let mut names = JitNames {
+            most_heap: 0,
+            ..JitNames::default()
+        };
+        assert_eq!(named(&mut names), [true, false]);
+        // Two windows later the first has to make room.
+        names.next_window();
+        assert_eq!(named(&mut names), [true, false]);
+        names.next_window();
+        names.next_window();
+        assert!(names.find(pids[1], 0x1004).is_some());
+        assert!(names.find(pids[0], 0x1004).is_none());
+
+        let mut names = JitNames {
+            most_read: 0,
+            ..JitNames::default()
+        };
+        names.read_bytes = 1;
+        assert_eq!(named(&mut names), [false, false]);
+        names.next_window();
+        assert_eq!(
+            named(&mut names),
+            [true, true],
+            "nothing was read of maps left behind"
+        );
+    }
+
+    #[test]
     fn a_pipe_does_not_block_and_a_link_is_not_followed() {
         let pid = 2 * NOBODY + std::process::id();
         let pipe = plant(pid, |path| {
-            let made = rustix::fs::mkfifoat(rustix::fs::CWD, path, Mode::RWXU);
+            let made = rustix::fs::mkfifoat(rustix::fs::CWD, path, rustix::fs::Mode::RWXU);
             made.expect("a pipe");
         });
         assert!(read_orphan(pid).is_none());

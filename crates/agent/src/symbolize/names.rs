@@ -59,7 +59,7 @@ impl Symbols {
         match &object.source {
             ObjectSource::File(file) => {
                 let path = PathBuf::from(&object.path);
-                let opened = self.cache.open(file, &path, &object.root);
+                let opened = self.cache.open(file, &path, &object.root, object.reader);
                 opened
                     .inspect_err(|error| tracing::debug!(%error, "object has no names"))
                     .ok()

@@ -17,4 +17,5 @@ mod runtimes;
 mod services;
 pub(crate) mod shares;
 mod spans;
+mod strangers;
 mod wakers;

@@ -7,7 +7,7 @@ mod space;
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io::BufRead;
-use std::io::BufReader;
+use std::path::Path;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -26,10 +26,13 @@ use candela_formats::read_perf_data;
 use candela_model::FrameKind;
 use candela_model::Profile;
 use candela_symbols::PerfMap;
+use candela_symbols::PerfMapReader;
 use candela_symbols::SourceFrame;
 use candela_symbols::SymbolCache;
 use candela_symbols::SymbolCacheOptions;
 use candela_symbols::demangle::demangle;
+use candela_symbols::foreign::open_left_behind;
+use candela_symbols::perf_map::Refresh;
 use candela_unwind::Registers;
 use candela_unwind::RuleSet;
 use candela_unwind::StackCopy;
@@ -44,9 +47,6 @@ const MOST_FRAMES: usize = 4096;
 
 /// Heap for symbols: a recording of a whole machine has many binaries, and is read once.
 const SYMBOL_BYTES: usize = 512 << 20;
-
-/// Bytes of the names of one JIT compiler.
-const MOST_PERF_MAP_BYTES: u64 = 256 << 20;
 
 /// Reads a recording of perf: functions are named, and copied stacks (`--call-graph dwarf`) walked, by
 /// the binaries that lie where they were recorded or in perf's own cache. One of another build is left
@@ -132,17 +132,26 @@ fn find<'a>(
     Some(binary.as_ref())
 }
 
-/// What the compiler of a process wrote; the process may have ended since.
+/// The names that the compiler of a process wrote. Once the process has ended, anybody may have left the file.
 fn read_perf_map(pid: u32) -> PerfMap {
-    let mut map = PerfMap::default();
-    let Ok(file) = std::fs::File::open(format!("/tmp/perf-{pid}.map")) else {
-        return map;
-    };
-    let file = std::io::Read::take(file, MOST_PERF_MAP_BYTES);
-    for line in BufReader::new(file).lines().map_while(Result::ok) {
-        map.add_line(&line);
+    let path = PathBuf::from(format!("/tmp/perf-{pid}.map"));
+    let mut running = PerfMapReader::new(Path::new(&format!("/proc/{pid}")));
+    loop {
+        match running.refresh() {
+            Ok(Refresh::Grown) => {}
+            Ok(_) => return running.into_map(),
+            Err(_) => break,
+        }
     }
-    map
+    match open_left_behind(&path) {
+        Ok(file) => PerfMapReader::read_whole(file).unwrap_or_default(),
+        Err(refusal) => {
+            if !refusal.is_not_found() {
+                tracing::warn!("the names in {} are not read: {refusal}", path.display());
+            }
+            PerfMap::default()
+        }
+    }
 }
 
 impl AddressResolver for LocalBinaries {

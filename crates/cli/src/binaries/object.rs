@@ -6,6 +6,8 @@ use std::sync::Arc;
 use candela_symbols::LoadSegment;
 use candela_symbols::ObjectFile;
 use candela_symbols::SymbolCache;
+use candela_symbols::foreign::Reader;
+use candela_symbols::foreign::open_regular;
 use candela_unwind::RuleSet;
 use candela_unwind::Table;
 
@@ -46,7 +48,12 @@ impl Binary {
         let object = match cached {
             Some(object) => Some(object),
             None if path == VDSO => candela_symbols::vdso::own_vdso().ok().map(Arc::new),
-            None => cache.open_path(Path::new(path), root).ok(),
+            // The programs that were recorded chose the path.
+            None => open_regular(Path::new(path)).ok().and_then(|file| {
+                cache
+                    .open(&file, Path::new(path), root, Reader::Everybody)
+                    .ok()
+            }),
         };
         Some(Self {
             object: object.filter(|it| is_same(it))?,

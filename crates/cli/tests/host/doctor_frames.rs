@@ -287,8 +287,22 @@ pub(crate) fn check_runtime(test: &str, least: u64) {
     let frames = compiled["frames"].as_u64().unwrap();
     expect_more("frames of compiled code", frames, least, &report);
     let map = format!("/tmp/perf-{}.map", named.pid());
+    check_names_behind_a_link(named.pid(), Path::new(&map));
     drop(named);
     std::fs::remove_file(map).unwrap();
+}
+
+/// Links are not followed, and the report says so. Afterwards the link is in the place of the map.
+fn check_names_behind_a_link(pid: u32, map: &Path) {
+    let elsewhere = tempfile::NamedTempFile::new().unwrap();
+    std::fs::copy(map, elsewhere.path()).unwrap();
+    std::fs::remove_file(map).unwrap();
+    std::os::unix::fs::symlink(elsewhere.path(), map).unwrap();
+    let report = doctor(pid);
+    let compiled = code(&report, "[compiled at run time]");
+    let refused = problem(compiled, "names_refused").unwrap_or_else(|| panic!("{report:#}"));
+    let meaning = refused["meaning"].as_str().unwrap();
+    assert!(meaning.contains("symbolic link"), "{meaning}");
 }
 
 #[test]

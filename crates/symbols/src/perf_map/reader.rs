@@ -2,7 +2,7 @@
 
 use super::intervals::PerfMap;
 use crate::error::Error;
-use crate::rooted::open_in_root;
+use crate::foreign::ForeignProcess;
 use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -12,6 +12,9 @@ const LARGEST_FILE: u64 = 256 << 20;
 
 /// Most heap one map may hold, in bytes.
 const LARGEST_HEAP: usize = 64 << 20;
+
+/// The most that is read of a map before others have their turn, bytes; the rest comes with the next refresh.
+const MOST_AT_ONCE: u64 = 64 << 20;
 
 /// Bytes read at once.
 const CHUNK: usize = 256 * 1024;
@@ -38,6 +41,8 @@ pub struct PerfMapReader {
     /// Device and inode of the file read so far.
     identity: Option<(u64, u64)>,
     read_to: u64,
+    /// Bytes read since the start, of this file and of those before it.
+    read_bytes: u64,
     /// A line whose end was not written yet.
     partial_line: Vec<u8>,
 }
@@ -51,6 +56,7 @@ impl PerfMapReader {
             map: PerfMap::default(),
             identity: None,
             read_to: 0,
+            read_bytes: 0,
             partial_line: Vec::new(),
         }
     }
@@ -60,38 +66,47 @@ impl PerfMapReader {
         &self.map
     }
 
+    /// The names in a file that nobody writes to any more, as far as they are read of any.
+    ///
+    /// # Errors
+    /// The system's reason.
+    pub fn read_whole(file: impl Read) -> std::io::Result<PerfMap> {
+        let mut reader = Self::new(Path::new(""));
+        reader.append(file, LARGEST_FILE)?;
+        reader.take_lines(b"\n");
+        Ok(reader.map)
+    }
+
+    /// The names read so far, for whoever reads no more.
+    pub fn into_map(self) -> PerfMap {
+        self.map
+    }
+
+    /// Bytes that were read since the start, also of files that were replaced.
+    pub fn read_bytes(&self) -> u64 {
+        self.read_bytes
+    }
+
     /// Reads what was appended since the last call; starts over when the file was replaced or cut.
     ///
     /// # Errors
-    /// [`Error::Io`], also when the process is gone; [`Error::ForeignPerfMap`] when the file
-    /// belongs to neither the process's user nor root: `/tmp` is open to everybody, and names
-    /// decide what a reader believes.
+    /// [`Error::Io`], also when the process is gone; [`Error::Refused`] when the file is not one that the process's user
+    /// made there: `/tmp` is open to everybody, and names decide what a reader believes.
     pub fn refresh(&mut self) -> Result<Refresh, Error> {
-        let status = ProcessStatus::read(&self.process)?;
-        let path = PathBuf::from(format!("/tmp/perf-{}.map", status.innermost_pid));
-        let mut file = match open_in_root(&self.process.join("root"), &path) {
+        let process = ForeignProcess::open(&self.process)
+            .map_err(|error| Error::io(self.process.join("status"), error))?;
+        let path = PathBuf::from(format!("/tmp/perf-{}.map", process.innermost_pid()));
+        let mut file = match process.open_own(&path) {
             Ok(file) => file,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                return Ok(Refresh::NoFile);
-            }
-            Err(error) => return Err(Error::io(path, error)),
+            Err(refusal) if refusal.is_not_found() => return Ok(Refresh::NoFile),
+            Err(refusal) => return Err(Error::refused(path, refusal)),
         };
         let metadata = file.metadata().map_err(|error| Error::io(&path, error))?;
-        if !metadata.is_file() {
-            return Err(Error::NotRegularFile { path });
-        }
-        let owner = metadata.uid();
-        if owner != status.user && owner != 0 {
-            return Err(Error::ForeignPerfMap {
-                path,
-                owner,
-                process_owner: status.user,
-            });
-        }
         let identity = Some((metadata.dev(), metadata.ino()));
         if self.identity != identity || metadata.len() < self.read_to {
             *self = Self {
                 identity,
+                read_bytes: self.read_bytes,
                 ..Self::new(&self.process)
             };
         }
@@ -103,17 +118,23 @@ impl PerfMapReader {
         }
         file.seek(SeekFrom::Start(self.read_to))
             .map_err(|error| Error::io(&path, error))?;
-        self.append(file).map_err(|error| Error::io(&path, error))
+        self.append(file, MOST_AT_ONCE)
+            .map_err(|error| Error::io(&path, error))
     }
 
-    fn append(&mut self, mut reader: impl Read) -> std::io::Result<Refresh> {
+    fn append(&mut self, mut reader: impl Read, most_bytes: u64) -> std::io::Result<Refresh> {
         let mut chunk = vec![0; CHUNK];
+        let end = self.read_to + most_bytes;
         loop {
+            if self.read_to >= end {
+                return Ok(Refresh::Grown);
+            }
             let size = reader.read(&mut chunk)?;
             if size == 0 {
                 return Ok(Refresh::Grown);
             }
             self.read_to += size as u64;
+            self.read_bytes += size as u64;
             self.take_lines(&chunk[..size]);
             if self.read_to >= LARGEST_FILE || self.map.heap_bytes() >= LARGEST_HEAP {
                 return Ok(Refresh::Full);
@@ -140,45 +161,11 @@ impl PerfMapReader {
     }
 }
 
-/// What `/proc/PID/status` says about names of files.
-struct ProcessStatus {
-    /// The pid in the process's own (innermost) pid namespace.
-    innermost_pid: u32,
-    /// Effective user id.
-    user: u32,
-}
-
-impl ProcessStatus {
-    fn read(process: &Path) -> Result<Self, Error> {
-        let path = process.join("status");
-        let text = std::fs::read_to_string(&path).map_err(|error| Error::io(&path, error))?;
-        let field = |name: &str| text.lines().find_map(|line| line.strip_prefix(name));
-        let innermost_pid = field("NSpid:")
-            .or_else(|| field("Pid:"))
-            .and_then(|pids| pids.split_whitespace().last());
-        let user = field("Uid:").and_then(|users| users.split_whitespace().nth(1));
-        let (Some(innermost_pid), Some(user)) = (
-            innermost_pid.and_then(|pid| pid.parse().ok()),
-            user.and_then(|user| user.parse().ok()),
-        ) else {
-            let reason =
-                std::io::Error::new(std::io::ErrorKind::InvalidData, "no NSpid and Uid lines");
-            return Err(Error::io(path, reason));
-        };
-        Ok(Self {
-            innermost_pid,
-            user,
-        })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rustix::fs::{CWD, Mode, mkfifoat};
     use std::fs::OpenOptions;
     use std::io::Write;
-    use std::os::unix::fs::chown;
 
     /// A directory that looks like `/proc/PID` of a process with pid 7 in its container.
     fn container() -> tempfile::TempDir {
@@ -238,39 +225,5 @@ mod tests {
             (name(&reader, 0x1005), name(&reader, 0x3005)),
             (None, Some("third".into()))
         );
-    }
-
-    #[test]
-    fn a_pipe_in_place_of_the_map_does_not_block() {
-        let process = container();
-        let pipe = process.path().join("root/tmp/perf-7.map");
-        let made = mkfifoat(CWD, &pipe, Mode::RWXU);
-        made.expect("a pipe");
-        let refused = PerfMapReader::new(process.path())
-            .refresh()
-            .expect_err("a pipe is no map");
-        assert!(matches!(refused, Error::NotRegularFile { .. }), "{refused}");
-    }
-
-    mod host_tests {
-        use super::*;
-
-        #[test]
-        fn files_of_strangers_are_refused() {
-            let process = container();
-            let file = process.path().join("root/tmp/perf-7.map");
-            std::fs::write(&file, "1000 10 planted\n").expect("a write");
-            if chown(&file, Some(12_345), None).is_err() {
-                eprintln!("skipped: only root can give files away");
-                return;
-            }
-            let refused = PerfMapReader::new(process.path())
-                .refresh()
-                .expect_err("the owner is a stranger");
-            assert!(
-                matches!(refused, Error::ForeignPerfMap { owner: 12_345, .. }),
-                "{refused}"
-            );
-        }
     }
 }

@@ -2,6 +2,7 @@
 
 use super::compare::{compare_with_addr2line, names, symbolizer};
 use super::workshop::{C_PROGRAM, CPP_PROGRAM, Workshop, functions, has_tool};
+use candela_symbols::foreign::Reader;
 use candela_symbols::{
     Debuginfod, DebuginfodOptions, ObjectFile, SymbolCache, SymbolCacheOptions, SymbolSource,
     Symbolizer, SymbolizerOptions,
@@ -96,7 +97,7 @@ fn build_id_directories_are_searched_in_the_target_and_on_the_host() {
     let outside = Symbolizer::new(Arc::new(object), SymbolizerOptions::default()).resolve(outer);
     assert_eq!(outside.source, SymbolSource::None);
     let object = ObjectFile::open(&shop.path("stripped")).expect("an ELF file");
-    let object = object.with_root(shop.path("container"));
+    let object = object.with_root(shop.path("container"), Reader::Everybody);
     let inside = Symbolizer::new(Arc::new(object), SymbolizerOptions::default()).resolve(outer);
     assert_eq!(inside.source, SymbolSource::Dwarf);
     assert_eq!(names(&inside).last(), Some(&"outer"));

@@ -11,6 +11,7 @@ mod debuginfod;
 #[cfg(feature = "disassembly")]
 mod disassembly;
 mod equivalence;
+mod foreign;
 mod go;
 mod jit;
 mod native;

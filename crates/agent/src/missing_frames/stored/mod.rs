@@ -303,7 +303,7 @@ fn file_with_symbols(place: &Place) -> Option<String> {
     let search = DebugFileSearch::default();
     let has_names = |file: &ObjectFile| file.contents() != Contents::default();
     let shown = |file: &ObjectFile| quoted(&file.path().display().to_string());
-    let own = ObjectFile::open(Path::new(&place.path)).ok();
+    let own = ObjectFile::open_named_in_profile(Path::new(&place.path)).ok();
     let own = own.filter(|file| file.build_id().to_string() == place.build_id);
     if let Some(own) = own {
         if has_names(&own) {

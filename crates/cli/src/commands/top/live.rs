@@ -1,6 +1,7 @@
 //! The live view: pictures from a source, keys from a terminal.
 
-use std::fs;
+use std::io::Read;
+use std::path::Path;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::atomic::Ordering;
@@ -10,6 +11,7 @@ use std::time::UNIX_EPOCH;
 
 use candela_formats::Format;
 use candela_formats::WriteOptions;
+use candela_symbols::foreign::open_regular;
 use ratatui::crossterm::event;
 use ratatui::crossterm::event::Event;
 use ratatui::crossterm::event::KeyEventKind;
@@ -123,11 +125,14 @@ fn write(app: &App) -> Result<PathBuf, CliError> {
 
 /// The text of a function's file, or why there is none.
 fn read_source(function: &FrameKey) -> Result<String, String> {
-    let metadata = fs::metadata(&function.file).map_err(|error| error.to_string())?;
     // A program may name anything its source: a pipe would never end.
-    if !metadata.is_file() || metadata.len() > LARGEST_SOURCE {
-        return Err("is no source file".to_owned());
+    let file = open_regular(Path::new(&function.file)).map_err(|it| it.to_string())?;
+    let mut bytes = Vec::new();
+    file.take(LARGEST_SOURCE + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|error| error.to_string())?;
+    if bytes.len() as u64 > LARGEST_SOURCE {
+        return Err("it is too large for a source file".to_owned());
     }
-    let bytes = fs::read(&function.file).map_err(|error| error.to_string())?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
