@@ -5,7 +5,7 @@
 //! Go 1.18 to 1.26. A bucket of another layout would not have the hash of its stack and size.
 
 use crate::go_heaps::error::GoHeapError;
-use crate::go_heaps::memory::ProcessMemory;
+use crate::go_heaps::memory::MemoryBlocks;
 
 /// `memProfile`.
 const TYPE_OF_MEMORY: u64 = 1;
@@ -79,7 +79,7 @@ impl Counts {
 // === impl Bucket ===
 
 impl Bucket {
-    pub(super) fn read(memory: &mut ProcessMemory<'_>, address: u64) -> Result<Self, GoHeapError> {
+    pub(super) fn read(memory: &mut MemoryBlocks<'_>, address: u64) -> Result<Self, GoHeapError> {
         let header = memory.words(address, HEADER_WORDS)?;
         let [_, next, kind, hash, size, depth] = header[..] else {
             return Err(GoHeapError::Unlike);
@@ -143,9 +143,9 @@ fn hash_of(stack: &[u64], size: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use std::fs::File;
 
     use super::*;
+    use crate::processes::ProcessMemory;
 
     /// A bucket whose counts are 1, 2, 3 and so on.
     fn words_of(stack: &[u64]) -> Vec<u64> {
@@ -154,8 +154,8 @@ mod tests {
     }
 
     fn read(words: &[u64]) -> Result<Bucket, GoHeapError> {
-        let file = File::open("/proc/self/mem").expect("our own memory");
-        Bucket::read(&mut ProcessMemory::new(&file), words.as_ptr() as u64)
+        let memory = ProcessMemory::open(std::process::id()).expect("our own memory");
+        Bucket::read(&mut MemoryBlocks::new(&memory), words.as_ptr() as u64)
     }
 
     #[test]

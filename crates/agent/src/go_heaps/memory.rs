@@ -1,8 +1,8 @@
 //! The memory of a process, read in blocks: buckets are small, many, and near each other.
 
-use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt;
+
+use crate::processes::ProcessMemory;
 
 /// Bytes that are read at a time.
 const BLOCK: u64 = 16 << 10;
@@ -12,8 +12,8 @@ const BLOCKS: usize = 64;
 
 /// What was read of a process's memory, until this is dropped.
 #[derive(Debug)]
-pub(super) struct ProcessMemory<'file> {
-    file: &'file File,
+pub(super) struct MemoryBlocks<'memory> {
+    memory: &'memory ProcessMemory,
     blocks: Vec<Block>,
 }
 
@@ -25,11 +25,10 @@ struct Block {
     bytes: Vec<u8>,
 }
 
-impl<'file> ProcessMemory<'file> {
-    /// `file` is `/proc/PID/mem`.
-    pub(super) fn new(file: &'file File) -> Self {
+impl<'memory> MemoryBlocks<'memory> {
+    pub(super) fn new(memory: &'memory ProcessMemory) -> Self {
         Self {
-            file,
+            memory,
             blocks: vec![Block::default(); BLOCKS],
         }
     }
@@ -40,11 +39,11 @@ impl<'file> ProcessMemory<'file> {
         while done < buffer.len() {
             let at = address.checked_add(done as u64);
             let at = at.ok_or(io::ErrorKind::InvalidInput)?;
-            let (file, block) = (self.file, self.block(at - at % BLOCK));
+            let (memory, block) = (self.memory, self.block(at - at % BLOCK));
             let bytes = block.get((at % BLOCK) as usize..).unwrap_or_default();
             if bytes.is_empty() {
                 // A block may begin before what is mapped.
-                return file.read_exact_at(&mut buffer[done..], at);
+                return memory.read_exact(at, &mut buffer[done..]);
             }
             let count = bytes.len().min(buffer.len() - done);
             buffer[done..done + count].copy_from_slice(&bytes[..count]);
@@ -73,9 +72,8 @@ impl<'file> ProcessMemory<'file> {
         let block = &mut self.blocks[place];
         if block.start != Some(start) {
             block.start = Some(start);
-            block.bytes.resize(BLOCK as usize, 0);
-            let count = self.file.read_at(&mut block.bytes, start);
-            block.bytes.truncate(count.unwrap_or_default());
+            let bytes = self.memory.read(start, BLOCK as usize);
+            block.bytes = bytes.unwrap_or_default();
         }
         &block.bytes
     }
@@ -87,16 +85,16 @@ mod tests {
 
     #[test]
     fn our_own_memory_is_read_across_blocks_and_not_beyond() {
-        let file = File::open("/proc/self/mem").expect("our own memory");
-        let mut memory = ProcessMemory::new(&file);
+        let memory = ProcessMemory::open(std::process::id()).expect("our own memory");
+        let mut blocks = MemoryBlocks::new(&memory);
         let numbers: Vec<u64> = (0..10_000).collect();
         let address = numbers.as_ptr() as u64;
         assert_eq!(
-            memory.words(address, numbers.len()).expect("mapped"),
+            blocks.words(address, numbers.len()).expect("mapped"),
             numbers
         );
-        assert_eq!(memory.word(address + 80).expect("mapped"), 10);
-        assert!(memory.word(0x10).is_err(), "nothing is mapped there");
-        assert!(memory.word(u64::MAX - 3).is_err());
+        assert_eq!(blocks.word(address + 80).expect("mapped"), 10);
+        assert!(blocks.word(0x10).is_err(), "nothing is mapped there");
+        assert!(blocks.word(u64::MAX - 3).is_err());
     }
 }

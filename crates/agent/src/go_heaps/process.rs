@@ -1,6 +1,5 @@
 //! One process of a Go program.
 
-use std::fs::File;
 use std::sync::Arc;
 
 use candela_symbols::GoFunctions;
@@ -22,6 +21,7 @@ use crate::go_heaps::stacks::GoStacks;
 use crate::labels::ProcessFacts;
 use crate::processes::Code;
 use crate::processes::Object;
+use crate::processes::ProcessMemory;
 use crate::processes::ProcessTable;
 use crate::processes::find_context;
 use crate::window::Amount;
@@ -42,7 +42,7 @@ pub(super) struct HeapWindows {
 pub(super) struct GoProcess {
     pid: u32,
     /// `/proc/PID/mem`.
-    memory: File,
+    memory: ProcessMemory,
     program: Arc<Object>,
     /// What to subtract from an address of the process to get the one in its program.
     bias: u64,
@@ -82,7 +82,7 @@ impl HeapWindows {
 impl GoProcess {
     /// Finds the heap profile of a process that runs a Go program.
     pub(super) fn open(pid: u32, processes: &mut ProcessTable) -> Result<Self, GoHeapError> {
-        let memory = File::open(format!("/proc/{pid}/mem"))?;
+        let memory = ProcessMemory::open(pid)?;
         let gone = || GoHeapError::Unreadable(std::io::ErrorKind::NotFound.into());
         let is_there = processes.scan(pid);
         let process = processes.live_mut(pid).filter(|_| is_there);
@@ -329,7 +329,7 @@ mod tests {
             let no_program = ObjectSource::Unreadable;
             GoProcess {
                 pid: std::process::id(),
-                memory: File::open("/proc/self/mem").expect("our own memory"),
+                memory: ProcessMemory::open(std::process::id()).expect("our own memory"),
                 program: Arc::new(Object::new(0, String::new(), PathBuf::new(), no_program)),
                 bias: 0,
                 variables: GoMemoryProfile {

@@ -1,14 +1,13 @@
 //! One reading of a heap profile, while the program goes on.
 
-use std::fs::File;
-
 use candela_symbols::GoMemoryProfile;
 
 use crate::go_heaps::bucket::Bucket;
 use crate::go_heaps::bucket::Counts;
 use crate::go_heaps::error::GoHeapError;
-use crate::go_heaps::memory::ProcessMemory;
+use crate::go_heaps::memory::MemoryBlocks;
 use crate::go_heaps::room::HeapSize;
+use crate::processes::ProcessMemory;
 
 /// How often a profile is read again because the garbage collector published another one meanwhile.
 const ATTEMPTS: usize = 4;
@@ -40,7 +39,7 @@ impl HeapReading {
     /// `memory` is `/proc/PID/mem`, `variables` are addresses in the process. What is larger than `room` is no
     /// further read.
     pub(super) fn take(
-        memory: &File,
+        memory: &ProcessMemory,
         variables: &GoMemoryProfile,
         room: HeapSize,
     ) -> Result<Self, GoHeapError> {
@@ -61,11 +60,11 @@ impl HeapReading {
     }
 
     fn once(
-        memory: &File,
+        memory: &ProcessMemory,
         variables: &GoMemoryProfile,
         room: HeapSize,
     ) -> Result<Self, GoHeapError> {
-        let mut memory = ProcessMemory::new(memory);
+        let mut memory = MemoryBlocks::new(memory);
         let rate = memory.word(variables.rate)?;
         if rate.cast_signed() <= 0 {
             return Err(GoHeapError::Off);

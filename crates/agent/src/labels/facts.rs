@@ -1,7 +1,6 @@
 //! What `/proc` tells about a process.
 
 use std::fs;
-use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::path::PathBuf;
@@ -14,6 +13,8 @@ use crate::labels::kubernetes;
 use crate::labels::kubernetes::PodContainer;
 use crate::labels::process_context::PublishedContext;
 use crate::labels::process_context::read_context;
+use crate::processes::ProcessMemory;
+use crate::processes::read_file_in_memory;
 
 /// The most that is read of a command line. Java class paths reach 100 KiB; the name of the program
 /// stands behind them.
@@ -76,7 +77,7 @@ impl ProcessFacts {
             is_kernel: false,
             command: command.to_owned(),
             executable: link.map_or_else(|| executable.to_owned(), |path| without_deleted(&path)),
-            arguments: read_arguments(&directory.join("cmdline")),
+            arguments: read_arguments(&directory),
             cgroup,
             pod,
             container: None,
@@ -104,10 +105,9 @@ impl ProcessFacts {
 
 /// What a process has published at an address.
 pub(crate) fn published_context(pid: u32, address: u64) -> Option<PublishedContext> {
-    use std::os::unix::fs::FileExt;
-    let memory = fs::File::open(format!("/proc/{pid}/mem")).ok()?;
+    let memory = ProcessMemory::open(pid).ok()?;
     read_context(address, |address, buffer| {
-        memory.read_exact_at(buffer, address).is_ok()
+        memory.read_exact(address, buffer).is_ok()
     })
 }
 
@@ -117,14 +117,9 @@ fn without_deleted(path: &Path) -> String {
     text.strip_suffix(" (deleted)").unwrap_or(&text).to_owned()
 }
 
-fn read_arguments(path: &Path) -> Vec<String> {
-    let mut bytes = Vec::new();
-    let read = fs::File::open(path)
-        .and_then(|file| file.take(LARGEST_COMMAND_LINE).read_to_end(&mut bytes));
-    if read.is_err() {
-        return Vec::new();
-    }
-    split_arguments(&bytes)
+fn read_arguments(directory: &Path) -> Vec<String> {
+    let bytes = read_file_in_memory(directory, "cmdline", LARGEST_COMMAND_LINE);
+    bytes.map_or_else(|_| Vec::new(), |bytes| split_arguments(&bytes))
 }
 
 fn split_arguments(bytes: &[u8]) -> Vec<String> {

@@ -1,9 +1,9 @@
 //! What a program was started with: `/proc/PID/environ`.
 
-use std::fs::File;
 use std::io;
-use std::io::Read;
 use std::path::Path;
+
+use crate::processes::memory::read_file_in_memory;
 
 /// Bytes that are read. The kernel hands over no more than 6 MiB to a program; but any process may tell it later
 /// (`PR_SET_MM`) that its environment lies in mappings of any size.
@@ -20,9 +20,7 @@ pub(crate) struct ProcessEnvironment {
 impl ProcessEnvironment {
     /// `directory` is `/proc/PID`.
     pub(crate) fn read(directory: &Path) -> io::Result<Self> {
-        let mut bytes = Vec::new();
-        let file = File::open(directory.join("environ"))?;
-        file.take(LARGEST).read_to_end(&mut bytes)?;
+        let bytes = read_file_in_memory(directory, "environ", LARGEST)?;
         Ok(Self { bytes })
     }
 

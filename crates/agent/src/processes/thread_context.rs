@@ -2,9 +2,6 @@
 //! or a library exports, of OpenTelemetry (OTEP 4947), Elastic or custom-labels, or the pointer to a thread's
 //! goroutine.
 
-use std::fs::File;
-use std::os::unix::fs::FileExt;
-
 use candela_ebpf::BlockVector;
 use candela_ebpf::ContextFormat;
 use candela_ebpf::ThreadVariable;
@@ -14,6 +11,7 @@ use candela_symbols::ThreadLocalAccess;
 
 use crate::processes::mappings::Code;
 use crate::processes::mappings::Mappings;
+use crate::processes::memory::ProcessMemory;
 
 /// The names of pointers.
 const EXPORTED: [(&str, ContextFormat); 3] = [
@@ -124,12 +122,12 @@ pub(crate) fn find_thread_context(pid: u32, mappings: &Mappings) -> ThreadContex
     if exporting.is_empty() {
         return ThreadContext::Absent;
     }
-    let Ok(memory) = File::open(format!("/proc/{pid}/mem")) else {
+    let Ok(memory) = ProcessMemory::open(pid) else {
         return ThreadContext::Unresolved;
     };
     let read = |address| {
         let mut word = [0; 8];
-        let is_read = memory.read_exact_at(&mut word, address).is_ok();
+        let is_read = memory.read_exact(address, &mut word).is_ok();
         is_read.then(|| u64::from_le_bytes(word))
     };
     let vector = block_vector(mappings);
