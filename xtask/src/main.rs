@@ -7,6 +7,7 @@ mod kernels;
 mod kube;
 mod lint;
 mod nextest;
+mod opens;
 mod perfetto;
 mod process;
 mod report;

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::path::PathBuf;
 
+use crate::opens;
 use crate::process::output;
 use crate::process::root;
 use crate::process::say;
@@ -90,6 +91,7 @@ pub(crate) fn tidy() -> Result<(), String> {
     check_links(&files, &mut findings);
     check_walks(&files, &mut findings);
     check_test_modules(&files, &mut findings);
+    findings.extend(opens::check(&files, read));
     if findings.is_empty() {
         say("tidy: nothing to mend");
         return Ok(());
