@@ -11,6 +11,7 @@ mod random;
 mod secret;
 mod serve;
 mod tls;
+mod write_timeout;
 
 pub use crate::host_policy::Foreign;
 pub use crate::host_policy::HostPolicy;

@@ -23,6 +23,8 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_rustls::TlsAcceptor;
 
+use crate::write_timeout::WriteTimeout;
+
 /// Pause after a failed accept: the usual cause is a lack of file descriptors, which only the end
 /// of other connections cures.
 const ACCEPT_RETRY: Duration = Duration::from_millis(50);
@@ -46,6 +48,8 @@ pub struct ConnectionLimits {
     pub most: Option<usize>,
     /// How long a client may take to send its headers, and may keep a connection without a request.
     pub header_timeout: Duration,
+    /// How long sending to a client may make no progress before its connection is closed.
+    pub write_timeout: Duration,
     /// How long requests in flight may go on once the port is to end.
     pub grace: Duration,
     /// Whether HTTP/2 is spoken beside HTTP/1.1. Its idle connections stay as long as their clients answer,
@@ -187,6 +191,7 @@ async fn converse<R, W>(
         false => builder.http1_only(),
     };
     let service = TowerToHyperService::new(router);
+    let writer = WriteTimeout::new(writer, limits.write_timeout);
     let whole = tokio::io::join(Cursor::new(opening).chain(reader), writer);
     let connection = builder.serve_connection(TokioIo::new(whole), service);
     let mut connection = std::pin::pin!(connection);

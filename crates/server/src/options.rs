@@ -103,6 +103,8 @@ pub struct Limits {
     pub header_timeout: Duration,
     /// How long a client may take to send its body, and may wait for room for it and for its turn.
     pub body_timeout: Duration,
+    /// How long sending an answer may make no progress before its connection is closed.
+    pub write_timeout: Duration,
     /// How long requests in flight may go on after the shutdown signal.
     pub shutdown_grace: Duration,
 }
@@ -124,6 +126,7 @@ impl Default for Limits {
             fleet_keep_alive: Duration::from_secs(15),
             header_timeout: Duration::from_secs(30),
             body_timeout: Duration::from_secs(60),
+            write_timeout: Duration::from_secs(30),
             shutdown_grace: Duration::from_secs(10),
         }
     }

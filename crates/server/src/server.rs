@@ -160,6 +160,7 @@ impl Server {
         let limits = ConnectionLimits {
             most: None,
             header_timeout: self.limits.header_timeout,
+            write_timeout: self.limits.write_timeout,
             grace: self.limits.shutdown_grace,
             http2: true,
         };

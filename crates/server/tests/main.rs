@@ -36,5 +36,6 @@ mod support;
 mod symbols;
 mod tenants;
 mod tenants_foreign;
+mod unread_answers;
 mod upload_formats;
 mod wall_surfaces;

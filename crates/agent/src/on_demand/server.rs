@@ -35,6 +35,7 @@ pub const ON_DEMAND_PORT: u16 = 3080;
 const LIMITS: ConnectionLimits = ConnectionLimits {
     most: Some(32),
     header_timeout: Duration::from_secs(10),
+    write_timeout: Duration::from_secs(30),
     grace: Duration::from_secs(5),
     http2: false,
 };

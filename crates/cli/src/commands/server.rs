@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use candela_query::Engine;
+use candela_server::Limits;
 use candela_server::OtlpListen;
 use candela_server::SelfProfiler;
 use candela_server::Server;
@@ -162,7 +163,12 @@ pub(crate) fn server_options(
             is_explicit: settings.is_explicit(path),
         })
     };
+    let limits = Limits {
+        write_timeout: settings.duration("server.write_timeout"),
+        ..Limits::default()
+    };
     Ok(ServerOptions {
+        limits,
         otlp_grpc: otlp("server.otlp_grpc_listen"),
         otlp_http: otlp("server.otlp_http_listen"),
         http_prefixes: settings.list("server.http_prefix"),

@@ -190,6 +190,12 @@ const SERVER_AND_STORE: &[Key] = &[
         "most memory of sums of blocks that are kept for later queries; 0 keeps none",
     ),
     key(
+        "server.write_timeout",
+        Kind::Duration(SECOND, HOUR),
+        "30s",
+        "how long sending an answer may make no progress before its connection is closed",
+    ),
+    key(
         "auth.tokens",
         Kind::Accounts,
         "",

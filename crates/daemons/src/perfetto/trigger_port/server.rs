@@ -24,6 +24,7 @@ const THREAD: &str = "candela-trigger";
 const LIMITS: ConnectionLimits = ConnectionLimits {
     most: Some(32),
     header_timeout: Duration::from_secs(10),
+    write_timeout: Duration::from_secs(30),
     grace: Duration::from_secs(1),
     http2: false,
 };
