@@ -1,8 +1,11 @@
 //! Reading the memory of other processes, which may never answer.
 //!
-//! A page may be of a file whose file system is a program of some user (FUSE), or a program may answer for its faults
-//! (userfaultfd). Whoever reads such a page waits for that program, maybe for ever. So a thread beside each of ours that
-//! reads memory does the reading, and is left behind when it does not come back.
+//! A page may be of a file whose file system is a program of some user (FUSE). While the process itself waits for it,
+//! whoever reads the page waits too, maybe for ever. So a thread beside each of ours that reads memory does the reading,
+//! and is left behind when it does not come back.
+//!
+//! No signal ends such a wait (Linux 6.18), so our process cannot end either before the file system answers or is gone. A
+//! page under userfaultfd is an error at once.
 
 use std::cell::RefCell;
 use std::fs::File;

@@ -132,16 +132,23 @@ fn find<'a>(
     Some(binary.as_ref())
 }
 
+/// How often the map of a running process is read on: it may grow, or be written anew, as fast as we read. A reader takes the
+/// largest map in four.
+const MOST_REFRESHES: u32 = 8;
+
 /// The names that the compiler of a process wrote. Once the process has ended, anybody may have left the file.
 fn read_perf_map(pid: u32) -> PerfMap {
     let path = PathBuf::from(format!("/tmp/perf-{pid}.map"));
     let mut running = PerfMapReader::new(Path::new(&format!("/proc/{pid}")));
-    loop {
+    for _ in 0..MOST_REFRESHES {
         match running.refresh() {
             Ok(Refresh::Grown) => {}
             Ok(_) => return running.into_map(),
             Err(_) => break,
         }
+    }
+    if !running.map().is_empty() {
+        return running.into_map();
     }
     match open_left_behind(&path) {
         Ok(file) => PerfMapReader::read_whole(file).unwrap_or_default(),
