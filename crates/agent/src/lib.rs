@@ -111,6 +111,7 @@ pub use crate::labels::Labeler;
 pub use crate::labels::PodContainer;
 pub use crate::labels::ProcessFacts;
 pub use crate::labels::ServiceRule;
+pub use crate::labels::command_line;
 pub use crate::labels::parse_cgroup;
 pub use crate::labels::program_name;
 pub use crate::ledger::DropReason;

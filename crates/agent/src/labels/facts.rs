@@ -77,7 +77,7 @@ impl ProcessFacts {
             is_kernel: false,
             command: command.to_owned(),
             executable: link.map_or_else(|| executable.to_owned(), |path| without_deleted(&path)),
-            arguments: read_arguments(&directory),
+            arguments: command_line(pid),
             cgroup,
             pod,
             container: None,
@@ -117,8 +117,11 @@ fn without_deleted(path: &Path) -> String {
     text.strip_suffix(" (deleted)").unwrap_or(&text).to_owned()
 }
 
-fn read_arguments(directory: &Path) -> Vec<String> {
-    let bytes = read_file_in_memory(directory, "cmdline", LARGEST_COMMAND_LINE);
+/// The arguments of a process; none where it is gone or does not let us read them.
+#[must_use]
+pub fn command_line(pid: u32) -> Vec<String> {
+    let directory = PathBuf::from(format!("/proc/{pid}"));
+    let bytes = read_file_in_memory(&directory, "cmdline", LARGEST_COMMAND_LINE);
     bytes.map_or_else(|_| Vec::new(), |bytes| split_arguments(&bytes))
 }
 

@@ -13,6 +13,7 @@ pub use self::cgroup::CgroupFacts;
 pub use self::cgroup::parse_cgroup;
 pub use self::command_line::program_name;
 pub use self::facts::ProcessFacts;
+pub use self::facts::command_line;
 pub(crate) use self::facts::published_context;
 pub use self::kubernetes::PodContainer;
 pub(crate) use self::naming::Named;

@@ -1,6 +1,8 @@
-//! A program of another user, whose perf map is a file that this user may not read.
+//! Programs that have the agent read what they should not: a perf map that is a file which its user may not read, and a page
+//! that never comes.
 
 use std::fs;
+use std::fs::File;
 use std::fs::Permissions;
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::fs::PermissionsExt;
@@ -15,7 +17,9 @@ use std::time::Duration;
 use std::time::Instant;
 
 use crate::support;
+use crate::support::Running;
 use crate::support::Stacks;
+use candela_model::SERVICE_NAME_LABEL;
 
 /// A user that need not exist.
 const STRANGER: u32 = 12_345;
@@ -117,4 +121,60 @@ fn the_agent_reads_no_names_for_a_user_who_could_not() {
     chown(&map, Some(STRANGER), Some(STRANGER)).expect("root may");
     let [_, given] = compiling.seen();
     assert!(given > 50, "{given} samples: the file is its own now");
+}
+
+/// What the program with such a page said, and the names of its services in a recording of it.
+fn record_held_page(program: &Path, folder: &Path, mode: &str) -> (String, Vec<String>) {
+    let mount = folder.join(mode);
+    fs::create_dir(&mount).expect("our folder");
+    let output = folder.join("output");
+    let mut command = Command::new(program);
+    command.arg("600").arg(mount).arg(mode);
+    command.stdout(File::create(&output).expect("our folder"));
+    let holding = Running(command.spawn().expect("it was just built"));
+    support::wait_for_work(holding.pid(), Duration::from_millis(20));
+    let recording = support::record_work(holding.pid(), 499, Duration::from_millis(500));
+    let stacks = Stacks::all(&recording.profile);
+    assert!(stacks.with("main") > 50, "{}", stacks.sketch());
+    let series = recording.profile.series.iter();
+    let services = series.filter_map(|series| series.labels.get(SERVICE_NAME_LABEL));
+    let services = services.map(ToString::to_string).collect();
+    (fs::read_to_string(output).expect("our folder"), services)
+}
+
+#[test]
+fn a_page_that_a_users_file_system_would_have_to_bring_is_not_asked_for() {
+    if support::cannot_sample() || support::lacks("gcc") {
+        return;
+    }
+    if File::options()
+        .read(true)
+        .write(true)
+        .open("/dev/fuse")
+        .is_err()
+    {
+        support::skipped("no file system of our own can be mounted here");
+        return;
+    }
+    let _turn = support::turn();
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let program = folder.path().join("held_page");
+    let flags = ["-O2", "-g", "-fno-omit-frame-pointer", "-o"].map(PathBuf::from);
+    let paths = [program.clone(), support::source("held_page.c")];
+    support::run("gcc", flags.into_iter().chain(paths));
+
+    // The program has asked for its page, so that it is there.
+    let (said, services) = record_held_page(&program, folder.path(), "answer");
+    assert_eq!(said, "asked\nready\n");
+    assert!(
+        services.iter().all(|name| name == "held-page"),
+        "{services:?}"
+    );
+
+    let (said, services) = record_held_page(&program, folder.path(), "hold");
+    assert_eq!(said, "ready\n");
+    assert!(
+        services.iter().all(|name| name == "held_page"),
+        "{services:?}"
+    );
 }

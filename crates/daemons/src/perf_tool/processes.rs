@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::time::Duration;
 
+use candela_agent::command_line;
 use candela_agent::parse_cgroup;
 use candela_fleet::ProcessFacts;
 use candela_fleet::ProcessFilter;
@@ -95,10 +96,9 @@ impl Processes {
             let text = fs::read(format!("/proc/{pid}/{name}")).unwrap_or_default();
             String::from_utf8_lossy(&text).into_owned()
         };
-        let cmdline = read("cmdline");
         self.filter.keeps(&ProcessFacts {
             cgroup: &parse_cgroup(&read("cgroup")).path,
-            cmdline: &cmdline.trim_end_matches('\0').replace('\0', " "),
+            cmdline: command_line(pid).join(" ").trim_end(),
             comm: read("comm").trim_end(),
             pod_labels: &[],
         })
