@@ -2,10 +2,14 @@
 
 use std::io;
 use std::io::Cursor;
+use std::net::IpAddr;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use axum::http::Request;
+use hyper::body::Incoming;
 use hyper_util::rt::TokioExecutor;
 use hyper_util::rt::TokioIo;
 use hyper_util::rt::TokioTimer;
@@ -22,6 +26,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_rustls::TlsAcceptor;
+use tower::ServiceExt;
 
 use crate::write_timeout::WriteTimeout;
 
@@ -57,6 +62,10 @@ pub struct ConnectionLimits {
     pub http2: bool,
 }
 
+/// Where a request comes from: an extension of each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClientAddress(pub IpAddr);
+
 /// Lets through one message an interval.
 #[derive(Debug, Default)]
 struct LogGate {
@@ -79,9 +88,11 @@ pub async fn serve(
     loop {
         tokio::select! {
             accepted = accept(&listener, room.as_ref()) => match accepted {
-                Ok((stream, permit)) => {
+                Ok((stream, address, permit)) => {
+                    let client = ClientAddress(address.ip().to_canonical());
+                    let router = router.clone();
                     let connection =
-                        connection(stream, tls.clone(), router.clone(), limits, ending.clone());
+                        connection(stream, client, tls.clone(), router, limits, ending.clone());
                     connections.spawn(async move {
                         connection.await;
                         drop(permit);
@@ -114,7 +125,7 @@ pub async fn serve(
 async fn accept(
     listener: &TcpListener,
     room: Option<&Arc<Semaphore>>,
-) -> io::Result<(TcpStream, Option<OwnedSemaphorePermit>)> {
+) -> io::Result<(TcpStream, SocketAddr, Option<OwnedSemaphorePermit>)> {
     let permit = match room {
         Some(room) => Some(
             Arc::clone(room)
@@ -124,12 +135,13 @@ async fn accept(
         ),
         None => None,
     };
-    let (stream, _) = listener.accept().await?;
-    Ok((stream, permit))
+    let (stream, address) = listener.accept().await?;
+    Ok((stream, address, permit))
 }
 
 async fn connection(
     stream: TcpStream,
+    client: ClientAddress,
     tls: Option<TlsAcceptor>,
     router: Router,
     limits: ConnectionLimits,
@@ -141,7 +153,7 @@ async fn connection(
     }
     let Some(tls) = tls else {
         let (reader, writer) = stream.into_split();
-        return converse(reader, writer, router, limits, ending).await;
+        return converse(reader, writer, client, router, limits, ending).await;
     };
     let accepted = tokio::select! {
         accepted = tokio::time::timeout(limits.header_timeout, tls.accept(stream)) => accepted,
@@ -150,7 +162,7 @@ async fn connection(
     match accepted {
         Ok(Ok(stream)) => {
             let (reader, writer) = tokio::io::split(stream);
-            converse(reader, writer, router, limits, ending).await;
+            converse(reader, writer, client, router, limits, ending).await;
         }
         // Clients that do not trust us, or speak plain HTTP: their log says what is wrong.
         Ok(Err(error)) => tracing::debug!("a connection without TLS was closed: {error}"),
@@ -161,6 +173,7 @@ async fn connection(
 async fn converse<R, W>(
     mut reader: R,
     writer: W,
+    client: ClientAddress,
     router: Router,
     limits: ConnectionLimits,
     mut ending: watch::Receiver<bool>,
@@ -190,7 +203,11 @@ async fn converse<R, W>(
         true => builder,
         false => builder.http1_only(),
     };
-    let service = TowerToHyperService::new(router);
+    let service = router.map_request(move |mut request: Request<Incoming>| {
+        request.extensions_mut().insert(client);
+        request
+    });
+    let service = TowerToHyperService::new(service);
     let writer = WriteTimeout::new(writer, limits.write_timeout);
     let whole = tokio::io::join(Cursor::new(opening).chain(reader), writer);
     let connection = builder.serve_connection(TokioIo::new(whole), service);

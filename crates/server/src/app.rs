@@ -21,6 +21,7 @@ use crate::api_error::ApiError;
 use crate::arrivals::Arrivals;
 use crate::auth::Access;
 use crate::auth::AuthError;
+use crate::auth::Caller;
 use crate::files::HeldFiles;
 use crate::fleet::Fleet;
 use crate::ingest::room::BodyRoom;
@@ -31,9 +32,11 @@ use crate::sources::SelfProfiler;
 use crate::sources::StatusSource;
 use crate::symbolization::Symbolization;
 use crate::tenants::Tenants;
+use crate::turns::Lane;
+use crate::turns::LaneTurns;
+use crate::turns::Turn;
 
-/// The tenant of everything until multi-tenancy is on. Handlers ask their
-/// [`Caller`](crate::auth::Caller).
+/// The tenant of everything until multi-tenancy is on. Handlers ask their [`Caller`].
 pub(crate) const DEFAULT_TENANT: &str = "anonymous";
 
 /// What handlers share.
@@ -54,7 +57,7 @@ pub(crate) struct App {
     pub(crate) self_profiler: Option<Arc<dyn SelfProfiler>>,
     /// One profile of this process at a time: two would measure each other.
     pub(crate) self_profile_slot: Arc<Semaphore>,
-    pub(crate) query_slots: Arc<Semaphore>,
+    pub(crate) turns: LaneTurns,
     pub(crate) decode_slots: Arc<Semaphore>,
     pub(crate) room: BodyRoom,
     pub(crate) files: HeldFiles,
@@ -103,12 +106,22 @@ impl App {
             room: BodyRoom::new(&options.limits),
             files: HeldFiles::new(options),
             fleet: Fleet::new(options.limits.fleet_nodes),
-            query_slots: Arc::new(Semaphore::new(options.limits.concurrent_queries.max(1))),
+            turns: LaneTurns::new(&options.limits),
             decode_slots: Arc::new(Semaphore::new(options.limits.concurrent_decodes.max(1))),
             started_ns: options.clock.now_ns(),
             is_tls: options.tls.is_some(),
             clock: Arc::clone(&options.clock),
         }))
+    }
+
+    /// Waits for a caller's turn.
+    ///
+    /// # Errors
+    /// 429 `busy` when it takes too long.
+    pub(crate) async fn turn(&self, caller: &Caller, lane: Lane) -> Result<Turn, ApiError> {
+        let weight = self.tenants.limits(&caller.tenant).query_weight.get();
+        let weight = u32::try_from(weight).unwrap_or(u32::MAX);
+        self.turns.take(&caller.asker(), weight, lane).await
     }
 
     pub(crate) fn uptime(&self) -> Duration {
@@ -130,29 +143,23 @@ fn sql_engine(options: &ServerOptions, store: &Store) -> SqlEngine {
     SqlEngine::new(store.clone(), sql_options)
 }
 
-/// Runs CPU-bound or blocking work where it holds up no other connection. Only as many queries as
-/// there are cores compute at once; the others wait, and are refused when that takes too long.
-pub(crate) async fn compute<T, W>(app: &SharedApp, work: W) -> Result<T, ApiError>
+/// Runs CPU-bound or blocking work where it holds up no other connection. Only as many of a lane as
+/// there are cores compute at once; the others wait for their turn, and are refused when that takes too long.
+pub(crate) async fn compute<T, W>(
+    app: &SharedApp,
+    caller: &Caller,
+    lane: Lane,
+    work: W,
+) -> Result<T, ApiError>
 where
     T: Send + 'static,
     W: FnOnce(&App) -> Result<T, ApiError> + Send + 'static,
 {
-    let slot = Arc::clone(&app.query_slots).acquire_owned();
-    let slot = tokio::time::timeout(app.limits.query_wait, slot).await;
-    let Ok(Ok(slot)) = slot else {
-        let message = format!(
-            "{} queries are running and this one waited {} s for its turn",
-            app.limits.concurrent_queries,
-            app.limits.query_wait.as_secs()
-        );
-        let status = axum::http::StatusCode::TOO_MANY_REQUESTS;
-        let error = ApiError::new(status, "busy", message);
-        return Err(error.hint("try again, or ask for a shorter time range"));
-    };
+    let turn = app.turn(caller, lane).await?;
     let app = Arc::clone(app);
     off_the_reactor(move || {
         // Held until the work is done, even if the client has gone away meanwhile.
-        let _slot = slot;
+        let _turn = turn;
         let result = work(&app);
         if matches!(&result, Err(error) if error.code == CANCELLED) {
             app.metrics.count_cancelled();

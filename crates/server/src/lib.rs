@@ -78,6 +78,7 @@ mod symbolization;
 mod tenant_limits;
 mod tenants;
 mod time;
+mod turns;
 mod unread;
 mod window;
 

@@ -27,6 +27,8 @@ use crate::api_error::ApiError;
 use crate::app::App;
 use crate::app::SharedApp;
 use crate::app::compute;
+use crate::auth::Caller;
+use crate::turns::Lane;
 
 /// An answer: its headers and all of its body.
 #[derive(Debug)]
@@ -137,17 +139,19 @@ impl IntoResponse for Reply {
     }
 }
 
-/// Computes an answer, and compresses it, off the reactor.
-pub(crate) async fn answer<W>(
+/// Computes a list, and compresses it, off the reactor.
+pub(crate) async fn answer_list<W>(
     app: &SharedApp,
+    caller: Caller,
     accepts: AcceptsGzip,
     work: W,
 ) -> Result<Reply, ApiError>
 where
-    W: FnOnce(&App) -> Result<Reply, ApiError> + Send + 'static,
+    W: FnOnce(&App, &Caller) -> Result<Reply, ApiError> + Send + 'static,
 {
-    compute(app, move |app| {
-        work(app).map(|reply| reply.compressed(accepts))
+    let asking = caller.clone();
+    compute(app, &caller, Lane::Lists, move |app| {
+        work(app, &asking).map(|reply| reply.compressed(accepts))
     })
     .await
 }

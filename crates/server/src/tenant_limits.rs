@@ -38,6 +38,8 @@ pub struct TenantLimits {
     pub adhoc_profiles: Bound,
     /// Bytes of them together, as sent.
     pub adhoc_size: Bound,
+    /// Turns of its queries for one of a tenant that has 1 here, when both wait. Here 0 is 1.
+    pub query_weight: Bound,
 }
 
 impl Bound {
@@ -82,6 +84,7 @@ impl Default for TenantLimits {
             profiles_per_request: Bound::new(10_000),
             adhoc_profiles: Bound::new(1000),
             adhoc_size: Bound::new(1 << 30),
+            query_weight: Bound::new(1),
         }
     }
 }
@@ -89,7 +92,7 @@ impl Default for TenantLimits {
 impl TenantLimits {
     /// Every limit with its name.
     #[must_use]
-    pub fn entries(&self) -> [(&'static str, Bound); 15] {
+    pub fn entries(&self) -> [(&'static str, Bound); 16] {
         [
             ("ingest_rate", self.ingest_rate),
             ("ingest_burst", self.ingest_burst),
@@ -106,6 +109,7 @@ impl TenantLimits {
             ("profiles_per_request", self.profiles_per_request),
             ("adhoc_profiles", self.adhoc_profiles),
             ("adhoc_size", self.adhoc_size),
+            ("query_weight", self.query_weight),
         ]
     }
 
@@ -128,6 +132,7 @@ impl TenantLimits {
             "profiles_per_request" => &mut self.profiles_per_request,
             "adhoc_profiles" => &mut self.adhoc_profiles,
             "adhoc_size" => &mut self.adhoc_size,
+            "query_weight" => &mut self.query_weight,
             _ => return false,
         };
         *field = bound;

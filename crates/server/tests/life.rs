@@ -212,8 +212,8 @@ impl StatusSource for Slow {
     fn metrics(&self, _: &mut String) {}
 }
 
-#[test]
-fn too_many_queries_at_once_are_told_to_come_back() {
+/// One list is being computed, and nothing else.
+fn with_a_list_that_takes_long(check: impl FnOnce(&TestServer)) {
     let (started, is_started) = mpsc::channel();
     let (release, released) = mpsc::channel();
     let slow = Slow {
@@ -233,14 +233,66 @@ fn too_many_queries_at_once_are_told_to_come_back() {
     let address = server.address;
     let client =
         std::thread::spawn(move || support::request(address, "GET", "/api/v1/status", &[], b""));
-    is_started.recv().expect("it starts");
-    let refused = server.get("/api/v1/top");
-    assert_eq!(refused.status, 429, "{}", refused.text());
-    assert_eq!(refused.json()["code"], "busy");
-    assert!(refused.header("retry-after").is_some());
+    is_started.recv_timeout(PATIENCE).expect("it starts");
+    // A check that fails lets the server end.
+    let release = release;
+    check(&server);
     release.send(()).expect("it waits");
     assert_eq!(client.join().expect("no panic").status, 200);
-    assert_eq!(server.get("/api/v1/top").status, 200);
+}
+
+#[test]
+fn too_many_at_once_are_told_to_come_back() {
+    with_a_list_that_takes_long(|server| {
+        for path in [
+            "/api/v1/services",
+            "/api/v1/labels",
+            "/api/v1/label-values?label=service_name",
+            "/api/v1/types",
+        ] {
+            let refused = server.get(path);
+            assert_eq!(refused.status, 429, "{path}: {}", refused.text());
+            let error = refused.json();
+            assert_eq!(error["code"], "busy");
+            assert_eq!(error["position"], 1);
+            assert_eq!(refused.header("retry-after"), Some("1"));
+        }
+        for path in [
+            "/api/0/services",
+            "/pyroscope/label-values?label=service_name",
+        ] {
+            assert_eq!(server.get(path).status, 429, "{path}");
+        }
+        for call in [
+            "LabelNames",
+            "LabelValues",
+            "ProfileTypes",
+            "Series",
+            "GetProfileStats",
+        ] {
+            let path = format!("/querier.v1.QuerierService/{call}");
+            let headers = [("Content-Type", "application/json")];
+            let refused = support::request(server.address, "POST", &path, &headers, b"{}");
+            assert_eq!(refused.status, 429, "{call}: {}", refused.text());
+        }
+    });
+}
+
+#[test]
+fn lists_and_queries_do_not_wait_for_each_other() {
+    with_a_list_that_takes_long(|server| {
+        for path in [
+            "/api/v1/top",
+            "/api/v1/flamegraph",
+            "/api/v1/tree",
+            "/api/v1/series",
+            "/api/v1/heatmap",
+            "/api/v1/pprof",
+        ] {
+            let answer = server.get(path);
+            assert_eq!(answer.status, 200, "{path}: {}", answer.text());
+        }
+    });
 }
 
 #[test]
@@ -362,4 +414,14 @@ fn the_agent_joins_status_and_metrics() {
             .text()
             .ends_with("candela_agent_samples_total 10\n")
     );
+}
+
+#[test]
+fn who_has_a_turn_is_named_by_address_where_there_are_no_accounts() {
+    let server = TestServer::start();
+    let status = server.get("/api/v1/status").json();
+    let asker = &status["turns"]["lists"]["askers"][0];
+    assert_eq!(asker["tenant"], "anonymous");
+    assert_eq!(asker["caller"], "127.0.0.1");
+    assert_eq!(asker["running"], 1);
 }

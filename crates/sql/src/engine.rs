@@ -66,6 +66,19 @@ impl SqlEngine {
     /// When the text is no statement that can be answered, when it would do more than read, and when
     /// it needs more than [`SqlOptions`] allow; see [`SqlError`].
     pub async fn query(&self, tenant: &str, text: &str) -> Result<SqlAnswer, SqlError> {
+        self.query_holding(tenant, text, ()).await
+    }
+
+    /// The same, with something that is held until the query has ended, which may be after nobody waits for it any more.
+    ///
+    /// # Errors
+    /// As [`SqlEngine::query`].
+    pub async fn query_holding(
+        &self,
+        tenant: &str,
+        text: &str,
+        held: impl Send + 'static,
+    ) -> Result<SqlAnswer, SqlError> {
         let limit = self.options.text_bytes;
         if text.len() > limit {
             let bytes = text.len();
@@ -80,7 +93,7 @@ impl SqlEngine {
         let task = self.threads.spawn(async move {
             // Held until the query has ended, also when nobody waits for it any more: planning
             // cannot be interrupted.
-            let _slot = slot;
+            let _held = (slot, held);
             run(Arc::new(content), &text, &options).await
         })?;
         match timeout(self.options.time, task.outcome()).await {

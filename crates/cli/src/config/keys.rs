@@ -160,6 +160,12 @@ const SERVER_AND_STORE: &[Key] = &[
         "size of all of them, as sent",
     ),
     key(
+        "server.limits.query_weight",
+        COUNT,
+        "1",
+        "turns of a tenant's queries for one of a tenant with 1 here, while both have some waiting",
+    ),
+    key(
         "server.tenant_limits",
         Kind::Tables,
         "",

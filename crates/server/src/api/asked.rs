@@ -17,10 +17,12 @@ use crate::auth::Caller;
 use crate::parameters::Parameters;
 use crate::reply::AcceptsGzip;
 use crate::reply::Reply;
+use crate::turns::Lane;
 
 /// The request of a route that takes the parameters of a selection.
 pub(crate) struct Asked {
     pub(crate) app: SharedApp,
+    pub(crate) caller: Caller,
     /// What answers: the store's profiles, or those of a file.
     pub(crate) engine: Engine,
     pub(crate) accepts: AcceptsGzip,
@@ -47,19 +49,19 @@ pub(crate) struct OtherSide {
 impl Asked {
     /// Computes the answer, and compresses it, off the reactor. A client that goes away cancels the
     /// query.
-    pub(crate) async fn answer<W>(self, work: W) -> Result<Reply, ApiError>
+    pub(crate) async fn answer<W>(self, lane: Lane, work: W) -> Result<Reply, ApiError>
     where
         W: FnOnce(&Engine, &Query) -> Result<Reply, ApiError> + Send + 'static,
     {
         let accepts = self.accepts;
-        self.answer_as_it_is(move |engine, query| {
+        self.answer_as_it_is(lane, move |engine, query| {
             work(engine, query).map(|reply| reply.compressed(accepts))
         })
         .await
     }
 
     /// The same for what is compressed already.
-    pub(crate) async fn answer_as_it_is<W>(self, work: W) -> Result<Reply, ApiError>
+    pub(crate) async fn answer_as_it_is<W>(self, lane: Lane, work: W) -> Result<Reply, ApiError>
     where
         W: FnOnce(&Engine, &Query) -> Result<Reply, ApiError> + Send + 'static,
     {
@@ -70,7 +72,7 @@ impl Asked {
             ..
         } = self;
         let _waiting = query.cancellation.on_drop();
-        compute(&self.app, move |_| {
+        compute(&self.app, &self.caller, lane, move |_| {
             let answer = work(&engine, &query);
             drop(slot);
             answer
@@ -104,6 +106,7 @@ impl FromRequestParts<SharedApp> for Asked {
         Ok(Self {
             query: query_of(app, &parameters, defaults)?,
             app: SharedApp::clone(app),
+            caller,
             engine: app.engine.clone(),
             accepts: AcceptsGzip::of(&parts.headers),
             parameters,

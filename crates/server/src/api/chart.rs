@@ -18,6 +18,7 @@ use crate::api::head::answer_head;
 use crate::api_error::ApiError;
 use crate::parameters::Parameters;
 use crate::reply::Reply;
+use crate::turns::Lane;
 
 /// The schema of both forms.
 const SCHEMA: &str = "candela/chart/v1";
@@ -36,7 +37,7 @@ pub(crate) async fn chart(asked: Asked) -> Result<Reply, ApiError> {
         max_samples: asked.parameters.number("limit")?,
     };
     asked
-        .answer(move |engine, query| {
+        .answer(Lane::Queries, move |engine, query| {
             let answer = engine.chart(query, &options).map_err(query_error)?;
             let reply = match shape {
                 Shape::Json => nested(query, &answer),

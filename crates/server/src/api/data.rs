@@ -27,6 +27,7 @@ use crate::auth::Caller;
 use crate::auth::TenantName;
 use crate::parameters::Parameters;
 use crate::reply::Reply;
+use crate::turns::Lane;
 
 /// Erases profiles, and answers when no file has them any more. A client that goes away does not
 /// end it.
@@ -147,7 +148,7 @@ async fn stored_type(
         range,
         ..caller.query()
     };
-    let types = compute(app, move |app| {
+    let types = compute(app, caller, Lane::Lists, move |app| {
         let answer = app.engine.types(&query).map_err(query_error)?;
         Ok(answer.value)
     })

@@ -17,6 +17,7 @@ use crate::api::errors::query_error;
 use crate::api::pprof::type_of_empty;
 use crate::api_error::ApiError;
 use crate::reply::Reply;
+use crate::turns::Lane;
 
 const DEFAULT_MAX_NODES: usize = 20_000;
 const DEFAULT_LIMIT: usize = 100;
@@ -34,7 +35,7 @@ pub(crate) async fn diff(asked: Asked) -> Result<Reply, ApiError> {
         .number::<usize>("limit")?
         .unwrap_or(DEFAULT_LIMIT);
     asked
-        .answer(move |engine, query| {
+        .answer(Lane::Queries, move |engine, query| {
             let mut after = engine.flame_tree(query).map_err(query_error)?;
             let before = before_of(engine, &base, after.profile_type.as_ref())?;
             if after.profile_type.is_none() {

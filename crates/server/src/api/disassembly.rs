@@ -25,6 +25,7 @@ use crate::api_error::ApiError;
 use crate::app::SharedApp;
 use crate::binaries::find_binary;
 use crate::reply::Reply;
+use crate::turns::Lane;
 
 /// The positions of one build of a function, with how many instructions stand for each.
 struct Positions<'a> {
@@ -48,7 +49,7 @@ pub(crate) async fn disassembly(asked: Asked) -> Result<Reply, ApiError> {
     let app = SharedApp::clone(&asked.app);
     let is_of_files = asked.is_of_files;
     asked
-        .answer(move |engine, query| {
+        .answer(Lane::Queries, move |engine, query| {
             let code = AskedCode::load(engine, query, &question)?;
             let mut value = code.head(query);
             value["binary"] = json!(code.place().map(|place| &place.binary));

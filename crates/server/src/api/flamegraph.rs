@@ -33,6 +33,7 @@ use crate::api::pprof::type_of_empty;
 use crate::api_error::ApiError;
 use crate::parameters::Parameters;
 use crate::reply::Reply;
+use crate::turns::Lane;
 
 /// Nodes kept when nothing is said: more than fit on any screen.
 const DEFAULT_MAX_NODES: usize = 50_000;
@@ -62,7 +63,7 @@ pub(crate) async fn flamegraph(asked: Asked) -> Result<Reply, ApiError> {
     let orientation = orientation_of(&asked.parameters)?;
     let with_rare_stacks = asked.parameters.is_on("rare_stacks")?;
     asked
-        .answer(move |engine, query| {
+        .answer(Lane::Queries, move |engine, query| {
             let answer = if with_rare_stacks {
                 engine.flame_tree_with_rare_stacks(query)
             } else {

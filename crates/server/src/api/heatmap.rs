@@ -18,6 +18,7 @@ use crate::api::series::step_of;
 use crate::api_error::ApiError;
 use crate::parameters::Parameters;
 use crate::reply::Reply;
+use crate::turns::Lane;
 
 /// What a cell counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +32,7 @@ pub(crate) async fn heatmap(asked: Asked) -> Result<Reply, ApiError> {
     let step_ns = step_of(&asked.parameters)?;
     let buckets: Option<usize> = asked.parameters.number("buckets")?;
     asked
-        .answer(move |engine, query| {
+        .answer(Lane::Queries, move |engine, query| {
             if of == Counted::Profiles {
                 return of_profiles(engine, query, &HeatmapOptions { step_ns, buckets });
             }

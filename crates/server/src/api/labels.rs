@@ -9,10 +9,11 @@ use crate::api::errors::query_error;
 use crate::api::head::add_remarks;
 use crate::api_error::ApiError;
 use crate::reply::Reply;
+use crate::turns::Lane;
 
 pub(crate) async fn labels(asked: Asked) -> Result<Reply, ApiError> {
     asked
-        .answer(move |engine, query| {
+        .answer(Lane::Lists, move |engine, query| {
             let answer = engine.labels(query).map_err(query_error)?;
             let mut value = json!({"labels": answer.value});
             add_remarks(&mut value, &answer);
@@ -27,7 +28,7 @@ pub(crate) async fn label_values(asked: Asked) -> Result<Reply, ApiError> {
         return Err(error.hint("/api/v1/labels lists the names"));
     };
     asked
-        .answer(move |engine, query| {
+        .answer(Lane::Lists, move |engine, query| {
             let answer = engine.label_values(query, &label).map_err(query_error)?;
             let mut value = json!({"label": label, "values": answer.value});
             add_remarks(&mut value, &answer);
@@ -38,7 +39,7 @@ pub(crate) async fn label_values(asked: Asked) -> Result<Reply, ApiError> {
 
 pub(crate) async fn types(asked: Asked) -> Result<Reply, ApiError> {
     asked
-        .answer(move |engine, query| {
+        .answer(Lane::Lists, move |engine, query| {
             let answer = engine.types(query).map_err(query_error)?;
             let types = answer.value.iter().map(type_json);
             let mut value = json!({"types": types.collect::<Vec<Value>>()});

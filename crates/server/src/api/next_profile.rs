@@ -20,14 +20,18 @@ use crate::api_error::ApiError;
 use crate::app::SharedApp;
 use crate::app::compute;
 use crate::arrivals::Arrival;
+use crate::auth::Caller;
 use crate::reply::Reply;
+use crate::turns::Lane;
 
 const MAX_SECONDS: u64 = 300;
 
 /// The first push with samples of the selection that is stored after the request came.
 pub(crate) async fn next_profile(asked: Asked) -> Result<Reply, ApiError> {
     let seconds = seconds_of(&asked)?;
-    let Asked { app, query, .. } = asked;
+    let Asked {
+        app, caller, query, ..
+    } = asked;
     let mut arrivals = app.arrivals.listen();
     let deadline = Instant::now() + Duration::from_secs(seconds);
     loop {
@@ -40,7 +44,7 @@ pub(crate) async fn next_profile(asked: Asked) -> Result<Reply, ApiError> {
         let Some(query) = query_of(&query, &arrival) else {
             continue;
         };
-        if let Some(reply) = answer(&app, query).await? {
+        if let Some(reply) = answer(&app, &caller, query).await? {
             return Ok(reply);
         }
     }
@@ -83,9 +87,9 @@ fn query_of(query: &Query, arrival: &Arrival) -> Option<Query> {
 }
 
 /// `None` where nothing of it is selected.
-async fn answer(app: &SharedApp, query: Query) -> Result<Option<Reply>, ApiError> {
+async fn answer(app: &SharedApp, caller: &Caller, query: Query) -> Result<Option<Reply>, ApiError> {
     let _waiting = query.cancellation.on_drop();
-    compute(app, move |app| {
+    compute(app, caller, Lane::Queries, move |app| {
         let answer: Answer<Profile> = app.engine.profile(&query).map_err(query_error)?;
         if answer.value.sample_count() == 0 {
             return Ok(None);

@@ -13,12 +13,13 @@ use crate::api::asked::Asked;
 use crate::api::errors::query_error;
 use crate::api_error::ApiError;
 use crate::reply::Reply;
+use crate::turns::Lane;
 
 /// The merged profile. Not compressed once more: pprof files are gzip themselves, and pprof reads
 /// a body only as it came.
 pub(crate) async fn pprof(asked: Asked) -> Result<Reply, ApiError> {
     asked
-        .answer_as_it_is(move |engine, query| {
+        .answer_as_it_is(Lane::Queries, move |engine, query| {
             let answer = engine.profile(query).map_err(query_error)?;
             as_pprof(query, answer)
         })

@@ -15,6 +15,7 @@ use crate::api::head::milliseconds;
 use crate::api_error::ApiError;
 use crate::parameters::Parameters;
 use crate::reply::Reply;
+use crate::turns::Lane;
 
 const NANOSECONDS_PER_SECOND: i64 = 1_000_000_000;
 
@@ -29,7 +30,7 @@ pub(crate) async fn series(asked: Asked) -> Result<Reply, ApiError> {
         origin_ns: None,
     };
     asked
-        .answer(move |engine, query| {
+        .answer(Lane::Queries, move |engine, query| {
             let answer = engine.series(query, &options).map_err(query_error)?;
             let mut value = answer_head(query, &answer);
             value["step_ms"] = json!(milliseconds(answer.value.step_ns));

@@ -9,10 +9,11 @@ use crate::api::head::answer_head;
 use crate::api::head::milliseconds;
 use crate::api_error::ApiError;
 use crate::reply::Reply;
+use crate::turns::Lane;
 
 pub(crate) async fn services(asked: Asked) -> Result<Reply, ApiError> {
     asked
-        .answer(move |engine, query| {
+        .answer(Lane::Lists, move |engine, query| {
             let answer = engine.services(query).map_err(query_error)?;
             let mut value = answer_head(query, &answer);
             value["first_ms"] = json!(answer.value.first_ns.map(milliseconds));

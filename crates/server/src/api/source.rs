@@ -13,6 +13,7 @@ use crate::api::code::question_of;
 use crate::api_error::ApiError;
 use crate::app::SharedApp;
 use crate::reply::Reply;
+use crate::turns::Lane;
 
 /// What gives a program lines.
 const LINES_HINT: &str = "build the program with debug information (-g), or keep its debug file where candela finds it (candela symbols find PROGRAM), and record again";
@@ -22,7 +23,7 @@ pub(crate) async fn source(asked: Asked) -> Result<Reply, ApiError> {
     let app = SharedApp::clone(&asked.app);
     let is_of_files = asked.is_of_files;
     asked
-        .answer(move |engine, query| {
+        .answer(Lane::Queries, move |engine, query| {
             let code = AskedCode::load(engine, query, &question)?;
             let mut value = code.head(query);
             let place = code.place();

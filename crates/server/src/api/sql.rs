@@ -17,6 +17,7 @@ use crate::auth::Caller;
 use crate::parameters::Parameters;
 use crate::reply::AcceptsGzip;
 use crate::reply::Reply;
+use crate::turns::Lane;
 
 /// The largest body, bytes: the longest query with room for the JSON around it.
 const BODY_BYTES: usize = 64 << 10;
@@ -44,7 +45,8 @@ pub(crate) async fn sql(
     let tenant = caller.one_tenant()?;
     let form = form_of(&parameters, &headers)?;
     let text = statement_of(&read(&app, body).await?)?;
-    let answer = app.sql.query(tenant, &text).await;
+    let turn = app.turn(&caller, Lane::Sql).await?;
+    let answer = app.sql.query_holding(tenant, &text, turn).await;
     let answer = answer.map_err(sql_error)?;
     off_the_reactor(move || {
         let reply = reply(&answer, form).map_err(sql_error)?;

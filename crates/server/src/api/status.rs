@@ -20,7 +20,7 @@ use crate::drop_reasons::is_lessening;
 use crate::parameters::Parameters;
 use crate::reply::AcceptsGzip;
 use crate::reply::Reply;
-use crate::reply::answer;
+use crate::reply::answer_list;
 use crate::retention_status::compaction_json;
 use crate::retention_status::retention_json;
 use crate::store_status::status_of_tenants;
@@ -40,8 +40,8 @@ pub(crate) async fn status(
     _: Parameters,
     accepts: AcceptsGzip,
 ) -> Result<Reply, ApiError> {
-    answer(&app, accepts, move |app| {
-        Ok(Reply::json("status", status_value(app, &caller)))
+    answer_list(&app, caller, accepts, |app, caller| {
+        Ok(Reply::json("status", status_value(app, caller)))
     })
     .await
 }
@@ -68,6 +68,7 @@ fn status_value(app: &App, caller: &Caller) -> Value {
         "ingest": ingest(app, caller),
         "storage": storage_json(&store),
         "tenants": tenants_json(&app.tenants, &app.metrics.refused(), caller),
+        "turns": app.turns.status_json(caller),
     });
     if caller.sees_all() {
         value["storage"]["retention"] = retention_json(app.store.options(), &store);

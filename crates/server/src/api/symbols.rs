@@ -30,7 +30,7 @@ use crate::auth::Caller;
 use crate::parameters::Parameters;
 use crate::reply::AcceptsGzip;
 use crate::reply::Reply;
-use crate::reply::answer;
+use crate::reply::answer_list;
 use crate::symbolization::Symbolization;
 
 /// Pieces of a body that wait for the disk.
@@ -66,10 +66,10 @@ pub(crate) async fn list(
     accepts: AcceptsGzip,
 ) -> Result<Reply, ApiError> {
     symbolization(&app)?;
-    answer(&app, accepts, move |app| {
+    answer_list(&app, caller, accepts, move |app, caller| {
         let archive = &symbolization(app)?.sources.archive;
         let files = archive.files();
-        let wanted = wanted(app, &caller);
+        let wanted = wanted(app, caller);
         let value = json!({
             "files": files.iter().map(file_json).collect::<Vec<Value>>(),
             "bytes": archive.bytes(),
@@ -87,13 +87,13 @@ pub(crate) async fn one(
     Path(build_id): Path<String>,
     accepts: AcceptsGzip,
 ) -> Result<Reply, ApiError> {
-    answer(&app, accepts, move |app| {
+    answer_list(&app, caller, accepts, move |app, caller| {
         let archive = &symbolization(app)?.sources.archive;
         let file = archive.file(&build_id).or_else(|| {
             let lower_case = build_id.to_ascii_lowercase();
             archive.file(&lower_case)
         });
-        let wanted = wanted(app, &caller);
+        let wanted = wanted(app, caller);
         let mut wanted = wanted.iter();
         let wanted = wanted.find(|binary| binary.build_id.eq_ignore_ascii_case(&build_id));
         let value = json!({

@@ -11,6 +11,7 @@ use crate::api::head::answer_head;
 use crate::api_error::ApiError;
 use crate::parameters::Parameters;
 use crate::reply::Reply;
+use crate::turns::Lane;
 
 const DEFAULT_LIMIT: usize = 100;
 
@@ -28,7 +29,7 @@ pub(crate) async fn top(asked: Asked) -> Result<Reply, ApiError> {
         .number::<usize>("limit")?
         .unwrap_or(DEFAULT_LIMIT);
     asked
-        .answer(move |engine, query| {
+        .answer(Lane::Queries, move |engine, query| {
             let answer = engine.flame_tree(query).map_err(query_error)?;
             let tree = &answer.value;
             let mut rows = tree.function_table();

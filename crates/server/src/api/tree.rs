@@ -15,6 +15,7 @@ use crate::api::head::answer_head;
 use crate::api_error::ApiError;
 use crate::parameters::Parameters;
 use crate::reply::Reply;
+use crate::turns::Lane;
 
 /// Nodes kept when nothing is said: what somebody reads, not what a screen draws.
 const DEFAULT_MAX_NODES: usize = 1000;
@@ -23,7 +24,7 @@ const DEFAULT_MAX_NODES: usize = 1000;
 pub(crate) async fn tree(asked: Asked) -> Result<Reply, ApiError> {
     let max_nodes = max_nodes_of(&asked.parameters)?;
     asked
-        .answer(move |engine, query| {
+        .answer(Lane::Queries, move |engine, query| {
             let answer = engine.flame_tree(query).map_err(query_error)?;
             let tree = answer.value.pruned(max_nodes);
             let mut head = answer_head(query, &answer);
@@ -52,7 +53,7 @@ pub(crate) async fn callers(asked: Asked) -> Result<Reply, ApiError> {
             .hint("it is a regular expression; put \\ before what is to be taken as it is")
     })?;
     asked
-        .answer(move |engine, query| {
+        .answer(Lane::Queries, move |engine, query| {
             let answer = engine.flame_tree_with_rare_stacks(query);
             let answer = answer.map_err(query_error)?;
             let tree = &answer.value;

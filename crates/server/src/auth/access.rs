@@ -130,11 +130,13 @@ impl Access {
         if right != Right::Read && tenants.len() > 1 {
             return Err(several_tenants(tenants.len()));
         }
+        let is_of_tenant = identity.tenant().is_some();
         Ok(Caller::new(
             identity.name(),
             identity.rights(),
             tenants,
             sees_all,
+            is_of_tenant,
         ))
     }
 

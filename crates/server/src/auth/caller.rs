@@ -1,5 +1,7 @@
 //! Who asks, for handlers.
 
+use std::net::IpAddr;
+use std::net::Ipv6Addr;
 use std::sync::Arc;
 
 use axum::extract::FromRequestParts;
@@ -9,6 +11,7 @@ use candela_query::Query;
 use super::rights::Rights;
 use super::tenant::TenantName;
 use crate::api_error::ApiError;
+use crate::turns::Asker;
 
 /// Who asks, and about whose profiles: an argument of handlers.
 #[derive(Clone, Debug)]
@@ -21,6 +24,10 @@ pub(crate) struct Caller {
     pub(crate) rights: Rights,
     tenants: Arc<[TenantName]>,
     sees_all: bool,
+    /// Whether the account can ask about no other tenant.
+    is_of_tenant: bool,
+    /// Where the request comes from, where there are no accounts.
+    address: Option<Arc<str>>,
 }
 
 impl Caller {
@@ -30,6 +37,7 @@ impl Caller {
         rights: Rights,
         tenants: Vec<TenantName>,
         sees_all: bool,
+        is_of_tenant: bool,
     ) -> Self {
         let tenant = tenants.first().expect("a request is about a tenant");
         Self {
@@ -38,6 +46,32 @@ impl Caller {
             rights,
             tenants: tenants.into(),
             sees_all,
+            is_of_tenant,
+            address: None,
+        }
+    }
+
+    /// One of those that only their addresses tell apart. A host has all of an IPv6 network, which is as good as one address.
+    pub(super) fn at(self, address: IpAddr) -> Self {
+        let text = match address {
+            IpAddr::V4(address) => address.to_string(),
+            IpAddr::V6(address) => {
+                let network = address.to_bits() >> 64 << 64;
+                format!("{}/64", Ipv6Addr::from_bits(network))
+            }
+        };
+        Self {
+            address: Some(text.into()),
+            ..self
+        }
+    }
+
+    /// Whose turns its requests take.
+    pub(crate) fn asker(&self) -> Asker {
+        Asker {
+            tenant: self.tenant.clone(),
+            caller: Arc::clone(self.address.as_ref().unwrap_or(&self.name)),
+            is_of_tenant: self.is_of_tenant,
         }
     }
 
@@ -77,7 +111,7 @@ impl Caller {
     #[cfg(test)]
     pub(crate) fn anonymous() -> Self {
         let tenants = vec![TenantName::anonymous()];
-        Self::new("anonymous", Rights::ALL, tenants, true)
+        Self::new("anonymous", Rights::ALL, tenants, true, false)
     }
 }
 

@@ -10,6 +10,7 @@ use axum::http::header::WWW_AUTHENTICATE;
 use axum::middleware::Next;
 use axum::response::IntoResponse;
 use axum::response::Response;
+use candela_listen::ClientAddress;
 
 use super::access::WINDOW;
 use super::rights::Right;
@@ -43,7 +44,13 @@ pub(crate) async fn authorize(
         Ok(caller)
     });
     match admitted {
-        Ok(caller) => {
+        Ok(mut caller) => {
+            let client = request.extensions().get::<ClientAddress>();
+            if let Some(&ClientAddress(address)) = client
+                && app.access.is_open()
+            {
+                caller = caller.at(address);
+            }
             tracing::debug!(
                 name = %caller.name,
                 rights = ?caller.rights,

@@ -14,6 +14,7 @@ use crate::api::errors::query_error;
 use crate::api::milliseconds;
 use crate::api_error::ApiError;
 use crate::reply::Reply;
+use crate::turns::Lane;
 
 /// 2000-01-01: what lies before is a clock that counts from the start of a machine, or no time.
 const FIRST_DATE_MS: i64 = 946_684_800_000;
@@ -22,7 +23,7 @@ const FIRST_DATE_MS: i64 = 946_684_800_000;
 pub(crate) async fn about(sent: SentFiles) -> Result<Reply, ApiError> {
     let file = std::sync::Arc::clone(&sent.file);
     sent.into_question()?
-        .answer(move |engine, query| {
+        .answer(Lane::Queries, move |engine, query| {
             let found = engine.types(query).map_err(query_error)?.value;
             let types = found.iter().map(|it| described(engine, query, it));
             let types = types.collect::<Result<Vec<Value>, ApiError>>()?;

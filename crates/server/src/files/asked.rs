@@ -50,6 +50,7 @@ impl SentFiles {
         Ok(Asked {
             engine: Engine::of_loose(profiles, Arc::clone(&self.app.clock)),
             app: self.app,
+            caller: self.caller,
             accepts: self.accepts,
             parameters: self.parameters,
             query,

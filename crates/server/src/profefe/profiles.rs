@@ -31,6 +31,7 @@ use crate::profefe::kind::Kind;
 use crate::profefe::model::whole_profiles;
 use crate::profefe::reply::Found;
 use crate::profefe::reply::respond;
+use crate::turns::Lane;
 
 /// Profiles that one request may name.
 const MOST_IDS: usize = 100;
@@ -92,7 +93,12 @@ pub(crate) async fn by_ids(
     let query = caller.query();
     let _waiting = query.cancellation.on_drop();
     let answer = match parse_ids(&ids) {
-        Ok(ids) => compute(&app, move |app| profiles_of_ids(app, &query, &ids)).await,
+        Ok(ids) => {
+            compute(&app, &caller, Lane::Queries, move |app| {
+                profiles_of_ids(app, &query, &ids)
+            })
+            .await
+        }
         Err(error) => Err(error),
     };
     respond(answer)
@@ -101,7 +107,7 @@ pub(crate) async fn by_ids(
 pub(crate) async fn services(State(app): State<SharedApp>, caller: Caller) -> Response {
     let query = caller.query();
     let _waiting = query.cancellation.on_drop();
-    let answer = compute(&app, move |app| {
+    let answer = compute(&app, &caller, Lane::Lists, move |app| {
         let values = app.engine.label_values(&query, SERVICE_NAME_LABEL);
         let values = values.map_err(query_error)?;
         Ok(Found::Body(json!(values.value), values.partial))
@@ -132,7 +138,10 @@ async fn answer_asked(
         ..caller.query()
     };
     let _waiting = query.cancellation.on_drop();
-    compute(app, move |app| work(app, query, asked)).await
+    compute(app, caller, Lane::Queries, move |app| {
+        work(app, query, asked)
+    })
+    .await
 }
 
 fn is_wanted(kind: Option<Kind>, name: &str) -> bool {

@@ -15,12 +15,13 @@ use crate::app::SharedApp;
 use crate::auth::Caller;
 use crate::reply::Reply;
 use crate::rpc::Call;
+use crate::turns::Lane;
 
 /// The version of the query API that Pyroscope has had since 1.0.
 const QUERIER_API: u64 = 1;
 
 pub(crate) async fn version(call: Call) -> Response {
-    call.answer(|_, _, _: VersionRequest, _| {
+    call.answer(Lane::Lists, |_, _, _: VersionRequest, _| {
         Ok(VersionResponse {
             querier_api: QUERIER_API,
         })
@@ -30,7 +31,7 @@ pub(crate) async fn version(call: Call) -> Response {
 
 /// The flags that clients of Pyroscope know. Recording rules are not part of this server.
 pub(crate) async fn feature_flags(call: Call) -> Response {
-    call.answer(|_, _, _: GetFeatureFlagsRequest, _| {
+    call.answer(Lane::Lists, |_, _, _: GetFeatureFlagsRequest, _| {
         let flags = [
             ("v2StorageLayer", true),
             ("pyroscopeRuler", false),

@@ -35,6 +35,7 @@ use crate::pyroscope::querier::selection::parse_selector;
 use crate::pyroscope::querier::selection::without_types;
 use crate::reply::AcceptsGzip;
 use crate::reply::Reply;
+use crate::turns::Lane;
 
 const NANOSECONDS_PER_SECOND: i64 = 1_000_000_000;
 /// Points of a timeline, at the most.
@@ -59,7 +60,7 @@ pub(crate) async fn render(
     let is_dot = parameters.one("format") == Some("dot");
     let group_by = parameters.one("groupBy").map(str::to_owned);
     let _waiting = query.cancellation.on_drop();
-    compute(&app, move |app| {
+    compute(&app, &caller, Lane::Queries, move |app| {
         if is_dot {
             let nodes = nodes.and_then(|nodes| i64::try_from(nodes).ok());
             let text = dot(app, &query, nodes)?;
@@ -110,7 +111,7 @@ pub(crate) async fn render_diff(
     }
     let nodes = nodes_of(&parameters)?;
     let _waiting = left.cancellation.on_drop();
-    compute(&app, move |app| {
+    compute(&app, &caller, Lane::Queries, move |app| {
         let tree = |query| app.engine.flame_tree(query).map_err(query_error);
         let (left_tree, right_tree) = (tree(&left)?, tree(&right)?);
         let profile_type = type_of(&left, left_tree.profile_type.clone())?;
@@ -152,7 +153,7 @@ pub(crate) async fn label_values(
         ..caller.query()
     };
     let _waiting = query.cancellation.on_drop();
-    compute(&app, move |app| {
+    compute(&app, &caller, Lane::Lists, move |app| {
         let values = values_of(app, &query, &Selector::default(), &label)?;
         let text = serde_json::json!(values).to_string();
         Ok(Reply::new("application/json", text.into_bytes()).compressed(accepts))

@@ -20,6 +20,7 @@ use crate::auth::TenantName;
 use crate::documents::document_error;
 use crate::documents::lock_documents;
 use crate::rpc::Call;
+use crate::turns::Lane;
 
 /// The one document of a tenant's settings.
 const DOCUMENT: &str = "settings";
@@ -46,7 +47,7 @@ struct Kept {
 
 /// All settings, by name.
 pub(crate) async fn get(call: Call) -> Response {
-    call.answer(|app, caller, _: GetSettingsRequest, _| {
+    call.answer(Lane::Lists, |app, caller, _: GetSettingsRequest, _| {
         let document = read(app, caller.one_tenant()?)?;
         let settings = document.settings.into_iter();
         Ok(GetSettingsResponse {
@@ -58,7 +59,7 @@ pub(crate) async fn get(call: Call) -> Response {
 
 /// Keeps a setting, unless a later one of its name is kept.
 pub(crate) async fn set(call: Call) -> Response {
-    call.answer(|app, caller, asked: SetSettingsRequest, _| {
+    call.answer(Lane::Lists, |app, caller, asked: SetSettingsRequest, _| {
         let setting = asked.setting.ok_or_else(|| missing("setting"))?;
         let kept = checked(setting, milliseconds(app.clock.now_ns()))?;
         let answer = SetSettingsResponse {
@@ -76,17 +77,20 @@ pub(crate) async fn set(call: Call) -> Response {
 
 /// Forgets a setting; that there is none is no error.
 pub(crate) async fn delete(call: Call) -> Response {
-    call.answer(|app, caller, asked: DeleteSettingsRequest, _| {
-        if asked.name.is_empty() {
-            return Err(missing("name"));
-        }
-        change(app, &caller.tenant, |settings| {
-            let count = settings.len();
-            settings.retain(|kept| kept.name != asked.name);
-            Ok(settings.len() < count)
-        })?;
-        Ok(DeleteSettingsResponse {})
-    })
+    call.answer(
+        Lane::Lists,
+        |app, caller, asked: DeleteSettingsRequest, _| {
+            if asked.name.is_empty() {
+                return Err(missing("name"));
+            }
+            change(app, &caller.tenant, |settings| {
+                let count = settings.len();
+                settings.retain(|kept| kept.name != asked.name);
+                Ok(settings.len() < count)
+            })?;
+            Ok(DeleteSettingsResponse {})
+        },
+    )
     .await
 }
 

@@ -42,6 +42,7 @@ use crate::rpc::frame::frame_head;
 use crate::rpc::frame::framed_message;
 use crate::rpc::frame::message_encoding;
 use crate::rpc::message_size::MessageParts;
+use crate::turns::Lane;
 
 /// A message that calls read.
 pub(crate) trait CallMessage:
@@ -74,17 +75,22 @@ pub(crate) struct Sent {
 impl Call {
     /// Answers a question: the work is done off the reactor, and ends early when the client goes
     /// away or its time is over, which cancels what it was given for that.
-    pub(crate) async fn answer<Q, A, W>(self, work: W) -> Response
+    pub(crate) async fn answer<Q, A, W>(self, lane: Lane, work: W) -> Response
     where
         Q: CallMessage,
         A: Answer + 'static,
         W: FnOnce(&App, &Caller, Q, Cancellation) -> Result<A, ApiError> + Send + 'static,
     {
-        self.answer_within(BodyBounds::question(), work).await
+        self.answer_within(BodyBounds::question(), lane, work).await
     }
 
     /// The same for a question that comes with data.
-    pub(crate) async fn answer_within<Q, A, W>(mut self, bounds: BodyBounds, work: W) -> Response
+    pub(crate) async fn answer_within<Q, A, W>(
+        mut self,
+        bounds: BodyBounds,
+        lane: Lane,
+        work: W,
+    ) -> Response
     where
         Q: CallMessage,
         A: Answer + 'static,
@@ -95,8 +101,8 @@ impl Call {
             let sent = self.read(bounds).await?;
             let cancellation = Cancellation::default();
             let _waiting = cancellation.on_drop();
-            let caller = self.caller;
-            let answered = compute(&self.app, move |app| {
+            let caller = self.caller.clone();
+            let answered = compute(&self.app, &self.caller, lane, move |app| {
                 let question = sent.message::<Q>(bounds)?;
                 let answer = work(app, &caller, question, cancellation)?;
                 Encoded::new(dialect, accepts, &answer)

@@ -42,6 +42,7 @@ use crate::ingest::taken_formats::taken_format;
 use crate::pyroscope::querier::selection::max_nodes;
 use crate::rpc::Call;
 use crate::tenant_limits::TenantLimits;
+use crate::turns::Lane;
 
 const KIND: DocumentKind = DocumentKind::AdHocProfile;
 
@@ -51,6 +52,7 @@ pub(crate) async fn upload(call: Call) -> Response {
     let bounds = BodyBounds::encoded_profile(&limits);
     call.answer_within(
         bounds,
+        Lane::Queries,
         |app, caller, asked: AdHocProfilesUploadRequest, cancellation| {
             let nodes = max_nodes(asked.max_nodes)?;
             let bytes = STANDARD.decode(asked.profile.as_bytes()).map_err(|error| {
@@ -72,6 +74,7 @@ pub(crate) async fn upload(call: Call) -> Response {
 
 pub(crate) async fn get(call: Call) -> Response {
     call.answer(
+        Lane::Queries,
         |app, caller, asked: AdHocProfilesGetRequest, cancellation| {
             let nodes = max_nodes(asked.max_nodes)?;
             let (id, profile) = kept(app, caller.one_tenant()?, &asked.id)?;
@@ -85,24 +88,28 @@ pub(crate) async fn get(call: Call) -> Response {
 
 /// All of a tenant, the latest first.
 pub(crate) async fn list(call: Call) -> Response {
-    call.answer(|app, caller, _: AdHocProfilesListRequest, _| {
-        let documents = documents(app, caller.one_tenant()?)?;
-        let ids = documents.iter().rev();
-        let ids = ids.filter_map(|document| document.name.parse::<AdHocId>().ok());
-        let profiles = ids.map(|id| AdHocProfilesProfileMetadata {
-            id: id.to_string(),
-            name: id.name().to_owned(),
-            uploaded_at: id.uploaded_at_ms(),
-        });
-        Ok(AdHocProfilesListResponse {
-            profiles: profiles.collect(),
-        })
-    })
+    call.answer(
+        Lane::Lists,
+        |app, caller, _: AdHocProfilesListRequest, _| {
+            let documents = documents(app, caller.one_tenant()?)?;
+            let ids = documents.iter().rev();
+            let ids = ids.filter_map(|document| document.name.parse::<AdHocId>().ok());
+            let profiles = ids.map(|id| AdHocProfilesProfileMetadata {
+                id: id.to_string(),
+                name: id.name().to_owned(),
+                uploaded_at: id.uploaded_at_ms(),
+            });
+            Ok(AdHocProfilesListResponse {
+                profiles: profiles.collect(),
+            })
+        },
+    )
     .await
 }
 
 pub(crate) async fn diff(call: Call) -> Response {
     call.answer(
+        Lane::Queries,
         |app, caller, asked: AdHocProfilesDiffRequest, cancellation| {
             let nodes = max_nodes(asked.max_nodes)?;
             let tenant = caller.one_tenant()?;

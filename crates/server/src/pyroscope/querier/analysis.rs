@@ -23,12 +23,13 @@ use crate::pyroscope::querier::selection::range_or_all;
 use crate::pyroscope::querier::selection::wants_type;
 use crate::pyroscope::querier::selection::without_types;
 use crate::rpc::Call;
+use crate::turns::Lane;
 
 /// Clients show a column for each kind of component; here the store is all there is.
 const COMPONENT: &str = "store";
 
 pub(crate) async fn get_profile_stats(call: Call) -> Response {
-    call.answer(|app, caller, _: GetProfileStatsRequest, _| {
+    call.answer(Lane::Lists, |app, caller, _: GetProfileStatsRequest, _| {
         let mut times_ns: Option<(i64, i64)> = None;
         for tenant in caller.tenants() {
             let stats = app.engine.stats(tenant).map_err(query_error)?;
@@ -49,42 +50,45 @@ pub(crate) async fn get_profile_stats(call: Call) -> Response {
 }
 
 pub(crate) async fn analyze_query(call: Call) -> Response {
-    call.answer(|app, caller, asked: AnalyzeQueryRequest, cancellation| {
-        let text = asked.query.trim();
-        let (profile_type, selector) = text.split_at(text.find('{').unwrap_or(text.len()));
-        let profile_type = match profile_type.trim() {
-            "" => None,
-            id => Some(exact_type(id)?),
-        };
-        let selector = if selector.is_empty() { "{}" } else { selector };
-        let selector = parse_selector("query", selector)?;
-        let query = Query {
-            selector: without_types(&selector),
-            range: range_or_all(asked.start, asked.end)?,
-            cancellation,
-            ..caller.query()
-        };
-        let estimate = estimate(app, query, &selector, profile_type.as_ref())?;
-        Ok(AnalyzeQueryResponse {
-            query_scopes: vec![QueryScope {
-                component_type: COMPONENT.to_owned(),
-                component_count: 1,
-                block_count: estimate.blocks.saturating_add(estimate.heads),
-                series_count: estimate.series,
-                profile_count: estimate.profiles,
-                sample_count: estimate.samples,
-                index_bytes: estimate.index_bytes,
-                profile_bytes: estimate.sample_bytes,
-                symbol_bytes: estimate.symbol_bytes,
-            }],
-            query_impact: Some(QueryImpact {
-                total_bytes_in_time_range: estimate.range_bytes,
-                total_queried_series: estimate.series,
-                // A profile that was sent twice is found out when it comes.
-                deduplication_needed: false,
-            }),
-        })
-    })
+    call.answer(
+        Lane::Queries,
+        |app, caller, asked: AnalyzeQueryRequest, cancellation| {
+            let text = asked.query.trim();
+            let (profile_type, selector) = text.split_at(text.find('{').unwrap_or(text.len()));
+            let profile_type = match profile_type.trim() {
+                "" => None,
+                id => Some(exact_type(id)?),
+            };
+            let selector = if selector.is_empty() { "{}" } else { selector };
+            let selector = parse_selector("query", selector)?;
+            let query = Query {
+                selector: without_types(&selector),
+                range: range_or_all(asked.start, asked.end)?,
+                cancellation,
+                ..caller.query()
+            };
+            let estimate = estimate(app, query, &selector, profile_type.as_ref())?;
+            Ok(AnalyzeQueryResponse {
+                query_scopes: vec![QueryScope {
+                    component_type: COMPONENT.to_owned(),
+                    component_count: 1,
+                    block_count: estimate.blocks.saturating_add(estimate.heads),
+                    series_count: estimate.series,
+                    profile_count: estimate.profiles,
+                    sample_count: estimate.samples,
+                    index_bytes: estimate.index_bytes,
+                    profile_bytes: estimate.sample_bytes,
+                    symbol_bytes: estimate.symbol_bytes,
+                }],
+                query_impact: Some(QueryImpact {
+                    total_bytes_in_time_range: estimate.range_bytes,
+                    total_queried_series: estimate.series,
+                    // A profile that was sent twice is found out when it comes.
+                    deduplication_needed: false,
+                }),
+            })
+        },
+    )
     .await
 }
 

@@ -20,51 +20,55 @@ use crate::pyroscope::querier::points::Points;
 use crate::pyroscope::querier::points::milliseconds;
 use crate::pyroscope::querier::selection::Selected;
 use crate::rpc::Call;
+use crate::turns::Lane;
 
 pub(crate) async fn select_heatmap(call: Call) -> Response {
-    call.answer(|app, caller, asked: SelectHeatmapRequest, cancellation| {
-        let selected = Selected {
-            profile_type: &asked.profile_type_id,
-            selector: &asked.label_selector,
-            start: asked.start,
-            end: asked.end,
-        };
-        let query = selected.query(caller, cancellation)?;
-        let points = Points::of(asked.start, asked.end, asked.step)?;
-        let query = Query {
-            range: points.range(),
-            ..query
-        };
-        let options = HeatmapLinesOptions {
-            lines: points.lines(&asked.group_by),
-            buckets: None,
-            kind: match asked.query_type() {
-                HeatmapQueryType::Unspecified | HeatmapQueryType::Individual => {
-                    ExemplarKind::Profile
+    call.answer(
+        Lane::Queries,
+        |app, caller, asked: SelectHeatmapRequest, cancellation| {
+            let selected = Selected {
+                profile_type: &asked.profile_type_id,
+                selector: &asked.label_selector,
+                start: asked.start,
+                end: asked.end,
+            };
+            let query = selected.query(caller, cancellation)?;
+            let points = Points::of(asked.start, asked.end, asked.step)?;
+            let query = Query {
+                range: points.range(),
+                ..query
+            };
+            let options = HeatmapLinesOptions {
+                lines: points.lines(&asked.group_by),
+                buckets: None,
+                kind: match asked.query_type() {
+                    HeatmapQueryType::Unspecified | HeatmapQueryType::Individual => {
+                        ExemplarKind::Profile
+                    }
+                    HeatmapQueryType::Span => ExemplarKind::Span,
+                },
+                has_exemplars: kind_of(asked.exemplar_type()).is_some(),
+                limit: most_lines(asked.limit),
+            };
+            let answer = app.engine.heatmap_lines(&query, &options);
+            let table = answer.map_err(query_error)?.value;
+            // The upper bound of the last row goes without saying.
+            let rows = table.bounds.len().saturating_sub(1);
+            let lower_bounds = &table.bounds[..rows];
+            let lines = table.lines.iter().filter(|line| !line.columns.is_empty());
+            let series = lines.map(|line| {
+                let slots = line.columns.iter();
+                let slots = slots.map(|cells| slot(cells, lower_bounds, &asked.group_by));
+                HeatmapSeries {
+                    labels: pairs(&line.labels),
+                    slots: slots.collect(),
                 }
-                HeatmapQueryType::Span => ExemplarKind::Span,
-            },
-            has_exemplars: kind_of(asked.exemplar_type()).is_some(),
-            limit: most_lines(asked.limit),
-        };
-        let answer = app.engine.heatmap_lines(&query, &options);
-        let table = answer.map_err(query_error)?.value;
-        // The upper bound of the last row goes without saying.
-        let rows = table.bounds.len().saturating_sub(1);
-        let lower_bounds = &table.bounds[..rows];
-        let lines = table.lines.iter().filter(|line| !line.columns.is_empty());
-        let series = lines.map(|line| {
-            let slots = line.columns.iter();
-            let slots = slots.map(|cells| slot(cells, lower_bounds, &asked.group_by));
-            HeatmapSeries {
-                labels: pairs(&line.labels),
-                slots: slots.collect(),
-            }
-        });
-        Ok(SelectHeatmapResponse {
-            series: series.collect(),
-        })
-    })
+            });
+            Ok(SelectHeatmapResponse {
+                series: series.collect(),
+            })
+        },
+    )
     .await
 }
 

@@ -25,44 +25,48 @@ use crate::pyroscope::querier::points::milliseconds;
 use crate::pyroscope::querier::selection::Selected;
 use crate::pyroscope::querier::selection::call_site_filters;
 use crate::rpc::Call;
+use crate::turns::Lane;
 
 pub(crate) async fn select_series(call: Call) -> Response {
-    call.answer(|app, caller, asked: SelectSeriesRequest, cancellation| {
-        let selected = Selected {
-            profile_type: &asked.profile_type_id,
-            selector: &asked.label_selector,
-            start: asked.start,
-            end: asked.end,
-        };
-        let query = Query {
-            filters: call_site_filters(asked.stack_trace_selector.as_ref())?,
-            aggregation: asked
-                .aggregation
-                .is_some()
-                .then(|| match asked.aggregation() {
-                    TimeSeriesAggregationType::Sum => Aggregation::Sum,
-                    TimeSeriesAggregationType::Average => Aggregation::Average,
-                }),
-            ..selected.query(caller, cancellation)?
-        };
-        let points = Points::of(asked.start, asked.end, asked.step)?;
-        let query = Query {
-            range: points.range(),
-            ..query
-        };
-        let options = points.lines(&asked.group_by);
-        let answer = app.engine.series(&query, &options).map_err(query_error)?;
-        let exemplars = match kind_of(asked.exemplar_type()) {
-            Some(kind) => {
-                let answer = app.engine.exemplars(&query, &options, kind);
-                answer.map_err(query_error)?.value
-            }
-            None => ExemplarTable::default(),
-        };
-        let mut series = lines(&answer.value, &exemplars, &asked.group_by);
-        series.truncate(most_lines(asked.limit).unwrap_or(usize::MAX));
-        Ok(SelectSeriesResponse { series })
-    })
+    call.answer(
+        Lane::Queries,
+        |app, caller, asked: SelectSeriesRequest, cancellation| {
+            let selected = Selected {
+                profile_type: &asked.profile_type_id,
+                selector: &asked.label_selector,
+                start: asked.start,
+                end: asked.end,
+            };
+            let query = Query {
+                filters: call_site_filters(asked.stack_trace_selector.as_ref())?,
+                aggregation: asked
+                    .aggregation
+                    .is_some()
+                    .then(|| match asked.aggregation() {
+                        TimeSeriesAggregationType::Sum => Aggregation::Sum,
+                        TimeSeriesAggregationType::Average => Aggregation::Average,
+                    }),
+                ..selected.query(caller, cancellation)?
+            };
+            let points = Points::of(asked.start, asked.end, asked.step)?;
+            let query = Query {
+                range: points.range(),
+                ..query
+            };
+            let options = points.lines(&asked.group_by);
+            let answer = app.engine.series(&query, &options).map_err(query_error)?;
+            let exemplars = match kind_of(asked.exemplar_type()) {
+                Some(kind) => {
+                    let answer = app.engine.exemplars(&query, &options, kind);
+                    answer.map_err(query_error)?.value
+                }
+                None => ExemplarTable::default(),
+            };
+            let mut series = lines(&answer.value, &exemplars, &asked.group_by);
+            series.truncate(most_lines(asked.limit).unwrap_or(usize::MAX));
+            Ok(SelectSeriesResponse { series })
+        },
+    )
     .await
 }
 

@@ -45,6 +45,7 @@ use crate::pyroscope::querier::selection::profile_keys;
 use crate::rpc::Answer;
 use crate::rpc::Call;
 use crate::rpc::Codec;
+use crate::turns::Lane;
 
 /// A pprof that is written already, and is not taken apart unless the client reads JSON.
 struct WrittenPprof(Vec<u8>);
@@ -75,6 +76,7 @@ impl Shape {
 
 pub(crate) async fn select_merge_stacktraces(call: Call) -> Response {
     call.answer(
+        Lane::Queries,
         |app, caller, asked: SelectMergeStacktracesRequest, cancellation| {
             if asked
                 .r#async
@@ -117,6 +119,7 @@ pub(crate) async fn select_merge_stacktraces(call: Call) -> Response {
 
 pub(crate) async fn select_merge_span_profile(call: Call) -> Response {
     call.answer(
+        Lane::Queries,
         |app, caller, asked: SelectMergeSpanProfileRequest, cancellation| {
             let nodes = max_nodes(asked.max_nodes)?;
             let format = asked.format();
@@ -147,6 +150,7 @@ pub(crate) async fn select_merge_span_profile(call: Call) -> Response {
 
 pub(crate) async fn select_merge_profile(call: Call) -> Response {
     call.answer(
+        Lane::Queries,
         |app, caller, asked: SelectMergeProfileRequest, cancellation| {
             let asked = SelectMergeStacktracesRequest {
                 profile_type_id: asked.profile_type_id,
@@ -168,29 +172,32 @@ pub(crate) async fn select_merge_profile(call: Call) -> Response {
 }
 
 pub(crate) async fn diff(call: Call) -> Response {
-    call.answer(|app, caller, asked: DiffRequest, cancellation| {
-        let side = |name: &str, side: Option<SelectMergeStacktracesRequest>| {
-            side.ok_or_else(|| {
-                ApiError::bad_request("missing_parameter", format!("{name} is missing"))
+    call.answer(
+        Lane::Queries,
+        |app, caller, asked: DiffRequest, cancellation| {
+            let side = |name: &str, side: Option<SelectMergeStacktracesRequest>| {
+                side.ok_or_else(|| {
+                    ApiError::bad_request("missing_parameter", format!("{name} is missing"))
+                })
+            };
+            let (left, right) = (side("left", asked.left)?, side("right", asked.right)?);
+            let nodes = max_nodes(left.max_nodes)?.max(max_nodes(right.max_nodes)?);
+            let left = stacktraces_query(caller, &left, cancellation.clone())?;
+            let right = stacktraces_query(caller, &right, cancellation)?;
+            let (left, right) = (tree(app, &left)?, tree(app, &right)?);
+            let graph = FlamebearerDiff::new(&left, &right, nodes).map_err(ApiError::unwritten)?;
+            Ok(DiffResponse {
+                flamegraph: Some(FlameGraphDiff {
+                    names: graph.names,
+                    levels: levels(graph.levels),
+                    total: graph.total,
+                    max_self: graph.max_self,
+                    left_ticks: graph.left_ticks,
+                    right_ticks: graph.right_ticks,
+                }),
             })
-        };
-        let (left, right) = (side("left", asked.left)?, side("right", asked.right)?);
-        let nodes = max_nodes(left.max_nodes)?.max(max_nodes(right.max_nodes)?);
-        let left = stacktraces_query(caller, &left, cancellation.clone())?;
-        let right = stacktraces_query(caller, &right, cancellation)?;
-        let (left, right) = (tree(app, &left)?, tree(app, &right)?);
-        let graph = FlamebearerDiff::new(&left, &right, nodes).map_err(ApiError::unwritten)?;
-        Ok(DiffResponse {
-            flamegraph: Some(FlameGraphDiff {
-                names: graph.names,
-                levels: levels(graph.levels),
-                total: graph.total,
-                max_self: graph.max_self,
-                left_ticks: graph.left_ticks,
-                right_ticks: graph.right_ticks,
-            }),
-        })
-    })
+        },
+    )
     .await
 }
 

@@ -26,6 +26,7 @@ use crate::pyroscope::querier::selection::type_label;
 use crate::pyroscope::querier::selection::wants_type;
 use crate::pyroscope::querier::selection::without_types;
 use crate::rpc::Call;
+use crate::turns::Lane;
 
 /// Lists of matchers of one question: each is a query of its own.
 const MOST_SELECTORS: usize = 100;
@@ -34,67 +35,76 @@ const MOST_SELECTORS: usize = 100;
 pub(crate) const READS_ANY_NAME: &str = "allow-utf8-labelnames=true";
 
 pub(crate) async fn profile_types(call: Call) -> Response {
-    call.answer(|app, caller, asked: ProfileTypesRequest, cancellation| {
-        let query = Query {
-            // Before 1970 there is nothing, and some clients ask from there.
-            range: range_or_all(asked.start.max(0), asked.end.max(0))?,
-            cancellation,
-            ..caller.query()
-        };
-        let types = app.engine.types(&query).map_err(query_error)?.value;
-        Ok(ProfileTypesResponse {
-            profile_types: types.iter().map(described).collect(),
-        })
-    })
+    call.answer(
+        Lane::Lists,
+        |app, caller, asked: ProfileTypesRequest, cancellation| {
+            let query = Query {
+                // Before 1970 there is nothing, and some clients ask from there.
+                range: range_or_all(asked.start.max(0), asked.end.max(0))?,
+                cancellation,
+                ..caller.query()
+            };
+            let types = app.engine.types(&query).map_err(query_error)?.value;
+            Ok(ProfileTypesResponse {
+                profile_types: types.iter().map(described).collect(),
+            })
+        },
+    )
     .await
 }
 
 pub(crate) async fn label_names(call: Call) -> Response {
     let reads_any_name = call.accepts(READS_ANY_NAME);
-    call.answer(move |app, caller, asked: LabelNamesRequest, cancellation| {
-        let query = Query {
-            range: range_or_all(asked.start, asked.end)?,
-            cancellation,
-            ..caller.query()
-        };
-        let mut names: BTreeSet<String> = BTreeSet::new();
-        for selector in selectors(&asked.matchers)? {
+    call.answer(
+        Lane::Lists,
+        move |app, caller, asked: LabelNamesRequest, cancellation| {
             let query = Query {
-                selector: without_types(&selector),
-                ..query.clone()
+                range: range_or_all(asked.start, asked.end)?,
+                cancellation,
+                ..caller.query()
             };
-            names.extend(app.engine.labels(&query).map_err(query_error)?.value);
-        }
-        names.retain(|name| reads_any_name || is_plain_name(name));
-        if !names.is_empty() {
-            names.extend(TYPE_LABELS.map(str::to_owned));
-        }
-        Ok(LabelNamesResponse {
-            names: names.into_iter().collect(),
-        })
-    })
+            let mut names: BTreeSet<String> = BTreeSet::new();
+            for selector in selectors(&asked.matchers)? {
+                let query = Query {
+                    selector: without_types(&selector),
+                    ..query.clone()
+                };
+                names.extend(app.engine.labels(&query).map_err(query_error)?.value);
+            }
+            names.retain(|name| reads_any_name || is_plain_name(name));
+            if !names.is_empty() {
+                names.extend(TYPE_LABELS.map(str::to_owned));
+            }
+            Ok(LabelNamesResponse {
+                names: names.into_iter().collect(),
+            })
+        },
+    )
     .await
 }
 
 pub(crate) async fn label_values(call: Call) -> Response {
-    call.answer(|app, caller, asked: LabelValuesRequest, cancellation| {
-        if asked.name.is_empty() {
-            let message = "name is missing";
-            return Err(ApiError::bad_request("missing_parameter", message));
-        }
-        let query = Query {
-            range: range_or_all(asked.start, asked.end)?,
-            cancellation,
-            ..caller.query()
-        };
-        let mut values = BTreeSet::new();
-        for selector in selectors(&asked.matchers)? {
-            values.extend(values_of(app, &query, &selector, &asked.name)?);
-        }
-        Ok(LabelValuesResponse {
-            names: values.into_iter().collect(),
-        })
-    })
+    call.answer(
+        Lane::Lists,
+        |app, caller, asked: LabelValuesRequest, cancellation| {
+            if asked.name.is_empty() {
+                let message = "name is missing";
+                return Err(ApiError::bad_request("missing_parameter", message));
+            }
+            let query = Query {
+                range: range_or_all(asked.start, asked.end)?,
+                cancellation,
+                ..caller.query()
+            };
+            let mut values = BTreeSet::new();
+            for selector in selectors(&asked.matchers)? {
+                values.extend(values_of(app, &query, &selector, &asked.name)?);
+            }
+            Ok(LabelValuesResponse {
+                names: values.into_iter().collect(),
+            })
+        },
+    )
     .await
 }
 

@@ -24,44 +24,48 @@ use crate::pyroscope::querier::selection::type_label;
 use crate::pyroscope::querier::selection::wants_type;
 use crate::pyroscope::querier::selection::without_types;
 use crate::rpc::Call;
+use crate::turns::Lane;
 
 pub(crate) async fn series(call: Call) -> Response {
     let reads_any_name = call.accepts(READS_ANY_NAME);
-    call.answer(move |app, caller, asked: SeriesRequest, cancellation| {
-        let query = Query {
-            range: range_or_all(asked.start, asked.end)?,
-            cancellation,
-            ..caller.query()
-        };
-        let names = names_to_read(&asked.label_names);
-        let mut found: BTreeSet<Labels> = BTreeSet::new();
-        for selector in selectors(&asked.matchers)? {
+    call.answer(
+        Lane::Lists,
+        move |app, caller, asked: SeriesRequest, cancellation| {
             let query = Query {
-                selector: without_types(&selector),
-                ..query.clone()
+                range: range_or_all(asked.start, asked.end)?,
+                cancellation,
+                ..caller.query()
             };
-            let sets = app.engine.label_sets(&query, &names);
-            for set in sets.map_err(query_error)?.value {
-                let id = set.get(PROFILE_TYPE).unwrap_or("");
-                let Ok(profile_type) = id.parse() else {
-                    continue;
+            let names = names_to_read(&asked.label_names);
+            let mut found: BTreeSet<Labels> = BTreeSet::new();
+            for selector in selectors(&asked.matchers)? {
+                let query = Query {
+                    selector: without_types(&selector),
+                    ..query.clone()
                 };
-                if wants_type(&selector, &profile_type) {
-                    found.insert(shown(&set, &profile_type, &asked.label_names));
+                let sets = app.engine.label_sets(&query, &names);
+                for set in sets.map_err(query_error)?.value {
+                    let id = set.get(PROFILE_TYPE).unwrap_or("");
+                    let Ok(profile_type) = id.parse() else {
+                        continue;
+                    };
+                    if wants_type(&selector, &profile_type) {
+                        found.insert(shown(&set, &profile_type, &asked.label_names));
+                    }
                 }
             }
-        }
-        let sets = found.iter().map(|set| {
-            let is_read = |name: &str| reads_any_name || is_plain_name(name);
-            Labels::from_pairs(set.iter().filter(|(name, _)| is_read(name)))
-        });
-        // Without the names that a client does not read some are equal.
-        let sets: BTreeSet<Labels> = sets.filter(|set| set.iter().next().is_some()).collect();
-        let sets = sets.iter().map(|set| LabelsMessage { labels: pairs(set) });
-        Ok(SeriesResponse {
-            labels_set: sets.collect(),
-        })
-    })
+            let sets = found.iter().map(|set| {
+                let is_read = |name: &str| reads_any_name || is_plain_name(name);
+                Labels::from_pairs(set.iter().filter(|(name, _)| is_read(name)))
+            });
+            // Without the names that a client does not read some are equal.
+            let sets: BTreeSet<Labels> = sets.filter(|set| set.iter().next().is_some()).collect();
+            let sets = sets.iter().map(|set| LabelsMessage { labels: pairs(set) });
+            Ok(SeriesResponse {
+                labels_set: sets.collect(),
+            })
+        },
+    )
     .await
 }
 
