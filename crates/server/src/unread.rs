@@ -1,9 +1,7 @@
 //! Requests that are answered before their body was read.
 //!
-//! Over HTTP/1 what is left of such a body stands between this request and the next, so hyper ends
-//! the connection with the answer: clients that still write get an error instead of the answer, and
-//! those that do not know send their next request into it. So a short rest is read, and of a longer
-//! one the client is told.
+//! A connection that ends while its client still writes is reset, and the client gets an error of its socket instead of the
+//! answer that its body is too large, say. So what it still writes is read and dropped.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -21,6 +19,7 @@ use axum::extract::Request;
 use axum::http::HeaderValue;
 use axum::http::Version;
 use axum::http::header::CONNECTION;
+use axum::http::header::EXPECT;
 use axum::middleware::Next;
 use axum::response::Response;
 use http_body::Body as HttpBody;
@@ -28,28 +27,37 @@ use http_body::Frame;
 use http_body::SizeHint;
 use http_body_util::BodyExt;
 
-/// What is read of a body that nobody wants: more costs more than another connection.
-const LONGEST_REST: u64 = 64 << 10;
+/// A rest that is not longer stands in nobody's way. After a longer one a new connection costs less.
+const SHORT_REST: u64 = 64 << 10;
+/// What is read of a body that nobody wants: twice as much as one may have by default.
+const MOST_REST: u64 = 512 << 20;
 /// How long its sender may take.
-const PATIENCE: Duration = Duration::from_secs(1);
+const LONGEST: Duration = Duration::from_secs(30);
+/// How long nothing of it may come.
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
 /// A body of which something stays behind when its reader drops it.
 struct Shared(Arc<Mutex<Progress>>);
 
 struct Progress {
     body: Body,
+    has_begun: bool,
     has_ended: bool,
 }
 
-/// Reads what was left of a short body, and says that the connection ends after a longer one.
+/// Reads what was left of a body while its answer is sent, and says that the connection ends after a long one.
 pub(crate) async fn finish_unread_bodies(request: Request, next: Next) -> Response {
-    // Streams of HTTP/2 do not stand in each other's way.
-    if request.version() > Version::HTTP_11 || request.body().is_end_stream() {
+    if request.body().is_end_stream() {
         return next.run(request).await;
     }
+    // Streams of HTTP/2 do not stand in each other's way.
+    let has_streams = request.version() > Version::HTTP_11;
+    // Such a client writes nothing before it is told to, which asking for its body would do.
+    let waits = !has_streams && request.headers().contains_key(EXPECT);
     let (parts, body) = request.into_parts();
     let progress = Arc::new(Mutex::new(Progress {
         body,
+        has_begun: false,
         has_ended: false,
     }));
     let body = Body::new(Shared(Arc::clone(&progress)));
@@ -64,31 +72,26 @@ pub(crate) async fn finish_unread_bodies(request: Request, next: Next) -> Respon
     if progress.has_ended {
         return response;
     }
-    let rest = tokio::time::timeout(PATIENCE, reads_to_end(progress.body));
-    if !rest.await.unwrap_or(false) {
+    let rest = progress.body.size_hint();
+    if !has_streams && rest.upper().is_none_or(|rest| rest > SHORT_REST) {
         let close = HeaderValue::from_static("close");
         response.headers_mut().insert(CONNECTION, close);
+    }
+    if rest.lower() <= MOST_REST && (progress.has_begun || !waits) {
+        tokio::spawn(tokio::time::timeout(LONGEST, drain(progress.body)));
     }
     response
 }
 
-/// Whether what is left of a body is short enough to be read, and was.
-async fn reads_to_end(mut body: Body) -> bool {
-    let mut room = LONGEST_REST;
-    if body.size_hint().lower() > room {
-        return false;
-    }
-    while let Some(frame) = body.frame().await {
-        let Ok(frame) = frame else {
-            return false;
-        };
+async fn drain(mut body: Body) {
+    let mut room = MOST_REST;
+    while let Ok(Some(Ok(frame))) = tokio::time::timeout(LONGEST_PAUSE, body.frame()).await {
         let length = frame.data_ref().map_or(0, Bytes::len) as u64;
         let Some(left) = room.checked_sub(length) else {
-            return false;
+            return;
         };
         room = left;
     }
-    true
 }
 
 impl Shared {
@@ -107,6 +110,7 @@ impl HttpBody for Shared {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
         let mut progress = self.progress();
+        progress.has_begun = true;
         let frame = ready!(Pin::new(&mut progress.body).poll_frame(context));
         // Readers that know the length do not ask for more than it.
         progress.has_ended = frame.is_none() || progress.body.is_end_stream();

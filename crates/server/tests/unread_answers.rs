@@ -1,6 +1,7 @@
 //! Clients that ask for much and read nothing of it.
 
 use std::io::ErrorKind;
+use std::io::Read;
 use std::io::Write;
 use std::net::TcpStream;
 use std::time::Duration;
@@ -11,8 +12,10 @@ use candela_model::Location;
 use candela_model::Profile;
 use candela_model::ProfileSeries;
 use candela_model::Sample;
+use candela_server::Bound;
 use candela_server::Limits;
 use candela_server::ServerOptions;
+use candela_server::TenantLimits;
 
 use crate::support;
 use crate::support::PATIENCE;
@@ -23,6 +26,9 @@ const LARGE: &str = "/api/v1/flamegraph?format=folded&max_nodes=10000";
 
 /// It has more than these.
 const LARGE_BYTES: usize = 16_000_000;
+
+/// More than sockets hold.
+const LONG_BODY: usize = 64 << 20;
 
 const DEPTH: usize = 400;
 const LEAVES: usize = 800;
@@ -106,4 +112,29 @@ fn a_connection_whose_client_reads_nothing_is_closed() {
     };
     let closed = [ErrorKind::ConnectionReset, ErrorKind::BrokenPipe];
     assert!(closed.contains(&error.kind()), "{error}");
+}
+
+#[test]
+fn a_client_that_still_writes_reads_the_answer() {
+    let options = ServerOptions {
+        tenant_limits: TenantLimits {
+            body_size: Bound::new(1 << 20),
+            ..TenantLimits::default()
+        },
+        ..support::options()
+    };
+    let server = TestServer::start_with(options);
+    let mut stream = TcpStream::connect(server.address).expect("it listens");
+    stream.set_read_timeout(Some(PATIENCE)).expect("a socket");
+    stream.set_write_timeout(Some(PATIENCE)).expect("a socket");
+    let head = format!(
+        "POST /api/v1/ingest?service=x HTTP/1.1\r\nHost: localhost\r\nContent-Length: {LONG_BODY}\r\n\r\n"
+    );
+    stream.write_all(head.as_bytes()).expect("it reads");
+    let body = vec![0; LONG_BODY];
+    stream.write_all(&body).expect("it reads on, to no use");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("no reset");
+    assert!(answer.starts_with("HTTP/1.1 413 "), "{answer}");
+    assert!(answer.contains("\"too_large\""), "{answer}");
 }

@@ -10,6 +10,7 @@ pub(crate) mod doctor_frames;
 mod doctor_host;
 mod doctor_stored_frames;
 mod dump;
+mod early_answers;
 mod filters;
 mod first_light;
 mod fleet_agent;
