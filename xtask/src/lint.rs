@@ -1,5 +1,6 @@
 //! Format and lints.
 
+use crate::advisories;
 use crate::process::run;
 use crate::stages::EVERYTHING;
 use crate::steps::Steps;
@@ -30,12 +31,13 @@ pub(crate) fn format_and_lints(steps: &mut Steps) {
     lints(steps);
 }
 
-/// The window's lints, tidy, clippy and rustdoc of everything there is. What is quick comes first.
+/// The window's lints, tidy, advisories, clippy and rustdoc of everything there is. What is quick comes first.
 fn lints(steps: &mut Steps) {
     // The server embeds what is built.
     steps.work("window: build", || lines(ui::build()));
     steps.run("window: lints", "ui", &["npm", "run", "--silent", "lint"]);
     steps.work("tidy", || lines(tidy::tidy()));
+    advisories::add_steps(steps);
     // The builds that tests do not run in: the agent alone, and what a newcomer builds. Nothing else would notice when a
     // server dependency slips into the one, or what only SQL uses is left in the other.
     let clippy = ["cargo", "clippy", "--quiet"];

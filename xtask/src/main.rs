@@ -1,5 +1,6 @@
 //! Everything CI does, as `cargo xtask` commands.
 
+mod advisories;
 mod bench;
 mod crash;
 mod fuzz;
@@ -36,7 +37,7 @@ enum Run {
     WithArguments(fn(&[String]) -> Result<(), String>),
 }
 
-const COMMANDS: [Command; 17] = [
+const COMMANDS: [Command; 18] = [
     Command {
         name: "fmt",
         summary: "format Rust code; --check only reports",
@@ -44,12 +45,17 @@ const COMMANDS: [Command; 17] = [
     },
     Command {
         name: "lint",
-        summary: "clippy with warnings as errors, the window's lints, tidy",
+        summary: "clippy with warnings as errors, the window's lints, tidy, advisories",
         run: Run::WithoutArguments(lint::lint),
     },
     Command {
+        name: "advisories",
+        summary: "licences, bans and sources of crates, known flaws of crates and of the window's packages",
+        run: Run::WithoutArguments(advisories::advisories),
+    },
+    Command {
         name: "tidy",
-        summary: "licences, file lengths, invariants that a text can show",
+        summary: "file lengths, invariants that a text can show",
         run: Run::WithoutArguments(tidy::tidy),
     },
     Command {

@@ -136,7 +136,8 @@ impl Steps {
         Err(format!("failed: {}", names.join(", ")))
     }
 
-    fn summary(&self) -> Vec<String> {
+    /// The lines of the end.
+    pub(crate) fn summary(&self) -> Vec<String> {
         let total = self.started.elapsed().as_secs();
         let mut lines = vec![format!("== {total} s in total ==")];
         for Step {

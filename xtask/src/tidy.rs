@@ -1,4 +1,4 @@
-//! Rules that a look at the text can check: file lengths, invariants of the house, licences, links.
+//! Rules that a look at the text can check: file lengths, invariants of the house, links.
 
 use std::fs;
 use std::path::Path;
@@ -60,24 +60,6 @@ const SINGLE_VERSION: [&str; 6] = [
     "datafusion",
 ];
 
-/// Licences that may be linked. Each crate must offer one of them.
-const LICENCES: [&str; 11] = [
-    "MIT",
-    "Apache-2.0",
-    "BSD-2-Clause",
-    "BSD-3-Clause",
-    "ISC",
-    "Zlib",
-    "Unicode-3.0",
-    "Unlicense",
-    "CC0-1.0",
-    "0BSD",
-    "MIT-0",
-];
-
-/// Crates whose licence texts are named in NOTICE.
-const NAMED_EXCEPTIONS: [&str; 2] = ["libbpf-sys", "libbpf-rs"];
-
 /// Runs all checks and reports every finding.
 pub(crate) fn tidy() -> Result<(), String> {
     let files = tracked_files()?;
@@ -87,7 +69,6 @@ pub(crate) fn tidy() -> Result<(), String> {
     check_safe_crates(&mut findings);
     check_unsafe_code(&files, &mut findings);
     check_single_versions(&mut findings)?;
-    check_licences(&mut findings)?;
     check_links(&files, &mut findings);
     check_walks(&files, &mut findings);
     check_test_modules(&files, &mut findings);
@@ -201,50 +182,6 @@ fn check_single_versions(findings: &mut Vec<String>) -> Result<(), String> {
         }
     }
     Ok(())
-}
-
-fn check_licences(findings: &mut Vec<String>) -> Result<(), String> {
-    let tree = output(
-        "cargo",
-        &[
-            "tree",
-            "--workspace",
-            "--edges",
-            "normal,build",
-            "--prefix",
-            "none",
-            "--format",
-            "{p}|{l}",
-        ],
-    )?;
-    let mut lines: Vec<&str> = tree
-        .lines()
-        .map(|line| line.trim_end_matches(" (*)"))
-        .collect();
-    lines.sort_unstable();
-    lines.dedup();
-    for line in lines {
-        let Some((package, licence)) = line.split_once('|') else {
-            continue;
-        };
-        let name = package.split(' ').next().unwrap_or_default();
-        if NAMED_EXCEPTIONS.contains(&name) || is_permissive(licence) {
-            continue;
-        }
-        findings.push(format!("{package}: licence {licence:?} is not on the list"));
-    }
-    Ok(())
-}
-
-/// Whether each part joined by AND has an alternative on the list.
-fn is_permissive(expression: &str) -> bool {
-    let normalized = expression.replace(['(', ')'], "").replace('/', " OR ");
-    normalized.split(" AND ").all(|part| {
-        part.split(" OR ").any(|licence| {
-            let licence = licence.split(" WITH ").next().unwrap_or_default().trim();
-            LICENCES.contains(&licence)
-        })
-    })
 }
 
 /// Relative links of Markdown files must lead somewhere.
