@@ -66,7 +66,7 @@ impl<'a> LogSources<'a> {
             }
             LogPlace::Object => {
                 let local = self.local()?;
-                let has_earlier = local.first_sequence()?.is_some();
+                let has_earlier = local.has_segments()?;
                 let writer_id = match read_writer(&marker)? {
                     Some(writer_id) => writer_id,
                     None => self.writer_of_bucket()?.unwrap_or_else(random_id),

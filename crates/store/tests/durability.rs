@@ -31,9 +31,9 @@ use futures::future::poll_immediate;
 
 fn segments(directory: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(directory.join("wal")).expect("the log's directory");
-    let mut paths: Vec<PathBuf> = entries
-        .map(|entry| entry.expect("an entry").path())
-        .collect();
+    let paths = entries.map(|entry| entry.expect("an entry").path());
+    let is_segment = |path: &PathBuf| path.extension().is_some_and(|it| it == "wal");
+    let mut paths: Vec<PathBuf> = paths.filter(is_segment).collect();
     paths.sort();
     paths
 }

@@ -9,6 +9,7 @@ mod duplicates;
 mod durability;
 mod erasure;
 mod failpoints;
+mod log_damage;
 mod moments;
 mod object_faults;
 mod object_log;

@@ -265,6 +265,32 @@ fn a_log_changes_its_place_and_loses_nothing() {
 }
 
 #[test]
+fn a_local_log_with_a_damaged_header_is_not_left_behind() {
+    for (is_identified, kept) in [(true, &[1, 2][..]), (false, &[])] {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let faults = Faults::new();
+        let local = StoreOptions {
+            log: LogPlace::Local,
+            ..with_log(directory.path(), faults.backend())
+        };
+        let store = Store::open(local).expect("opens");
+        append(&store, &[1, 2]);
+        drop(store);
+        let path = directory.path().join("wal/00000000000000000001.wal");
+        let mut content = fs::read(&path).expect("the segment");
+        content[0] ^= 0xff;
+        fs::write(&path, content).expect("writes");
+        if !is_identified {
+            fs::remove_file(directory.path().join("wal/identity")).expect("removes");
+        }
+        let store = open(directory.path(), &faults);
+        assert_eq!(totals(&store, "t"), kept);
+        let lost = 2 - kept.len() as u64;
+        assert_eq!(store.status().damaged_records, lost);
+    }
+}
+
+#[test]
 fn a_log_in_a_bucket_needs_the_bucket() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let faults = Faults::new();

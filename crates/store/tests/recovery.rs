@@ -182,16 +182,50 @@ fn the_tables_of_an_unreadable_manifest_stay() {
 
 #[test]
 fn a_segment_that_cannot_be_read_is_no_reason_to_remove_a_block() {
+    // Its header, then also its only record.
+    for damaged in [&[0][..], &[0, 60]] {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        fill(directory.path());
+        lose_catalog(directory.path());
+        let oldest = directory.path().join(format!("wal/{:020}.wal", 3));
+        let mut content = fs::read(&oldest).expect("the segment of 3");
+        for &offset in damaged {
+            content[offset] ^= 0xff;
+        }
+        fs::write(&oldest, content).expect("writes");
+        assert_eq!(reopened_totals(directory.path()), [1, 2, 3, 4]);
+    }
+}
+
+#[test]
+fn a_damaged_header_does_not_make_an_unfinished_flush_a_finished_one() {
     let directory = tempfile::tempdir().expect("a temporary directory");
-    fill(directory.path());
+    let store = Store::open(options(directory.path())).expect("opens");
+    block_on(async {
+        store.append("t", profile(1)).await.expect("appends");
+        store.append("u", profile(2)).await.expect("appends");
+        store.flush().await.expect("flushes");
+    });
+    drop(store);
+    // As if the process had died between the manifests of the two blocks.
     lose_catalog(directory.path());
-    let entries = fs::read_dir(directory.path().join("wal")).expect("the log");
-    let segments = entries.map(|entry| entry.expect("an entry").path());
-    let oldest = segments.min().expect("the segment of 3");
-    let mut content = fs::read(&oldest).expect("reads");
+    let is_of_u = |path: &PathBuf| {
+        let content = fs::read_to_string(path).expect("reads");
+        content.contains(r#""tenant": "u""#)
+    };
+    let of_u = manifests(directory.path()).into_iter().find(is_of_u);
+    fs::remove_file(of_u.expect("the block of 2")).expect("removes");
+    let segment = directory.path().join(format!("wal/{:020}.wal", 1));
+    let mut content = fs::read(&segment).expect("the segment");
     content[0] ^= 0xff;
-    fs::write(&oldest, content).expect("writes");
-    assert_eq!(reopened_totals(directory.path()), [1, 2, 3, 4]);
+    fs::write(&segment, content).expect("writes");
+    for _ in 0..2 {
+        let store = Store::open(options(directory.path())).expect("opens");
+        assert_eq!(
+            (totals(&store, "t"), totals(&store, "u")),
+            (vec![1], vec![2])
+        );
+    }
 }
 
 #[test]

@@ -6,15 +6,19 @@
 //! [`ObjectLog`] in a bucket.
 
 mod durable;
+mod identity;
 mod local;
 mod local_end;
 mod object;
+#[cfg(test)]
+mod object_damage_tests;
 mod object_end;
 mod object_segments;
 mod object_tail;
 mod queue;
 mod record;
 mod replay;
+mod scan;
 mod segment;
 mod writer;
 

@@ -24,6 +24,7 @@ use super::object_segments::ObjectSegments;
 use super::object_tail::Tail;
 use super::replay::SegmentName;
 use super::replay::SegmentPlace;
+use super::replay::has_all_records;
 use super::replay::replay_segments;
 use super::segment::HEADER_BYTES;
 use super::segment::ParsedHeader;
@@ -93,8 +94,12 @@ impl DurableLog for ObjectLog {
             if bytes < HEADER_BYTES as u64 {
                 continue;
             }
-            if let ParsedHeader::Sound(header) = self.segments.read_header(&name)? {
-                return Ok(Some(header.first_sequence));
+            match self.segments.read_header(&name)? {
+                ParsedHeader::Sound(header) => return Ok(Some(header.first_sequence)),
+                ParsedHeader::Broken if has_all_records(&self.segments.read(&name)?) => {
+                    return Ok(Some(name.first_sequence));
+                }
+                _ => {}
             }
         }
         Ok(None)

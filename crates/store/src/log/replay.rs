@@ -1,6 +1,5 @@
 //! Reading the log when the store opens.
 
-use std::ops::Range;
 use std::path::Path;
 use std::path::PathBuf;
 
@@ -8,10 +7,7 @@ use bytes::Bytes;
 
 use super::Sequence;
 use super::Visit;
-use super::record::Parsed;
-use super::record::RecordRef;
-use super::record::looks_like_record;
-use super::record::parse_record;
+use super::scan::Scan;
 use super::segment::HEADER_BYTES;
 use super::segment::LOG_VERSION;
 use super::segment::ParsedHeader;
@@ -101,13 +97,26 @@ pub(super) fn replay_segments(
         let scan = Scan::of(&bytes).map_err(|version| newer(path, version))?;
         let is_usable = place.is_id_known() && !scan.records.is_empty();
         if header == ParsedHeader::Broken && !is_usable {
-            set_aside(place, segment, &bytes, &mut found)?;
+            if is_empty(&bytes) {
+                place.remove(segment)?;
+                continue;
+            }
+            let first = segment.first_sequence.max(from);
+            let end = successor.unwrap_or(first + scan.count());
+            found.damaged_records += end.saturating_sub(first);
+            let path = path.display();
+            tracing::error!(%path, "a log segment without a readable header is set aside; it is not deleted");
+            place.set_aside(segment)?;
             continue;
         }
         // What a damaged header said, the name says too.
         let first_sequence = match header {
             ParsedHeader::Sound(header) => header.first_sequence,
-            _ => segment.first_sequence,
+            _ => {
+                let path = path.display();
+                tracing::error!(%path, "the header of a log segment is damaged; its records are read");
+                segment.first_sequence
+            }
         };
         let damaged_before = found.damaged_records;
         let mut expected = first_sequence.max(from);
@@ -157,6 +166,13 @@ pub(super) fn replay_segments(
     Ok(found)
 }
 
+/// Whether a segment has all that was written to it but its header. Where the header is damaged, more
+/// may be: a block with the same records is given up for it only after this look.
+pub(super) fn has_all_records(bytes: &[u8]) -> bool {
+    // One with a record of a later version is not this version's to judge.
+    Scan::of(bytes).is_ok_and(|scan| scan.is_whole())
+}
+
 /// The sequence behind the last record of a whole segment; damage at its end counts as one.
 pub(super) fn end_of_segment(
     path: &Path,
@@ -164,110 +180,13 @@ pub(super) fn end_of_segment(
     first: Sequence,
 ) -> Result<Sequence, StoreError> {
     let scan = Scan::of(bytes).map_err(|version| newer(path, version))?;
-    let sound = scan.records.last().map_or(0, |&(number, _)| number + 1);
-    Ok(first + (sound + u64::from(scan.is_torn)).max(1))
+    Ok(first + scan.count())
 }
 
-/// The sound records of a segment.
-#[derive(Debug, Default)]
-struct Scan<'a> {
-    /// Each with the number of records before it, sound or not.
-    records: Vec<(u64, RecordRef<'a>)>,
-    /// How many of `records` come before the last unsound place.
-    before_last_gap: usize,
-    /// Offset behind the last record.
-    end: usize,
-    /// Whether something that is no record comes behind it.
-    is_torn: bool,
-}
-
-impl<'a> Scan<'a> {
-    /// All sound records, also those behind damage. Fails with the number of a later version.
-    fn of(bytes: &'a [u8]) -> Result<Self, u32> {
-        let mut scan = Scan {
-            end: HEADER_BYTES,
-            ..Scan::default()
-        };
-        if bytes.len() < HEADER_BYTES {
-            scan.end = bytes.len();
-            scan.is_torn = !bytes.is_empty();
-            return Ok(scan);
-        }
-        let last = bytes.iter().rposition(|&byte| byte != 0);
-        let written = last.map_or(0, |last| last + 1);
-        let mut number = 0;
-        loop {
-            match parse_record(&bytes[scan.end..]) {
-                Parsed::Record(record, length) => {
-                    scan.records.push((number, record));
-                    scan.end += length;
-                }
-                Parsed::Newer(version) => return Err(version.into()),
-                // A crash tears the end and nothing before it. With sound records behind, this was
-                // written completely and went bad later; how many records it was is not known.
-                Parsed::End | Parsed::Broken => match next_record(bytes, scan.end + 1..written) {
-                    Some(next) => {
-                        scan.before_last_gap = scan.records.len();
-                        scan.end = next;
-                    }
-                    None => {
-                        scan.is_torn = scan.end < written;
-                        return Ok(scan);
-                    }
-                },
-            }
-            number += 1;
-        }
-    }
-
-    /// The records with their sequences. Damage counts as one record, except that the last place
-    /// of it takes what is missing up to the first record of the next segment.
-    fn numbered(
-        &self,
-        first: Sequence,
-        successor: Option<Sequence>,
-    ) -> impl Iterator<Item = (Sequence, RecordRef<'a>)> {
-        let end = self
-            .records
-            .last()
-            .map_or(first, |&(number, _)| first + number + 1);
-        let is_gap = self.before_last_gap > 0 || self.records.first().is_some_and(|it| it.0 > 0);
-        let missing = match successor {
-            Some(successor) if is_gap && !self.is_torn => successor.saturating_sub(end),
-            _ => 0,
-        };
-        let records = self.records.iter().enumerate();
-        records.map(move |(position, &(number, record))| {
-            let is_behind = position >= self.before_last_gap;
-            (first + number + if is_behind { missing } else { 0 }, record)
-        })
-    }
-}
-
-/// The first of these offsets at which a sound record begins.
-fn next_record(bytes: &[u8], mut offsets: Range<usize>) -> Option<usize> {
-    offsets.find(|&offset| {
-        looks_like_record(&bytes[offset..])
-            && matches!(parse_record(&bytes[offset..]), Parsed::Record(..))
-    })
-}
-
-/// A crash while a segment was made leaves an empty one, which goes away. Anything else in it is
-/// somebody's data, which we do not delete.
-fn set_aside(
-    place: &dyn SegmentPlace,
-    segment: &SegmentName,
-    bytes: &[u8],
-    found: &mut Replay,
-) -> Result<(), StoreError> {
-    let is_empty = bytes.iter().skip(HEADER_BYTES).all(|&byte| byte == 0);
-    if is_empty {
-        return place.remove(segment);
-    }
-    found.damaged_records += 1;
-    let path = segment.path.display();
-    tracing::error!(%path, "a log segment without a readable header is set aside; it is not deleted");
-    place.set_aside(segment)
+/// Whether there is nothing behind the header: a crash while the segment was made leaves that.
+/// Anything else is somebody's data, which we do not delete.
+fn is_empty(bytes: &[u8]) -> bool {
+    bytes.iter().skip(HEADER_BYTES).all(|&byte| byte == 0)
 }
 
 fn newer(path: &Path, version: u32) -> StoreError {

@@ -161,16 +161,6 @@ pub(super) fn read_header(path: &Path) -> Result<ParsedHeader, StoreError> {
     Ok(SegmentHeader::parse(&header))
 }
 
-/// The sequence with which the oldest readable segment starts; `None` when there is none.
-pub(super) fn first_sequence_of_log(directory: &Path) -> Result<Option<Sequence>, StoreError> {
-    for segment in list(directory)? {
-        if let ParsedHeader::Sound(header) = read_header(&segment.path)? {
-            return Ok(Some(header.first_sequence));
-        }
-    }
-    Ok(None)
-}
-
 /// Deletes segments all of whose records come before `sequence`, never the newest one, and gives
 /// the bytes that went.
 pub(super) fn remove_segments_before(
