@@ -124,6 +124,20 @@ pub enum StoreError {
         /// The file that names this directory's.
         path: PathBuf,
     },
+    /// A data directory names a log that is not in the bucket, where there are others.
+    #[error(
+        "{} names the log {noted:?}, which is not in the bucket; it has the logs [{writers}]. Write the right one into the \
+         file: what no block has yet is in the log",
+        path.display()
+    )]
+    UnknownLog {
+        /// The file that names this directory's.
+        path: PathBuf,
+        /// The id in it.
+        noted: String,
+        /// The ids of the logs in the bucket.
+        writers: String,
+    },
     /// The log is, or was, in a bucket that the configuration does not name.
     #[error(
         "a log in a bucket needs store.backend to be s3 or gcs; {} names the log that was in one",

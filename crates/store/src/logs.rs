@@ -55,7 +55,7 @@ impl<'a> LogSources<'a> {
         let marker = self.writer_file();
         match self.options.log {
             LogPlace::Local => {
-                let earlier = match read_writer(&marker)? {
+                let earlier = match self.noted_writer(&marker)? {
                     None => None,
                     Some(writer_id) => Some(self.object(writer_id)?),
                 };
@@ -67,7 +67,7 @@ impl<'a> LogSources<'a> {
             LogPlace::Object => {
                 let local = self.local()?;
                 let has_earlier = local.has_segments()?;
-                let writer_id = match read_writer(&marker)? {
+                let writer_id = match self.noted_writer(&marker)? {
                     Some(writer_id) => writer_id,
                     None => self.writer_of_bucket()?.unwrap_or_else(random_id),
                 };
@@ -120,6 +120,27 @@ impl<'a> LogSources<'a> {
         Ok(Box::new(log))
     }
 
+    /// The log in the bucket that a data directory names. A digit may have become another one, and
+    /// going on with a log that never was would lose all that the right one has; the newest segment
+    /// of a log is never removed, so the bucket knows each one. It has none at all when the first
+    /// start died before it claimed its log.
+    fn noted_writer(self, marker: &Path) -> Result<Option<u64>, StoreError> {
+        let Some(noted) = read_writer(marker)? else {
+            return Ok(None);
+        };
+        let writers = writers_of_bucket(self.bucket()?)?;
+        let writer_id = u64::from_str_radix(&noted, 16).ok();
+        if writer_id.is_some_and(|id| writers.is_empty() || writers.contains(&id)) {
+            return Ok(writer_id);
+        }
+        let names: Vec<String> = writers.into_iter().map(writer_name).collect();
+        Err(StoreError::UnknownLog {
+            path: marker.to_owned(),
+            noted,
+            writers: names.join(", "),
+        })
+    }
+
     /// The log that a bucket has from a data directory that is gone.
     fn writer_of_bucket(self) -> Result<Option<u64>, StoreError> {
         let writers = writers_of_bucket(self.bucket()?)?;
@@ -156,18 +177,11 @@ impl<'a> LogSources<'a> {
 }
 
 /// `None` where there is no such file.
-fn read_writer(marker: &Path) -> Result<Option<u64>, StoreError> {
-    let text = match fs::read_to_string(marker) {
-        Ok(text) => text,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(StoreError::io("read", marker)(error)),
-    };
-    match u64::from_str_radix(text.trim(), 16) {
-        Ok(writer_id) => Ok(Some(writer_id)),
-        Err(error) => Err(StoreError::Damaged {
-            path: marker.to_owned(),
-            reason: format!("it should name the log of this directory in hexadecimal: {error}"),
-        }),
+fn read_writer(marker: &Path) -> Result<Option<String>, StoreError> {
+    match fs::read(marker) {
+        Ok(text) => Ok(Some(String::from_utf8_lossy(&text).trim().to_owned())),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(StoreError::io("read", marker)(error)),
     }
 }
 

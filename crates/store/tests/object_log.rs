@@ -334,6 +334,39 @@ fn of_several_logs_somebody_has_to_choose() {
 }
 
 #[test]
+fn a_log_whose_name_is_damaged_is_not_taken_for_another() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let faults = Faults::new();
+    let store = open(directory.path(), &faults);
+    append(&store, &[1, 2]);
+    drop(store);
+    let path = directory.path().join("wal/writer");
+    let sound = fs::read(&path).expect("names the log");
+    for log in [LogPlace::Local, LogPlace::Object] {
+        for (offset, mask) in (0..sound.len()).flat_map(|it| [(it, 0xff), (it, 0x01)]) {
+            let mut damaged = sound.clone();
+            damaged[offset] ^= mask;
+            fs::write(&path, damaged).expect("writes");
+            let options = StoreOptions {
+                log,
+                ..with_log(directory.path(), faults.backend())
+            };
+            // What is no name at all, or has another sign for the end of the line.
+            match Store::open(options) {
+                Ok(store) => assert_eq!(totals(&store, "t"), [1, 2], "byte {offset}"),
+                Err(error) => {
+                    let text = error.to_string();
+                    assert!(matches!(error, StoreError::UnknownLog { .. }), "{text}");
+                    assert!(text.contains("wal/writer"), "{text}");
+                }
+            }
+        }
+    }
+    fs::write(&path, sound).expect("writes");
+    assert_eq!(totals(&open(directory.path(), &faults), "t"), [1, 2]);
+}
+
+#[test]
 fn damage_in_a_segment_takes_its_record_only() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let faults = Faults::new();
