@@ -30,6 +30,11 @@ pub struct FlameDiff {
     pub pruned_nodes: usize,
 }
 
+/// A union that takes more memory than it may.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the two trees together have too many nodes")]
+pub struct UnionTooLarge;
+
 /// What a tree says of a node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NodeValue {
@@ -50,46 +55,30 @@ pub struct FunctionDiff {
     pub after: NodeValue,
 }
 
-/// A node of the union while it is made.
-#[derive(Clone, Debug)]
-struct Node {
-    frame: FrameId,
-    before: NodeValue,
-    after: NodeValue,
-    children: Vec<u32>,
-}
-
-/// The union in the making: node 0 is the root, parents come before their children.
-struct Union {
-    frames: FrameTable,
-    nodes: Vec<Node>,
-    index: HashMap<(u32, FrameId), u32>,
-}
-
 /// Which of the two trees.
-#[derive(Clone, Copy)]
-enum Side {
-    Before,
-    After,
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Side {
+    Before = 0,
+    After = 1,
 }
 
 // === impl FlameDiff ===
 
 impl FlameDiff {
-    /// The union of two trees, of at most `max_nodes` nodes (0: all): the heaviest in either stay,
-    /// what is cut from a node moves into one child named `other`, which comes on top of the count.
-    #[must_use]
-    pub fn new(before: &FlameTree, after: &FlameTree, max_nodes: usize) -> Self {
-        let mut union = Union::new();
-        union.add(before, Side::Before);
-        union.add(after, Side::After);
-        union.finish(max_nodes)
-    }
+    /// Bytes that a node takes.
+    pub(crate) const NODE_BYTES: usize =
+        size_of::<FrameId>() + size_of::<u16>() + size_of::<u32>() + 2 * size_of::<NodeValue>();
 
     /// Number of nodes, the root included.
     #[must_use]
     pub fn len(&self) -> usize {
         self.frame.len()
+    }
+
+    /// Estimated bytes in memory.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.len() * Self::NODE_BYTES + self.frames.bytes()
     }
 
     /// Whether both trees have nothing.
@@ -135,159 +124,95 @@ pub fn diff_functions(before: &FlameTree, after: &FlameTree) -> (FrameTable, Vec
 // === impl NodeValue ===
 
 impl NodeValue {
-    fn add(&mut self, other: Self) {
+    pub(crate) fn add(&mut self, other: Self) {
         self.total = self.total.saturating_add(other.total);
         self.self_value = self.self_value.saturating_add(other.self_value);
     }
 }
 
-// === impl Node ===
+// === impl FlameDiff: pruning ===
 
-impl Node {
-    /// What decides whether it stays: never less than that of its children.
-    fn magnitude(&self) -> u64 {
-        self.before
-            .total
-            .unsigned_abs()
-            .max(self.after.total.unsigned_abs())
+impl FlameDiff {
+    pub(crate) fn push(&mut self, frame: FrameId, depth: u16, before: NodeValue, after: NodeValue) {
+        self.frame.push(frame);
+        self.depth.push(depth);
+        self.before.push(before);
+        self.after.push(after);
     }
 
-    fn sum(&self) -> u64 {
-        let before = self.before.total.unsigned_abs();
-        before.saturating_add(self.after.total.unsigned_abs())
-    }
-}
-
-// === impl Union ===
-
-impl Union {
-    fn new() -> Self {
-        let root = Node::of(FrameTable::ROOT);
-        Self {
-            frames: FrameTable::default(),
-            nodes: vec![root],
-            index: HashMap::new(),
-        }
-    }
-
-    fn add(&mut self, tree: &FlameTree, side: Side) {
-        let mut copies: Vec<Option<FrameId>> = vec![None; tree.frames.frames().len()];
-        let mut path: Vec<u32> = Vec::new();
-        for node in 0..tree.frame.len() {
-            path.truncate(usize::from(tree.depth[node]));
-            let target = match path.last() {
-                None => 0,
-                Some(&parent) => {
-                    let id = tree.frame[node];
-                    let frame = *copies[id.index()]
-                        .get_or_insert_with(|| self.frames.intern_from(&tree.frames, id));
-                    self.child(parent, frame)
-                }
-            };
-            path.push(target);
-            let value = NodeValue {
-                total: tree.total[node],
-                self_value: tree.self_value[node],
-            };
-            let node = &mut self.nodes[target as usize];
-            match side {
-                Side::Before => node.before.add(value),
-                Side::After => node.after.add(value),
-            }
-        }
-    }
-
-    fn child(&mut self, parent: u32, frame: FrameId) -> u32 {
-        if let Some(&known) = self.index.get(&(parent, frame)) {
-            return known;
-        }
-        let new = u32::try_from(self.nodes.len()).expect("a tree has fewer than 2^32 nodes");
-        self.nodes.push(Node::of(frame));
-        self.nodes[parent as usize].children.push(new);
-        self.index.insert((parent, frame), new);
-        new
-    }
-
-    fn finish(mut self, max_nodes: usize) -> FlameDiff {
+    pub(crate) fn pruned(mut self, max_nodes: usize) -> Self {
         let threshold = self.threshold(max_nodes);
-        let mut diff = FlameDiff::default();
-        let mut other = None;
-        let mut pending: Vec<(u32, u16)> = vec![(0, 0)];
-        while let Some((number, depth)) = pending.pop() {
-            let mut node = self.nodes[number as usize].clone();
-            diff.push(&node, depth);
-            let nodes = &self.nodes;
-            let (mut kept, cut): (Vec<u32>, Vec<u32>) = std::mem::take(&mut node.children)
-                .into_iter()
-                .partition(|&child| nodes[child as usize].magnitude() >= threshold);
-            kept.sort_by_key(|&child| (nodes[child as usize].sum(), Reverse(child)));
-            if !cut.is_empty() {
-                let frames = &mut self.frames;
-                let frame = *other
-                    .get_or_insert_with(|| frames.intern("other", "", "", FrameKind::Other, 0));
-                let mut rest = Node::of(frame);
-                for &child in &cut {
-                    let of_child = |value: NodeValue| NodeValue {
-                        self_value: value.total,
-                        ..value
-                    };
-                    rest.before.add(of_child(self.nodes[child as usize].before));
-                    rest.after.add(of_child(self.nodes[child as usize].after));
-                    diff.pruned_nodes += self.subtree_len(child);
-                }
-                // The remainder comes last, and what is pushed first comes last.
-                let rest_number = self.nodes.len() as u32;
-                self.nodes.push(rest);
-                pending.push((rest_number, depth + 1));
-            }
-            pending.extend(kept.into_iter().map(|child| (child, depth + 1)));
+        if threshold == 0 {
+            return self;
         }
-        diff.frames = self.frames;
-        diff.subtree_end = subtree_ends(&diff.depth);
-        diff
+        let other = self.frames.intern("other", "", "", FrameKind::Other, 0);
+        let mut pruned = Self {
+            frames: std::mem::take(&mut self.frames),
+            ..Self::default()
+        };
+        // Nodes that stay and have not ended, with the values of what was cut from them.
+        let mut open: Vec<(usize, Option<[NodeValue; 2]>)> = Vec::new();
+        let mut node = 0;
+        while node < self.len() {
+            self.close_until(&mut pruned, &mut open, node, other);
+            let (before, after) = (self.before[node], self.after[node]);
+            if node == 0 || self.magnitude(node) >= threshold {
+                pruned.push(self.frame[node], self.depth[node], before, after);
+                open.push((node, None));
+                node += 1;
+                continue;
+            }
+            let (_, cut) = open.last_mut().expect("the root stays open until the end");
+            let cut = cut.get_or_insert_default();
+            for (sum, value) in cut.iter_mut().zip([before, after]) {
+                sum.add(NodeValue {
+                    self_value: value.total,
+                    ..value
+                });
+            }
+            let end = self.subtree_end[node] as usize;
+            pruned.pruned_nodes += end - node;
+            node = end;
+        }
+        self.close_until(&mut pruned, &mut open, self.len(), other);
+        pruned.subtree_end = subtree_ends(&pruned.depth);
+        pruned
     }
 
-    /// The magnitude from which nodes stay.
+    /// Ends all open nodes whose subtree ends at or before `next`, writing what was cut from them.
+    fn close_until(
+        &self,
+        pruned: &mut Self,
+        open: &mut Vec<(usize, Option<[NodeValue; 2]>)>,
+        next: usize,
+        other: FrameId,
+    ) {
+        while let Some((node, cut)) =
+            open.pop_if(|(node, _)| self.subtree_end[*node] as usize <= next)
+        {
+            if let Some([before, after]) = cut {
+                pruned.push(other, self.depth[node].saturating_add(1), before, after);
+            }
+        }
+    }
+
+    /// What decides whether a node stays: never less than that of its children.
+    fn magnitude(&self, node: usize) -> u64 {
+        let before = self.before[node].total.unsigned_abs();
+        before.max(self.after[node].total.unsigned_abs())
+    }
+
+    /// The magnitude from which nodes stay; 0 when all do.
     fn threshold(&self, max_nodes: usize) -> u64 {
-        if max_nodes == 0 || self.nodes.len() <= max_nodes {
+        if max_nodes == 0 || self.len() <= max_nodes {
             return 0;
         }
-        let mut magnitudes: Vec<u64> = self.nodes[1..].iter().map(Node::magnitude).collect();
+        let mut magnitudes: Vec<u64> = (1..self.len()).map(|node| self.magnitude(node)).collect();
         let place = max_nodes.saturating_sub(1).min(magnitudes.len() - 1);
         let (_, &mut threshold, _) =
             magnitudes.select_nth_unstable_by(place, |left, right| right.cmp(left));
         // Those of just this weight would be too many.
         threshold.saturating_add(1)
-    }
-
-    fn subtree_len(&self, root: u32) -> usize {
-        let mut count = 0;
-        let mut pending = vec![root];
-        while let Some(node) = pending.pop() {
-            count += 1;
-            pending.extend(&self.nodes[node as usize].children);
-        }
-        count
-    }
-}
-
-impl Node {
-    fn of(frame: FrameId) -> Self {
-        Self {
-            frame,
-            before: NodeValue::default(),
-            after: NodeValue::default(),
-            children: Vec::new(),
-        }
-    }
-}
-
-impl FlameDiff {
-    fn push(&mut self, node: &Node, depth: u16) {
-        self.frame.push(node.frame);
-        self.depth.push(depth);
-        self.before.push(node.before);
-        self.after.push(node.after);
     }
 }
 

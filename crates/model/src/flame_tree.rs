@@ -143,6 +143,12 @@ impl FrameTable {
         &self.frames[id.index()]
     }
 
+    /// Estimated bytes in memory.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        size_of_val(&*self.frames) + self.strings.text_bytes()
+    }
+
     /// The name of a frame.
     #[must_use]
     pub fn name(&self, id: FrameId) -> &str {
@@ -180,6 +186,14 @@ impl FlameTree {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() <= 1
+    }
+
+    /// Estimated bytes in memory.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        let node =
+            size_of::<FrameId>() + size_of::<u16>() + size_of::<u32>() + 2 * size_of::<i64>();
+        self.len() * node + self.frames.bytes()
     }
 
     /// The value of everything.
@@ -259,6 +273,15 @@ impl FlameTree {
                 visit(&path, self.self_value[node]);
             }
         }
+    }
+
+    /// The same as [`FlameTree::pruned`], without a copy of a tree that has no more.
+    #[must_use]
+    pub fn into_pruned(self, max_nodes: usize) -> Self {
+        if max_nodes == 0 || self.len() <= max_nodes {
+            return self;
+        }
+        self.pruned(max_nodes)
     }
 
     /// A tree of at most `max_nodes` nodes (0: all) with the same totals: of each parent's cut
