@@ -1,6 +1,9 @@
 //! `format=columns`: a flame tree as packed little-endian columns, which a page views as typed
 //! arrays without parsing anything per node. The layout is described in `docs/api.md`.
 
+use std::io;
+use std::io::Write;
+
 use candela_model::FlameTree;
 use candela_model::FrameId;
 use candela_model::FrameKind;
@@ -15,20 +18,17 @@ const MAGIC: &[u8; 4] = b"CFG1";
 /// Columns start at multiples of this, so that arrays of 8-byte numbers can view them in place.
 const ALIGNMENT: usize = 8;
 
-/// Magic, header and columns of a tree. `header` is a JSON object; what describes the columns is
-/// added to it.
-#[must_use]
-pub fn encode_columns(tree: &FlameTree, header: Value) -> Vec<u8> {
-    encode_columns_with(tree, header, [])
-}
-
-/// The same with further columns by their names.
-#[must_use]
-pub fn encode_columns_with<'a>(
+/// Writes magic, header and columns of a tree, and further columns by their names. `header` is a JSON object; what
+/// describes the columns is added to it.
+///
+/// # Errors
+/// When the sink fails.
+pub fn write_columns<'a>(
     tree: &FlameTree,
     mut header: Value,
     further: impl IntoIterator<Item = (&'a str, Vec<i64>)>,
-) -> Vec<u8> {
+    mut output: impl Write,
+) -> io::Result<()> {
     let frames = UsedFrames::of(tree);
     let mut columns = ColumnWriter::default();
     columns.u32(
@@ -51,15 +51,13 @@ pub fn encode_columns_with<'a>(
     header["columns"] = Value::Array(columns.directory);
     let header = header.to_string();
 
-    let head_bytes = (MAGIC.len() + 4 + header.len()).next_multiple_of(ALIGNMENT);
-    let mut bytes = Vec::with_capacity(head_bytes + columns.data.len());
-    bytes.extend_from_slice(MAGIC);
     let header_length = u32::try_from(header.len()).expect("a header is a few hundred bytes");
-    bytes.extend_from_slice(&header_length.to_le_bytes());
-    bytes.extend_from_slice(header.as_bytes());
-    bytes.resize(head_bytes, 0);
-    bytes.extend_from_slice(&columns.data);
-    bytes
+    let mut head = MAGIC.to_vec();
+    head.extend_from_slice(&header_length.to_le_bytes());
+    head.extend_from_slice(header.as_bytes());
+    head.resize(head.len().next_multiple_of(ALIGNMENT), 0);
+    output.write_all(&head)?;
+    output.write_all(&columns.data)
 }
 
 /// Frames that nodes refer to. A pruned tree keeps the frame table of the whole tree, most of

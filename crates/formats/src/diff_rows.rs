@@ -1,5 +1,7 @@
 //! The functions of two trees, and what became of each.
 
+use std::collections::HashMap;
+
 use candela_insight::Change;
 use candela_insight::ChangeFilter;
 use candela_insight::Comparison;
@@ -81,10 +83,10 @@ pub struct DiffTable {
     pub rows: Vec<DiffRow>,
     /// What was done to tell changes from chance.
     pub statistics: DiffStatistics,
-    /// By node of the union of both trees what became of its total; `None` for one that was not tested,
-    /// of which is known what is known of its function. Nodes behind the last one that was are left out.
-    pub nodes: Vec<Option<Change>>,
-    /// By frame the position of what became of the total; of all functions, whichever are listed.
+    /// What became of the totals of nodes of the union of both trees. A node that is missing was not tested: its function's
+    /// change stands.
+    pub nodes: HashMap<u32, Change>,
+    /// By frame what became of the total; of all functions, whichever are listed.
     totals: Vec<Option<Change>>,
 }
 
@@ -136,7 +138,7 @@ impl DiffTable {
         let nodes = if is_sampled {
             node_changes(&comparison, &pairs.own, &samples.nodes)
         } else {
-            Vec::new()
+            HashMap::new()
         };
         let factor = compared.size_factor;
         let changes = compared.functions.into_iter().zip(&pairs.is_known);
@@ -170,7 +172,7 @@ impl DiffTable {
             is_paired: is_sampled && samples.is_paired,
             size_factor: factor,
             tested: compared.tested,
-            tested_nodes: nodes.iter().flatten().count(),
+            tested_nodes: nodes.len(),
             arrangements: compared.arrangements,
             reason: reason.text(),
         };
@@ -239,7 +241,7 @@ impl DiffTable {
             frames,
             rows,
             statistics,
-            nodes: Vec::new(),
+            nodes: HashMap::new(),
             totals,
         }
     }
@@ -293,19 +295,17 @@ impl Pairs {
     }
 }
 
-/// By node of the whole tree.
+/// By node of the whole tree, of which only the heaviest are tested.
 fn node_changes(
     comparison: &Comparison,
     own: &[Pair],
     sampled: &SampledNodes,
-) -> Vec<Option<Change>> {
+) -> HashMap<u32, Change> {
     let changes = compare_nodes(comparison, own, &sampled.depths, &sampled.totals);
-    let count = sampled.nodes.last().map_or(0, |&last| last as usize + 1);
-    let mut of_tree = vec![None; count];
-    for (&node, change) in sampled.nodes.iter().zip(changes) {
-        of_tree[node as usize] = change;
-    }
-    of_tree
+    let changes = sampled.nodes.iter().zip(changes);
+    changes
+        .filter_map(|(&node, change)| Some((node, change?)))
+        .collect()
 }
 
 fn counts_of(value: i64) -> Counts {

@@ -1,5 +1,6 @@
 //! Two profiles side by side: the JSON of `candela/diff/v1`, and the same functions as CSV.
 
+use std::io;
 use std::io::Write;
 
 use candela_insight::Change;
@@ -11,6 +12,7 @@ use candela_model::FrameTable;
 use candela_model::FunctionDiff;
 use candela_model::NodeValue;
 use candela_model::ProfileType;
+use serde::Serialize;
 use serde_json::Value;
 use serde_json::json;
 
@@ -19,6 +21,7 @@ use crate::diff_rows::DiffRow;
 use crate::diff_rows::DiffStatistics;
 use crate::diff_rows::DiffTable;
 use crate::error::WriteError;
+use crate::tree_json::write_members;
 
 /// What a line of values says of a change.
 const CHANGE_COLUMNS: [&str; 7] = [
@@ -42,36 +45,37 @@ pub struct DiffSides<'a> {
     pub profile_type: &'a ProfileType,
 }
 
-/// The parts of the JSON that say what changed.
-#[derive(Clone, Debug)]
-pub struct DiffJson {
-    /// What was done to tell changes from chance.
-    pub statistics: Value,
-    /// Functions by the change of their own value, the largest first.
-    pub functions: Vec<Value>,
-    /// How many there were before the limit.
-    pub function_count: usize,
-    /// The union of both trees, one array for each column, in pre-order; `frame` is an index into
-    /// `frames`.
-    pub tree: Value,
-}
-
-/// All parts; at most `limit` functions (0: all). `union` is of both trees, and the one of which the
-/// nodes were judged, if any were.
-#[must_use]
-pub fn diff_json(table: &DiffTable, union: &FlameDiff, limit: usize) -> DiffJson {
-    let shown = table.rows.iter().take(at_most(limit)).map(|row| {
+/// Writes `head`, an object with what is known of both sides, and what changed as further members of it: `truncated`,
+/// `statistics`, at most `limit` `functions` (0: all) and the `tree`. `union` is of both trees;
+/// the nodes of the table are numbers of its nodes.
+///
+/// # Errors
+/// When the sink fails.
+pub fn write_diff_json(
+    head: &Value,
+    table: &DiffTable,
+    union: &FlameDiff,
+    limit: usize,
+    mut output: impl Write,
+) -> io::Result<()> {
+    let shown = table.rows.iter().take(at_most(limit));
+    let truncated = json!({"shown": shown.len(), "total": table.rows.len()});
+    let statistics = statistics_json(&table.statistics);
+    write_members(head, &mut output)?;
+    write!(
+        output,
+        ",\"truncated\":{truncated},\"statistics\":{statistics}"
+    )?;
+    // One value at a time: all together would take many times the memory of the table.
+    let functions = shown.map(|row| {
         let mut value = function_json(&table.frames, &row.function);
         value["change"] = change_json(&row.change.own);
         value["total_change"] = change_json(&row.change.total);
         value
     });
-    DiffJson {
-        statistics: statistics_json(&table.statistics),
-        functions: shown.collect(),
-        function_count: table.rows.len(),
-        tree: columns(union, table),
-    }
+    write_list("functions", functions, &mut output)?;
+    write_tree(union, table, &mut output)?;
+    output.write_all(b"}")
 }
 
 fn statistics_json(statistics: &DiffStatistics) -> Value {
@@ -189,40 +193,52 @@ fn frame_json(frames: &FrameTable, id: FrameId) -> Value {
     })
 }
 
-fn columns(diff: &FlameDiff, table: &DiffTable) -> Value {
+/// The union of both trees, one array for each column, in pre-order; `frame` is an index into `frames`.
+fn write_tree(union: &FlameDiff, table: &DiffTable, output: &mut impl Write) -> io::Result<()> {
+    let (nodes, pruned) = (union.len(), union.pruned_nodes);
+    write!(output, ",\"tree\":{{\"nodes\":{nodes},\"pruned\":{pruned}")?;
     // The union of the trees numbers frames anew.
     let mut known = table.frames.clone();
-    let frames = 0..diff.frames.frames().len() as u32;
+    let frames = 0..union.frames.frames().len() as u32;
     let frames = frames.map(|id| {
-        let mut value = frame_json(&diff.frames, FrameId(id));
-        let frame = known.intern_from(&diff.frames, FrameId(id));
+        let mut value = frame_json(&union.frames, FrameId(id));
+        let frame = known.intern_from(&union.frames, FrameId(id));
         let change = table.total_change(frame);
         value["ratio"] = json!(change.and_then(|change| change.ratio));
         value["q"] = json!(change.and_then(|change| change.q));
         value["is_significant"] = json!(change.and_then(is_significant));
         value
     });
-    let numbers = |values: &[NodeValue], number: fn(&NodeValue) -> i64| -> Value {
-        values.iter().map(number).collect::<Vec<i64>>().into()
-    };
-    let of_node = |node: usize| table.nodes.get(node).copied().flatten();
-    let nodes = || (0..diff.len()).map(of_node);
-    json!({
-        "nodes": diff.len(),
-        "pruned": diff.pruned_nodes,
-        "frames": frames.collect::<Vec<Value>>(),
-        "frame": diff.frame.iter().map(|id| id.0).collect::<Vec<u32>>(),
-        "depth": diff.depth,
-        "subtree_end": diff.subtree_end,
-        "before_total": numbers(&diff.before, |value| value.total),
-        "before_self": numbers(&diff.before, |value| value.self_value),
-        "after_total": numbers(&diff.after, |value| value.total),
-        "after_self": numbers(&diff.after, |value| value.self_value),
-        "q": nodes().map(|change| change?.q).collect::<Vec<Option<f64>>>(),
-        "is_significant": nodes()
-            .map(|change| is_significant(&change?))
-            .collect::<Vec<Option<bool>>>(),
-    })
+    write_list("frames", frames, output)?;
+    write_list("frame", union.frame.iter().map(|id| id.0), output)?;
+    write_list("depth", &union.depth, output)?;
+    write_list("subtree_end", &union.subtree_end, output)?;
+    let (before, after) = (&union.before, &union.after);
+    write_list("before_total", before.iter().map(|it| it.total), output)?;
+    write_list("before_self", before.iter().map(|it| it.self_value), output)?;
+    write_list("after_total", after.iter().map(|it| it.total), output)?;
+    write_list("after_self", after.iter().map(|it| it.self_value), output)?;
+    let nodes = || (0..union.len() as u32).map(|node| table.nodes.get(&node));
+    write_list("q", nodes().map(|change| change?.q), output)?;
+    let significant = nodes().map(|change| is_significant(change?));
+    write_list("is_significant", significant, output)?;
+    output.write_all(b"}")
+}
+
+/// A further member of an object.
+fn write_list<T: Serialize>(
+    name: &str,
+    values: impl IntoIterator<Item = T>,
+    output: &mut impl Write,
+) -> io::Result<()> {
+    write!(output, ",\"{name}\":[")?;
+    for (position, value) in values.into_iter().enumerate() {
+        if position > 0 {
+            output.write_all(b",")?;
+        }
+        serde_json::to_writer(&mut *output, &value)?;
+    }
+    output.write_all(b"]")
 }
 
 #[cfg(test)]
@@ -269,21 +285,59 @@ mod tests {
             lines[0]
         );
         assert_eq!(lines[1], "new,,,native,0,25,0,25,count,,,,,new,,,,,,,new,,");
-        let json = diff_json(&table, &FlameDiff::new(&before, &after, 0), 2);
-        assert_eq!((json.functions.len(), json.function_count), (2, 4));
-        assert_eq!(json.tree["before_total"][0], 50);
-        assert_eq!(json.functions[0]["change"]["class"], "new");
-        assert_eq!(json.functions[0]["change"]["q"], Value::Null);
-        assert_eq!(json.statistics["reason"], "not asked for");
+        let mut json = Vec::new();
+        let union = FlameDiff::new(&before, &after, 0);
+        write_diff_json(&json!({"schema": "x"}), &table, &union, 2, &mut json)
+            .expect("memory takes it");
+        let json: Value = serde_json::from_slice(&json).expect("valid JSON");
+        assert_eq!(json["schema"], "x");
+        let members = |value: &Value| -> Vec<String> {
+            let members = value.as_object().expect("an object");
+            let mut names: Vec<String> = members.keys().cloned().collect();
+            names.sort_unstable();
+            names
+        };
+        assert_eq!(
+            members(&json),
+            ["functions", "schema", "statistics", "tree", "truncated"]
+        );
+        let columns = [
+            "after_self",
+            "after_total",
+            "before_self",
+            "before_total",
+            "depth",
+            "frame",
+            "frames",
+            "is_significant",
+            "nodes",
+            "pruned",
+            "q",
+            "subtree_end",
+        ];
+        assert_eq!(members(&json["tree"]), columns);
+        for column in columns
+            .into_iter()
+            .filter(|name| !["frames", "nodes", "pruned"].contains(name))
+        {
+            let values = json["tree"][column].as_array();
+            assert_eq!(values.map(Vec::len), Some(union.len()), "{column}");
+        }
+        assert_eq!(json["truncated"], json!({"shown": 2, "total": 4}));
+        assert_eq!(json["functions"].as_array().map(Vec::len), Some(2));
+        assert_eq!(json["tree"]["before_total"][0], 50);
+        assert_eq!(json["functions"][0]["change"]["class"], "new");
+        assert_eq!(json["functions"][0]["change"]["q"], Value::Null);
+        assert_eq!(json["statistics"]["reason"], "not asked for");
         // No node was tested, and each says so.
-        let columns = ["q", "is_significant"].map(|name| json.tree[name].as_array());
+        let columns = ["q", "is_significant"].map(|name| json["tree"][name].as_array());
         for column in columns {
             let column = column.expect("a column");
             assert_eq!(column.len(), 5);
             assert!(column.iter().all(Value::is_null));
         }
         // Shares: 40 of 50 became 41 of 66.
-        let frames = json.tree["frames"].as_array().expect("frames");
+        let frames = json["tree"]["frames"].as_array().expect("frames");
         let same = frames.iter().find(|frame| frame["name"] == "same");
         let ratio = same.expect("it is there")["ratio"]
             .as_f64()

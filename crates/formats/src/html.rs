@@ -4,6 +4,7 @@
 //! (`ui/offline.html`) and given by the caller; this puts the profiles where it has a place for
 //! them, each profile type with its tree and its table of functions.
 
+use std::io;
 use std::io::Write;
 
 use base64::Engine;
@@ -17,7 +18,7 @@ use flate2::write::GzEncoder;
 use serde_json::Value;
 use serde_json::json;
 
-use crate::columns::encode_columns;
+use crate::columns::write_columns;
 use crate::error::WriteError;
 use crate::format::Entry;
 use crate::format::Format;
@@ -174,14 +175,16 @@ fn embedded(
     write_top(tree, profile_type, TableFormat::Json, TABLE_ROWS, &mut top)?;
     Ok(json!({
         "type": type_json(profile_type),
-        "columns": packed(&encode_columns(&tree.pruned(max_nodes), header))?,
-        "top": packed(&top)?,
+        "columns": packed(|output| write_columns(&tree.pruned(max_nodes), header, [], output))?,
+        "top": packed(|output| output.write_all(&top))?,
     }))
 }
 
-/// Gzip as text.
-pub(crate) fn packed(bytes: &[u8]) -> Result<String, WriteError> {
+/// What is written, in gzip as text.
+pub(crate) fn packed(
+    write: impl FnOnce(&mut GzEncoder<Vec<u8>>) -> io::Result<()>,
+) -> Result<String, WriteError> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
-    encoder.write_all(bytes)?;
+    write(&mut encoder)?;
     Ok(STANDARD.encode(encoder.finish()?))
 }

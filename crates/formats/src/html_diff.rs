@@ -2,6 +2,7 @@
 //! before in it. Both sides are there as they were measured: the page itself scales them and
 //! exchanges their widths.
 
+use std::io;
 use std::io::Write;
 use std::sync::Arc;
 
@@ -13,7 +14,7 @@ use serde_json::Value;
 use serde_json::json;
 
 use crate::before_scale::BeforeScale;
-use crate::columns::encode_columns_with;
+use crate::columns::write_columns;
 use crate::diff_table::DiffSides;
 use crate::diff_table::function_json;
 use crate::error::WriteError;
@@ -52,15 +53,15 @@ pub fn write_html_diff(
         "title": title,
         "profiles": [{
             "type": type_json(sides.profile_type),
-            "columns": packed(&columns(sides, options))?,
-            "top": packed(functions(sides).to_string().as_bytes())?,
+            "columns": packed(|output| columns(sides, options, output))?,
+            "top": packed(|output| output.write_all(functions(sides).to_string().as_bytes()))?,
         }],
     });
     write_page(&document, output, options.html.template)
 }
 
 /// The tree after, made a comparison by two more columns and by what the header says of it.
-fn columns(sides: DiffSides<'_>, options: &HtmlDiffOptions) -> Vec<u8> {
+fn columns(sides: DiffSides<'_>, options: &HtmlDiffOptions, output: impl Write) -> io::Result<()> {
     let diff = FlameDiff::new(sides.before, sides.after, options.html.max_nodes);
     let mut header = json!({
         "schema": "candela/flamegraph/v1",
@@ -94,7 +95,7 @@ fn columns(sides: DiffSides<'_>, options: &HtmlDiffOptions) -> Vec<u8> {
         subtree_end: diff.subtree_end,
         pruned_nodes: diff.pruned_nodes,
     };
-    encode_columns_with(&after, header, before)
+    write_columns(&after, header, before, output)
 }
 
 /// Each function with both its values, the largest change first.

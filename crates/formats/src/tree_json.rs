@@ -1,55 +1,77 @@
 //! A flame tree as nested JSON objects.
 
-use std::fmt::Write;
+use std::io;
+use std::io::Write;
 
 use candela_model::FlameTree;
 use serde_json::Value;
 
-/// The object of the root with all others inside. Written node by node from the pre-order
-/// columns, because building nested values would recurse as deep as the stacks are. A tree without nodes
-/// is `null`.
-#[must_use]
-pub fn tree_json(tree: &FlameTree) -> String {
-    if tree.frame.is_empty() {
-        return "null".to_owned();
+/// Writes `head`, an object, and trees as further members of it.
+///
+/// # Errors
+/// When the sink fails.
+pub fn write_trees_json(
+    head: &Value,
+    trees: &[(&str, &FlameTree)],
+    mut output: impl Write,
+) -> io::Result<()> {
+    write_members(head, &mut output)?;
+    for (name, tree) in trees {
+        write!(output, ",\"{name}\":")?;
+        write_tree(tree, &mut output)?;
     }
-    let mut out = String::with_capacity(tree.len() * 100);
+    output.write_all(b"}")
+}
+
+/// An object with at least one member, without its closing brace.
+pub(crate) fn write_members(object: &Value, output: &mut impl Write) -> io::Result<()> {
+    let text = object.to_string();
+    let members = text.strip_suffix('}').expect("heads are objects");
+    output.write_all(members.as_bytes())
+}
+
+/// The object of the root with all others inside, node by node from the pre-order columns: building
+/// nested values would recurse as deep as the stacks are. A tree without nodes is `null`.
+fn write_tree(tree: &FlameTree, output: &mut impl Write) -> io::Result<()> {
+    if tree.frame.is_empty() {
+        return output.write_all(b"null");
+    }
     let mut open = 0;
     for node in 0..tree.len() {
         let depth = usize::from(tree.depth[node]);
         // A node at the depth of an open one ends it; `depth` nodes above stay open.
         let is_sibling = open > depth;
         while open > depth {
-            out.push_str("]}");
+            output.write_all(b"]}")?;
             open -= 1;
         }
         if is_sibling {
-            out.push(',');
+            output.write_all(b",")?;
         }
-        write_node(tree, node, &mut out);
+        write_node(tree, node, output)?;
         open += 1;
     }
     for _ in 0..open {
-        out.push_str("]}");
+        output.write_all(b"]}")?;
     }
-    out
+    Ok(())
 }
 
 /// A node up to its opened list of children.
-fn write_node(tree: &FlameTree, node: usize, out: &mut String) {
+fn write_node(tree: &FlameTree, node: usize, output: &mut impl Write) -> io::Result<()> {
     let frame = tree.frames.get(tree.frame[node]);
-    let text = |id| Value::from(tree.frames.strings.get(id));
-    let _ = write!(
-        out,
-        "{{\"name\":{},\"file\":{},\"mapping\":{},\"kind\":\"{}\",\"line\":{},\"total\":{},\"self\":{},\"children\":[",
-        text(frame.name),
-        text(frame.file),
-        text(frame.mapping),
-        frame.kind,
-        frame.start_line,
-        tree.total[node],
-        tree.self_value[node],
-    );
+    let mut text = |key: &str, id| {
+        output.write_all(key.as_bytes())?;
+        serde_json::to_writer(&mut *output, tree.frames.strings.get(id)).map_err(io::Error::from)
+    };
+    text("{\"name\":", frame.name)?;
+    text(",\"file\":", frame.file)?;
+    text(",\"mapping\":", frame.mapping)?;
+    write!(
+        output,
+        ",\"kind\":\"{}\",\"line\":{},\"total\":{},\"self\":{},\"children\":[",
+        frame.kind, frame.start_line, tree.total[node], tree.self_value[node],
+    )
 }
 
 #[cfg(test)]
@@ -59,6 +81,15 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    fn json_of(tree: &FlameTree) -> Value {
+        let mut bytes = Vec::new();
+        let head = json!({"schema": "x"});
+        write_trees_json(&head, &[("tree", tree)], &mut bytes).expect("memory takes it");
+        let value: Value = serde_json::from_slice(&bytes).expect("valid JSON");
+        assert_eq!(value["schema"], "x");
+        value.get("tree").expect("the member").clone()
+    }
 
     #[test]
     fn nesting_follows_the_depths() {
@@ -71,7 +102,7 @@ mod tests {
         let (main, left, right) = (frame("main"), frame("left"), frame("right"));
         builder.add_stack([main, left, right], 5);
         builder.add_stack([main, right], 2);
-        let value: Value = serde_json::from_str(&tree_json(&builder.finish())).expect("valid JSON");
+        let value = json_of(&builder.finish());
         assert_eq!(value["name"], "total");
         assert_eq!(value["total"], 7);
         let main = &value["children"][0];
@@ -83,6 +114,6 @@ mod tests {
 
     #[test]
     fn a_tree_without_nodes_is_null() {
-        assert_eq!(tree_json(&FlameTree::default()), "null");
+        assert_eq!(json_of(&FlameTree::default()), Value::Null);
     }
 }

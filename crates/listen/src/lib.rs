@@ -20,6 +20,7 @@ pub use crate::random::RandomError;
 pub use crate::random::random_bytes;
 pub use crate::secret::SecretDigest;
 pub use crate::serve::ClientAddress;
+pub use crate::serve::ClientConnection;
 pub use crate::serve::ConnectionLimits;
 pub use crate::serve::serve;
 pub use crate::tls::TlsError;

@@ -15,11 +15,13 @@ use hyper_util::rt::TokioIo;
 use hyper_util::rt::TokioTimer;
 use hyper_util::server::conn::auto::Builder;
 use hyper_util::service::TowerToHyperService;
+use socket2::SockRef;
 use tokio::io::AsyncRead;
 use tokio::io::AsyncReadExt;
 use tokio::io::AsyncWrite;
 use tokio::net::TcpListener;
 use tokio::net::TcpStream;
+use tokio::sync::Notify;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::Semaphore;
 use tokio::sync::watch;
@@ -38,6 +40,17 @@ const ACCEPT_RETRY: Duration = Duration::from_millis(50);
 /// so: connections of clients that vanished would stay for ever.
 const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(30);
 const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// Bytes that may wait in a socket to be sent. By default it is megabytes, and the socket takes more only when a third of them
+/// is gone: a client on a slow line then looks like one that reads nothing.
+const MOST_UNSENT: u32 = 32 << 10;
+
+/// Bytes of an answer that hyper keeps for its socket, and of a request's head.
+const MOST_BUFFERED: usize = 64 << 10;
+
+/// How many requests a connection of HTTP/2 may have at a time, and what it buffers of each answer, bytes.
+const MOST_STREAMS: u32 = 100;
+const MOST_UNSENT_OF_STREAM: usize = 32 << 10;
 
 /// At most so often a failed accept is logged: without file descriptors each one fails.
 const LOG_INTERVAL: Duration = Duration::from_secs(1);
@@ -65,6 +78,12 @@ pub struct ConnectionLimits {
 /// Where a request comes from: an extension of each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClientAddress(pub IpAddr);
+
+/// The connection that a request came by: an extension of each.
+#[derive(Clone, Debug, Default)]
+pub struct ClientConnection {
+    closing: Arc<Notify>,
+}
 
 /// Lets through one message an interval.
 #[derive(Debug, Default)]
@@ -147,9 +166,12 @@ async fn connection(
     limits: ConnectionLimits,
     mut ending: watch::Receiver<bool>,
 ) {
-    // Answers are written whole; waiting for more bytes would only delay them.
+    // Answers are written in large parts; waiting for more bytes would only delay them.
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!("no TCP_NODELAY: {error}");
+    }
+    if let Err(error) = SockRef::from(&stream).set_tcp_notsent_lowat(MOST_UNSENT) {
+        tracing::debug!("no TCP_NOTSENT_LOWAT: {error}");
     }
     let Some(tls) = tls else {
         let (reader, writer) = stream.into_split();
@@ -193,18 +215,25 @@ async fn converse<R, W>(
     builder
         .http1()
         .timer(TokioTimer::new())
+        .max_buf_size(MOST_BUFFERED)
         .header_read_timeout(limits.header_timeout);
     builder
         .http2()
         .timer(TokioTimer::new())
+        .max_concurrent_streams(MOST_STREAMS)
+        .max_header_list_size(MOST_BUFFERED as u32)
+        .max_send_buf_size(MOST_UNSENT_OF_STREAM)
         .keep_alive_interval(KEEP_ALIVE_INTERVAL)
         .keep_alive_timeout(KEEP_ALIVE_TIMEOUT);
     let builder = match limits.http2 {
         true => builder,
         false => builder.http1_only(),
     };
+    let by = ClientConnection::default();
+    let closing = Arc::clone(&by.closing);
     let service = router.map_request(move |mut request: Request<Incoming>| {
         request.extensions_mut().insert(client);
+        request.extensions_mut().insert(by.clone());
         request
     });
     let service = TowerToHyperService::new(service);
@@ -214,9 +243,13 @@ async fn converse<R, W>(
     let mut connection = std::pin::pin!(connection);
     let result = tokio::select! {
         result = connection.as_mut() => result,
+        () = closing.notified() => return,
         () = has_ended(&mut ending) => {
             connection.as_mut().graceful_shutdown();
-            connection.await
+            tokio::select! {
+                result = connection => result,
+                () = closing.notified() => return,
+            }
         }
     };
     if let Err(error) = result {
@@ -240,6 +273,13 @@ async fn read_opening(stream: &mut (impl AsyncRead + Unpin)) -> io::Result<Vec<u
 /// Completes once the value is true. A sender that is gone means the same.
 async fn has_ended(ending: &mut watch::Receiver<bool>) {
     let _ = ending.wait_for(|is_ending| *is_ending).await;
+}
+
+impl ClientConnection {
+    /// Closes it at once, with everything that is under way.
+    pub fn close(&self) {
+        self.closing.notify_one();
+    }
 }
 
 impl LogGate {

@@ -13,9 +13,14 @@ use candela_sql::SqlOptions;
 use candela_store::Clock;
 use candela_store::Store;
 use candela_symbols::SourceRoots;
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::Semaphore;
+use tokio::sync::oneshot;
 
 use crate::agents::Agents;
+use crate::answers::Answers;
+use crate::answers::Reader;
+use crate::answers::Unanswered;
 use crate::api::CANCELLED;
 use crate::api_error::ApiError;
 use crate::arrivals::Arrivals;
@@ -28,6 +33,7 @@ use crate::ingest::room::BodyRoom;
 use crate::metrics::Metrics;
 use crate::options::Limits;
 use crate::options::ServerOptions;
+use crate::reply::Reply;
 use crate::sources::SelfProfiler;
 use crate::sources::StatusSource;
 use crate::symbolization::Symbolization;
@@ -58,6 +64,7 @@ pub(crate) struct App {
     /// One profile of this process at a time: two would measure each other.
     pub(crate) self_profile_slot: Arc<Semaphore>,
     pub(crate) turns: LaneTurns,
+    pub(crate) answers: Answers,
     pub(crate) decode_slots: Arc<Semaphore>,
     pub(crate) room: BodyRoom,
     pub(crate) files: HeldFiles,
@@ -107,6 +114,7 @@ impl App {
             files: HeldFiles::new(options),
             fleet: Fleet::new(options.limits.fleet_nodes),
             turns: LaneTurns::new(&options.limits),
+            answers: Answers::new(&options.limits),
             decode_slots: Arc::new(Semaphore::new(options.limits.concurrent_decodes.max(1))),
             started_ns: options.clock.now_ns(),
             is_tls: options.tls.is_some(),
@@ -167,6 +175,42 @@ where
         result
     })
     .await
+}
+
+/// Computes an answer as [`compute`] does, and sends it: a long one while its client reads it.
+pub(crate) async fn answer<W>(
+    app: &SharedApp,
+    caller: &Caller,
+    lane: Lane,
+    slot: Option<OwnedSemaphorePermit>,
+    reader: Reader,
+    work: W,
+) -> Result<Reply, ApiError>
+where
+    W: FnOnce() -> Result<Reply, ApiError> + Send + 'static,
+{
+    let turn = app.turn(caller, lane).await?;
+    let (client, answered) = oneshot::channel();
+    let unanswered = Unanswered {
+        app: Arc::clone(app),
+        party: caller.asker().party(),
+        client,
+        reader,
+        turn,
+        slot,
+    };
+    tokio::task::spawn_blocking(move || match work() {
+        Ok(reply) => reply.send(unanswered),
+        Err(error) => {
+            if error.code == CANCELLED {
+                unanswered.app.metrics.count_cancelled();
+            }
+            let _ = unanswered.client.send(Err(error));
+        }
+    });
+    let answer = answered.await;
+    // The panic hook has logged where it happened.
+    answer.unwrap_or_else(|_| Err(ApiError::internal("this request hit a bug in the server")))
 }
 
 /// Runs blocking work on a thread of its own; a panic in it becomes an error.

@@ -29,6 +29,7 @@
 mod agents;
 mod analysis_parameters;
 mod annotations;
+mod answers;
 mod api;
 mod api_error;
 mod app;

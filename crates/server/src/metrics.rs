@@ -27,6 +27,8 @@ pub(crate) struct Metrics {
 struct Counts {
     /// Queries that ended because their clients had gone.
     cancelled: u64,
+    /// Answers that broke off.
+    cut_answers: u64,
     requests: BTreeMap<(String, String, u16), u64>,
     latency: BTreeMap<String, Histogram>,
     /// By way and tenant.
@@ -122,6 +124,11 @@ impl Metrics {
         self.lock().cancelled += 1;
     }
 
+    /// Counts an answer that broke off.
+    pub(crate) fn count_cut_answer(&self) {
+        self.lock().cut_answers += 1;
+    }
+
     fn count_request(&self, method: &str, route: &str, code: u16, took: Duration) {
         let mut counts = self.lock();
         let key = (route.to_owned(), method.to_owned(), code);
@@ -151,6 +158,14 @@ impl Metrics {
             "Queries that ended because their clients had gone.",
         );
         let _ = writeln!(out, "{cancelled} {}", counts.cancelled);
+        let cut = "candela_answers_cut_total";
+        head(
+            out,
+            cut,
+            "counter",
+            "Answers that broke off: their clients read nothing for too long, or went away.",
+        );
+        let _ = writeln!(out, "{cut} {}", counts.cut_answers);
         let latency = "candela_http_request_duration_seconds";
         head(out, latency, "histogram", "Time until the answer's head.");
         for (route, histogram) in &counts.latency {

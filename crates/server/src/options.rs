@@ -103,7 +103,12 @@ pub struct Limits {
     pub header_timeout: Duration,
     /// How long a client may take to send its body, and may wait for room for it and for its turn.
     pub body_timeout: Duration,
-    /// How long sending an answer may make no progress before its connection is closed.
+    /// Bytes of answers that wait for their clients to read them. One answer may have half of them, and so may one caller.
+    pub answers_bytes: usize,
+    /// Bytes of what answers are made of that are written while their clients read them. One answer may have half of them, and so
+    /// may one caller.
+    pub streamed_bytes: usize,
+    /// How long a client may read nothing of an answer before its connection is closed.
     pub write_timeout: Duration,
     /// How long requests in flight may go on after the shutdown signal.
     pub shutdown_grace: Duration,
@@ -113,7 +118,7 @@ impl Default for Limits {
     fn default() -> Self {
         let cores = std::thread::available_parallelism().map_or(2, usize::from);
         Self {
-            bodies_bytes: 512 << 20,
+            bodies_bytes: 384 << 20,
             samples_per_request: 2_000_000,
             messages_per_request: 2_000_000,
             future: Duration::from_secs(600),
@@ -126,6 +131,8 @@ impl Default for Limits {
             fleet_keep_alive: Duration::from_secs(15),
             header_timeout: Duration::from_secs(30),
             body_timeout: Duration::from_secs(60),
+            answers_bytes: 256 << 20,
+            streamed_bytes: 1 << 30,
             write_timeout: Duration::from_secs(30),
             shutdown_grace: Duration::from_secs(10),
         }

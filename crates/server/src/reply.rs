@@ -1,6 +1,8 @@
-//! Answers with a body that is complete before the first byte goes out.
+//! Answers: their headers, and a body that is whole or is still to be written.
 
 use std::convert::Infallible;
+use std::io::BufWriter;
+use std::io::IntoInnerError;
 use std::io::Write;
 
 use axum::body::Body;
@@ -19,10 +21,13 @@ use axum::http::header::VARY;
 use axum::http::request::Parts;
 use axum::response::IntoResponse;
 use axum::response::Response;
+use candela_formats::WriteError;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use serde_json::Value;
 
+use crate::answers::Outlet;
+use crate::answers::Unanswered;
 use crate::api_error::ApiError;
 use crate::app::App;
 use crate::app::SharedApp;
@@ -30,18 +35,35 @@ use crate::app::compute;
 use crate::auth::Caller;
 use crate::turns::Lane;
 
-/// An answer: its headers and all of its body.
-#[derive(Debug)]
+/// An answer.
 pub(crate) struct Reply {
-    headers: Vec<(HeaderName, HeaderValue)>,
-    body: Vec<u8>,
+    headers: Headers,
+    content: Content,
 }
+
+pub(crate) type Headers = Vec<(HeaderName, HeaderValue)>;
+
+enum Content {
+    Whole(Vec<u8>),
+    Unwritten {
+        writing: Writing,
+        source_bytes: usize,
+        is_compressed: bool,
+    },
+    Streamed(Body),
+}
+
+/// What writes a body.
+type Writing = Box<dyn FnOnce(&mut dyn Write) -> Result<(), WriteError> + Send>;
 
 /// Whether the client reads gzip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct AcceptsGzip(pub(crate) bool);
 
-/// Below this the headers of compression cost more than it saves.
+/// What is compressed at a time, bytes.
+const COMPRESSED_AT_ONCE: usize = 32 << 10;
+
+/// Below this the headers of compression cost more than it saves. How long an answer becomes that is written later is not known.
 const MIN_COMPRESSED_BYTES: usize = 1024;
 
 /// The header of answers that are only a part, with the reason.
@@ -50,14 +72,41 @@ const PARTIAL: HeaderName = HeaderName::from_static("x-candela-partial");
 /// The longest reason in a header, characters: proxies refuse long ones.
 const MOST_REASON: usize = 1000;
 
+/// A body is read once, mostly over a fast link.
+const FASTEST: Compression = Compression::fast();
+
 impl Reply {
     pub(crate) fn new(content_type: &'static str, body: Vec<u8>) -> Self {
-        let headers = vec![
-            (CONTENT_TYPE, HeaderValue::from_static(content_type)),
-            // Profiles of the last minutes change, and old ones are nobody's business in a cache.
-            (CACHE_CONTROL, HeaderValue::from_static("no-store")),
-        ];
-        Self { headers, body }
+        Self::whole(headers_of(content_type), body)
+    }
+
+    /// An answer that is written when it is sent, of what takes so many bytes: text takes more.
+    pub(crate) fn written<W>(content_type: &'static str, source_bytes: usize, writing: W) -> Self
+    where
+        W: FnOnce(&mut dyn Write) -> Result<(), WriteError> + Send + 'static,
+    {
+        Self {
+            headers: headers_of(content_type),
+            content: Content::Unwritten {
+                writing: Box::new(writing),
+                source_bytes,
+                is_compressed: false,
+            },
+        }
+    }
+
+    pub(crate) fn whole(headers: Headers, body: Vec<u8>) -> Self {
+        Self {
+            headers,
+            content: Content::Whole(body),
+        }
+    }
+
+    pub(crate) fn streamed(headers: Headers, body: Body) -> Self {
+        Self {
+            headers,
+            content: Content::Streamed(body),
+        }
     }
 
     /// A JSON object with its schema: `candela/NAME/v1`.
@@ -101,21 +150,99 @@ impl Reply {
     pub(crate) fn compressed(mut self, accepts: AcceptsGzip) -> Self {
         self.headers
             .push((VARY, HeaderValue::from_static("accept-encoding")));
-        if !accepts.0 || self.body.len() < MIN_COMPRESSED_BYTES {
-            return self;
-        }
-        // The fastest level: the body is read once, mostly over a fast link.
-        let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
-        let compressed = encoder
-            .write_all(&self.body)
-            .and_then(|()| encoder.finish());
-        if let Ok(compressed) = compressed {
-            self.body = compressed;
+        let is_compressed = accepts.0
+            && match &mut self.content {
+                Content::Whole(body) => compress(body),
+                Content::Unwritten { is_compressed, .. } => {
+                    *is_compressed = true;
+                    true
+                }
+                Content::Streamed(_) => false,
+            };
+        if is_compressed {
             self.headers
                 .push((CONTENT_ENCODING, HeaderValue::from_static("gzip")));
         }
         self
     }
+
+    /// The same with a body that is whole.
+    ///
+    /// # Errors
+    /// When it cannot be written, which is a bug.
+    pub(crate) fn written_out(self) -> Result<Self, ApiError> {
+        let Content::Unwritten {
+            writing,
+            is_compressed,
+            ..
+        } = self.content
+        else {
+            return Ok(self);
+        };
+        let mut body = Vec::new();
+        write_body(writing, is_compressed, &mut body).map_err(ApiError::unwritten)?;
+        Ok(Self::whole(self.headers, body))
+    }
+
+    /// Writes the answer, if it is still to be written, and sends it to who waits for it. This takes as long as its client
+    /// takes to read it.
+    pub(crate) fn send(self, unanswered: Unanswered) {
+        let Content::Unwritten {
+            writing,
+            source_bytes,
+            is_compressed,
+        } = self.content
+        else {
+            // A client that is gone wants no answer.
+            let _ = unanswered.client.send(Ok(self));
+            return;
+        };
+        let mut outlet = Outlet::new(unanswered, self.headers, source_bytes);
+        match write_body(writing, is_compressed, &mut outlet) {
+            Ok(()) => outlet.finish(),
+            Err(error) => outlet.fail(error),
+        }
+    }
+}
+
+fn headers_of(content_type: &'static str) -> Headers {
+    vec![
+        (CONTENT_TYPE, HeaderValue::from_static(content_type)),
+        // Profiles of the last minutes change, and old ones are nobody's business in a cache.
+        (CACHE_CONTROL, HeaderValue::from_static("no-store")),
+    ]
+}
+
+/// Replaces a body by itself in gzip, where that pays.
+fn compress(body: &mut Vec<u8>) -> bool {
+    if body.len() < MIN_COMPRESSED_BYTES {
+        return false;
+    }
+    let mut encoder = GzEncoder::new(Vec::new(), FASTEST);
+    let compressed = encoder.write_all(body).and_then(|()| encoder.finish());
+    match compressed {
+        Ok(compressed) => {
+            *body = compressed;
+            true
+        }
+        Err(_) => false,
+    }
+}
+
+fn write_body(
+    writing: Writing,
+    is_compressed: bool,
+    output: &mut impl Write,
+) -> Result<(), WriteError> {
+    if !is_compressed {
+        return writing(output);
+    }
+    let encoder = GzEncoder::new(output, FASTEST);
+    let mut buffer = BufWriter::with_capacity(COMPRESSED_AT_ONCE, encoder);
+    writing(&mut buffer)?;
+    let encoder = buffer.into_inner().map_err(IntoInnerError::into_error)?;
+    encoder.finish()?;
+    Ok(())
 }
 
 /// A text with what headers cannot have replaced, and cut where it is long.
@@ -133,7 +260,14 @@ fn header_text(text: &str) -> HeaderValue {
 
 impl IntoResponse for Reply {
     fn into_response(self) -> Response {
-        let mut response = Response::new(Body::from(self.body));
+        let body = match self.content {
+            Content::Whole(body) => Body::from(body),
+            Content::Streamed(body) => body,
+            Content::Unwritten { .. } => {
+                return ApiError::unwritten("it was not sent by `answer`").into_response();
+            }
+        };
+        let mut response = Response::new(body);
         response.headers_mut().extend(self.headers);
         response
     }

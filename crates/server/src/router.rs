@@ -23,6 +23,7 @@ use candela_listen::HostPolicy;
 use futures::FutureExt;
 use tower::ServiceExt;
 
+use crate::answers::hold_answers;
 use crate::api_error::ApiError;
 use crate::app::SharedApp;
 use crate::auth::authorize;
@@ -87,8 +88,9 @@ fn add_routes(
         let who = from_fn_with_state((SharedApp::clone(app), route.right), authorize);
         let known = route.parameters;
         let check = from_fn(move |request, next| check_parameters(known, request, next));
+        let hold = from_fn_with_state((SharedApp::clone(app), route.right), hold_answers);
         let path = format!("{prefix}{}", route.path);
-        router = router.route(&path, (route.handler)().layer(check).layer(who));
+        router = router.route(&path, (route.handler)().layer(check).layer(hold).layer(who));
     }
     router
 }
@@ -102,8 +104,9 @@ fn add_foreign_routes(
 ) -> Router<SharedApp> {
     for route in routes {
         let who = from_fn_with_state((SharedApp::clone(app), route.right), authorize);
+        let hold = from_fn_with_state((SharedApp::clone(app), route.right), hold_answers);
         let path = format!("{prefix}{}", route.path);
-        router = router.route(&path, (route.handler)().layer(who));
+        router = router.route(&path, (route.handler)().layer(hold).layer(who));
     }
     router
 }

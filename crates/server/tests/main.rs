@@ -8,6 +8,7 @@ mod erase;
 mod files;
 mod fleet;
 mod fleet_nodes;
+mod held_answers;
 mod hosts;
 mod kept;
 mod life;

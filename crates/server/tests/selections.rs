@@ -96,9 +96,12 @@ fn the_merged_stacks_as_pprof_are_the_tree() {
         let mut tree = FlameTreeBuilder::new();
         tree.add_series(&profile, 0);
         let nested = server.json("/api/v1/flamegraph?format=json");
-        let ours: Value =
-            serde_json::from_str(&candela_formats::tree_json(&tree.finish())).expect("JSON");
-        assert_eq!(without_kinds(&ours), without_kinds(&nested["tree"]));
+        let mut ours = Vec::new();
+        let trees = [("tree", &tree.finish())];
+        candela_formats::write_trees_json(&json!({"ours": true}), &trees, &mut ours)
+            .expect("memory takes it");
+        let ours: Value = serde_json::from_slice(&ours).expect("JSON");
+        assert_eq!(without_kinds(&ours["tree"]), without_kinds(&nested["tree"]));
         assert_eq!(profile.series[0].profile_type.to_string(), nested["type"]);
     }
     let nothing = server.get("/api/v1/flamegraph?format=pprof&focus=nobody");

@@ -163,7 +163,9 @@ pub(crate) fn server_options(
             is_explicit: settings.is_explicit(path),
         })
     };
+    let answers_bytes = settings.bytes("server.answers_memory");
     let limits = Limits {
+        answers_bytes: usize::try_from(answers_bytes).unwrap_or(usize::MAX),
         write_timeout: settings.duration("server.write_timeout"),
         ..Limits::default()
     };

@@ -196,10 +196,16 @@ const SERVER_AND_STORE: &[Key] = &[
         "most memory of sums of blocks that are kept for later queries; 0 keeps none",
     ),
     key(
+        "server.answers_memory",
+        Kind::Size,
+        "256MiB",
+        "most memory of answers that their clients have not read yet, at least 1MiB; one answer may take half of it",
+    ),
+    key(
         "server.write_timeout",
         Kind::Duration(SECOND, HOUR),
         "30s",
-        "how long sending an answer may make no progress before its connection is closed",
+        "how long a client may read nothing of an answer before its connection is closed",
     ),
     key(
         "auth.tokens",

@@ -1,6 +1,7 @@
 //! Folded stacks, one a line, root first: `main;work;hash 12`.
 
 mod detect;
+mod lines;
 mod read;
 mod write;
 

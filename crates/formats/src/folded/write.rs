@@ -1,13 +1,13 @@
 //! Writing folded stacks.
 
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::io::Write;
 
 use candela_model::FlameTree;
-use candela_model::FrameId;
-use candela_model::FrameKind;
 
 use crate::error::WriteError;
+use crate::folded::lines::for_each_line;
 
 /// How to write folded stacks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -28,9 +28,6 @@ pub struct FoldedDiffOptions {
     pub strip_hex: bool,
 }
 
-/// Stands for a frame without a name and for a stack without frames: a line needs one name at least.
-const UNKNOWN: &str = "[unknown]";
-
 /// Writes one line for each stack of a tree, sorted: `main;work;hash 12`. Functions that differ by
 /// file or binary only are one here. Semicolons and line breaks in names become colons and spaces.
 ///
@@ -41,9 +38,9 @@ pub fn write_folded(
     mut output: impl Write,
     options: &FoldedOptions,
 ) -> Result<(), WriteError> {
-    for (line, value) in lines_of(tree, options) {
-        writeln!(output, "{line} {value}")?;
-    }
+    for_each_line(tree, options, |line, value| {
+        writeln!(output, "{line} {value}")
+    })?;
     output.flush()?;
     Ok(())
 }
@@ -61,13 +58,15 @@ pub fn write_folded_diff(
 ) -> Result<(), WriteError> {
     let mut sides: BTreeMap<String, [i64; 2]> = BTreeMap::new();
     for (side, tree) in [before, after].into_iter().enumerate() {
-        for (mut line, value) in lines_of(tree, &options.frames) {
-            if options.strip_hex {
-                line = without_hex(&line);
-            }
+        let Ok(()) = for_each_line(tree, &options.frames, |line, value| {
+            let line = match options.strip_hex {
+                true => without_hex(line),
+                false => line.to_owned(),
+            };
             let sum = &mut sides.entry(line).or_default()[side];
             *sum = sum.saturating_add(value);
-        }
+            Ok::<(), Infallible>(())
+        });
     }
     let totals = [before, after].map(|tree| i128::from(tree.root_total()));
     for (line, [mut before, after]) in sides {
@@ -81,26 +80,6 @@ pub fn write_folded_diff(
     Ok(())
 }
 
-fn lines_of(tree: &FlameTree, options: &FoldedOptions) -> BTreeMap<String, i64> {
-    let names: Vec<String> = (0..tree.frames.frames().len())
-        .map(|index| frame_name(tree, FrameId(index as u32), options))
-        .collect();
-    let mut lines: BTreeMap<String, i64> = BTreeMap::new();
-    tree.for_each_stack(|path, value| {
-        let line: Vec<&str> = path
-            .iter()
-            .map(|frame| names[frame.index()].as_str())
-            .collect();
-        let line = match line.is_empty() {
-            true => UNKNOWN.to_owned(),
-            false => line.join(";"),
-        };
-        let sum = lines.entry(line).or_default();
-        *sum = sum.saturating_add(value);
-    });
-    lines
-}
-
 /// `0x...` in place of each `0x1f`.
 fn without_hex(line: &str) -> String {
     let mut parts = line.split("0x");
@@ -112,24 +91,4 @@ fn without_hex(line: &str) -> String {
         stripped.push_str(rest);
     }
     stripped
-}
-
-fn frame_name(tree: &FlameTree, frame: FrameId, options: &FoldedOptions) -> String {
-    let mut name: String = tree
-        .frames
-        .name(frame)
-        .chars()
-        .map(|character| match character {
-            ';' => ':',
-            '\n' | '\r' => ' ',
-            other => other,
-        })
-        .collect();
-    if name.is_empty() {
-        name.push_str(UNKNOWN);
-    }
-    if options.kind_suffix && tree.frames.get(frame).kind == FrameKind::Kernel {
-        name.push_str("_[k]");
-    }
-    name
 }

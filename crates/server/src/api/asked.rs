@@ -7,12 +7,13 @@ use candela_query::Query;
 use candela_store::TimeRange;
 use tokio::sync::OwnedSemaphorePermit;
 
+use crate::answers::Reader;
 use crate::api::selection::Defaults;
 use crate::api::selection::base_query_of;
 use crate::api::selection::query_of;
 use crate::api_error::ApiError;
 use crate::app::SharedApp;
-use crate::app::compute;
+use crate::app::answer;
 use crate::auth::Caller;
 use crate::parameters::Parameters;
 use crate::reply::AcceptsGzip;
@@ -26,6 +27,7 @@ pub(crate) struct Asked {
     /// What answers: the store's profiles, or those of a file.
     pub(crate) engine: Engine,
     pub(crate) accepts: AcceptsGzip,
+    pub(crate) reader: Reader,
     pub(crate) parameters: Parameters,
     pub(crate) query: Query,
     /// What a comparison is with where the parameters do not say; `None` is the time before.
@@ -69,15 +71,12 @@ impl Asked {
             query,
             engine,
             slot,
+            reader,
             ..
         } = self;
         let _waiting = query.cancellation.on_drop();
-        compute(&self.app, &self.caller, lane, move |_| {
-            let answer = work(&engine, &query);
-            drop(slot);
-            answer
-        })
-        .await
+        let work = move || work(&engine, &query);
+        answer(&self.app, &self.caller, lane, slot, reader, work).await
     }
 
     /// The other selection of a comparison.
@@ -109,6 +108,7 @@ impl FromRequestParts<SharedApp> for Asked {
             caller,
             engine: app.engine.clone(),
             accepts: AcceptsGzip::of(&parts.headers),
+            reader: Reader::of(parts),
             parameters,
             other: None,
             is_of_files: false,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use candela_formats::encode_columns_with;
+use candela_formats::write_columns;
 use candela_model::FlameTree;
 use candela_query::Answer;
 use candela_query::Chart;
@@ -39,11 +39,12 @@ pub(crate) async fn chart(asked: Asked) -> Result<Reply, ApiError> {
     asked
         .answer(Lane::Queries, move |engine, query| {
             let answer = engine.chart(query, &options).map_err(query_error)?;
+            let partial = answer.partial.clone();
             let reply = match shape {
                 Shape::Json => nested(query, &answer),
-                Shape::Columns => columns(query, &answer),
+                Shape::Columns => columns(query, answer),
             };
-            Ok(reply.partial(answer.partial.as_deref()))
+            Ok(reply.partial(partial.as_deref()))
         })
         .await
 }
@@ -127,9 +128,9 @@ fn stacks(tree: &FlameTree) -> Value {
     nodes.collect::<Vec<Value>>().into()
 }
 
-fn columns(query: &Query, answer: &Answer<Chart>) -> Reply {
-    let chart = &answer.value;
-    let mut header = head(query, answer);
+fn columns(query: &Query, answer: Answer<Chart>) -> Reply {
+    let mut header = head(query, &answer);
+    let chart = answer.value;
     let lanes = chart.lanes.iter().map(|lane| {
         let mut head = lane_head(lane);
         head["boxes"] = json!(lane.boxes);
@@ -154,8 +155,8 @@ fn columns(query: &Query, answer: &Answer<Chart>) -> Reply {
         ),
         ("box_value", boxes().map(|drawn| drawn.value).collect()),
     ];
-    Reply::new(
-        "application/vnd.candela.columns",
-        encode_columns_with(&chart.tree, header, further),
-    )
+    let bytes = 2 * (chart.tree.bytes() + size_of_val(&*chart.boxes));
+    Reply::written("application/vnd.candela.columns", bytes, move |output| {
+        Ok(write_columns(&chart.tree, header, further, output)?)
+    })
 }

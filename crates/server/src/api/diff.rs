@@ -46,22 +46,42 @@ pub(crate) async fn diff(asked: Asked) -> Result<Reply, ApiError> {
                 None => query.clone(),
             };
             let (old, new) = (&before.value, &after.value);
-            let union = FlameDiff::new(old, new, max_nodes.unwrap_or(DEFAULT_MAX_NODES));
+            let union = union_of(query, old, new, max_nodes.unwrap_or(DEFAULT_MAX_NODES))?;
             let sides = [&base, query].map(of_type);
             let samples = comparison.samples(engine, &sides[0], &sides[1], &union)?;
             let table = DiffTable::new(old, new, &samples, &comparison.options);
             let compared = Compared {
-                base: &base,
-                query,
-                before: &before,
-                after: &after,
+                profile_type: type_of_empty(query, after.profile_type.as_ref()),
+                base,
+                query: query.clone(),
+                before,
+                after,
                 union,
                 table,
-                profile_type: type_of_empty(query, after.profile_type.as_ref()),
             };
             compared.reply(shape, drawing, limit)
         })
         .await
+}
+
+/// The union of two trees, in what they leave of the query's memory.
+fn union_of(
+    query: &Query,
+    old: &FlameTree,
+    new: &FlameTree,
+    max_nodes: usize,
+) -> Result<FlameDiff, ApiError> {
+    let most = usize::try_from(query.budget.max_memory).unwrap_or(usize::MAX);
+    let left = most.saturating_sub(old.bytes() + new.bytes());
+    FlameDiff::within(old, new, max_nodes, left).map_err(|error| {
+        let message = format!(
+            "{error}: {} and {}, in {most} bytes of memory",
+            old.len(),
+            new.len()
+        );
+        ApiError::unprocessable("over_budget", message)
+            .hint("compare shorter time ranges or fewer series, or filter: focus=NAME")
+    })
 }
 
 /// The tree to compare with one of this type. A short name may stand for another type there, and

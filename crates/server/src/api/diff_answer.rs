@@ -8,8 +8,8 @@ use candela_formats::HtmlOptions;
 use candela_formats::Orientation;
 use candela_formats::SvgDiffOptions;
 use candela_formats::SvgOptions;
-use candela_formats::diff_json;
 use candela_formats::write_diff_csv;
+use candela_formats::write_diff_json;
 use candela_formats::write_diff_markdown;
 use candela_formats::write_html_diff;
 use candela_formats::write_svg_diff;
@@ -47,11 +47,11 @@ pub(crate) enum Shape {
 }
 
 /// Both sides, and what is known of their difference.
-pub(crate) struct Compared<'a> {
-    pub(crate) base: &'a Query,
-    pub(crate) query: &'a Query,
-    pub(crate) before: &'a Answer<FlameTree>,
-    pub(crate) after: &'a Answer<FlameTree>,
+pub(crate) struct Compared {
+    pub(crate) base: Query,
+    pub(crate) query: Query,
+    pub(crate) before: Answer<FlameTree>,
+    pub(crate) after: Answer<FlameTree>,
     pub(crate) union: FlameDiff,
     pub(crate) table: DiffTable,
     pub(crate) profile_type: ProfileType,
@@ -105,69 +105,70 @@ impl Drawing {
     }
 }
 
-impl Compared<'_> {
+impl Compared {
     /// The answer in a shape; a table has at most `limit` functions (0: all).
     ///
     /// # Errors
     /// 501 for a page in a build without the window.
     pub(crate) fn reply(
-        &self,
+        self,
         shape: Shape,
         drawing: Drawing,
         limit: usize,
     ) -> Result<Reply, ApiError> {
-        match shape {
-            Shape::Json => Ok(self.json(limit)),
+        // JSON has a place for it.
+        let partial = (shape != Shape::Json).then(|| self.partial()).flatten();
+        let reply = match shape {
+            Shape::Json => self.json(limit),
             Shape::Csv => self.csv(limit),
             Shape::Markdown => self.markdown(limit),
             Shape::Svg => self.svg(drawing),
-            Shape::Html => self.html(drawing),
-        }
+            Shape::Html => self.html(drawing)?,
+        };
+        Ok(reply.partial(partial.as_deref()))
     }
 
-    fn sides(&self) -> DiffSides<'_> {
-        DiffSides {
-            before: &self.before.value,
-            after: &self.after.value,
-            profile_type: &self.profile_type,
-        }
+    fn json(self, limit: usize) -> Reply {
+        let mut head = answer_head(&self.query, &self.after);
+        head["schema"] = json!("candela/diff/v1");
+        let totals = [&self.before, &self.after].map(|side| side.value.root_total());
+        head["before"] = side(&self.base, totals[0], self.before.samples);
+        head["after"] = side(&self.query, totals[1], self.after.samples);
+        add_remarks(&mut head["before"], &self.before);
+        let Self { union, table, .. } = self;
+        let bytes = union.bytes() + bytes_of(&table);
+        Reply::written("application/json", bytes, move |output| {
+            Ok(write_diff_json(&head, &table, &union, limit, output)?)
+        })
     }
 
-    fn json(&self, limit: usize) -> Reply {
-        let changes = diff_json(&self.table, &self.union, limit);
-        let mut value = answer_head(self.query, self.after);
-        value["schema"] = json!("candela/diff/v1");
-        let totals = [self.before, self.after].map(|side| side.value.root_total());
-        value["before"] = side(self.base, totals[0], self.before.samples);
-        value["after"] = side(self.query, totals[1], self.after.samples);
-        add_remarks(&mut value["before"], self.before);
-        value["truncated"] = json!({
-            "shown": changes.functions.len(),
-            "total": changes.function_count,
+    fn csv(self, limit: usize) -> Reply {
+        let file_name = file_name(&self.query, "diff.csv");
+        let Self {
+            table,
+            profile_type,
+            ..
+        } = self;
+        let bytes = bytes_of(&table);
+        let reply = Reply::written("text/csv; charset=utf-8", bytes, move |output| {
+            write_diff_csv(&table, &profile_type, limit, output).map(drop)
         });
-        value["statistics"] = changes.statistics;
-        value["functions"] = changes.functions.into();
-        value["tree"] = changes.tree;
-        Reply::json("diff", value)
+        reply.file_name(&file_name)
     }
 
-    fn csv(&self, limit: usize) -> Result<Reply, ApiError> {
-        let mut bytes = Vec::new();
-        write_diff_csv(&self.table, &self.profile_type, limit, &mut bytes)
-            .map_err(ApiError::unwritten)?;
-        let reply = Reply::new("text/csv; charset=utf-8", bytes)
-            .file_name(&file_name(self.query, "diff.csv"));
-        Ok(self.marked(reply))
+    fn markdown(self, limit: usize) -> Reply {
+        let bytes = bytes_of(&self.table) + self.before.value.bytes() + self.after.value.bytes();
+        Reply::written("text/markdown; charset=utf-8", bytes, move |output| {
+            let sides = DiffSides {
+                before: &self.before.value,
+                after: &self.after.value,
+                profile_type: &self.profile_type,
+            };
+            write_diff_markdown(sides, &self.table, limit, output)
+        })
     }
 
-    fn markdown(&self, limit: usize) -> Result<Reply, ApiError> {
-        let mut bytes = Vec::new();
-        write_diff_markdown(self.sides(), &self.table, limit, &mut bytes)
-            .map_err(ApiError::unwritten)?;
-        Ok(self.marked(Reply::new("text/markdown; charset=utf-8", bytes)))
-    }
-
-    fn svg(&self, drawing: Drawing) -> Result<Reply, ApiError> {
+    fn svg(self, drawing: Drawing) -> Reply {
         let options = SvgDiffOptions {
             svg: SvgOptions {
                 title: self.title(),
@@ -177,14 +178,20 @@ impl Compared<'_> {
             negate: drawing.by_widths_before,
             scale: self.scale(),
         };
-        let (before, after) = (&self.before.value, &self.after.value);
-        let mut bytes = Vec::new();
-        write_svg_diff(before, after, &self.profile_type, &mut bytes, &options)
-            .map_err(ApiError::unwritten)?;
-        Ok(self.marked(document::picture(bytes)))
+        let Self {
+            before,
+            after,
+            profile_type,
+            ..
+        } = self;
+        // Their union is made when it is drawn.
+        let bytes = 2 * (before.value.bytes() + after.value.bytes());
+        document::picture(bytes, move |output| {
+            write_svg_diff(&before.value, &after.value, &profile_type, output, &options)
+        })
     }
 
-    fn html(&self, drawing: Drawing) -> Result<Reply, ApiError> {
+    fn html(self, drawing: Drawing) -> Result<Reply, ApiError> {
         let options = HtmlDiffOptions {
             html: HtmlOptions {
                 template: Some(page_template()?),
@@ -194,9 +201,22 @@ impl Compared<'_> {
             negate: drawing.by_widths_before,
             scale: self.scale(),
         };
-        let mut bytes = Vec::new();
-        write_html_diff(self.sides(), &mut bytes, &options).map_err(ApiError::unwritten)?;
-        Ok(self.marked(document::page(bytes, self.query)))
+        let Self {
+            query,
+            before,
+            after,
+            profile_type,
+            ..
+        } = self;
+        let bytes = 2 * (before.value.bytes() + after.value.bytes());
+        Ok(document::page(&query, bytes, move |output| {
+            let sides = DiffSides {
+                before: &before.value,
+                after: &after.value,
+                profile_type: &profile_type,
+            };
+            write_html_diff(sides, output, &options)
+        }))
     }
 
     fn scale(&self) -> BeforeScale {
@@ -213,17 +233,19 @@ impl Compared<'_> {
             let times = [from_ns, to_ns].map(candela_formats::utc);
             format!("{} {} – {}", query.selector, times[0], times[1])
         };
-        let (before, after) = (side(self.base), side(self.query));
+        let (before, after) = (side(&self.base), side(&self.query));
         format!("{}: {before} → {after}", self.query.profile_type)
     }
 
-    fn marked(&self, reply: Reply) -> Reply {
-        let reasons = [self.before, self.after].into_iter();
-        let reason = reasons
-            .filter_map(|answer| answer.partial.as_deref())
-            .next();
-        reply.partial(reason)
+    fn partial(&self) -> Option<String> {
+        let reasons = [&self.before, &self.after].map(|answer| answer.partial.as_ref());
+        reasons.into_iter().flatten().next().cloned()
     }
+}
+
+/// Bytes of a table, about.
+fn bytes_of(table: &DiffTable) -> usize {
+    size_of_val(&*table.rows) + table.frames.bytes()
 }
 
 fn side(query: &Query, total: i64, samples: Option<u64>) -> Value {

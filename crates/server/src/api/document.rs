@@ -1,7 +1,10 @@
 //! Answers that are documents of their own: pictures and pages, which are kept and sent around.
 
+use std::io::Write;
+
 use axum::http::StatusCode;
 use candela_formats::Orientation;
+use candela_formats::WriteError;
 use candela_query::Query;
 
 use crate::api_error::ApiError;
@@ -13,12 +16,18 @@ use crate::window::OFFLINE_PAGE;
 /// a picture asks with a dialog, which a sandbox calls a modal.
 const SECURITY: &str = "sandbox allow-scripts allow-modals; default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'";
 
-pub(crate) fn picture(svg: Vec<u8>) -> Reply {
-    Reply::new("image/svg+xml", svg).content_security_policy(SECURITY)
+pub(crate) fn picture<W>(source_bytes: usize, writing: W) -> Reply
+where
+    W: FnOnce(&mut dyn Write) -> Result<(), WriteError> + Send + 'static,
+{
+    Reply::written("image/svg+xml", source_bytes, writing).content_security_policy(SECURITY)
 }
 
-pub(crate) fn page(html: Vec<u8>, query: &Query) -> Reply {
-    Reply::new("text/html; charset=utf-8", html)
+pub(crate) fn page<W>(query: &Query, source_bytes: usize, writing: W) -> Reply
+where
+    W: FnOnce(&mut dyn Write) -> Result<(), WriteError> + Send + 'static,
+{
+    Reply::written("text/html; charset=utf-8", source_bytes, writing)
         .content_security_policy(SECURITY)
         .file_name(&file_name(query, "html"))
 }

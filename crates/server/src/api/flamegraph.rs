@@ -6,9 +6,8 @@ use candela_formats::Orientation;
 use candela_formats::OtlpOptions;
 use candela_formats::PprofOptions;
 use candela_formats::SvgOptions;
-use candela_formats::encode_columns;
 use candela_formats::encode_otlp_bytes;
-use candela_formats::tree_json;
+use candela_formats::write_columns;
 use candela_formats::write_firefox;
 use candela_formats::write_flamebearer;
 use candela_formats::write_folded;
@@ -16,10 +15,12 @@ use candela_formats::write_html;
 use candela_formats::write_pprof;
 use candela_formats::write_speedscope;
 use candela_formats::write_svg;
+use candela_formats::write_trees_json;
 use candela_model::FlameTree;
 use candela_model::Profile;
 use candela_query::Answer;
 use candela_query::Query;
+use serde_json::Value;
 use serde_json::json;
 
 use crate::api::asked::Asked;
@@ -40,6 +41,9 @@ const DEFAULT_MAX_NODES: usize = 50_000;
 
 /// A picture has fewer: boxes of less than a pixel only make it large.
 const DEFAULT_MAX_NODES_SVG: usize = 10_000;
+
+/// How much more memory a profile takes, and what is written of it, than the tree that it is made of.
+const PROFILE_OF_TREE: usize = 2;
 
 /// What the answer looks like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,7 +74,7 @@ pub(crate) async fn flamegraph(asked: Asked) -> Result<Reply, ApiError> {
                 engine.flame_tree(query)
             };
             let answer = answer.map_err(query_error)?;
-            shape.reply(query, &answer, max_nodes, orientation)
+            shape.reply(query, answer, max_nodes, orientation)
         })
         .await
 }
@@ -107,82 +111,80 @@ impl Shape {
     fn reply(
         self,
         query: &Query,
-        answer: &Answer<FlameTree>,
+        mut answer: Answer<FlameTree>,
         max_nodes: usize,
         orientation: Orientation,
     ) -> Result<Reply, ApiError> {
-        let tree = answer.value.pruned(max_nodes);
+        let whole = std::mem::take(&mut answer.value);
+        let pruned = |whole: FlameTree| whole.into_pruned(max_nodes);
         let reply = match self {
-            Self::Columns => columns(query, answer, &tree),
-            Self::Json => nested(query, answer, &tree),
-            Self::Folded => folded(&tree)?,
-            Self::Speedscope => speedscope(query, answer, &tree)?,
-            Self::Svg => svg(query, answer, &tree, orientation)?,
-            Self::Flamebearer => flamebearer(answer, &tree)?,
-            Self::Pprof => pprof(query, answer, &tree)?,
-            Self::Firefox => firefox(query, answer, &tree)?,
-            Self::Otlp => otlp(query, answer, &tree),
+            Self::Columns => columns(query, &answer, pruned(whole)),
+            Self::Json => nested(query, &answer, pruned(whole)),
+            Self::Folded => folded(pruned(whole)),
+            Self::Speedscope => speedscope(query, &answer, pruned(whole)),
+            Self::Svg => svg(query, &answer, pruned(whole), orientation),
+            Self::Flamebearer => flamebearer(&answer, pruned(whole)),
+            Self::Pprof => pprof(query, &answer, &pruned(whole)),
+            Self::Firefox => firefox(query, &answer, &pruned(whole)),
+            Self::Otlp => otlp(query, &answer, &pruned(whole)),
             // Its table is exact: the page prunes by itself, after the functions were counted.
-            Self::Html => html(query, answer, max_nodes)?,
+            Self::Html => html(query, &answer, &whole, max_nodes)?,
         };
         Ok(reply.partial(answer.partial.as_deref()))
     }
 }
 
-fn columns(query: &Query, answer: &Answer<FlameTree>, tree: &FlameTree) -> Reply {
-    let mut header = answer_head(query, answer);
-    header["schema"] = json!("candela/flamegraph/v1");
-    header["total"] = json!(tree.root_total());
-    header["samples"] = json!(answer.samples);
-    Reply::new(
+fn columns(query: &Query, answer: &Answer<FlameTree>, tree: FlameTree) -> Reply {
+    let head = head(query, answer, &tree);
+    // The columns are there as numbers and as bytes.
+    Reply::written(
         "application/vnd.candela.columns",
-        encode_columns(tree, header),
+        2 * tree.bytes(),
+        move |output| Ok(write_columns(&tree, head, [], output)?),
     )
 }
 
-fn nested(query: &Query, answer: &Answer<FlameTree>, tree: &FlameTree) -> Reply {
+fn nested(query: &Query, answer: &Answer<FlameTree>, tree: FlameTree) -> Reply {
+    let mut head = head(query, answer, &tree);
+    head["nodes"] = json!(tree.len());
+    head["pruned"] = json!(tree.pruned_nodes);
+    Reply::written("application/json", tree.bytes(), move |output| {
+        Ok(write_trees_json(&head, &[("tree", &tree)], output)?)
+    })
+}
+
+fn head(query: &Query, answer: &Answer<FlameTree>, tree: &FlameTree) -> Value {
     let mut head = answer_head(query, answer);
     head["schema"] = json!("candela/flamegraph/v1");
     head["total"] = json!(tree.root_total());
     head["samples"] = json!(answer.samples);
-    head["nodes"] = json!(tree.len());
-    head["pruned"] = json!(tree.pruned_nodes);
-    // The tree is spliced in as text: a value of it would nest as deep as the stacks.
-    let mut text = head.to_string();
-    text.pop();
-    text.push_str(",\"tree\":");
-    text.push_str(&tree_json(tree));
-    text.push('}');
-    Reply::new("application/json", text.into_bytes())
+    head
 }
 
-fn folded(tree: &FlameTree) -> Result<Reply, ApiError> {
-    let mut bytes = Vec::new();
-    write_folded(tree, &mut bytes, &FoldedOptions::default()).map_err(ApiError::unwritten)?;
-    Ok(Reply::new("text/plain; charset=utf-8", bytes))
+fn folded(tree: FlameTree) -> Reply {
+    Reply::written("text/plain; charset=utf-8", tree.bytes(), move |output| {
+        write_folded(&tree, output, &FoldedOptions::default())
+    })
 }
 
-fn speedscope(
-    query: &Query,
-    answer: &Answer<FlameTree>,
-    tree: &FlameTree,
-) -> Result<Reply, ApiError> {
+fn speedscope(query: &Query, answer: &Answer<FlameTree>, tree: FlameTree) -> Reply {
     let profile_type = answer.profile_type.clone().unwrap_or_default();
-    let mut bytes = Vec::new();
-    write_speedscope(tree, &profile_type, &mut bytes).map_err(ApiError::unwritten)?;
-    Ok(Reply::new("application/json", bytes).file_name(&file_name(query, "speedscope.json")))
+    let reply = Reply::written("application/json", tree.bytes(), move |output| {
+        write_speedscope(&tree, &profile_type, output)
+    });
+    reply.file_name(&file_name(query, "speedscope.json"))
 }
 
-fn flamebearer(answer: &Answer<FlameTree>, tree: &FlameTree) -> Result<Reply, ApiError> {
+fn flamebearer(answer: &Answer<FlameTree>, tree: FlameTree) -> Reply {
     let profile_type = answer.profile_type.clone().unwrap_or_default();
-    let mut bytes = Vec::new();
-    write_flamebearer(tree, &profile_type, &mut bytes).map_err(ApiError::unwritten)?;
-    Ok(Reply::new("application/json", bytes))
+    Reply::written("application/json", 2 * tree.bytes(), move |output| {
+        write_flamebearer(&tree, &profile_type, output)
+    })
 }
 
 /// The merged stacks for what reads pprof. Sums answer it as they answer a picture, which they do not
 /// at `/api/v1/pprof`: there are addresses, lines and labels, which only raw profiles have.
-fn pprof(query: &Query, answer: &Answer<FlameTree>, tree: &FlameTree) -> Result<Reply, ApiError> {
+fn pprof(query: &Query, answer: &Answer<FlameTree>, tree: &FlameTree) -> Reply {
     let comments = answer.hint.iter().chain(&answer.partial).cloned().collect();
     let options = PprofOptions {
         // The transport compresses, as it does other answers.
@@ -190,38 +192,54 @@ fn pprof(query: &Query, answer: &Answer<FlameTree>, tree: &FlameTree) -> Result<
         comments,
         ..PprofOptions::default()
     };
-    let mut bytes = Vec::new();
-    write_pprof(&profile_of(query, answer, tree), &mut bytes, &options)
-        .map_err(ApiError::unwritten)?;
-    Ok(Reply::new("application/vnd.google.protobuf", bytes).file_name(&file_name(query, "pb")))
+    let profile = profile_of(query, answer, tree);
+    let bytes = PROFILE_OF_TREE * tree.bytes();
+    let reply = Reply::written("application/vnd.google.protobuf", bytes, move |output| {
+        write_pprof(&profile, output, &options).map(drop)
+    });
+    reply.file_name(&file_name(query, "pb"))
 }
 
 /// Stacks and their values: a merged answer has no times, so samples stand one after another.
-fn firefox(query: &Query, answer: &Answer<FlameTree>, tree: &FlameTree) -> Result<Reply, ApiError> {
-    let mut bytes = Vec::new();
-    write_firefox(&profile_of(query, answer, tree), &mut bytes).map_err(ApiError::unwritten)?;
-    Ok(Reply::new("application/json", bytes).file_name(&file_name(query, "firefox.json")))
+fn firefox(query: &Query, answer: &Answer<FlameTree>, tree: &FlameTree) -> Reply {
+    let profile = profile_of(query, answer, tree);
+    let bytes = PROFILE_OF_TREE * tree.bytes();
+    let reply = Reply::written("application/json", bytes, move |output| {
+        write_firefox(&profile, output).map(drop)
+    });
+    reply.file_name(&file_name(query, "firefox.json"))
 }
 
 /// A request as a profiler would push it, of protocol 1.10 and later.
 fn otlp(query: &Query, answer: &Answer<FlameTree>, tree: &FlameTree) -> Reply {
     let profile = profile_of(query, answer, tree);
-    let bytes = encode_otlp_bytes(&profile, &OtlpOptions::default());
-    Reply::new("application/x-protobuf", bytes).file_name(&file_name(query, "otlp"))
+    let bytes = PROFILE_OF_TREE * tree.bytes();
+    let reply = Reply::written("application/x-protobuf", bytes, move |output| {
+        let bytes = encode_otlp_bytes(&profile, &OtlpOptions::default());
+        drop(profile);
+        Ok(output.write_all(&bytes)?)
+    });
+    reply.file_name(&file_name(query, "otlp"))
 }
 
 /// The window's flame graph and table as a page of one file.
-fn html(query: &Query, answer: &Answer<FlameTree>, max_nodes: usize) -> Result<Reply, ApiError> {
+fn html(
+    query: &Query,
+    answer: &Answer<FlameTree>,
+    tree: &FlameTree,
+    max_nodes: usize,
+) -> Result<Reply, ApiError> {
     let options = HtmlOptions {
         template: Some(page_template()?),
         title: title_of(query, answer),
         max_nodes,
     };
     let profile_type = type_of_empty(query, answer.profile_type.as_ref());
-    let profile = profile_of(query, answer, &answer.value);
-    let mut bytes = Vec::new();
-    write_html(&profile, &profile_type, &mut bytes, &options).map_err(ApiError::unwritten)?;
-    Ok(document::page(bytes, query))
+    let profile = profile_of(query, answer, tree);
+    let bytes = PROFILE_OF_TREE * tree.bytes();
+    Ok(document::page(query, bytes, move |output| {
+        write_html(&profile, &profile_type, output, &options)
+    }))
 }
 
 /// The merged stacks as a profile of the range that was asked for.
@@ -248,9 +266,9 @@ fn title_of(query: &Query, answer: &Answer<FlameTree>) -> String {
 fn svg(
     query: &Query,
     answer: &Answer<FlameTree>,
-    tree: &FlameTree,
+    tree: FlameTree,
     orientation: Orientation,
-) -> Result<Reply, ApiError> {
+) -> Reply {
     let options = SvgOptions {
         title: title_of(query, answer),
         orientation,
@@ -258,7 +276,7 @@ fn svg(
     };
     // Without a type there is nothing to draw, and so no unit to name.
     let profile_type = answer.profile_type.clone().unwrap_or_default();
-    let mut bytes = Vec::new();
-    write_svg(tree, &profile_type, &mut bytes, &options).map_err(ApiError::unwritten)?;
-    Ok(document::picture(bytes))
+    document::picture(tree.bytes(), move |output| {
+        write_svg(&tree, &profile_type, output, &options)
+    })
 }

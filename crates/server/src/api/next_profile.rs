@@ -94,7 +94,7 @@ async fn answer(app: &SharedApp, caller: &Caller, query: Query) -> Result<Option
         if answer.value.sample_count() == 0 {
             return Ok(None);
         }
-        as_pprof(&query, answer).map(Some)
+        as_pprof(&query, answer).written_out().map(Some)
     })
     .await
 }

@@ -15,19 +15,22 @@ use crate::api_error::ApiError;
 use crate::reply::Reply;
 use crate::turns::Lane;
 
+/// Of a profile and of what is written of it, about: a sample and its part of the stacks.
+const BYTES_PER_SAMPLE: usize = 200;
+
 /// The merged profile. Not compressed once more: pprof files are gzip themselves, and pprof reads
 /// a body only as it came.
 pub(crate) async fn pprof(asked: Asked) -> Result<Reply, ApiError> {
     asked
         .answer_as_it_is(Lane::Queries, move |engine, query| {
             let answer = engine.profile(query).map_err(query_error)?;
-            as_pprof(query, answer)
+            Ok(as_pprof(query, answer))
         })
         .await
 }
 
 /// An answer as a file that is gzip itself.
-pub(crate) fn as_pprof(query: &Query, mut answer: Answer<Profile>) -> Result<Reply, ApiError> {
+pub(crate) fn as_pprof(query: &Query, mut answer: Answer<Profile>) -> Reply {
     if answer.value.series.is_empty() {
         answer.value.series.push(empty_series(query, &answer));
     }
@@ -37,14 +40,14 @@ pub(crate) fn as_pprof(query: &Query, mut answer: Answer<Profile>) -> Result<Rep
         comments: answer.hint.into_iter().chain(answer.partial).collect(),
         ..PprofOptions::default()
     };
-    let mut bytes = Vec::new();
-    write_pprof(&answer.value, &mut bytes, &options).map_err(|error| {
-        tracing::error!("a pprof answer could not be written: {error}");
-        ApiError::internal(error.to_string())
-    })?;
-    Ok(Reply::new("application/vnd.google.protobuf+gzip", bytes)
-        .file_name("candela.pb.gz")
-        .partial(partial.as_deref()))
+    let profile = answer.value;
+    let bytes = profile.sample_count() * BYTES_PER_SAMPLE;
+    let reply = Reply::written(
+        "application/vnd.google.protobuf+gzip",
+        bytes,
+        move |output| write_pprof(&profile, output, &options).map(drop),
+    );
+    reply.file_name("candela.pb.gz").partial(partial.as_deref())
 }
 
 /// Nothing matches, which is an answer; but a pprof without any sample type is no pprof.

@@ -1,12 +1,10 @@
 //! `GET /api/v1/tree` and `GET /api/v1/callers`: call trees to read.
 
-use candela_formats::tree_json;
+use candela_formats::write_trees_json;
 use candela_model::Filter;
 use candela_model::FilterError;
 use candela_model::FilterKind;
 use candela_model::Filters;
-use candela_model::FlameTree;
-use serde_json::Value;
 use serde_json::json;
 
 use crate::api::asked::Asked;
@@ -25,15 +23,19 @@ pub(crate) async fn tree(asked: Asked) -> Result<Reply, ApiError> {
     let max_nodes = max_nodes_of(&asked.parameters)?;
     asked
         .answer(Lane::Queries, move |engine, query| {
-            let answer = engine.flame_tree(query).map_err(query_error)?;
-            let tree = answer.value.pruned(max_nodes);
+            let mut answer = engine.flame_tree(query).map_err(query_error)?;
+            let tree = std::mem::take(&mut answer.value).into_pruned(max_nodes);
             let mut head = answer_head(query, &answer);
             head["schema"] = json!("candela/tree/v1");
             head["total"] = json!(tree.root_total());
             head["samples"] = json!(answer.samples);
             head["nodes"] = json!(tree.len());
             head["pruned"] = json!(tree.pruned_nodes);
-            Ok(with_trees(&head, &[("tree", &tree)]))
+            Ok(Reply::written(
+                "application/json",
+                tree.bytes(),
+                move |output| Ok(write_trees_json(&head, &[("tree", &tree)], output)?),
+            ))
         })
         .await
 }
@@ -64,11 +66,12 @@ pub(crate) async fn callers(asked: Asked) -> Result<Reply, ApiError> {
             head["schema"] = json!("candela/callers/v1");
             head["total"] = json!(tree.root_total());
             head["function_total"] = json!(callers.root_total());
-            let (callers, callees) = (callers.pruned(max_nodes), callees.pruned(max_nodes));
-            Ok(with_trees(
-                &head,
-                &[("callers", &callers), ("callees", &callees)],
-            ))
+            let [callers, callees] = [callers, callees].map(|side| side.into_pruned(max_nodes));
+            let bytes = callers.bytes() + callees.bytes();
+            Ok(Reply::written("application/json", bytes, move |output| {
+                let sides = [("callers", &callers), ("callees", &callees)];
+                Ok(write_trees_json(&head, &sides, output)?)
+            }))
         })
         .await
 }
@@ -76,15 +79,4 @@ pub(crate) async fn callers(asked: Asked) -> Result<Reply, ApiError> {
 fn max_nodes_of(parameters: &Parameters) -> Result<usize, ApiError> {
     let given = parameters.number::<usize>("max_nodes")?;
     Ok(given.unwrap_or(DEFAULT_MAX_NODES))
-}
-
-/// Trees are spliced in as text: a value of one would nest as deep as the stacks.
-fn with_trees(head: &Value, trees: &[(&str, &FlameTree)]) -> Reply {
-    let mut text = head.to_string();
-    text.pop();
-    for (name, tree) in trees {
-        text.push_str(&format!(",\"{name}\":{}", tree_json(tree)));
-    }
-    text.push('}');
-    Reply::new("application/json", text.into_bytes())
 }

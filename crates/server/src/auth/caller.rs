@@ -51,17 +51,10 @@ impl Caller {
         }
     }
 
-    /// One of those that only their addresses tell apart. A host has all of an IPv6 network, which is as good as one address.
+    /// One of those that only their addresses tell apart.
     pub(super) fn at(self, address: IpAddr) -> Self {
-        let text = match address {
-            IpAddr::V4(address) => address.to_string(),
-            IpAddr::V6(address) => {
-                let network = address.to_bits() >> 64 << 64;
-                format!("{}/64", Ipv6Addr::from_bits(network))
-            }
-        };
         Self {
-            address: Some(text.into()),
+            address: Some(network_of(address)),
             ..self
         }
     }
@@ -112,6 +105,17 @@ impl Caller {
     pub(crate) fn anonymous() -> Self {
         let tenants = vec![TenantName::anonymous()];
         Self::new("anonymous", Rights::ALL, tenants, true, false)
+    }
+}
+
+/// An address as text. A host has all of an IPv6 network, which is as good as one address.
+pub(crate) fn network_of(address: IpAddr) -> Arc<str> {
+    match address {
+        IpAddr::V4(address) => address.to_string().into(),
+        IpAddr::V6(address) => {
+            let network = address.to_bits() >> 64 << 64;
+            format!("{}/64", Ipv6Addr::from_bits(network)).into()
+        }
     }
 }
 

@@ -24,6 +24,7 @@ pub use self::tenant::TenantNameError;
 
 pub(crate) use self::access::Access;
 pub(crate) use self::caller::Caller;
+pub(crate) use self::caller::network_of;
 pub(crate) use self::layer::authorize;
 pub(crate) use self::sessions::COOKIE_NAME;
 pub(crate) use self::sessions::LONGEST as LONGEST_SESSION;

@@ -52,6 +52,7 @@ impl SentFiles {
             app: self.app,
             caller: self.caller,
             accepts: self.accepts,
+            reader: self.reader,
             parameters: self.parameters,
             query,
             other,

@@ -13,6 +13,7 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use super::opened::FileId;
 use super::opened::OpenedFile;
+use crate::answers::Reader;
 use crate::api_error::ApiError;
 use crate::app::App;
 use crate::app::SharedApp;
@@ -36,6 +37,7 @@ const BASE_FILE: &str = "base_file";
 pub(crate) struct SentFiles {
     pub(super) app: SharedApp,
     pub(super) accepts: AcceptsGzip,
+    pub(super) reader: Reader,
     pub(super) caller: Caller,
     pub(super) parameters: Parameters,
     pub(super) file: Arc<OpenedFile>,
@@ -89,6 +91,7 @@ impl FromRequest<SharedApp> for SentFiles {
         Ok(Self {
             app: SharedApp::clone(app),
             accepts: AcceptsGzip::of(headers),
+            reader: Reader::of(&parts),
             caller,
             parameters,
             file,

@@ -25,6 +25,7 @@ use serde::Serialize;
 use serde_json::json;
 use tonic::Status;
 
+use crate::answers::BodyLength;
 use crate::api_error::ApiError;
 use crate::ingest::call_status;
 use crate::reply::AcceptsGzip;
@@ -98,7 +99,10 @@ impl IntoResponse for Encoded {
             Dialect::Connect(_) => Response::new(Body::from(self.bytes)),
             Dialect::Grpc => {
                 let framed = Bytes::from(frame(&self.bytes, self.is_compressed));
-                Response::new(with_trailers(framed, trailers))
+                let length = BodyLength(framed.len());
+                let mut response = Response::new(with_trailers(framed, trailers));
+                response.extensions_mut().insert(length);
+                response
             }
             Dialect::GrpcWeb | Dialect::GrpcWebText => {
                 let mut framed = frame(&self.bytes, self.is_compressed);

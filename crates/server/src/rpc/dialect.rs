@@ -1,5 +1,6 @@
 //! Which dialect a request speaks: its Content-Type says.
 
+use axum::extract::Request;
 use axum::http::HeaderMap;
 use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
@@ -51,6 +52,13 @@ impl Dialect {
                 ))
             }
         }
+    }
+
+    /// That of a request to `/package.v1.Service/Method`, below whatever prefix.
+    pub(crate) fn of_call(request: &Request) -> Option<Self> {
+        let service = request.uri().path().rsplit('/').nth(1);
+        let is_call = service.is_some_and(|service| service.contains('.'));
+        is_call.then(|| Self::of(request.headers()).ok()).flatten()
     }
 
     pub(crate) const fn codec(self) -> Codec {

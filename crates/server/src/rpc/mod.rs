@@ -10,6 +10,7 @@ mod frame;
 mod message_size;
 
 pub(crate) use self::answer::Answer;
+pub(crate) use self::answer::failure;
 pub(crate) use self::answer::failure_as;
 pub(crate) use self::call::Call;
 pub(crate) use self::call::CallMessage;
@@ -17,4 +18,5 @@ pub(crate) use self::call::unimplemented;
 pub(crate) use self::call::unimplemented_because;
 pub(crate) use self::deadline::Deadline;
 pub(crate) use self::dialect::Codec;
+pub(crate) use self::dialect::Dialect;
 pub(crate) use self::message_size::MessageParts;

@@ -25,6 +25,7 @@ pub(crate) use self::lanes::LaneTurns;
 pub(crate) use self::queue::Asker;
 use self::queue::Begun;
 use self::queue::LineStatus;
+pub(crate) use self::queue::Party;
 use self::queue::Queue;
 use self::queue::Ticket;
 use crate::api_error::ApiError;

@@ -41,7 +41,7 @@ pub(super) struct Queue {
 
 /// Who shares the slots with others.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum Party {
+pub(crate) enum Party {
     Tenant(TenantName),
     Caller(Arc<str>),
 }
@@ -84,7 +84,7 @@ pub(super) struct LineStatus<'a> {
 // === impl Asker ===
 
 impl Asker {
-    fn party(&self) -> Party {
+    pub(crate) fn party(&self) -> Party {
         match self.is_of_tenant {
             true => Party::Tenant(self.tenant.clone()),
             false => Party::Caller(Arc::clone(&self.caller)),

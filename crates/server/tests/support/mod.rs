@@ -268,10 +268,30 @@ fn parse_answer(bytes: &[u8]) -> Answer {
         .expect("a status");
     let headers = lines.filter_map(|line| line.split_once(": "));
     let headers = headers.map(|(name, value)| (name.to_owned(), value.to_owned()));
-    Answer {
+    let mut answer = Answer {
         status: status.parse().expect("a number"),
         headers: headers.collect(),
         body: bytes[end + 4..].to_vec(),
+    };
+    if answer.header("transfer-encoding") == Some("chunked") {
+        answer.body = without_chunks(&answer.body);
+    }
+    answer
+}
+
+/// The content of a body in chunks (RFC 9112, 7.1).
+fn without_chunks(mut body: &[u8]) -> Vec<u8> {
+    let mut content = Vec::new();
+    loop {
+        let end = body.windows(2).position(|window| window == b"\r\n");
+        let (head, rest) = body.split_at(end.expect("the answer was cut"));
+        let head = std::str::from_utf8(head).expect("a number");
+        let length = usize::from_str_radix(head, 16).expect("a number");
+        if length == 0 {
+            return content;
+        }
+        content.extend_from_slice(&rest[2..2 + length]);
+        body = &rest[2 + length + 2..];
     }
 }
 

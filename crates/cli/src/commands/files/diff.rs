@@ -12,8 +12,8 @@ use candela_formats::HtmlDiffOptions;
 use candela_formats::HtmlOptions;
 use candela_formats::SvgDiffOptions;
 use candela_formats::WriteError;
-use candela_formats::diff_json;
 use candela_formats::write_diff_csv;
+use candela_formats::write_diff_json;
 use candela_formats::write_diff_markdown;
 use candela_formats::write_diff_text;
 use candela_formats::write_folded_diff;
@@ -24,6 +24,7 @@ use candela_model::FlameDiff;
 use candela_model::FlameTree;
 use candela_model::NodePlaces;
 use candela_model::ProfileType;
+use serde_json::Value;
 use serde_json::json;
 
 use super::convert::svg_options;
@@ -164,7 +165,9 @@ fn write(
             &FoldedDiffOptions::default(),
         ),
         DiffFormat::Json => {
-            bytes.extend_from_slice(json_of(global, arguments, sides, table, union).as_bytes());
+            let head = json_head(arguments, sides);
+            write_diff_json(&head, table, union, global.limit, &mut *bytes)?;
+            bytes.push(b'\n');
             Ok(())
         }
     }
@@ -191,26 +194,14 @@ fn heading(arguments: &DiffArgs) -> String {
 }
 
 /// As the server writes it, but for what only a selection has.
-fn json_of(
-    global: &GlobalArgs,
-    arguments: &DiffArgs,
-    sides: DiffSides<'_>,
-    table: &DiffTable,
-    union: &FlameDiff,
-) -> String {
-    let changes = diff_json(table, union, global.limit);
-    let answer = json!({
+fn json_head(arguments: &DiffArgs, sides: DiffSides<'_>) -> Value {
+    json!({
         "schema": "candela/diff/v1",
         "type": sides.profile_type.to_string(),
         "unit": sides.profile_type.sample_unit,
         "before": {"source": shown_source(&arguments.base), "total": sides.before.root_total()},
         "after": {"source": shown_source(&arguments.new), "total": sides.after.root_total()},
-        "truncated": {"shown": changes.functions.len(), "total": changes.function_count},
-        "statistics": changes.statistics,
-        "functions": changes.functions,
-        "tree": changes.tree,
-    });
-    format!("{answer}\n")
+    })
 }
 
 /// The stacks to compare with. A short name may stand for another type there, and bytes compare with

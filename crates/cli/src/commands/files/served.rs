@@ -96,7 +96,7 @@ pub(super) struct Served {
     /// By name, file and binary. Kinds do not survive every format.
     functions: HashMap<[String; 3], FunctionChange>,
     /// By node of the union of both trees.
-    pub(super) nodes: Vec<Option<Change>>,
+    pub(super) nodes: HashMap<u32, Change>,
 }
 
 impl Served {
@@ -171,8 +171,8 @@ impl Tree {
     /// What is known of the nodes of a tree of the same stacks: by node what is the same from the root down.
     /// Siblings that differ only in what texts do not tell (a start line, a kind) are not told apart, and
     /// nothing is known of them: their function's own verdict stands.
-    fn changes_in(&self, union: &FlameDiff) -> Vec<Option<Change>> {
-        let mut changes = vec![None; union.len()];
+    fn changes_in(&self, union: &FlameDiff) -> HashMap<u32, Change> {
+        let mut changes = HashMap::new();
         if union.is_empty() || self.q.len() != self.frame.len() {
             return changes;
         }
@@ -210,15 +210,16 @@ impl Tree {
             places.push(place);
             let Some(place) = place else { continue };
             if std::mem::replace(&mut reached[place], true) {
-                changes[place] = None;
+                changes.remove(&(place as u32));
                 continue;
             }
             if let Some(is_significant) = is_significant {
-                changes[place] = Some(Change {
+                let change = Change {
                     q,
                     is_significant,
                     ..Change::default()
-                });
+                };
+                changes.insert(place as u32, change);
             }
         }
         changes
@@ -291,7 +292,7 @@ mod tests {
         let changes = told.changes_in(&union);
         let verdicts: Vec<(&str, Option<bool>)> = (0..union.len())
             .map(|node| {
-                let verdict = changes[node].map(|change| change.is_significant);
+                let verdict = changes.get(&(node as u32)).map(|it| it.is_significant);
                 (union.frames.name(union.frame[node]), verdict)
             })
             .collect();
@@ -320,7 +321,7 @@ mod tests {
         };
         for lines in [&[10, 20][..], &[10][..]] {
             let changes = told.changes_in(&union_of(lines));
-            assert_eq!(changes, vec![None; lines.len() + 1], "{lines:?}");
+            assert_eq!(changes, HashMap::new(), "{lines:?}");
         }
     }
 }

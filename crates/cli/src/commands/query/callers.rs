@@ -38,7 +38,7 @@ pub(crate) fn callers(global: &GlobalArgs, arguments: &CallersArgs) -> Result<Ex
         )));
     }
     let text = if is_json {
-        json_of(&profile_type, &tree, &callers, &callees).into_bytes()
+        json_of(&profile_type, &tree, &callers, &callees)?
     } else {
         text_of(&profile_type, &callers, &callees)?
     };
@@ -79,14 +79,13 @@ fn text_of(
     Ok(text)
 }
 
-/// As the server writes it. The nested parts are spliced in as text: values of them would recurse as
-/// deep as the stacks are.
+/// As the server writes it.
 fn json_of(
     profile_type: &ProfileType,
     tree: &FlameTree,
     callers: &FlameTree,
     callees: &FlameTree,
-) -> String {
+) -> Result<Vec<u8>, CliError> {
     let head = json!({
         "schema": "candela/callers/v1",
         "type": profile_type.to_string(),
@@ -94,11 +93,10 @@ fn json_of(
         "total": tree.root_total(),
         "function_total": callers.root_total(),
     });
-    let mut text = head.to_string();
-    text.pop();
-    for (name, side) in [("callers", callers), ("callees", callees)] {
-        text.push_str(&format!(",\"{name}\":{}", candela_formats::tree_json(side)));
-    }
-    text.push_str("}\n");
-    text
+    let mut bytes = Vec::new();
+    let trees = [("callers", callers), ("callees", callees)];
+    candela_formats::write_trees_json(&head, &trees, &mut bytes)
+        .or_exit(ExitStatus::Failed, "callers")?;
+    bytes.push(b'\n');
+    Ok(bytes)
 }

@@ -60,7 +60,7 @@ pub(crate) fn tree(global: &GlobalArgs, selection: &SelectionArgs) -> Result<Exi
     }
     let (profile_type, tree) = load_tree(global, selection)?;
     if is_json {
-        emit(selection, json_of(&profile_type, &tree).as_bytes())?;
+        emit(selection, &json_of(&profile_type, &tree)?)?;
         return Ok(ExitCode::SUCCESS);
     }
     let mut text = Vec::new();
@@ -70,21 +70,19 @@ pub(crate) fn tree(global: &GlobalArgs, selection: &SelectionArgs) -> Result<Exi
     Ok(ExitCode::SUCCESS)
 }
 
-/// The whole tree. The nested part is spliced in as text: a value of it would recurse as deep as the
-/// stacks are.
-fn json_of(profile_type: &ProfileType, tree: &FlameTree) -> String {
+/// The whole tree.
+fn json_of(profile_type: &ProfileType, tree: &FlameTree) -> Result<Vec<u8>, CliError> {
     let head = json!({
         "schema": "candela/tree/v1",
         "type": profile_type.to_string(),
         "unit": profile_type.sample_unit,
         "total": tree.root_total(),
     });
-    let mut text = head.to_string();
-    text.pop();
-    text.push_str(",\"tree\":");
-    text.push_str(&candela_formats::tree_json(tree));
-    text.push_str("}\n");
-    text
+    let mut bytes = Vec::new();
+    candela_formats::write_trees_json(&head, &[("tree", tree)], &mut bytes)
+        .or_exit(ExitStatus::Failed, "tree")?;
+    bytes.push(b'\n');
+    Ok(bytes)
 }
 
 pub(crate) fn profile(
