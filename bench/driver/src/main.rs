@@ -105,6 +105,18 @@ const ROWS: &[Row] = &[
         measure: rows::questions::latencies,
     },
     Row {
+        id: "X1",
+        what: "list of services beside 20 heavy queries, p99",
+        target: "≤ 200 ms",
+        measure: rows::strangers::cheap_beside_heavy,
+    },
+    Row {
+        id: "X2",
+        what: "most memory of a server under attack, default limits",
+        target: "≤ 600 MiB, every list of services answered",
+        measure: rows::strangers::memory_under_attack,
+    },
+    Row {
         id: "A1",
         what: "agent CPU, both cores busy, 99 Hz",
         target: "≤ 0.5 % of one core",

@@ -105,12 +105,27 @@ impl Program {
 
     /// Resident memory, bytes.
     pub(crate) fn resident_bytes(&self) -> Result<u64, String> {
+        self.status_bytes("VmRSS:")
+    }
+
+    /// The most that it was, bytes.
+    pub(crate) fn most_resident_bytes(&self) -> Result<u64, String> {
+        self.status_bytes("VmHWM:")
+    }
+
+    /// Lets the most begin with what there is now.
+    pub(crate) fn forget_most_resident(&self) -> Result<(), String> {
+        let path = format!("/proc/{}/clear_refs", self.pid());
+        fs::write(&path, "5").map_err(|error| format!("{path}: {error}"))
+    }
+
+    fn status_bytes(&self, name: &str) -> Result<u64, String> {
         let path = format!("/proc/{}/status", self.pid());
         let status = fs::read_to_string(&path).map_err(|error| format!("{path}: {error}"))?;
         let line = status
             .lines()
-            .find(|line| line.starts_with("VmRSS:"))
-            .ok_or("no VmRSS")?;
+            .find(|line| line.starts_with(name))
+            .ok_or_else(|| format!("no {name}"))?;
         let kib: u64 = line
             .split_whitespace()
             .nth(1)

@@ -7,6 +7,7 @@ pub(crate) mod ingest;
 pub(crate) mod questions;
 pub(crate) mod start;
 pub(crate) mod store;
+pub(crate) mod strangers;
 pub(crate) mod symbols;
 pub(crate) mod throughput;
 pub(crate) mod truth;
