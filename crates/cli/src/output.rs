@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::fs;
+use std::fs::File;
 use std::io;
 use std::io::IsTerminal;
 use std::io::Write;
@@ -32,13 +33,18 @@ pub(crate) fn note(text: &str) {
 /// Files and pipes get the names as they are. A terminal would obey what is in them, whatever the format.
 pub(crate) fn print(bytes: &[u8]) -> Result<(), CliError> {
     let mut stdout = io::stdout().lock();
-    let bytes = match stdout.is_terminal() {
-        true => Cow::Owned(printable_lines(&String::from_utf8_lossy(bytes)).into_bytes()),
-        false => Cow::Borrowed(bytes),
-    };
+    let bytes = harmless(bytes, &stdout);
     match stdout.write_all(&bytes).and_then(|()| stdout.flush()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         other => other.or_exit(ExitStatus::Failed, "standard output"),
+    }
+}
+
+/// What a place is to get: a terminal no character that it would obey.
+fn harmless<'b>(bytes: &'b [u8], place: &impl IsTerminal) -> Cow<'b, [u8]> {
+    match place.is_terminal() {
+        true => Cow::Owned(printable_lines(&String::from_utf8_lossy(bytes)).into_bytes()),
+        false => Cow::Borrowed(bytes),
     }
 }
 
@@ -63,14 +69,25 @@ pub(crate) fn refuse_binary_on_terminal(format: &str) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Writes a file at once: a reader never sees half of it, and a failure leaves the old one.
+/// Names of standard output, which a file in its place would take away from every program.
+const STANDARD_OUTPUT: [&str; 3] = ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"];
+
+/// Writes a file at once: a reader never sees half of it, and a failure leaves the old one. A link stays, and leads to what
+/// is written.
 pub(crate) fn write_file(path: &Path, bytes: &[u8]) -> Result<(), CliError> {
+    if STANDARD_OUTPUT.iter().any(|name| path == Path::new(name)) {
+        return print(bytes);
+    }
     let what = path.display().to_string();
     // Devices and pipes cannot be replaced by a rename.
     let is_special = fs::metadata(path).is_ok_and(|metadata| !metadata.is_file());
     if is_special {
-        return fs::write(path, bytes).or_exit(ExitStatus::Failed, &what);
+        let opened = File::options().write(true).open(path);
+        let mut file = opened.or_exit(ExitStatus::Failed, &what)?;
+        let bytes = harmless(bytes, &file);
+        return file.write_all(&bytes).or_exit(ExitStatus::Failed, &what);
     }
+    let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let mut partial = path.as_os_str().to_owned();
     partial.push(".partial");
     fs::write(&partial, bytes).or_exit(ExitStatus::Failed, &what)?;

@@ -89,6 +89,28 @@ fn convert_goes_by_content_and_name() {
 }
 
 #[test]
+fn a_result_goes_where_a_link_or_the_name_of_standard_output_leads() {
+    let folder = folder();
+    let input = written(&folder, "in.folded", "main;read 3\n");
+    let target = written(&folder, "target.folded", "old");
+    let link = folder.path().join("link.folded");
+    std::os::unix::fs::symlink(&target, &link).expect("a link");
+    printed(&["convert", text(&input), "--to", "folded", "-o", text(&link)]);
+    assert!(link.is_symlink());
+    let content = || fs::read_to_string(&target).expect("written");
+    assert_eq!(content(), "main;read 3\n");
+
+    // What a shell opens for `>>`.
+    let appended = fs::File::options().append(true).open(&target);
+    let status = candela()
+        .args(["convert", text(&input), "--to", "folded", "-o", "/dev/fd/1"])
+        .stdout(appended.expect("it is there"))
+        .status();
+    assert!(status.expect("candela starts").success());
+    assert_eq!(content(), "main;read 3\nmain;read 3\n");
+}
+
+#[test]
 fn convert_merges_filters_and_says_what_is_lost() {
     let folder = folder();
     let one = written(&folder, "one.folded", "main;read 3\nmain;write 4\n");

@@ -62,7 +62,7 @@ fn names_do_not_drive_a_terminal_in_any_format() {
     }
     let folder = tempfile::tempdir().expect("a temporary folder");
     let file = profile_file(&folder);
-    let commands: [&[&str]; 14] = [
+    let commands: [&[&str]; 16] = [
         &["query", "top", &file],
         &["query", "top", &file, "--format", "csv"],
         &["query", "top", &file, "--format", "markdown"],
@@ -76,6 +76,8 @@ fn names_do_not_drive_a_terminal_in_any_format() {
         &["convert", &file, "--to", "speedscope"],
         &["convert", &file, "--to", "callgrind"],
         &["convert", &file, "--to", "perf-script"],
+        &["convert", &file, "--to", "folded", "-o", "/dev/stdout"],
+        &["convert", &file, "--to", "folded", "-o", "/dev/tty"],
         &["diff", &file, &file],
     ];
     for arguments in commands {
