@@ -19,16 +19,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "process_context.h"
+
 #define PAGE 4096
 #define FILE_NODE 2
-
-struct header {
-	char signature[8];
-	uint32_t version;
-	uint32_t payload_size;
-	uint64_t published_at_ns;
-	uint64_t payload;
-};
 
 /* ProcessContext{resource{attributes[{"service.name": "held-page"}]}} */
 static const char payload[PAGE] =
@@ -128,17 +122,8 @@ int main(int count, char **arguments)
 	volatile char *page = held_page(arguments[2], answers);
 	if (answers && page[0] != payload[0])
 		return 1;
-	int file = memfd_create("OTEL_CTX", MFD_CLOEXEC);
-	if (file < 0 || ftruncate(file, sizeof(struct header)))
+	if (publish_process_context(page, PAYLOAD_SIZE))
 		return 1;
-	struct header *header = mmap(0, sizeof(*header), PROT_READ | PROT_WRITE, MAP_PRIVATE, file, 0);
-	if (header == MAP_FAILED)
-		return 1;
-	memcpy(header->signature, "OTEL_CTX", 8);
-	header->version = 2;
-	header->payload_size = PAYLOAD_SIZE;
-	header->payload = (uintptr_t)page;
-	__atomic_store_n(&header->published_at_ns, 1, __ATOMIC_RELEASE);
 	puts("ready");
 	fflush(stdout);
 	struct timespec time;

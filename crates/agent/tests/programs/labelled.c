@@ -132,13 +132,7 @@ static void end(void)
 	FENCE();
 }
 
-struct header {
-	char signature[8];
-	uint32_t version;
-	uint32_t payload_size;
-	uint64_t published_at_ns;
-	uint64_t payload;
-};
+#include "process_context.h"
 
 /* ProcessContext{attributes[{"threadlocal.attribute_key_map": ["http_route"]}]}, then with "user", too. */
 static const char early[] = "\x12\x31\x0a\x1dthreadlocal.attribute_key_map\x12\x10\x2a\x0e"
@@ -149,24 +143,9 @@ static const char late[] = "\x12\x39\x0a\x1dthreadlocal.attribute_key_map\x12\x1
 
 static int publish(int is_late)
 {
-	static struct header *header;
-
-	if (!header) {
-		int file = memfd_create("OTEL_CTX", MFD_CLOEXEC);
-
-		if (file < 0 || ftruncate(file, sizeof(*header)))
-			return 1;
-		header = mmap(0, sizeof(*header), PROT_READ | PROT_WRITE, MAP_PRIVATE, file, 0);
-		if (header == MAP_FAILED)
-			return 1;
-		memcpy(header->signature, "OTEL_CTX", 8);
-		header->version = 2;
-	}
-	__atomic_store_n(&header->published_at_ns, 0, __ATOMIC_SEQ_CST);
-	header->payload = (uintptr_t)(is_late ? late : early);
-	header->payload_size = (is_late ? sizeof(late) : sizeof(early)) - 1;
-	__atomic_store_n(&header->published_at_ns, 1 + is_late, __ATOMIC_SEQ_CST);
-	return 0;
+	if (is_late)
+		return publish_process_context(late, sizeof(late) - 1);
+	return publish_process_context(early, sizeof(early) - 1);
 }
 
 #endif
