@@ -12,10 +12,8 @@ use axum::http::HeaderValue;
 use axum::http::Request;
 use bytes::Bytes;
 use candela_model::FrameKind;
-use candela_model::Labels;
 use candela_model::Location;
 use candela_model::Profile;
-use candela_model::ProfileSeries;
 use candela_model::Sample;
 use candela_server::Limits;
 use candela_server::ServerOptions;
@@ -32,15 +30,18 @@ use crate::support::fleet::eventually;
 const DEPTH: usize = 50;
 const STACKS: usize = 50;
 
-/// Two megabytes: written as it is read.
+/// 2,500 nodes, each with a name: more than a megabyte, which is written as it is read.
 const LONG: &str = "/api/v1/flamegraph?format=json&max_nodes=0";
-/// Half a megabyte: whole.
+/// A hundredth of it: whole.
 const WHOLE: &str = "/api/v1/flamegraph?format=json&max_nodes=25";
-/// A hundredth of that: sent at once.
+/// Some bytes: sent at once.
 const SHORT: &str = "/api/v1/services";
 
 /// The least that a streamed answer counts for.
 const SOURCE: usize = 16 << 20;
+
+/// What a machine that others keep busy needs to send a head.
+const SHORTEST: Duration = Duration::from_secs(3);
 
 /// Longer than any test.
 const NEVER: Duration = Duration::from_secs(3600);
@@ -68,12 +69,7 @@ fn profile_of_long_names(name_bytes: usize) -> Profile {
     let path: Vec<_> = (0..DEPTH)
         .map(|depth| location(&format!("frame_{depth}_")))
         .collect();
-    let mut series = ProfileSeries {
-        start_ns: support::START_NS,
-        duration_ns: 10_000_000_000,
-        period: 10,
-        ..ProfileSeries::new(Labels::default(), support::cpu_type())
-    };
+    let mut series = support::cpu_series();
     for number in 0..STACKS {
         // Another order of the same frames for each.
         let frames = (0..DEPTH).map(|depth| path[(depth * (number + 1) + number) % DEPTH]);
@@ -172,6 +168,14 @@ impl<'a> Client<'a> {
             let pause = async { tokio::time::sleep(Duration::from_millis(20)).await };
             self.server.runtime.block_on(pause);
         }
+    }
+
+    /// Waits until the server has closed the connection.
+    fn wait_for_close(&mut self) {
+        let connection = &mut self.connection;
+        let closed = async { tokio::time::timeout(PATIENCE, connection).await };
+        let closed = self.server.runtime.block_on(closed);
+        closed.expect("in time").expect("no panic");
     }
 
     /// Reads the oldest answer to its end, or until it breaks off.
@@ -287,7 +291,7 @@ fn a_long_answer_comes_whole_in_chunks_and_compressed() {
 }
 
 #[test]
-fn a_caller_that_reads_nothing_gets_no_more_than_half_of_the_places() {
+fn a_caller_that_reads_nothing_streams_no_more_than_half() {
     let limits = Limits {
         streamed_bytes: 4 * SOURCE,
         answers_bytes: 8 << 20,
@@ -302,7 +306,7 @@ fn a_caller_that_reads_nothing_gets_no_more_than_half_of_the_places() {
     assert_eq!(refused.status, 429);
     assert_eq!(refused.json()["code"], "busy");
     assert!(refused.header("retry-after").is_some());
-    // What is whole needs no place, and turns are free again.
+    // What is whole is not streamed, and turns are free again.
     assert_eq!(server.get(WHOLE).status, 200);
     assert_eq!(server.get(SHORT).status, 200);
     assert!(client.read_oldest().expect("to its end") > 1 << 20);
@@ -310,7 +314,7 @@ fn a_caller_that_reads_nothing_gets_no_more_than_half_of_the_places() {
 }
 
 #[test]
-fn an_answer_without_a_place_is_whole_if_it_may_be() {
+fn an_answer_that_has_no_room_to_stream_is_whole() {
     let limits = Limits {
         streamed_bytes: 2 * SOURCE,
         write_timeout: NEVER,
@@ -380,15 +384,16 @@ fn an_answer_that_is_not_read_in_time_is_cut() {
         ),
     ] {
         let limits = Limits {
-            write_timeout: Duration::from_secs(1),
+            write_timeout: SHORTEST,
             ..limits
         };
         let server = start(20_000, limits);
         let mut client = Client::new(&server);
         assert_eq!(client.status(path), 200);
-        // It still reads nothing: its connection is closed, and others get what it had.
+        // It still reads nothing: others get what it had, and its connection is closed.
         let mut other = Client::new(&server);
         assert_eq!(other.status_in_time(path), 200, "{path}");
+        client.wait_for_close();
         let read = client.read_oldest();
         read.expect_err("a part must not look like the whole");
         eventually("it is counted", || cut_answers(&server) > 0);
@@ -399,7 +404,7 @@ fn an_answer_that_is_not_read_in_time_is_cut() {
 fn the_memory_of_an_answer_that_was_cut_is_free() {
     let limits = Limits {
         streamed_bytes: 0,
-        write_timeout: Duration::from_secs(1),
+        write_timeout: SHORTEST,
         ..Limits::default()
     };
     let server = start(20_000, limits);

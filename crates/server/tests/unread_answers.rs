@@ -7,10 +7,8 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 use candela_model::FrameKind;
-use candela_model::Labels;
 use candela_model::Location;
 use candela_model::Profile;
-use candela_model::ProfileSeries;
 use candela_model::Sample;
 use candela_server::Bound;
 use candela_server::Limits;
@@ -52,12 +50,7 @@ fn deep_profile() -> Profile {
     let leaves: Vec<_> = (0..LEAVES)
         .map(|leaf| location(format!("leaf_{leaf}")))
         .collect();
-    let mut series = ProfileSeries {
-        start_ns: support::START_NS,
-        duration_ns: 10_000_000_000,
-        period: 10,
-        ..ProfileSeries::new(Labels::default(), support::cpu_type())
-    };
+    let mut series = support::cpu_series();
     for leaf in leaves {
         let stack: Vec<_> = std::iter::once(leaf).chain(path.iter().copied()).collect();
         let stack = profile.stacks.intern(&stack);

@@ -94,31 +94,40 @@ fn in_chunks(
     let buffered = share.as_mut().map(|share| share.split(BUFFERED));
     let (sender, chunks) = pipe(app.answers.timeout, connection, body.size_hint(), buffered);
     tokio::spawn(async move {
-        if let Err(error) = forward(body, &sender).await {
+        if let Err(error) = forward(body, share, &sender).await {
             tracing::debug!("an answer broke off: {error}");
             app.metrics.count_cut_answer();
             return;
         }
-        // A client that has read the end may ask for more.
-        drop(share);
         sender.finish().await;
     });
     Body::new(chunks)
 }
 
-async fn forward(mut body: Body, sender: &PipeSender) -> io::Result<()> {
+/// Sends a body, and gives its memory back before its last byte goes out: a client that has read the end may ask for more.
+async fn forward(mut body: Body, mut share: Option<Share>, sender: &PipeSender) -> io::Result<()> {
     while let Some(frame) = body.frame().await {
         match frame.map_err(io::Error::other)?.into_data() {
             Ok(mut data) => {
-                while data.has_remaining() {
+                while !data.is_empty() {
                     // A copy: a part of the same memory would keep all of it.
                     let chunk = Bytes::copy_from_slice(&data[..CHUNK.min(data.len())]);
                     data.advance(chunk.len());
+                    if data.is_empty() {
+                        data = Bytes::new();
+                    }
+                    if data.is_empty() && body.is_end_stream() {
+                        share = None;
+                    }
                     sender.send(Frame::data(chunk)).await?;
                 }
             }
-            Err(trailers) => sender.send(trailers).await?,
+            Err(trailers) => {
+                share = None;
+                sender.send(trailers).await?;
+            }
         }
     }
+    drop(share);
     Ok(())
 }

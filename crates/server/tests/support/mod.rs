@@ -316,12 +316,7 @@ pub(crate) fn demo_profile() -> Profile {
     let burn = location("burn", 10, 0x1200);
     let rest = location("rest", 20, 0x1300);
     let sleep = location("sleep", 30, 0x1400);
-    let mut series = ProfileSeries {
-        start_ns: START_NS,
-        duration_ns: 10_000_000_000,
-        period: 10,
-        ..ProfileSeries::new(Labels::default(), cpu_type())
-    };
+    let mut series = cpu_series();
     let samples = [
         (vec![burn, main], 40),
         (vec![sleep, rest, main], 30),
@@ -333,6 +328,16 @@ pub(crate) fn demo_profile() -> Profile {
     }
     profile.series.push(series);
     profile
+}
+
+/// Ten seconds of CPU, without samples.
+pub(crate) fn cpu_series() -> ProfileSeries {
+    ProfileSeries {
+        start_ns: START_NS,
+        duration_ns: 10_000_000_000,
+        period: 10,
+        ..ProfileSeries::new(Labels::default(), cpu_type())
+    }
 }
 
 pub(crate) fn cpu_type() -> ProfileType {
