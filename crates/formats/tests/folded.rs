@@ -148,6 +148,18 @@ fn annotations_tell_the_kernel_and_are_no_part_of_names() {
 }
 
 #[test]
+fn a_frame_may_look_like_a_comment() {
+    let text = b"# unit: 7\n#\n # unit: 5\n #;a 2\n # 3\n#<Class:Shop>;sell 4\n";
+    let written = folded(&tree(text), &FoldedOptions::default());
+    let expected = " # 3\n # unit: 5\n#;a 2\n#<Class:Shop>;sell 4\n";
+    assert_eq!(written, expected);
+    assert_eq!(
+        folded(&tree(written.as_bytes()), &FoldedOptions::default()),
+        written
+    );
+}
+
+#[test]
 fn both_orders_of_utf16_are_read() {
     let text = "\u{feff}a;b \u{1f525};c 1\r\na;d 4.5\r\n";
     let little: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();

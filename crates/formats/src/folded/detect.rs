@@ -1,5 +1,6 @@
 //! Telling folded stacks from other texts whose lines end in numbers, which are many.
 
+use crate::folded::read::is_comment;
 use crate::folded::read::last_count;
 use crate::text_lines::decode_prefix;
 
@@ -9,7 +10,7 @@ const TREE_LINES: [char; 3] = ['│', '├', '└'];
 /// A first line of this length whose end is not in sight is taken for a deep stack of long names.
 const LONG_LINE_BYTES: usize = 32 << 10;
 
-/// What the lines of a text are, but for empty ones.
+/// What the lines of a text are, but for empty ones and comments.
 #[derive(Clone, Copy, Debug, Default)]
 struct Lines {
     all: usize,
@@ -23,12 +24,12 @@ struct Lines {
 /// what a text is; functions alone with numbers must not look like keys, labels or columns.
 pub(crate) fn looks_folded(prefix: &[u8]) -> bool {
     let text = decode_prefix(prefix);
-    let is_binary = text.contains(|character: char| {
-        character.is_control() && !matches!(character, '\n' | '\r' | '\t')
-    });
-    if is_binary || begins_as_document(&text) {
+    if begins_as_document(&text) || text.starts_with("#!") {
         return false;
     }
+    let has_controls = text.contains(|character: char| {
+        character.is_control() && !matches!(character, '\n' | '\r' | '\t')
+    });
     // The last line may be cut, and then its count is missing.
     let complete = match text.rfind('\n') {
         Some(end) => &text[..end],
@@ -36,6 +37,10 @@ pub(crate) fn looks_folded(prefix: &[u8]) -> bool {
         None => &text[..],
     };
     let lines = Lines::of(complete);
+    // Names may have anything in them, but so have binary files.
+    if has_controls && !(lines.has_stack && lines.with_count == lines.all) {
+        return false;
+    }
     let functions = match lines.has_stack {
         true => lines.with_count,
         // Functions alone in brackets may as well be what logs begin their lines with.
@@ -65,7 +70,8 @@ fn begins_as_document(text: &str) -> bool {
 impl Lines {
     fn of(text: &str) -> Self {
         let mut lines = Self::default();
-        for line in text.lines().filter(|line| !line.trim().is_empty()) {
+        let is_counted = |line: &&str| !line.trim().is_empty() && !is_comment(line);
+        for line in text.lines().filter(is_counted) {
             lines.all += 1;
             let is_drawn = line.trim_start().starts_with(TREE_LINES);
             let Some((frames, _)) = last_count(line).filter(|_| !is_drawn) else {
@@ -73,19 +79,18 @@ impl Lines {
             };
             lines.with_count += 1;
             lines.of_others += usize::from(is_of_others(frames));
-            lines.has_stack |= frames.contains(';') && !frames.starts_with('#');
+            lines.has_stack |= frames.contains(';') && !is_labelled(frames);
         }
         lines
     }
 }
 
-/// Whether what stands before a number is no function: a comment, `key:`, `7:` as in lists,
+/// Whether what stands before a number is not a function: `key:`, `7:` as in lists,
 /// `name{label="value"}`, or columns.
 fn is_of_others(frames: &str) -> bool {
     let function = last_count(frames).map_or(frames, |(function, _)| function);
-    let is_labelled = function.ends_with('}') && function.contains("=\"");
     let has_columns = function.contains('\t') || function.contains("  ");
-    if frames.starts_with('#') || is_labelled || has_columns {
+    if is_labelled(function) || has_columns {
         return true;
     }
     let mut words = frames.split_whitespace();
@@ -95,6 +100,11 @@ fn is_of_others(frames: &str) -> bool {
         !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
     };
     words.next().is_some_and(is_key) || frames.ends_with(':') || words.any(is_number)
+}
+
+/// As metrics are: `name{label="value"}`.
+fn is_labelled(text: &str) -> bool {
+    text.ends_with('}') && text.contains("=\"")
 }
 
 #[cfg(test)]
@@ -123,6 +133,8 @@ mod tests {
             "<{closure#0} as Run>::run;free 5\n",
             "{main};work 5\n{main};work;hash 7\n",
             "{{closure}};work 5\n",
+            "main;\u{1b}[31mred 10\n",
+            "# mode: wall\n# unit: ns\n# interval: 100\n# cpu: 4\n\nmain;work 5\n",
         ] {
             assert!(looks_folded(text.as_bytes()), "{text}");
         }
@@ -156,6 +168,11 @@ mod tests {
             "<?xml version=\"1.0\"?>\n<a b=\"c;d\"> 5\n</a>\n",
             "<!DOCTYPE html>\n<title>a;b</title>\n5 7\n",
             "<html>\na;b 5\na;c 7\n",
+            "\u{1b}[31mred 10\n",
+            "main;a 1\nrest of some \u{1} file\n",
+            "#!/bin/sh\n# waits\nwork; sleep 5\n",
+            "# HELP x y\n# TYPE x counter\nx{a=\"b;c\"} 5\n",
+            "# only; comments 5\n# nothing else 7\n",
             "samples/count cpu/nanoseconds\n  19  190000000: 1 2 3 \n 542 5420000000: 4 5 2 3 \n",
         ] {
             assert!(!looks_folded(text.as_bytes()), "{text}");

@@ -145,7 +145,7 @@ fn read_counts<'o>(
     let mut differential = Some(NamedStacks::of_stream(&options.limits));
     let mut differential_lines = 0;
     while let Some(line) = lines.next_line()? {
-        if line.trim().is_empty() {
+        if line.trim().is_empty() || is_comment(line) {
             continue;
         }
         let Some((frames, count)) = last_count(line) else {
@@ -195,7 +195,7 @@ fn read_lines_by<'o>(
     let mut stacks = NamedStacks::of_stream(&options.limits);
     let mut root_first: Vec<LocationId> = Vec::new();
     while let Some(line) = lines.next_line()? {
-        if line.trim().is_empty() {
+        if line.trim().is_empty() || is_comment(line) {
             continue;
         }
         let Some((frames, count)) = split(line) else {
@@ -207,6 +207,13 @@ fn read_lines_by<'o>(
     }
     lines.note_repairs(&mut report);
     Ok((stacks, report))
+}
+
+/// Whether a line is one of those in which tools say how they sampled (`# mode: wall`). A frame may begin with `#`, too, as
+/// Ruby's `#<Class:Shop>` does, but not with a blank behind it.
+pub(crate) fn is_comment(line: &str) -> bool {
+    let rest = line.strip_prefix('#');
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '\t']))
 }
 
 fn push_frames(

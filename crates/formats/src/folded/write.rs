@@ -8,6 +8,7 @@ use candela_model::FlameTree;
 
 use crate::error::WriteError;
 use crate::folded::lines::for_each_line;
+use crate::folded::read::is_comment;
 
 /// How to write folded stacks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -39,7 +40,7 @@ pub fn write_folded(
     options: &FoldedOptions,
 ) -> Result<(), WriteError> {
     for_each_line(tree, options, |line, value| {
-        writeln!(output, "{line} {value}")
+        writeln!(output, "{}{line} {value}", before_stack(line))
     })?;
     output.flush()?;
     Ok(())
@@ -74,10 +75,18 @@ pub fn write_folded_diff(
             let scaled = i128::from(before) * totals[1] / totals[0];
             before = scaled.clamp(i64::MIN.into(), i64::MAX.into()) as i64;
         }
-        writeln!(output, "{line} {before} {after}")?;
+        writeln!(output, "{}{line} {before} {after}", before_stack(&line))?;
     }
     output.flush()?;
     Ok(())
+}
+
+/// What keeps a stack whose root is named `# …` from being taken for a comment.
+fn before_stack(line: &str) -> &'static str {
+    match is_comment(line) {
+        true => " ",
+        false => "",
+    }
 }
 
 /// `0x...` in place of each `0x1f`.
