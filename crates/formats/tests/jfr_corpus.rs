@@ -15,6 +15,7 @@ use candela_formats::Report;
 use candela_formats::read_jfr;
 use candela_model::LabelValue;
 use candela_model::Profile;
+use candela_model::ProfileSeries;
 use candela_model::Sample;
 
 /// Values by stack: root first, each frame as `name:line`.
@@ -42,7 +43,7 @@ fn inflated(bytes: &[u8]) -> String {
 
 fn read(bytes: &[u8], labels_snapshot: Vec<u8>) -> (Profile, Report) {
     let options = JfrOptions {
-        // That of the expected files, whatever the recordings say.
+        // That of the expected files, for recordings that do not say their own.
         sample_rate_hz: Some(100),
         labels_snapshot,
         ..JfrOptions::default()
@@ -121,13 +122,24 @@ fn our_stacks(profile: &Profile, columns: &str) -> Stacks {
                 && profile_type.sample_type == *sample_type
                 && profile_type.sample_unit == *unit
         });
-        for sample in series.iter().flat_map(|series| &series.samples) {
+        let Some(series) = series else {
+            continue;
+        };
+        for sample in &series.samples {
             let mut values = vec![0; pairs.len()];
-            values[position] = sample.value;
+            values[position] = at_100_hz(series, sample.value);
             add(&mut stacks, stack_of(profile, sample), &values);
         }
     }
     stacks
+}
+
+/// The other reader takes each sample for 10 ms, whatever the recording says of its distance to the next.
+fn at_100_hz(series: &ProfileSeries, value: i64) -> i64 {
+    match series.period {
+        0 => value,
+        period => value / period * 10_000_000,
+    }
 }
 
 /// `process_cpu_cpu__nanoseconds` is the name `process_cpu` and the column `cpu` in `nanoseconds`.
@@ -237,7 +249,9 @@ fn expected_labels(text: &str) -> BTreeMap<String, i64> {
 fn our_labels(profile: &Profile) -> BTreeMap<String, i64> {
     let text = |id| profile.symbols.strings.get(id);
     let mut sums = BTreeMap::new();
-    for sample in profile.series.iter().flat_map(|series| &series.samples) {
+    let all = profile.series.iter();
+    let all = all.flat_map(|series| series.samples.iter().map(move |sample| (series, sample)));
+    for (series, sample) in all {
         let mut labels: Vec<String> = Vec::new();
         for label in profile.label_sets.get(sample.label_set) {
             let LabelValue::Text(value) = label.value else {
@@ -252,7 +266,7 @@ fn our_labels(profile: &Profile) -> BTreeMap<String, i64> {
             labels.push(format!("profile_id:[{span:016x}]"));
         }
         labels.sort();
-        *sums.entry(labels.join(" ")).or_default() += sample.value;
+        *sums.entry(labels.join(" ")).or_default() += at_100_hz(series, sample.value);
     }
     sums
 }

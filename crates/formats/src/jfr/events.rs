@@ -247,8 +247,7 @@ impl<'a> EventReader<'a> {
             }
             EventKind::CpuTime => {
                 // The sampler of CPU time adapts its distance, and writes it into each event.
-                let is_recorded = amount > 0 && sink.rate_hz.is_none();
-                let value = if is_recorded { amount } else { interval_ns };
+                let value = if amount > 0 { amount } else { interval_ns };
                 samples.push_time(Column::Cpu, interval_ns, value, sample)
             }
             EventKind::WallClock => {

@@ -57,8 +57,8 @@ const NAME: &str = "jfr";
 /// What the reader of recordings is told besides the bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct JfrOptions {
-    /// Samples of a thread in a second, for the values of `cpu` and `wall`. Without it, or with 0,
-    /// the recording's own interval counts, and 100 Hz where it has none.
+    /// Samples of a thread in a second, for the values of `cpu` and `wall` of a recording that does not
+    /// say its own interval. Without it, or with 0, they are 100.
     pub sample_rate_hz: Option<u32>,
     /// The labels of the contexts that events refer to: the `LabelsSnapshot` protobuf message that
     /// Pyroscope's Java agent sends as the part `labels`, plain or compressed. Empty is none.

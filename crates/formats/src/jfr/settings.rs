@@ -106,24 +106,23 @@ impl Settings {
         Ok(())
     }
 
-    /// Nanoseconds between execution samples: as told, else as recorded, else as usual.
+    /// Nanoseconds between execution samples: as recorded, else as told, else as usual.
     pub(crate) fn execution_interval_ns(&self, rate_hz: Option<u32>) -> i64 {
-        told(rate_hz)
-            .or(self.execution_interval_ns)
+        self.execution_interval_ns
+            .or(told(rate_hz))
             .unwrap_or(NANOSECONDS_PER_SECOND / i64::from(DEFAULT_RATE_HZ))
     }
 
     /// The same for those of Datadog's profiler.
     pub(crate) fn datadog_interval_ns(&self, rate_hz: Option<u32>) -> i64 {
-        told(rate_hz)
-            .or(self.datadog_interval_ns)
+        self.datadog_interval_ns
+            .or(told(rate_hz))
             .unwrap_or(NANOSECONDS_PER_SECOND / i64::from(DEFAULT_RATE_HZ))
     }
 
     /// The same for wall-clock samples.
     pub(crate) fn wall_interval_ns(&self, rate_hz: Option<u32>) -> i64 {
-        told(rate_hz)
-            .or(self.wall_interval_ns)
+        self.wall_interval_ns
             .unwrap_or_else(|| self.execution_interval_ns(rate_hz))
     }
 
@@ -191,22 +190,24 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_that_is_told_wins() {
+    fn what_is_recorded_wins_over_what_is_told() {
         let mut settings = Settings::default();
         assert_eq!(settings.execution_interval_ns(None), 10_000_000);
+        assert_eq!(settings.execution_interval_ns(Some(0)), 10_000_000);
+        assert_eq!(settings.execution_interval_ns(Some(99)), 10_101_010);
+        assert_eq!(settings.wall_interval_ns(Some(99)), 10_101_010);
+        assert_eq!(settings.wall_interval_ns(Some(1_000_000_000)), 1);
+        assert_eq!(settings.wall_interval_ns(Some(1_000_000_001)), 10_000_000);
         settings.set("interval", "5000000", None);
         assert_eq!(settings.execution_interval_ns(None), 10_000_000);
         settings.set("interval", "5000000", Some(Sampler::Execution));
         settings.set("event", "wall", None);
         assert!(settings.is_wall);
         assert_eq!(settings.execution_interval_ns(None), 5_000_000);
-        assert_eq!(settings.wall_interval_ns(None), 5_000_000);
+        assert_eq!(settings.wall_interval_ns(Some(99)), 5_000_000);
         settings.set("wall", "50000000", None);
-        assert_eq!(settings.wall_interval_ns(Some(0)), 50_000_000);
-        assert_eq!(settings.wall_interval_ns(Some(99)), 10_101_010);
-        assert_eq!(settings.wall_interval_ns(Some(1_000_000_000)), 1);
-        assert_eq!(settings.wall_interval_ns(Some(1_000_000_001)), 50_000_000);
-        assert_eq!(settings.execution_interval_ns(Some(u32::MAX)), 5_000_000);
+        assert_eq!(settings.wall_interval_ns(Some(99)), 50_000_000);
+        assert_eq!(settings.execution_interval_ns(Some(99)), 5_000_000);
         settings.set("interval", "7000000", Some(Sampler::DatadogExecution));
         settings.set("interval", "60000000", Some(Sampler::DatadogMethod));
         assert_eq!(settings.execution_interval_ns(None), 5_000_000);
