@@ -1,6 +1,7 @@
 //! What clients of Pyroscope and OTLP logs send.
 
 use candela_formats::Format;
+use candela_formats::Report;
 use candela_formats::WriteOptions;
 use candela_formats::logs_request_from_json;
 use candela_formats::read;
@@ -115,7 +116,7 @@ pub(crate) fn flamebearer_seeds() -> Vec<Vec<u8>> {
 /// What was read is valid.
 pub(crate) fn profile_events(bytes: &[u8]) {
     let options = options();
-    let Ok(request) = logs_request_from_json(bytes, &options.limits) else {
+    let Ok(request) = logs_request_from_json(bytes, &options.limits, &mut Report::default()) else {
         return;
     };
     if let Ok((profile, _)) = read_profile_events(&request, &options) {

@@ -109,10 +109,8 @@ impl<'a> NamedStacks<'a> {
             .min(self.limits.max_string_bytes.saturating_add(4));
         let bytes = &bytes[..looked_at];
         let text = String::from_utf8_lossy(bytes);
-        if matches!(text, Cow::Owned(_)) {
-            self.report
-                .note("strings_repaired", "text that is not UTF-8 was repaired");
-        }
+        self.report
+            .note_repaired(u64::from(matches!(text, Cow::Owned(_))));
         text
     }
 

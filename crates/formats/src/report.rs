@@ -106,6 +106,19 @@ impl Report {
         }
     }
 
+    /// Counts the changes of another report as well.
+    pub fn absorb_notes(&mut self, other: Self) {
+        for note in other.notes {
+            self.note_many(note.code, note.text, note.count);
+        }
+    }
+
+    /// Counts texts that were not UTF-8 and had to be repaired.
+    pub fn note_repaired(&mut self, texts: u64) {
+        let text = "strings that are not UTF-8 were repaired";
+        self.note_many("strings_repaired", text, texts);
+    }
+
     /// Counts a refused profile.
     pub(crate) fn reject(&mut self, reason: &'static str, samples: usize, example: &str) {
         let samples = samples as u64;

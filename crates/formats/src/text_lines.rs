@@ -119,8 +119,7 @@ impl<'a> TextLines<'a> {
 
     /// Notes text that was not in its encoding.
     pub(crate) fn note_repairs(&self, report: &mut Report) {
-        let text = "text that is not UTF-8 was repaired";
-        report.note_many("strings_repaired", text, self.repaired);
+        report.note_repaired(self.repaired);
     }
 
     fn read_bytes(&mut self) -> std::io::Result<()> {

@@ -7,6 +7,7 @@
 mod binaries;
 mod bounded_references;
 mod bounded_work;
+mod broken_text;
 mod callgrind;
 mod chrome_trace;
 mod common;

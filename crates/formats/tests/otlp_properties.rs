@@ -128,7 +128,7 @@ fn without_zeros(profile: &Profile) -> std::collections::BTreeMap<String, i64> {
 proptest! {
     #[test]
     fn any_json_text_is_survived(text in "[\\[\\]{}:,\"a-z0-9]{0,60}") {
-        let _ = otlp_request_from_json(text.as_bytes(), &Limits::default());
+        let _ = otlp_request_from_json(text.as_bytes(), &Limits::default(), &mut Report::default());
     }
 
     #[test]

@@ -406,7 +406,8 @@ fn protobuf_and_json_say_the_same() {
         ..record(&flat().to_string())
     }]);
     let limits = Limits::default();
-    let decoded = logs_request_from_bytes(&request.encode_to_vec(), &limits).unwrap();
+    let decoded =
+        logs_request_from_bytes(&request.encode_to_vec(), &limits, &mut Report::default()).unwrap();
     assert_eq!(decoded, request);
     let string = |value: &str| json!({"stringValue": value});
     let json = json!({"resourceLogs": [{
@@ -423,7 +424,9 @@ fn protobuf_and_json_say_the_same() {
             "traceId": "ab".repeat(16),
         }]}],
     }]});
-    let decoded = logs_request_from_json(json.to_string().as_bytes(), &limits).unwrap();
+    let decoded =
+        logs_request_from_json(json.to_string().as_bytes(), &limits, &mut Report::default())
+            .unwrap();
     assert_eq!(decoded, request);
 }
 
@@ -435,11 +438,13 @@ fn requests_are_bounded() {
         ..Limits::default()
     };
     let many = request(vec![record("{}"); 20]).encode_to_vec();
-    let error = logs_request_from_bytes(&many, &few)
+    let error = logs_request_from_bytes(&many, &few, &mut Report::default())
         .unwrap_err()
         .to_string();
     assert!(error.contains("the number of messages"), "{error}");
-    assert!(logs_request_from_bytes(b"\x0a\xff", &Limits::default()).is_err());
+    assert!(
+        logs_request_from_bytes(b"\x0a\xff", &Limits::default(), &mut Report::default()).is_err()
+    );
     let options = ReadOptions {
         limits: few,
         ..ReadOptions::default()

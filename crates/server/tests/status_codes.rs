@@ -147,7 +147,11 @@ const LOGS_JSON: &str = r#"{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"body"
 
 fn logs() -> Vec<u8> {
     let limits = candela_formats::Limits::default();
-    let request = candela_formats::logs_request_from_json(LOGS_JSON.as_bytes(), &limits);
+    let request = candela_formats::logs_request_from_json(
+        LOGS_JSON.as_bytes(),
+        &limits,
+        &mut candela_formats::Report::default(),
+    );
     request.expect("a request").encode_to_vec()
 }
 

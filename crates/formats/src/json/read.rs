@@ -22,7 +22,6 @@ use candela_model::StringId;
 use serde::Deserialize;
 
 use crate::error::ReadError;
-use crate::inflate::read_inflated;
 use crate::json::NAME;
 use crate::json::SCHEMA;
 use crate::json::rows::FunctionRow;
@@ -31,7 +30,7 @@ use crate::json::rows::LinkRow;
 use crate::json::rows::LocationRow;
 use crate::json::rows::MappingRow;
 use crate::json::rows::SeriesRow;
-use crate::json_limits::check_value_count;
+use crate::json_input;
 use crate::options::Limits;
 use crate::options::ReadOptions;
 use crate::report::Report;
@@ -62,8 +61,8 @@ pub fn read_json(
     input: impl BufRead,
     options: &ReadOptions,
 ) -> Result<(Profile, Report), ReadError> {
-    let bytes = read_inflated(input, options.limits.inflated_bytes())?;
-    check_value_count(&bytes, &options.limits)?;
+    let mut report = Report::default();
+    let bytes = json_input::read_json(input, &options.limits, &mut report)?;
     let file: File<'_> = serde_json::from_slice(&bytes)
         .map_err(|error| invalid(format!("the bytes are no profile: {error}")))?;
     if file.schema != SCHEMA {
@@ -75,7 +74,7 @@ pub fn read_json(
     let mut reader = Reader {
         limits: &options.limits,
         profile: Profile::default(),
-        report: Report::default(),
+        report,
         samples: 0,
     };
     let tables = reader.tables(&file)?;

@@ -78,7 +78,7 @@ pub(crate) fn is_comment(line: &str) -> bool {
 /// The bytes as text, where what is no UTF-8 is repaired and noted.
 pub(crate) fn repaired(bytes: Vec<u8>, report: &mut Report) -> String {
     String::from_utf8(bytes).unwrap_or_else(|error| {
-        report.note("strings_repaired", "text that is not UTF-8 was repaired");
+        report.note_repaired(1);
         String::from_utf8_lossy(error.as_bytes()).into_owned()
     })
 }

@@ -12,7 +12,6 @@ use candela_model::Sample;
 use candela_model::SampleLabel;
 use candela_model::StringId;
 use hashbrown::HashMap;
-use prost::Message;
 
 use crate::error::ReadError;
 use crate::naming::TypeAndUnit;
@@ -39,8 +38,10 @@ use crate::otlp::profile_type::ChosenType;
 use crate::otlp::profile_type::Described;
 use crate::otlp::profile_type::choose;
 use crate::otlp::sample_labels::SampleLabels;
+use crate::otlp::texts::PROFILES_REQUEST;
 use crate::otlp::wire;
 use crate::otlp::wire_version;
+use crate::protobuf::repair::decode_repaired;
 use crate::report::AgentReport;
 use crate::report::Report;
 
@@ -57,19 +58,24 @@ pub fn decode_otlp_bytes(
     bytes: &[u8],
     options: &ReadOptions,
 ) -> Result<(Profile, Report), ReadError> {
-    decode_otlp(&otlp_request_from_bytes(bytes, &options.limits)?, options)
+    let mut repairs = Report::default();
+    let request = otlp_request_from_bytes(bytes, &options.limits, &mut repairs)?;
+    let (profile, mut report) = decode_otlp(&request, options)?;
+    report.absorb_notes(repairs);
+    Ok((profile, report))
 }
 
-/// A request from its bytes.
+/// A request from its bytes. Texts that are not UTF-8 are repaired and noted.
 ///
 /// # Errors
 /// When the bytes are no request of version 1.10 or later, or have more messages than may be.
 pub fn otlp_request_from_bytes(
     bytes: &[u8],
     limits: &Limits,
+    report: &mut Report,
 ) -> Result<ExportProfilesServiceRequest, ReadError> {
     check_message_count(bytes, limits)?;
-    ExportProfilesServiceRequest::decode(bytes).map_err(|error| {
+    decode_repaired(&bytes, &PROFILES_REQUEST, report).map_err(|error| {
         let problem = match wire_version::looks_older(bytes) {
             true => wire_version::OLDER.to_owned(),
             false => format!("the bytes are no request of profiles: {error}"),

@@ -13,11 +13,13 @@ use opentelemetry_proto::tonic::resource::v1::Resource;
 use serde_json::Value;
 
 use crate::error::ReadError;
+use crate::json_input::repaired_json;
 use crate::json_limits::check_value_count;
 use crate::options::Limits;
 use crate::otlp::ExportProfilesServiceRequest;
 use crate::otlp::NAME;
 use crate::otlp::wire;
+use crate::report::Report;
 
 pub(super) type Result<T> = std::result::Result<T, ReadError>;
 
@@ -29,8 +31,9 @@ pub(super) type Result<T> = std::result::Result<T, ReadError>;
 pub fn otlp_request_from_json(
     bytes: &[u8],
     limits: &Limits,
+    report: &mut Report,
 ) -> Result<ExportProfilesServiceRequest> {
-    let root = root_object(bytes, limits)?;
+    let root = root_object(bytes, limits, report)?;
     let dictionary = root.get("dictionary").filter(|value| !value.is_null());
     Ok(ExportProfilesServiceRequest {
         resource_profiles: list(&root, "resourceProfiles", resource_profiles)?,
@@ -39,9 +42,10 @@ pub fn otlp_request_from_json(
 }
 
 /// The object that a request is.
-pub(super) fn root_object(bytes: &[u8], limits: &Limits) -> Result<Value> {
+pub(super) fn root_object(bytes: &[u8], limits: &Limits, report: &mut Report) -> Result<Value> {
     check_value_count(bytes, limits)?;
-    let root: Value = serde_json::from_slice(bytes).map_err(|error| ReadError::Invalid {
+    let text = repaired_json(bytes, report);
+    let root: Value = serde_json::from_str(&text).map_err(|error| ReadError::Invalid {
         format: NAME,
         problem: format!("the bytes are no JSON: {error}"),
     })?;

@@ -18,6 +18,7 @@ use crate::otlp::json_read::resource;
 use crate::otlp::json_read::root_object;
 use crate::otlp::json_read::scope;
 use crate::otlp::json_read::text;
+use crate::report::Report;
 
 /// A request of logs from the bytes of its JSON form. Unknown fields are ignored, absent ones are
 /// zero.
@@ -25,8 +26,12 @@ use crate::otlp::json_read::text;
 /// # Errors
 /// When the bytes are no JSON, a field has a value of the wrong type, or there are more values than
 /// the limits allow.
-pub fn logs_request_from_json(bytes: &[u8], limits: &Limits) -> Result<ExportLogsServiceRequest> {
-    let root = root_object(bytes, limits)?;
+pub fn logs_request_from_json(
+    bytes: &[u8],
+    limits: &Limits,
+    report: &mut Report,
+) -> Result<ExportLogsServiceRequest> {
+    let root = root_object(bytes, limits, report)?;
     Ok(ExportLogsServiceRequest {
         resource_logs: list(&root, "resourceLogs", resource_logs)?,
     })

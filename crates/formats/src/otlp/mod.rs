@@ -19,6 +19,7 @@ mod names;
 mod own;
 mod profile_type;
 mod sample_labels;
+mod texts;
 mod wire_version;
 
 pub use opentelemetry_proto::tonic::collector::logs::v1::ExportLogsServiceRequest;
@@ -73,8 +74,11 @@ pub(crate) const JSON_ENTRY: Entry = Entry {
     detects: Some(json_read::looks_like_otlp_json),
     read: Some(|input, options| {
         let bytes = read_inflated(input, options.limits.inflated_bytes())?;
-        let request = otlp_request_from_json(&bytes, &options.limits)?;
-        decode_otlp(&request, options)
+        let mut repairs = Report::default();
+        let request = otlp_request_from_json(&bytes, &options.limits, &mut repairs)?;
+        let (profile, mut report) = decode_otlp(&request, options)?;
+        report.absorb_notes(repairs);
+        Ok((profile, report))
     }),
     write: Some(Writer::Profile(|profile, output, options| {
         let json = otlp_request_to_json(&encode_otlp(profile, &options.otlp));

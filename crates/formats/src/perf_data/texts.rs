@@ -52,10 +52,6 @@ impl Texts {
             "strings longer than the limit were cut at their end",
             self.cut,
         );
-        report.note_many(
-            "strings_repaired",
-            "text that is not UTF-8 was repaired",
-            self.repaired,
-        );
+        report.note_repaired(self.repaired);
     }
 }

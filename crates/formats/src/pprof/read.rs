@@ -496,11 +496,7 @@ impl Builder<'_> {
 
     fn note_what_is_lost(&mut self) {
         let report = &mut self.report;
-        report.note_many(
-            "strings_repaired",
-            "strings that are not UTF-8 were repaired",
-            self.strings.repaired,
-        );
+        report.note_repaired(self.strings.repaired);
         report.note_many(
             "strings_cut",
             "strings longer than the limit were cut at their end",

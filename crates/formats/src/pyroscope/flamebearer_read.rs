@@ -10,8 +10,7 @@ use serde::Deserialize;
 
 use crate::count::Count;
 use crate::error::ReadError;
-use crate::inflate::read_inflated;
-use crate::json_limits::check_value_count;
+use crate::json_input::read_json;
 use crate::named_stacks::NamedStacks;
 use crate::naming;
 use crate::options::ReadOptions;
@@ -70,8 +69,8 @@ pub fn read_flamebearer(
     input: impl BufRead,
     options: &ReadOptions,
 ) -> Result<(Profile, Report), ReadError> {
-    let bytes = read_inflated(input, options.limits.inflated_bytes())?;
-    check_value_count(&bytes, &options.limits)?;
+    let mut repairs = Report::default();
+    let bytes = read_json(input, &options.limits, &mut repairs)?;
     let document: Document = serde_json::from_slice(&bytes)
         .map_err(|error| invalid(format!("the bytes are no flame graph in JSON: {error}")))?;
     let metadata = document.metadata.unwrap_or_default();
@@ -88,6 +87,7 @@ pub fn read_flamebearer(
     let graph = graph.ok_or_else(|| invalid("there are no names and levels".to_owned()))?;
     let meaning = metadata.meaning(options.profile_name.as_deref());
     let mut stacks = NamedStacks::new(&options.limits);
+    stacks.report.absorb_notes(repairs);
     read_levels(&graph, meaning.factor, options, &mut stacks)?;
     Ok(stacks.finish(vec![meaning.profile_type], options))
 }

@@ -15,8 +15,7 @@ use serde_json::Number;
 
 use crate::count::Count;
 use crate::error::ReadError;
-use crate::inflate::read_inflated;
-use crate::json_limits::check_value_count;
+use crate::json_input::read_json;
 use crate::named_stacks::NamedStacks;
 use crate::naming;
 use crate::open_frames::Disorder;
@@ -111,8 +110,8 @@ pub fn read_speedscope(
     input: impl BufRead,
     options: &ReadOptions,
 ) -> Result<(Profile, Report), ReadError> {
-    let bytes = read_inflated(input, options.limits.inflated_bytes())?;
-    check_value_count(&bytes, &options.limits)?;
+    let mut repairs = Report::default();
+    let bytes = read_json(input, &options.limits, &mut repairs)?;
     let file: File = serde_json::from_slice(&bytes)
         .map_err(|error| invalid(format!("the bytes are no speedscope file: {error}")))?;
     if file.profiles.is_empty() {
@@ -124,6 +123,7 @@ pub fn read_speedscope(
         disorder: Disorder::new(&options.limits),
         frames: Vec::with_capacity(file.shared.frames.len()),
     };
+    reader.stacks.report.absorb_notes(repairs);
     for frame in &file.shared.frames {
         let location = reader.frame(frame);
         reader.frames.push(location);

@@ -6,6 +6,7 @@ use axum::http::HeaderValue;
 use candela_formats::Limits;
 use candela_formats::ReadError;
 use candela_formats::ReadOptions;
+use candela_formats::Report;
 use candela_model::Profile;
 use candela_model::ProfileSeries;
 use prost::Message;
@@ -47,11 +48,15 @@ pub(crate) trait ExportRequest: Sized + Send + 'static {
 
     /// # Errors
     /// When the bytes are no such request.
-    fn from_protobuf(bytes: &[u8], limits: &Limits) -> Result<Self, ReadError>;
+    fn from_protobuf(
+        bytes: &[u8],
+        limits: &Limits,
+        report: &mut Report,
+    ) -> Result<Self, ReadError>;
 
     /// # Errors
     /// When the text is no such request.
-    fn from_json(text: &[u8], limits: &Limits) -> Result<Self, ReadError>;
+    fn from_json(text: &[u8], limits: &Limits, report: &mut Report) -> Result<Self, ReadError>;
 
     /// What is left of the request when all is left out that may not be stored.
     ///
@@ -99,8 +104,7 @@ pub(crate) fn request_of<R: ExportRequest>(
     tenant: &str,
     bytes: &[u8],
 ) -> Result<R, ApiError> {
-    let limits = otlp_options(app, tenant).limits;
-    R::from_protobuf(bytes, &limits).map_err(|error| read_error(&error))
+    parsed(app, tenant, bytes, R::from_protobuf)
 }
 
 /// The request in some JSON.
@@ -112,8 +116,20 @@ pub(crate) fn request_of_json<R: ExportRequest>(
     tenant: &str,
     text: &[u8],
 ) -> Result<R, ApiError> {
+    parsed(app, tenant, text, R::from_json)
+}
+
+fn parsed<R>(
+    app: &App,
+    tenant: &str,
+    bytes: &[u8],
+    parse: fn(&[u8], &Limits, &mut Report) -> Result<R, ReadError>,
+) -> Result<R, ApiError> {
     let limits = otlp_options(app, tenant).limits;
-    R::from_json(text, &limits).map_err(|error| read_error(&error))
+    let mut report = Report::default();
+    let request = parse(bytes, &limits, &mut report).map_err(|error| read_error(&error))?;
+    app.metrics.count_changes(tenant, &report.notes);
+    Ok(request)
 }
 
 /// Stores a request as one batch. What may not be stored is left out, counted and named in the

@@ -3,6 +3,7 @@
 use candela_formats::ExportLogsServiceRequest;
 use candela_formats::Limits;
 use candela_formats::ReadError;
+use candela_formats::Report;
 use candela_formats::logs_request_from_bytes;
 use candela_formats::logs_request_from_json;
 use candela_formats::read_profile_events;
@@ -27,12 +28,16 @@ impl ExportRequest for ExportLogsServiceRequest {
     const OVER_GRPC: &'static str = "otlp_logs_grpc";
     const OVER_HTTP: &'static str = "otlp_logs_http";
 
-    fn from_protobuf(bytes: &[u8], limits: &Limits) -> Result<Self, ReadError> {
-        logs_request_from_bytes(bytes, limits)
+    fn from_protobuf(
+        bytes: &[u8],
+        limits: &Limits,
+        report: &mut Report,
+    ) -> Result<Self, ReadError> {
+        logs_request_from_bytes(bytes, limits, report)
     }
 
-    fn from_json(text: &[u8], limits: &Limits) -> Result<Self, ReadError> {
-        logs_request_from_json(text, limits)
+    fn from_json(text: &[u8], limits: &Limits, report: &mut Report) -> Result<Self, ReadError> {
+        logs_request_from_json(text, limits, report)
     }
 
     fn read(self, app: &App, tenant: &TenantName) -> Result<(Profile, Refused), ApiError> {

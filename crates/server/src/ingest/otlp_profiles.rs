@@ -4,6 +4,7 @@ use axum::http::StatusCode;
 use candela_formats::AgentReport;
 use candela_formats::Limits;
 use candela_formats::ReadError;
+use candela_formats::Report;
 use candela_formats::otlp_request_from_bytes;
 use candela_formats::otlp_request_from_json;
 use candela_model::Profile;
@@ -34,12 +35,16 @@ impl ExportRequest for ExportProfilesServiceRequest {
     const OVER_GRPC: &'static str = "otlp_grpc";
     const OVER_HTTP: &'static str = "otlp_http";
 
-    fn from_protobuf(bytes: &[u8], limits: &Limits) -> Result<Self, ReadError> {
-        otlp_request_from_bytes(bytes, limits)
+    fn from_protobuf(
+        bytes: &[u8],
+        limits: &Limits,
+        report: &mut Report,
+    ) -> Result<Self, ReadError> {
+        otlp_request_from_bytes(bytes, limits, report)
     }
 
-    fn from_json(text: &[u8], limits: &Limits) -> Result<Self, ReadError> {
-        otlp_request_from_json(text, limits)
+    fn from_json(text: &[u8], limits: &Limits, report: &mut Report) -> Result<Self, ReadError> {
+        otlp_request_from_json(text, limits, report)
     }
 
     fn read(mut self, app: &App, tenant: &TenantName) -> Result<(Profile, Refused), ApiError> {

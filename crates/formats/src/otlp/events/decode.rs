@@ -20,7 +20,6 @@ use opentelemetry_proto::tonic::common::v1::AnyValue;
 use opentelemetry_proto::tonic::common::v1::any_value::Value as Any;
 use opentelemetry_proto::tonic::logs::v1::LogRecord;
 use opentelemetry_proto::tonic::logs::v1::ResourceLogs;
-use prost::Message;
 use serde_json::Map;
 use serde_json::Value;
 
@@ -43,20 +42,23 @@ use crate::otlp::events::time::parse_rfc3339;
 use crate::otlp::label_budget::LabelBudget;
 use crate::otlp::label_budget::Refusal;
 use crate::otlp::message_count::check_logs_message_count;
+use crate::otlp::texts::LOGS_REQUEST;
+use crate::protobuf::repair::decode_repaired;
 use crate::report::Report;
 
 const EXECUTABLE_LABEL: &str = "process_executable_name";
 
-/// A request of logs from its bytes.
+/// A request of logs from its bytes. Texts that are not UTF-8 are repaired and noted.
 ///
 /// # Errors
 /// When the bytes are no such request, or have more messages than may be.
 pub fn logs_request_from_bytes(
     bytes: &[u8],
     limits: &Limits,
+    report: &mut Report,
 ) -> Result<ExportLogsServiceRequest, ReadError> {
     check_logs_message_count(bytes, limits)?;
-    ExportLogsServiceRequest::decode(bytes).map_err(|error| ReadError::Invalid {
+    decode_repaired(&bytes, &LOGS_REQUEST, report).map_err(|error| ReadError::Invalid {
         format: NAME,
         problem: format!("the bytes are no request of logs: {error}"),
     })

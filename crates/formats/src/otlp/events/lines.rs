@@ -10,6 +10,7 @@ use crate::format::Format;
 use crate::format::Part;
 use crate::format::Writer;
 use crate::inflate::read_inflated;
+use crate::json_input::repaired_json;
 use crate::options::ReadOptions;
 use crate::otlp::events::decode::read_event_texts;
 use crate::otlp::events::write::write_profile_events;
@@ -50,7 +51,10 @@ pub fn read_profile_event_lines(
     let bytes = read_inflated(input, options.limits.inflated_bytes())?;
     let lines = bytes.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
     let lines = lines.filter(|line| !line.is_empty());
-    let (profile, report) = read_event_texts(lines.map(String::from_utf8_lossy), options)?;
+    let mut repairs = Report::default();
+    let texts = lines.map(|line| repaired_json(line, &mut repairs));
+    let (profile, mut report) = read_event_texts(texts, options)?;
+    report.absorb_notes(repairs);
     if profile.series.is_empty() {
         let problem = match report.rejection_message().as_str() {
             "" => "the input has no lines".to_owned(),
