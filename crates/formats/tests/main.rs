@@ -28,6 +28,7 @@ mod nettrace;
 mod normalize;
 mod otlp;
 mod otlp_agents;
+mod otlp_index_zero;
 mod otlp_properties;
 mod perf_data;
 mod perf_script;

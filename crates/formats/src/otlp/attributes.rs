@@ -69,7 +69,7 @@ pub(crate) fn plain_values<'a>(value: Option<&'a AnyValue>, texts: Texts<'a>) ->
 
 /// The key of an attribute, whether it stands there itself or by its index.
 pub(crate) fn key<'a>(attribute: &'a KeyValue, texts: Texts<'a>) -> &'a str {
-    if attribute.key_strindex == 0 {
+    if attribute.key_strindex == 0 && !attribute.key.is_empty() {
         return texts.limits.cut(&attribute.key);
     }
     texts.get(attribute.key_strindex).unwrap_or("")

@@ -95,8 +95,7 @@ pub fn otlp_request_from_bytes(
 /// one sample become several samples.
 ///
 /// # Errors
-/// When the request as a whole cannot be understood: no dictionary, a dictionary whose strings do
-/// not start with the empty one, or more samples than the limit.
+/// When the request as a whole cannot be understood: no dictionary, or more samples than the limit.
 pub fn decode_otlp(
     request: &ExportProfilesServiceRequest,
     options: &ReadOptions,
@@ -131,7 +130,7 @@ pub fn decode_otlp(
         });
     };
     let limits = &options.limits;
-    let dictionary = Dictionary::read(dictionary, &mut profile, &mut report, limits)?;
+    let dictionary = Dictionary::read(dictionary, &mut profile, &mut report, limits);
     // As much as all of the request may have: labels that outgrow it are repetition.
     let mut budget = LabelBudget::new(limits.inflated_bytes());
     let mut sample_labels = SampleLabels::default();
@@ -324,7 +323,9 @@ impl<'a> ScopeDecoder<'a, '_> {
         own_name: Option<&str>,
     ) -> Result<ChosenType, Refusal> {
         let sample = value_type(one.sample_type.as_ref(), self.dictionary)?;
-        let period_type = value_type(one.period_type.as_ref(), self.dictionary)?;
+        let is_given = |period: &&wire::ValueType| period.type_strindex != 0;
+        let period_type = one.period_type.as_ref().filter(is_given);
+        let period_type = value_type(period_type, self.dictionary)?;
         if sample.0.is_empty() {
             return Err(Refusal {
                 reason: "no_sample_type",
@@ -490,15 +491,14 @@ fn value_type<'a>(
     let Some(value_type) = value_type else {
         return Ok(("", ""));
     };
-    let text = |index| {
-        dictionary
-            .text(index)
-            .ok_or_else(|| dangling("string", index))
-    };
-    Ok((
-        text(value_type.type_strindex)?,
-        text(value_type.unit_strindex)?,
-    ))
+    let (kind, unit) = (value_type.type_strindex, value_type.unit_strindex);
+    let kind = dictionary
+        .text(kind)
+        .ok_or_else(|| dangling("string", kind))?;
+    let unit = dictionary
+        .optional_text(unit)
+        .ok_or_else(|| dangling("string", unit))?;
+    Ok((kind, unit))
 }
 
 fn has_cpu_time(scope: &wire::ScopeProfiles, dictionary: &Dictionary<'_>) -> bool {

@@ -1,4 +1,10 @@
 //! The shared tables of a request, taken into ours once.
+//!
+//! The first entry of each table should be the zero value, so that index 0 means "none". What the Collector merges has no such
+//! entry (`pprofile.Profiles.MergeTo`, v0.165.0): index 0 is a real one there, and also what is written where there is none.
+//! So it is read as the entry that it is where a profile cannot do without one (stacks, locations, functions and their names, the
+//! mapping of an address without names), and as none where many have none (links, files, units, the mapping of a frame with
+//! names): a span or a binary that is not there costs less than a wrong one.
 
 use candela_model::FrameKind;
 use candela_model::Function;
@@ -14,11 +20,9 @@ use candela_model::StackId;
 use candela_model::StringId;
 use hashbrown::HashMap;
 
-use crate::error::ReadError;
 use crate::options::Limits;
 use crate::otlp::BUILD_ID_ATTRIBUTES;
 use crate::otlp::FRAME_TYPE_ATTRIBUTE;
-use crate::otlp::NAME;
 use crate::otlp::attributes::Plain;
 use crate::otlp::attributes::Texts;
 use crate::otlp::attributes::plain_values;
@@ -66,15 +70,8 @@ impl<'a> Dictionary<'a> {
         profile: &mut Profile,
         report: &mut Report,
         limits: &'a Limits,
-    ) -> Result<Self, ReadError> {
+    ) -> Self {
         let strings = &dictionary.string_table[..];
-        if strings.first().is_none_or(|first| !first.is_empty()) {
-            return Err(ReadError::Invalid {
-                format: NAME,
-                problem: "entry 0 of the dictionary's string table must be the empty string"
-                    .to_owned(),
-            });
-        }
         let is_long = |text: &&String| text.len() > limits.max_string_bytes;
         let long_strings = strings.iter().filter(is_long).count();
         report.note_many(
@@ -130,17 +127,25 @@ impl<'a> Dictionary<'a> {
             "stacks deeper than the limit were cut at the leaf",
             cut_stacks,
         );
-        Ok(Self {
+        Self {
             texts,
             stacks,
             links: read_links(dictionary, profile),
             attributes: tables.attributes,
-        })
+        }
     }
 
     /// The text at an index; `None` when there is no such entry.
     pub(crate) fn text(&self, index: i32) -> Option<&'a str> {
         self.texts.get(index)
+    }
+
+    /// The same, but index 0 means no text, whatever stands there.
+    pub(crate) fn optional_text(&self, index: i32) -> Option<&'a str> {
+        match index {
+            0 => Some(""),
+            index => self.text(index),
+        }
     }
 
     /// The attribute at an index; `None` when it does not exist or refers to nothing.
@@ -152,6 +157,14 @@ impl<'a> Dictionary<'a> {
 impl Tables<'_> {
     fn string(&self, index: i32) -> Option<StringId> {
         entry(&self.strings, index).copied()
+    }
+
+    /// The same, but index 0 means no text, whatever stands there.
+    fn optional_string(&self, index: i32) -> Option<StringId> {
+        match index {
+            0 => Some(StringId(0)),
+            index => self.string(index),
+        }
     }
 
     fn mapping(&mut self, profile: &mut Profile, mapping: &wire::Mapping) -> Option<MappingId> {
@@ -177,14 +190,14 @@ impl Tables<'_> {
             memory_start: mapping.memory_start,
             memory_limit: mapping.memory_limit,
             file_offset: mapping.file_offset,
-            file: self.string(mapping.filename_strindex)?,
+            file: self.optional_string(mapping.filename_strindex)?,
             build_id,
         }))
     }
 
     fn function(&self, profile: &mut Profile, function: &wire::Function) -> Option<FunctionId> {
         let name = self.string(function.name_strindex)?;
-        let system_name = self.string(function.system_name_strindex)?;
+        let system_name = self.optional_string(function.system_name_strindex)?;
         let is_same = system_name == name;
         Some(profile.symbols.intern_function_ids(Function {
             name: if name == StringId(0) {
@@ -193,14 +206,15 @@ impl Tables<'_> {
                 name
             },
             system_name: if is_same { StringId(0) } else { system_name },
-            file: self.string(function.filename_strindex)?,
+            file: self.optional_string(function.filename_strindex)?,
             start_line: line_number(function.start_line),
         }))
     }
 
     fn location(&self, profile: &mut Profile, location: &wire::Location) -> Option<LocationId> {
+        let has_names = !location.lines.is_empty();
         let mapping = match location.mapping_index {
-            0 => MappingId(0),
+            0 if has_names || self.mappings.is_empty() => MappingId(0),
             index => (*entry(&self.mappings, index)?)?,
         };
         let mut kind = FrameKind::Unknown;
@@ -214,10 +228,10 @@ impl Tables<'_> {
         }
         let mut lines = Vec::with_capacity(location.lines.len());
         for line in &location.lines {
-            // Function 0 is "not known", and others without a name say as little.
-            if line.function_index == 0 {
+            if line.function_index == 0 && self.functions.is_empty() {
                 continue;
             }
+            // Function 0 is usually "not known", and others without a name say as little.
             let function = (*entry(&self.functions, line.function_index)?)?;
             if profile.symbols.function(function).name != StringId(0) {
                 lines.push((function, line_number(line.line), line_number(line.column)));
@@ -239,7 +253,10 @@ fn read_attributes<'a>(
             Some(Attribute {
                 key: texts.get(attribute.key_strindex)?,
                 values: plain_values(attribute.value.as_ref(), texts),
-                unit: texts.get(attribute.unit_strindex)?,
+                unit: match attribute.unit_strindex {
+                    0 => "",
+                    index => texts.get(index)?,
+                },
             })
         })
         .collect()

@@ -36,10 +36,39 @@ const SCOPE_PROFILES: &[First] = &[first(0x0a, SCOPE), first(0x12, PROFILE)];
 const RESOURCE_PROFILES: &[First] = &[first(0x0a, RESOURCE), first(0x12, SCOPE_PROFILES)];
 
 /// Whether the start of some input is the start of a request: messages in messages, where pprof
-/// and Perfetto, which start with the same tag, have numbers. Encoders write fields in order, so
-/// the first field of each message is one of few.
+/// and Perfetto, which start with the same tag, have numbers. Most encoders write fields in order, so
+/// the first field of each message is one of few; others begin with the dictionary.
 pub(crate) fn looks_like_otlp(prefix: &[u8]) -> bool {
-    prefix.len() > 2 && starts_with(prefix, &[first(0x0a, RESOURCE_PROFILES)]) && !is_text(prefix)
+    if prefix.len() <= 2 || is_text(prefix) {
+        return false;
+    }
+    starts_with(prefix, &[first(0x0a, RESOURCE_PROFILES)]) || starts_with_dictionary(prefix)
+}
+
+/// Whether a request starts with its dictionary, as those of async-profiler 4.6 and those that the Collector merges do. A
+/// sample of pprof has the same number and lists of the same type in its fields 1 to 3, but no others.
+fn starts_with_dictionary(bytes: &[u8]) -> bool {
+    const DICTIONARY: u8 = 0x12;
+    let Some((&DICTIONARY, rest)) = bytes.split_first() else {
+        return false;
+    };
+    let mut reader = Reader::new(rest);
+    let Ok(length) = reader.varint() else {
+        return false;
+    };
+    let body = &rest[reader.position()..];
+    let length = usize::try_from(length).unwrap_or(usize::MAX);
+    let is_cut = body.len() < length;
+    let mut reader = Reader::new(&body[..length.min(body.len())]);
+    let mut has_table_of_its_own = false;
+    loop {
+        match reader.field() {
+            Ok(Some((number @ 1..=7, Value::Bytes(_)))) => has_table_of_its_own |= number > 3,
+            Ok(Some(_)) => return false,
+            Ok(None) => return has_table_of_its_own,
+            Err(_) => return is_cut && has_table_of_its_own,
+        }
+    }
 }
 
 /// Whether a message starts with one of `allowed`; an empty one or a cut one may.
