@@ -67,6 +67,12 @@ pub(crate) fn typed(name: &str, sample: TypeAndUnit<'_>, period: TypeAndUnit<'_>
     made
 }
 
+/// Whether a sample type, with the period type it stands beside, tells the name of its profile type.
+#[must_use]
+pub fn is_known_type(sample_type: &str, period_type: &str) -> bool {
+    known_name(sample_type, period_type).is_some()
+}
+
 /// The name that everybody uses for these types (`pyroscope-api` and the contract's table).
 fn known_name(sample: &str, period: &str) -> Option<&'static str> {
     let name = match (sample, period) {

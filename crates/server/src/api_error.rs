@@ -58,6 +58,14 @@ impl ApiError {
         Self::new(StatusCode::UNPROCESSABLE_ENTITY, code, message)
     }
 
+    /// The same for clients that know 422 for what is wrong with a profile, and 400 for what is wrong with their request.
+    pub(crate) fn into_unprocessable(mut self) -> Self {
+        if self.status == StatusCode::BAD_REQUEST {
+            self.status = StatusCode::UNPROCESSABLE_ENTITY;
+        }
+        self
+    }
+
     /// A bug of ours or a broken disk: the log has the details, the client learns that it is not
     /// to blame.
     pub(crate) fn internal(message: impl Into<String>) -> Self {

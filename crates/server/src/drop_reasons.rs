@@ -74,6 +74,10 @@ const REASONS: &[(&str, &str, bool)] = &[
     // What is left of these is there.
     ("stacks_cut", "stacks", false),
     ("strings_cut", "names", false),
+    ("strings_repaired", "names", false),
+    ("labels_reserved", "labels", false),
+    ("labels_escaped", "labels", false),
+    ("negative_values", "samples", true),
     ("labels_without_value", "labels", false),
     ("lines_without_count", "lines", true),
     ("lines_without_function", "frames", false),
@@ -93,6 +97,14 @@ const SERVER_REMEDIES: &[(&str, &str)] = &[
     (
         "strings_cut",
         "raise server.limits.string_length where the whole name matters",
+    ),
+    (
+        "negative_values",
+        "send what was sampled: a difference of two profiles is not a sum of events",
+    ),
+    (
+        "labels_reserved",
+        "give these labels names, and names that do not begin and end with two underscores",
     ),
     (
         "log record damaged on disk",

@@ -8,13 +8,13 @@
 
 use std::fmt;
 
+use candela_formats::Report;
 use candela_model::Profile;
 use candela_store::AppendError;
 
 use crate::app::SharedApp;
 use crate::auth::TenantName;
-use crate::ingest::limits::check_series;
-use crate::tenants::SeriesKey;
+use crate::ingest::admission::admit_each;
 
 /// Stores what the same process measures.
 #[derive(Clone)]
@@ -41,9 +41,13 @@ impl LocalIngest {
     ///
     /// # Errors
     /// The store's; nothing is stored then.
-    pub async fn append(&self, mut profile: Profile) -> Result<(), AppendError> {
-        let tenant = &*self.tenant;
-        let refused = self.leave_out_refused(tenant, &mut profile);
+    pub async fn append(&self, profile: Profile) -> Result<(), AppendError> {
+        let tenant = &self.tenant;
+        let mut refused = Vec::new();
+        let mut report = Report::default();
+        let profile = admit_each(&self.app, tenant, profile, &mut report, |_, refusal| {
+            refused.push(refusal.reason);
+        });
         if !profile.series.is_empty() {
             let profiles = profile.series.len() as u64;
             let samples = profile.sample_count() as u64;
@@ -54,37 +58,11 @@ impl LocalIngest {
             arrivals.tell(announcement);
         }
         // Not before: after an error all of it comes again.
+        self.app.metrics.count_changes(tenant, &report.notes);
         for reason in refused {
             self.app.metrics.count_refused(tenant, reason, 1);
         }
         Ok(())
-    }
-
-    /// The reasons, one for each series that was taken out.
-    fn leave_out_refused(&self, tenant: &str, profile: &mut Profile) -> Vec<&'static str> {
-        let limits = self.app.tenants.limits(tenant);
-        let now_ns = self.app.clock.now_ns();
-        let mut refused = Vec::new();
-        profile.series.retain(|series| {
-            let keep = self.app.keep_of(tenant, series);
-            let shape = check_series(series, &self.app.limits, &limits, keep, now_ns);
-            let shape = shape.map_err(|refusal| refusal.reason);
-            let admitted = shape.and_then(|()| {
-                let admitted = self
-                    .app
-                    .tenants
-                    .admit_series(tenant, &[SeriesKey::of(series)]);
-                admitted.map_err(|exceeded| exceeded.reason)
-            });
-            match admitted {
-                Ok(()) => true,
-                Err(reason) => {
-                    refused.push(reason);
-                    false
-                }
-            }
-        });
-        refused
     }
 }
 

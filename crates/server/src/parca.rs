@@ -5,15 +5,17 @@ use axum::http::Uri;
 use axum::response::Response;
 use axum::routing::any;
 use axum::routing::post;
+use candela_formats::MessageTexts;
 use candela_wire::parca::profilestore::v1alpha1::RawProfileSeries;
 use candela_wire::parca::profilestore::v1alpha1::WriteRawRequest;
 use candela_wire::parca::profilestore::v1alpha1::WriteRawResponse;
 use candela_wire::types::v1::LabelPair;
 
 use crate::auth::Right;
-use crate::pyroscope::PushedLabels;
-use crate::pyroscope::RawSeries;
-use crate::pyroscope::receive;
+use crate::ingest::pushed_labels::PushedLabels;
+use crate::ingest::raw_series::RawCall;
+use crate::ingest::raw_series::RawSeries;
+use crate::ingest::raw_series::receive;
 use crate::routes::Route;
 use crate::rpc;
 use crate::rpc::Call;
@@ -46,8 +48,35 @@ pub(crate) const PARCA_ROUTES: &[Route] = &[
     },
 ];
 
+/// Where a request has its texts: the tenant, and the labels of its series.
+static REQUEST_TEXTS: MessageTexts = MessageTexts {
+    strings: &[1],
+    messages: &[(2, &SERIES_TEXTS)],
+};
+
+static SERIES_TEXTS: MessageTexts = MessageTexts {
+    strings: &[],
+    messages: &[(1, &LABELS_TEXTS)],
+};
+
+static LABELS_TEXTS: MessageTexts = MessageTexts {
+    strings: &[],
+    messages: &[(1, &LABEL_TEXTS)],
+};
+
+/// Name and value.
+static LABEL_TEXTS: MessageTexts = MessageTexts {
+    strings: &[1, 2],
+    messages: &[],
+};
+
 async fn write_raw(mut call: Call) -> Response {
-    let written = receive(&mut call, "parca", raw_series).await;
+    let kind = RawCall {
+        way: "parca",
+        series_of: raw_series,
+        texts: &REQUEST_TEXTS,
+    };
+    let written = receive(&mut call, kind).await;
     call.reply(written.map(|()| WriteRawResponse {}))
 }
 

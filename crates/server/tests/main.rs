@@ -14,6 +14,7 @@ mod kept;
 mod life;
 mod limits;
 mod next_profile;
+mod one_way_in;
 mod otlp;
 mod otlp_logs;
 mod parameters;

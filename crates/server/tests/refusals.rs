@@ -189,7 +189,7 @@ fn broken_profiles_are_refused_in_every_way_in() {
 }
 
 #[test]
-fn names_that_are_no_text_are_refused_or_told() {
+fn names_that_are_not_utf_8_are_repaired_and_counted() {
     let server = TestServer::start();
     let mut profile = changed(|profile| profile.string_table[4] = "BURN".to_owned());
     let place = profile.windows(4).position(|four| four == b"BURN");
@@ -200,13 +200,25 @@ fn names_that_are_no_text_are_refused_or_told() {
         &[PROTO],
         &push_of(service(), profile.clone()),
     );
-    assert_refused(&answer, 400, "UTF-8", "push");
+    assert_eq!(answer.status, 200, "push: {}", answer.text());
     let answer = post(&server, "/ingest?name=refused&format=pprof", &[], &profile);
-    assert_refused(&answer, 422, "UTF-8", "ingest");
-    assert_nothing_stored(&server);
-    // Our own way in keeps what there is, and says what it mended.
+    assert_eq!(answer.status, 200, "ingest: {}", answer.text());
     let answer = post(&server, "/api/v1/ingest?service=kept", &[], &profile);
-    assert_refused(&answer, 200, "UTF-8", "upload");
+    assert_eq!(answer.status, 200, "upload: {}", answer.text());
+    assert!(answer.text().contains("UTF-8"), "{}", answer.text());
+    let top = server.json("/api/v1/top");
+    assert_eq!(top["functions"][0]["name"], "\u{fffd}URN", "{top}");
+    assert_eq!(top["total"], 30_000_000);
+    // Those that the answer cannot tell.
+    let status = server.json("/api/v1/status");
+    let drops = status["drops"].as_array().expect("drops").iter();
+    let repaired = drops.filter(|drop| drop["reason"] == "strings_repaired");
+    assert_eq!(
+        repaired
+            .map(|drop| drop["count"].clone())
+            .collect::<Vec<_>>(),
+        [json!(3)]
+    );
 }
 
 #[test]
@@ -264,15 +276,17 @@ fn labels_have_a_number_and_a_form() {
     let labels = service().into_iter().chain([long]).collect();
     let answer = post(&server, PUSH, &[PROTO], &push_of(labels, profile.clone()));
     assert_refused(&answer, 400, "1024", "a long name");
+    assert_nothing_stored(&server);
     let mut not_text = push_of(
-        vec![("service_name".to_owned(), "REFUSED".to_owned())],
+        vec![("service_name".to_owned(), "REPAIRED".to_owned())],
         profile,
     );
-    let place = not_text.windows(7).position(|seven| seven == b"REFUSED");
+    let place = not_text.windows(8).position(|eight| eight == b"REPAIRED");
     not_text[place.expect("the value")] = 0xff;
     let answer = post(&server, PUSH, &[PROTO], &not_text);
-    assert_refused(&answer, 400, "UTF-8", "a label that is no text");
-    assert_nothing_stored(&server);
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    let services = server.json("/api/v1/label-values?label=service_name");
+    assert_eq!(services["values"], json!(["\u{fffd}EPAIRED"]));
 }
 
 #[test]

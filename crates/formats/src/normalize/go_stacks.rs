@@ -1,12 +1,14 @@
 //! Stacks that Go's runtime cut: it keeps the innermost frames only, so that the same function stands
 //! below `main` in one sample and below nothing in the next.
 
+use candela_model::FrameKind;
 use candela_model::LocationId;
 use candela_model::Profile;
 use candela_model::StackId;
 use hashbrown::HashMap;
 use hashbrown::HashSet;
 
+use crate::normalize::names::is_go_file;
 use crate::options::Limits;
 use crate::report::Report;
 
@@ -69,7 +71,9 @@ pub(crate) fn mended_stacks(
         .into_iter()
         .filter(|&stack| {
             let outermost = profile.stacks.get(stack).last();
-            outermost.is_some_and(|outermost| !roots.contains(outermost))
+            outermost.is_some_and(|&outermost| {
+                !roots.contains(&outermost) && is_of_go(profile, outermost)
+            })
         })
         .collect();
     let mut wanted: HashMap<&[LocationId], Option<Outside>> = HashMap::new();
@@ -138,6 +142,17 @@ pub(crate) fn mended_stacks(
     mended
 }
 
+/// Whether a frame is of Go: other runtimes have stacks of as many frames, and cut none.
+fn is_of_go(profile: &Profile, location: LocationId) -> bool {
+    let symbols = &profile.symbols;
+    let mut functions = symbols.lines(location).iter();
+    symbols.location(location).kind == FrameKind::Go
+        || functions.any(|line| {
+            let function = symbols.function(line.function);
+            is_go_file(symbols.strings.get(function.file))
+        })
+}
+
 /// Whether a stack has as many frames as the runtime keeps. Old versions count locations, newer ones
 /// what is inlined as well.
 fn has_runtime_limit(profile: &Profile, stack: StackId) -> bool {
@@ -153,7 +168,6 @@ fn has_runtime_limit(profile: &Profile, stack: StackId) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use candela_model::FrameKind;
     use candela_model::Location;
 
     use super::*;

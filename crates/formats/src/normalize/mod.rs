@@ -1,7 +1,8 @@
-//! What servers that take pushed profiles do to them, so that the same program looks the same whichever
+//! What servers do to the profiles that they take, so that the same program looks the same whichever
 //! client sent it: names, types and stacks that runtimes are known to write differently.
 
 mod go_stacks;
+mod labels;
 mod names;
 mod rebuild;
 mod types;
@@ -9,8 +10,12 @@ mod types;
 use candela_model::LocationId;
 use candela_model::Profile;
 use candela_model::StackId;
+use hashbrown::HashMap;
 
 use crate::normalize::go_stacks::mended_stacks;
+pub use crate::normalize::labels::breaks_line;
+use crate::normalize::labels::clean_labels;
+pub use crate::normalize::labels::is_reserved_label;
 use crate::normalize::names::Names;
 use crate::normalize::names::Naming;
 use crate::normalize::rebuild::Renamed;
@@ -32,11 +37,12 @@ pub struct NormalizeOptions {
 
 /// The profile with the names, types and stacks that are usual:
 ///
-/// - `-` in types becomes `_` (.NET); the names `godeltaprof_memory`, `godeltaprof_block` and
+/// - `-` in sample types becomes `_` (.NET), but for those of events, and so do colons and control characters in all parts of a type; the names `godeltaprof_memory`, `godeltaprof_block` and
 ///   `godeltaprof_mutex` lose their prefix; CPU time in a profile named `wall` is `process_cpu`.
-/// - Of Go, type parameters in the names of functions are cut, and stacks that the runtime cut at
+/// - Of functions of Go, type parameters in their names are cut, and stacks that the runtime cut at
 ///   its limit get the missing callers where other stacks tell them, within the limits.
 /// - Of scripting languages, functions are `file function`, as far as the limits allow names to grow.
+/// - Labels whose names are reserved (`__…__`) are left out, and control characters and line ends in labels are escaped.
 /// - Samples with negative values are left out, and with them the stacks, labels and links that no
 ///   other sample refers to.
 ///
@@ -44,16 +50,26 @@ pub struct NormalizeOptions {
 /// reader already.
 #[must_use]
 pub fn normalize(mut profile: Profile, options: &NormalizeOptions, report: &mut Report) -> Profile {
+    let mut is_whole = true;
     for series in &mut profile.series {
-        normalize_series(series, report);
+        is_whole &= normalize_series(series, report) == 0;
     }
-    let naming = Naming::of(&profile, &options.spy);
-    let mended = match naming {
-        Naming::Go => mended_stacks(&profile, &options.limits, report),
-        Naming::Plain | Naming::WithFile => Default::default(),
+    clean_labels(&mut profile, report);
+    let naming = Naming::of(&options.spy);
+    // The stacks of another program tell nothing, even where it runs the same binary.
+    let mended = match is_of_one_program(&profile) {
+        true => mended_stacks(&profile, &options.limits, report),
+        false => HashMap::default(),
     };
     let names = Names::of(&profile, naming, &options.limits);
     let functions_beyond = names.functions_beyond(&profile.symbols);
+    let is_usual = is_whole
+        && mended.is_empty()
+        && functions_beyond == 0
+        && !names.change_any(&profile.symbols);
+    if is_usual {
+        return profile;
+    }
     // Most profiles need no more than a few other names, and copying them takes a seventh of what it
     // takes to store one.
     if mended.is_empty()
@@ -72,6 +88,11 @@ pub fn normalize(mut profile: Profile, options: &NormalizeOptions, report: &mut 
     let (profile, renamed) = rebuilt(&profile, names, &mended);
     note_renamed(renamed, report);
     profile
+}
+
+fn is_of_one_program(profile: &Profile) -> bool {
+    let mut all = profile.series.windows(2);
+    all.all(|two| two[0].labels == two[1].labels)
 }
 
 fn note_renamed(renamed: Renamed, report: &mut Report) {

@@ -2,10 +2,8 @@
 
 use std::borrow::Cow;
 
-use candela_model::Function;
 use candela_model::FunctionId;
 use candela_model::Profile;
-use candela_model::StringTable;
 use candela_model::SymbolTables;
 
 use crate::options::Limits;
@@ -13,19 +11,19 @@ use crate::options::Limits;
 /// How the functions of a profile are named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Naming {
-    /// As they are.
+    /// As they are, but those of Go without type parameters: a host has programs of all languages.
     Plain,
-    /// Without type parameters.
-    Go,
     /// With the file in front.
     WithFile,
 }
 
 /// The names of a profile's functions. What is made of them is bounded, and so is what is looked at for
 /// it: one long path may be the file of as many functions as a profile can have.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Names {
     naming: Naming,
+    /// Which functions are instances of generic ones of Go.
+    go_instances: Vec<bool>,
     /// From here on functions keep the names they have.
     first_kept: FunctionId,
 }
@@ -37,26 +35,45 @@ const SCRIPTING_SPIES: [&str; 3] = ["pyspy", "rbspy", "scripting"];
 const PACKAGE_FOLDERS: [&str; 4] = ["/site-packages/", "/dist-packages/", "/gems/", "/lib/ruby/"];
 
 impl Naming {
-    pub(crate) fn of(profile: &Profile, spy: &str) -> Self {
-        if SCRIPTING_SPIES.contains(&spy) {
-            return Self::WithFile;
+    pub(crate) fn of(spy: &str) -> Self {
+        match SCRIPTING_SPIES.contains(&spy) {
+            true => Self::WithFile,
+            false => Self::Plain,
         }
-        let strings = &profile.symbols.strings;
-        let is_go = profile.symbols.functions().iter().any(|function| {
-            let name = strings.get(function.name);
-            strings.get(function.file).ends_with(".go")
-                || matches!(name, "runtime.goexit" | "runtime.main" | "runtime.mcall")
+    }
+}
+
+impl Names {
+    pub(crate) fn of(profile: &Profile, naming: Naming, limits: &Limits) -> Self {
+        let symbols = &profile.symbols;
+        let mut names = Self {
+            naming,
+            go_instances: match naming {
+                Naming::Plain => go_instances(symbols),
+                Naming::WithFile => Vec::new(),
+            },
+            first_kept: FunctionId::from_index(symbols.functions().len()),
+        };
+        let mut bytes_left = limits.inflated_bytes();
+        let mut ids = (0..symbols.functions().len()).map(FunctionId::from_index);
+        let first_kept = ids.find(|&id| {
+            let bytes = names.most_bytes(id, symbols);
+            let is_beyond = bytes > bytes_left;
+            bytes_left = bytes_left.saturating_sub(bytes);
+            is_beyond
         });
-        if is_go { Self::Go } else { Self::Plain }
+        names.first_kept = first_kept.unwrap_or(names.first_kept);
+        names
     }
 
     /// The most bytes that the name of a function takes if it gets another one; 0 when it cannot.
-    fn most_bytes(self, function: &Function, strings: &StringTable) -> usize {
-        let bytes = |id| strings.get(id).len();
-        match self {
-            Self::Plain => 0,
-            Self::Go => bytes(function.name),
-            Self::WithFile => match bytes(function.file) {
+    fn most_bytes(&self, id: FunctionId, symbols: &SymbolTables) -> usize {
+        let function = symbols.function(id);
+        let bytes = |id| symbols.strings.get(id).len();
+        match self.naming {
+            Naming::Plain if self.go_instances[id.index()] => bytes(function.name),
+            Naming::Plain => 0,
+            Naming::WithFile => match bytes(function.file) {
                 0 => 0,
                 file => file + " ".len() + bytes(function.name),
             },
@@ -64,49 +81,28 @@ impl Naming {
     }
 
     /// The name of a function, borrowed when it is the one it has.
-    fn name<'a>(self, function: &Function, strings: &'a StringTable) -> Cow<'a, str> {
-        let name = strings.get(function.name);
-        match self {
-            Self::Plain => Cow::Borrowed(name),
-            Self::Go => without_type_parameters(name),
-            Self::WithFile => with_file(strings.get(function.file), name),
-        }
-    }
-}
-
-impl Names {
-    pub(crate) fn of(profile: &Profile, naming: Naming, limits: &Limits) -> Self {
-        let strings = &profile.symbols.strings;
-        let functions = profile.symbols.functions();
-        let mut bytes_left = limits.inflated_bytes();
-        let first_kept = functions.iter().position(|function| {
-            let bytes = naming.most_bytes(function, strings);
-            let is_beyond = bytes > bytes_left;
-            bytes_left = bytes_left.saturating_sub(bytes);
-            is_beyond
-        });
-        Self {
-            naming,
-            first_kept: FunctionId::from_index(first_kept.unwrap_or(functions.len())),
-        }
-    }
-
-    /// The name of a function, borrowed when it is the one it has.
     pub(crate) fn name<'a>(&self, id: FunctionId, symbols: &'a SymbolTables) -> Cow<'a, str> {
         let function = symbols.function(id);
+        let name = symbols.strings.get(function.name);
         if id >= self.first_kept {
-            return Cow::Borrowed(symbols.strings.get(function.name));
+            return Cow::Borrowed(name);
         }
-        self.naming.name(function, &symbols.strings)
+        match self.naming {
+            Naming::Plain if self.go_instances[id.index()] => without_type_parameters(name),
+            Naming::Plain => Cow::Borrowed(name),
+            Naming::WithFile => with_file(symbols.strings.get(function.file), name),
+        }
+    }
+
+    /// Whether some function gets another name.
+    pub(crate) fn change_any(&self, symbols: &SymbolTables) -> bool {
+        let mut ids = (0..symbols.functions().len()).map(FunctionId::from_index);
+        ids.any(|id| matches!(self.name(id, symbols), Cow::Owned(_)))
     }
 
     /// Whether a function keeps its name because those of others took the bytes there are.
     pub(crate) fn is_beyond(&self, id: FunctionId, symbols: &SymbolTables) -> bool {
-        let most_bytes = || {
-            let function = symbols.function(id);
-            self.naming.most_bytes(function, &symbols.strings)
-        };
-        id >= self.first_kept && most_bytes() > 0
+        id >= self.first_kept && self.most_bytes(id, symbols) > 0
     }
 
     /// How many there are of them.
@@ -115,6 +111,48 @@ impl Names {
         let beyond = kept.filter(|&id| self.is_beyond(FunctionId::from_index(id), symbols));
         beyond.count() as u64
     }
+}
+
+/// What a name may have of Go's type parameters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Brackets {
+    None,
+    /// Such as names of other languages have, too.
+    Some,
+    /// Such as only Go's compiler writes.
+    OfGo,
+}
+
+impl Brackets {
+    fn of(name: &str) -> Self {
+        match name.contains('[') {
+            false => Self::None,
+            true if name.contains("[...]") || name.contains("[go.shape.") => Self::OfGo,
+            true => Self::Some,
+        }
+    }
+}
+
+/// Of each function, whether it is an instance of a generic one of Go. A name is looked at once: one long name may be that of
+/// all functions.
+fn go_instances(symbols: &SymbolTables) -> Vec<bool> {
+    let strings = &symbols.strings;
+    let mut known: Vec<Option<Brackets>> = vec![None; strings.len()];
+    let functions = symbols.functions().iter();
+    let instances = functions.map(|function| {
+        let known = &mut known[function.name.index()];
+        match known.get_or_insert_with(|| Brackets::of(strings.get(function.name))) {
+            Brackets::None => false,
+            Brackets::Some => is_go_file(strings.get(function.file)),
+            Brackets::OfGo => true,
+        }
+    });
+    instances.collect()
+}
+
+/// Whether a file is Go's source code.
+pub(crate) fn is_go_file(file: &str) -> bool {
+    file.ends_with(".go")
 }
 
 /// A Go function's name without `[...]`: instances of one function are one function. Brackets of

@@ -10,6 +10,7 @@ use futures::stream;
 use multer::Multipart;
 
 use crate::api_error::ApiError;
+use crate::ingest::append::received_hash;
 
 /// More parts than any client sends.
 const MOST_PARTS: usize = 16;
@@ -57,6 +58,17 @@ impl Sent {
 
     pub(crate) const fn is_form(&self) -> bool {
         self.parts.is_some()
+    }
+
+    /// The [`received_hash`] of what was sent. That of a form is of its parts: who sends it again may separate them otherwise.
+    pub(crate) fn hash(&self, way: &str, said: &[&str]) -> u128 {
+        let Some(parts) = &self.parts else {
+            return received_hash(way, said, &self.body);
+        };
+        let before = received_hash(way, said, &[]);
+        parts.iter().fold(before, |before, (name, part)| {
+            received_hash(name, &[&before.to_string()], part)
+        })
     }
 
     /// A part of a form.

@@ -8,6 +8,7 @@ use candela_model::ProfileSeries;
 use crate::api_error::ApiError;
 use crate::options::Limits;
 use crate::tenant_limits::TenantLimits;
+use crate::tenants::Exceeded;
 
 /// Why a profile was not stored, and never will be as it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,6 +70,22 @@ pub(crate) fn check_series(
     Ok(())
 }
 
+/// Whether somebody may give a label this name by hand. Profiles that have others lose or escape them
+/// ([`candela_formats::normalize`]), as those who pushed them cannot mend them.
+pub(crate) fn check_label_name(name: &str) -> Result<(), Refusal> {
+    let problem = if candela_formats::is_reserved_label(name) {
+        "is reserved for what is not a label"
+    } else if name.contains(candela_formats::breaks_line) {
+        "has a control character or a line end"
+    } else {
+        return Ok(());
+    };
+    Err(Refusal {
+        reason: "bad_label",
+        message: format!("label: the name {name:?} {problem}"),
+    })
+}
+
 /// Whether a series may have these labels.
 pub(crate) fn check_labels(labels: &Labels, tenant_limits: &TenantLimits) -> Result<(), Refusal> {
     let refuse = |reason, message| Err(Refusal { reason, message });
@@ -101,6 +118,15 @@ pub(crate) fn check_labels(labels: &Labels, tenant_limits: &TenantLimits) -> Res
         }
     }
     Ok(())
+}
+
+impl From<Exceeded> for Refusal {
+    fn from(exceeded: Exceeded) -> Self {
+        Self {
+            reason: exceeded.reason,
+            message: exceeded.message,
+        }
+    }
 }
 
 impl Refusal {

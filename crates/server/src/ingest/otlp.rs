@@ -8,7 +8,6 @@ use candela_formats::ReadError;
 use candela_formats::ReadOptions;
 use candela_formats::Report;
 use candela_model::Profile;
-use candela_model::ProfileSeries;
 use prost::Message;
 use serde_json::Value;
 
@@ -21,12 +20,9 @@ use crate::ingest::append::received_hash;
 use crate::ingest::body::BodyBounds;
 use crate::ingest::decode::Decoded;
 use crate::ingest::decode::decode;
-use crate::ingest::limits::Refusal;
-use crate::ingest::limits::check_series;
 use crate::ingest::read::read_error;
 use crate::ingest::read::read_options;
 use crate::rpc::Deadline;
-use crate::tenants::SeriesKey;
 
 /// The header by which senders say which wire format of profiles theirs is. It changes without a new
 /// path as long as profiles are in development.
@@ -48,11 +44,8 @@ pub(crate) trait ExportRequest: Sized + Send + 'static {
 
     /// # Errors
     /// When the bytes are no such request.
-    fn from_protobuf(
-        bytes: &[u8],
-        limits: &Limits,
-        report: &mut Report,
-    ) -> Result<Self, ReadError>;
+    fn from_protobuf(bytes: &[u8], limits: &Limits, report: &mut Report)
+    -> Result<Self, ReadError>;
 
     /// # Errors
     /// When the text is no such request.
@@ -170,35 +163,6 @@ where
     }
     drop(slot);
     Ok(R::response(refused))
-}
-
-/// Leaves the series that may be stored; `refuse` hears of each of the others.
-pub(crate) fn retain_admitted(
-    app: &App,
-    tenant: &TenantName,
-    profile: &mut Profile,
-    mut refuse: impl FnMut(&ProfileSeries, Refusal),
-) {
-    let limits = app.tenants.limits(tenant);
-    let now_ns = app.clock.now_ns();
-    profile.series.retain(|series| {
-        let keep = app.keep_of(tenant, series);
-        if let Err(refusal) = check_series(series, &app.limits, &limits, keep, now_ns) {
-            refuse(series, refusal);
-            return false;
-        }
-        let admitted = app.tenants.admit_series(tenant, &[SeriesKey::of(series)]);
-        if let Err(exceeded) = admitted {
-            // To have it all sent again would not help: the rest is stored by then.
-            let refusal = Refusal {
-                reason: exceeded.reason,
-                message: exceeded.message,
-            };
-            refuse(series, refusal);
-            return false;
-        }
-        true
-    });
 }
 
 /// How requests of a tenant are read.

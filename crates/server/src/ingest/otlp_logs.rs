@@ -17,10 +17,10 @@ use serde_json::json;
 use crate::api_error::ApiError;
 use crate::app::App;
 use crate::auth::TenantName;
+use crate::ingest::admission::admit_each;
 use crate::ingest::otlp::ExportRequest;
 use crate::ingest::otlp::Refused;
 use crate::ingest::otlp::otlp_options;
-use crate::ingest::otlp::retain_admitted;
 use crate::ingest::read::read_error;
 
 impl ExportRequest for ExportLogsServiceRequest {
@@ -47,7 +47,7 @@ impl ExportRequest for ExportLogsServiceRequest {
             refused.add(count, message);
         };
         let options = otlp_options(app, tenant);
-        let (mut profile, report) =
+        let (profile, mut report) =
             read_profile_events(&self, &options).map_err(|error| read_error(&error))?;
         for rejection in &report.rejected {
             let message = format!(
@@ -56,16 +56,16 @@ impl ExportRequest for ExportLogsServiceRequest {
             );
             refuse(rejection.reason, rejection.profiles, message);
         }
-        retain_admitted(app, tenant, &mut profile, |series, refusal| {
+        let profile = admit_each(app, tenant, profile, &mut report, |series, refusal| {
             let records = series.samples.len().max(1) as u64;
             refuse(refusal.reason, records, refusal.message);
         });
         // A record with several values is in as many series, and yet no more than one record.
         refused.count = refused.count.min(record_count(&self));
+        app.metrics.count_changes(tenant, &report.notes);
         if !profile.series.is_empty() {
             app.tenants.charge(tenant, self.encoded_len() as u64);
         }
-        app.metrics.count_changes(tenant, &report.notes);
         Ok((profile, refused))
     }
 

@@ -20,10 +20,10 @@ use serde_json::json;
 use crate::api_error::ApiError;
 use crate::app::App;
 use crate::auth::TenantName;
+use crate::ingest::admission::admit_each;
 use crate::ingest::otlp::ExportRequest;
 use crate::ingest::otlp::Refused;
 use crate::ingest::otlp::otlp_options;
-use crate::ingest::otlp::retain_admitted;
 use crate::ingest::read::read_error;
 use crate::tenant_limits::TenantLimits;
 
@@ -57,21 +57,21 @@ impl ExportRequest for ExportProfilesServiceRequest {
         };
         leave_out_large(&mut self, &limits, &mut refuse)?;
         let options = otlp_options(app, tenant);
-        let (mut profile, report) =
+        let (profile, mut report) =
             candela_formats::decode_otlp(&self, &options).map_err(|error| read_error(&error))?;
         // After decoding, so that nobody is remembered for nonsense.
-        note_agents(app, tenant, &self, report.agents);
+        note_agents(app, tenant, &self, std::mem::take(&mut report.agents));
         for rejection in &report.rejected {
             let message = rejection.to_string();
             refuse(rejection.reason, rejection.profiles, message);
         }
-        retain_admitted(app, tenant, &mut profile, |_, refusal| {
+        let profile = admit_each(app, tenant, profile, &mut report, |_, refusal| {
             refuse(refusal.reason, 1, refusal.message);
         });
+        app.metrics.count_changes(tenant, &report.notes);
         if !profile.series.is_empty() {
             app.tenants.charge(tenant, received_bytes);
         }
-        app.metrics.count_changes(tenant, &report.notes);
         Ok((profile, refused))
     }
 

@@ -3,13 +3,12 @@
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::HeaderMap;
-use axum::http::StatusCode;
+use candela_formats::Note;
 use candela_formats::ReadOptions;
-use candela_formats::Report;
 use candela_model::Labels;
 use candela_model::Profile;
 use candela_model::SERVICE_NAME_LABEL;
-use candela_store::Appended;
+use candela_store::TimeRange;
 use serde_json::json;
 use tokio::sync::OwnedSemaphorePermit;
 
@@ -19,15 +18,15 @@ use crate::app::App;
 use crate::app::SharedApp;
 use crate::auth::Caller;
 use crate::auth::TenantName;
-use crate::ingest::append::append;
 use crate::ingest::append::received_hash;
+use crate::ingest::batch::Batch;
 use crate::ingest::body::BodyBounds;
 use crate::ingest::body::SentBody;
 use crate::ingest::body::read_body;
 use crate::ingest::decode::Decoded;
 use crate::ingest::decode::decode;
 use crate::ingest::limits::Refusal;
-use crate::ingest::limits::check_series;
+use crate::ingest::limits::check_label_name;
 use crate::ingest::read::inflated;
 use crate::ingest::read::read_error;
 use crate::ingest::read::read_options;
@@ -36,7 +35,6 @@ use crate::ingest::taken_formats::taken_format;
 use crate::parameters::Parameters;
 use crate::profile_range::range_of;
 use crate::reply::Reply;
-use crate::tenants::SeriesKey;
 
 /// Stores the profile in the body.
 pub(crate) async fn upload(
@@ -54,31 +52,50 @@ pub(crate) async fn upload(
         bytes,
         room,
     } = result.inspect_err(|error| app.metrics.count_refused(tenant, error.code, 1))?;
-    let (profile, report) = decoded.value;
-    let range = range_of(&profile);
-    let (ingested, appended) = append(&app, tenant, "ingest", profile, hash, bytes).await?;
+    let Uploaded {
+        batch,
+        charged,
+        range,
+        notes,
+    } = decoded.value;
+    let outcome = batch.outcome();
+    let stored = batch.store(&app, tenant, "ingest", hash, bytes).await?;
+    if stored.ingested.profiles > 0 {
+        app.tenants.charge(tenant, charged);
+    }
     drop((decoded.slot, room));
-    let notes: Vec<String> = report.notes.iter().map(ToString::to_string).collect();
+    outcome.map_err(ApiError::into_unprocessable)?;
+    let notes: Vec<String> = notes.iter().map(ToString::to_string).collect();
     Ok(Reply::json(
         "ingest",
         json!({
-            "profiles": ingested.profiles,
-            "samples": ingested.samples,
+            "profiles": stored.ingested.profiles,
+            "samples": stored.ingested.samples,
             "from": milliseconds(range.from_ns),
             "to": milliseconds(range.to_ns),
-            "duplicate": appended == Appended::Duplicate,
+            "duplicate": stored.is_duplicate,
             "notes": notes,
         }),
     ))
 }
 
-/// A profile that may be stored, and what it takes until then.
+/// A body that was read, and what it takes until it is stored.
 struct Received {
-    decoded: Decoded<(Profile, Report)>,
+    decoded: Decoded<Uploaded>,
     /// Of what the client sent.
     hash: u128,
     bytes: u64,
     room: OwnedSemaphorePermit,
+}
+
+/// What a body became.
+struct Uploaded {
+    batch: Batch,
+    /// What the rate counts when it is stored.
+    charged: u64,
+    /// Of all that was in it.
+    range: TimeRange,
+    notes: Vec<Note>,
 }
 
 async fn receive(
@@ -119,6 +136,7 @@ fn labels_of(parameters: &Parameters) -> Result<Labels, ApiError> {
             let message = format!("label: {label:?} is not name=value");
             return Err(ApiError::bad_request("bad_label", message));
         };
+        check_label_name(name).map_err(Refusal::into_bad_request)?;
         labels.set(name, value);
     }
     if let Some(service) = parameters.one("service") {
@@ -129,10 +147,10 @@ fn labels_of(parameters: &Parameters) -> Result<Labels, ApiError> {
 
 fn read_profile(
     app: &App,
-    tenant: &str,
+    tenant: &TenantName,
     body: SentBody,
     labels: Labels,
-) -> Result<(Profile, Report), ApiError> {
+) -> Result<Uploaded, ApiError> {
     app.tenants.check_rate(tenant).map_err(ApiError::exceeded)?;
     let limits = app.tenants.limits(tenant);
     let bounds = BodyBounds::profile(&limits);
@@ -149,39 +167,41 @@ fn read_profile(
         labels,
         ..read_options(app, &limits, bounds)
     };
-    let (profile, report) =
+    let (profile, mut report) =
         candela_formats::read(format, &bytes[..], &options).map_err(|error| read_error(&error))?;
-    check(app, tenant, &profile)?;
-    app.tenants
-        .charge(tenant, charged_bytes(&bytes, &profile) + report.inner_bytes);
-    app.metrics.count_changes(tenant, &report.notes);
-    Ok((profile, report))
+    check_service(&profile)?;
+    let charged = charged_bytes(&bytes, &profile) + report.inner_bytes;
+    let range = range_of(&profile);
+    let mut batch = Batch::default();
+    batch.add(app, tenant, profile, &mut report);
+    let is_empty = batch.profile().series.is_empty() && !batch.has_refusals();
+    if is_empty && report.count("negative_values") > 0 {
+        batch.refuse(app, tenant, all_negative(), 1);
+    }
+    Ok(Uploaded {
+        batch,
+        charged,
+        range,
+        notes: report.notes,
+    })
 }
 
-fn check(app: &App, tenant: &str, profile: &Profile) -> Result<(), ApiError> {
-    let refused = |refusal: Refusal| {
-        ApiError::new(
-            StatusCode::UNPROCESSABLE_ENTITY,
-            refusal.reason,
-            refusal.message,
-        )
-    };
-    let now_ns = app.clock.now_ns();
-    let limits = app.tenants.limits(tenant);
-    for series in &profile.series {
-        let keep = app.keep_of(tenant, series);
-        check_series(series, &app.limits, &limits, keep, now_ns).map_err(refused)?;
-        if series.labels.get(SERVICE_NAME_LABEL).is_none() {
-            let message = "no service: the profile does not name one";
-            return Err(
-                ApiError::bad_request("no_service", message).hint("add ?service=NAME to the URL")
-            );
-        }
+/// Whoever sends a difference of two profiles by hand should hear that nothing of it is there.
+fn all_negative() -> ApiError {
+    let message =
+        "no sample has a value above 0: what is stored is a sum of events, a difference is not";
+    ApiError::unprocessable("negative_value", message)
+}
+
+/// # Errors
+/// 400 when there is a series of which nobody says what service it is of.
+fn check_service(profile: &Profile) -> Result<(), ApiError> {
+    let mut series = profile.series.iter();
+    if series.all(|series| series.labels.get(SERVICE_NAME_LABEL).is_some()) {
+        return Ok(());
     }
-    // Last, as what is refused for another reason is no series.
-    let keys: Vec<SeriesKey> = profile.series.iter().map(SeriesKey::of).collect();
-    let admitted = app.tenants.admit_series(tenant, &keys);
-    admitted.map_err(ApiError::exceeded)
+    let message = "no service: the profile does not name one";
+    Err(ApiError::bad_request("no_service", message).hint("add ?service=NAME to the URL"))
 }
 
 /// What the rate counts beside what formats compress inside: the profile as it was inflated, and the

@@ -15,11 +15,13 @@ use crate::app::SharedApp;
 use crate::auth::Caller;
 use crate::auth::TenantName;
 use crate::ingest::append::received_hash;
+use crate::ingest::batch::Batch;
 use crate::ingest::body::BodyBounds;
 use crate::ingest::body::SentBody;
 use crate::ingest::body::read_body;
 use crate::ingest::decode::Decoded;
 use crate::ingest::decode::decode;
+use crate::ingest::pushed_labels::PushedLabels;
 use crate::ingest::read::inflated;
 use crate::ingest::read::read_error;
 use crate::ingest::read::read_options;
@@ -32,8 +34,6 @@ use crate::profefe::kind::Kind;
 use crate::profefe::model::WholeProfile;
 use crate::profefe::reply::Found;
 use crate::profefe::reply::respond;
-use crate::pyroscope::Pushed;
-use crate::pyroscope::PushedLabels;
 
 /// What the parameters say of the profile in the body.
 struct Described {
@@ -80,13 +80,13 @@ async fn receive(
     let of_tenant = tenant.clone();
     let read = move |app: &App| described.read(app, &of_tenant, body);
     let Decoded {
-        value: (pushed, whole),
+        value: (batch, whole),
         slot,
     } = decode(app, read).await.inspect_err(counted)?;
-    // The answer is one profile's id, so that there is nothing to say of a part.
-    pushed.outcome()?;
-    pushed.store(app, tenant, "profefe", hash, bytes).await?;
+    let outcome = batch.outcome();
+    batch.store(app, tenant, "profefe", hash, bytes).await?;
     drop(slot);
+    outcome?;
     Ok(whole)
 }
 
@@ -110,7 +110,7 @@ impl Described {
         app: &App,
         tenant: &TenantName,
         body: SentBody,
-    ) -> Result<(Pushed, WholeProfile), ApiError> {
+    ) -> Result<(Batch, WholeProfile), ApiError> {
         app.tenants.check_rate(tenant).map_err(ApiError::exceeded)?;
         let limits = app.tenants.limits(tenant);
         let bounds = BodyBounds::profile(&limits);
@@ -125,23 +125,24 @@ impl Described {
             ..usual
         };
         let read = candela_formats::read_pprof(&bytes[..], &options);
-        let (mut profile, report) = read.map_err(|error| read_error(&error))?;
+        let (mut profile, mut report) = read.map_err(|error| read_error(&error))?;
         app.tenants.charge(tenant, bytes.len() as u64);
         for series in &mut profile.series {
             // A file of ours has a name in it; here the parameter says what it is.
             self.name.clone_into(&mut series.profile_type.name);
         }
+        let start_ns = profile.series.first().map(|series| series.start_ns);
+        let mut batch = Batch::default();
+        batch.add(app, tenant, profile, &mut report);
         // Such a file has labels, too, which are part of what the profile is called.
-        let first = profile.series.first();
+        let first = batch.profile().series.first();
         let labels = first.map_or(&self.labels.labels, |series| &series.labels);
         let whole = WholeProfile {
-            start_ns: first.map_or(now_ns, |series| series.start_ns),
+            start_ns: start_ns.unwrap_or(now_ns),
             tenant: Arc::from(&**tenant),
             labels: Arc::new(labels.clone()),
             name: self.name.to_owned(),
         };
-        let mut pushed = Pushed::default();
-        pushed.add(app, tenant, &self.labels, profile, report);
-        Ok((pushed, whole))
+        Ok((batch, whole))
     }
 }

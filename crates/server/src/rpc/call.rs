@@ -12,7 +12,12 @@ use axum::response::IntoResponse;
 use axum::response::Response;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use candela_formats::MessageTexts;
+use candela_formats::Report;
+use candela_formats::decode_repaired;
+use candela_formats::repaired_json;
 use candela_query::Cancellation;
+use prost::DecodeError;
 use prost::Message;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -197,29 +202,45 @@ impl Sent {
     /// # Errors
     /// 400 when it is none of this type.
     pub(crate) fn message<M: CallMessage>(self, bounds: BodyBounds) -> Result<M, ApiError> {
-        self.checked_message(bounds, |_| Ok(()))
+        let bytes = self.body.decoded(bounds)?;
+        match self.codec {
+            Codec::Protobuf => M::decode(bytes).map_err(|error| bad_protobuf(&error)),
+            Codec::Json => serde_json::from_slice(&bytes).map_err(|error| bad_json(&error)),
+        }
     }
 
-    /// The same, when it has no more parts than `check` lets pass.
+    /// The message of a call that brings data, when it has no more parts than `check` lets pass. Its `texts` that are not
+    /// UTF-8 are repaired and noted: nobody who can read the error could mend them.
     ///
     /// # Errors
     /// That of `check`, too.
-    pub(crate) fn checked_message<M: CallMessage>(
+    pub(crate) fn pushed_message<M: CallMessage>(
         self,
         bounds: BodyBounds,
+        texts: &MessageTexts,
+        report: &mut Report,
         check: impl FnOnce(MessageParts) -> Result<(), ApiError>,
     ) -> Result<M, ApiError> {
         let bytes = self.body.decoded(bounds)?;
         check(MessageParts::of(&bytes, self.codec))?;
         match self.codec {
-            Codec::Protobuf => M::decode(bytes).map_err(|error| {
-                ApiError::bad_request("bad_message", format!("the message is broken: {error}"))
-            }),
-            Codec::Json => serde_json::from_slice(&bytes).map_err(|error| {
-                ApiError::bad_request("bad_message", format!("the JSON is no request: {error}"))
-            }),
+            Codec::Protobuf => {
+                decode_repaired(&bytes, texts, report).map_err(|error| bad_protobuf(&error))
+            }
+            Codec::Json => {
+                let text = repaired_json(&bytes, report);
+                serde_json::from_str(&text).map_err(|error| bad_json(&error))
+            }
         }
     }
+}
+
+fn bad_protobuf(error: &DecodeError) -> ApiError {
+    ApiError::bad_request("bad_message", format!("the message is broken: {error}"))
+}
+
+fn bad_json(error: &serde_json::Error) -> ApiError {
+    ApiError::bad_request("bad_message", format!("the JSON is no request: {error}"))
 }
 
 impl FromRequest<SharedApp> for Call {

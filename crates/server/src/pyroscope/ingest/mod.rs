@@ -5,6 +5,7 @@ mod app_name;
 mod format;
 mod names;
 mod read;
+mod sample_types;
 
 use axum::body::Body;
 use axum::extract::State;
@@ -17,7 +18,6 @@ use crate::api_error::ApiError;
 use crate::app::App;
 use crate::app::SharedApp;
 use crate::auth::Caller;
-use crate::ingest::append::received_hash;
 use crate::ingest::body::BodyBounds;
 use crate::ingest::body::read_body;
 use crate::ingest::decode::Decoded;
@@ -55,18 +55,18 @@ pub(crate) async fn ingest(
             .check_rate(&of_tenant)
             .map_err(ApiError::exceeded)?;
         let said: Vec<&str> = said.iter().map(String::as_str).collect();
-        let hash = received_hash("pyroscope_ingest", &said, &sent.body);
+        let hash = sent.hash("pyroscope_ingest", &said);
         Ok((asked.read(app, &of_tenant, &sent)?, hash))
     };
     let Decoded {
-        value: (pushed, hash),
+        value: (batch, hash),
         slot,
     } = decode(&app, read).await.inspect_err(counted)?;
-    let outcome = pushed.outcome();
-    let stored = pushed.store(&app, &tenant, "pyroscope_ingest", hash, bytes);
+    let outcome = batch.outcome();
+    let stored = batch.store(&app, &tenant, "pyroscope_ingest", hash, bytes);
     stored.await?;
     drop((slot, room));
-    outcome.map_err(unprocessable)?;
+    outcome.map_err(ApiError::into_unprocessable)?;
     Ok(StatusCode::OK)
 }
 
@@ -80,12 +80,4 @@ async fn receive(
     let body = read_body(&app.limits, bounds, headers, body).await?;
     let bytes = body.decoded(bounds)?;
     Ok((room, Sent::of(headers, bytes).await?))
-}
-
-/// What is wrong with a profile is 422 here, with everything else than its name.
-fn unprocessable(mut error: ApiError) -> ApiError {
-    if error.status == StatusCode::BAD_REQUEST {
-        error.status = StatusCode::UNPROCESSABLE_ENTITY;
-    }
-    error
 }

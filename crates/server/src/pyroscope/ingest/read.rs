@@ -1,7 +1,5 @@
 //! What a push to `/ingest` says of its profile, and the profile as it is stored.
 
-use std::collections::BTreeMap;
-
 use axum::http::HeaderMap;
 use candela_formats::JfrOptions;
 use candela_formats::ReadError;
@@ -9,24 +7,23 @@ use candela_formats::ReadOptions;
 use candela_formats::Report;
 use candela_model::Profile;
 use candela_model::SERVICE_NAME_LABEL;
-use serde::Deserialize;
 
 use super::app_name::AppName;
 use super::format::BodyFormat;
 use super::names::DEFAULT_RATE;
 use super::names::NamedType;
-use super::unprocessable;
+use super::sample_types::SampleTypes;
 use crate::api_error::ApiError;
 use crate::app::App;
 use crate::auth::TenantName;
+use crate::ingest::batch::Batch;
 use crate::ingest::body::BodyBounds;
 use crate::ingest::form::Sent;
+use crate::ingest::pushed_labels::PushedLabels;
 use crate::ingest::read::read_error;
 use crate::ingest::read::read_options;
 use crate::parameters::Parameters;
 use crate::pyroscope::attime::parse_attime;
-use crate::pyroscope::labels::PushedLabels;
-use crate::pyroscope::pushed::Pushed;
 
 /// Before this profiles have no time of their own, but a clock that began at 0.
 const NANOSECONDS_OF_1970: i64 = 365 * 86_400 * 1_000_000_000;
@@ -43,28 +40,6 @@ pub(crate) struct Ingested {
     until_ns: i64,
     rate: u32,
     spy: String,
-}
-
-/// A sample type as the part `sample_type_config` of a form describes it.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(rename_all = "kebab-case", default)]
-struct SampleTypeConfig {
-    units: String,
-    display_name: String,
-}
-
-impl SampleTypeConfig {
-    /// The name of the profile type, where the display name tells more than the profile does: those of
-    /// mutexes and of blocks have the same sample types. These stay what they are in the profile.
-    fn profile_name(&self) -> Option<&'static str> {
-        match self.display_name.as_str() {
-            name if name.starts_with("mutex_") => Some("mutex"),
-            name if name.starts_with("block_") => Some("block"),
-            // Not the name of what is scraped, but what everybody who asks for pushed ones expects.
-            "goroutines" => Some("goroutines"),
-            _ => None,
-        }
-    }
 }
 
 impl Ingested {
@@ -111,7 +86,7 @@ impl Ingested {
         app: &App,
         tenant: &TenantName,
         sent: &Sent,
-    ) -> Result<Pushed, ApiError> {
+    ) -> Result<Batch, ApiError> {
         let limits = app.tenants.limits(tenant);
         let bounds = BodyBounds::profile(&limits);
         let mut pairs = self.name.labels.clone();
@@ -163,16 +138,17 @@ impl Ingested {
                 candela_formats::read_speedscope(&sent.body[..], &options),
             ),
         };
-        let (mut profile, report) = read.map_err(|error| unprocessable(read_error(&error)))?;
+        let read = read.map_err(|error| read_error(&error).into_unprocessable());
+        let (mut profile, mut report) = read?;
         app.tenants.charge(tenant, sent.body.len() as u64);
         for series in &mut profile.series {
             if series.start_ns < NANOSECONDS_OF_1970 {
                 series.start_ns = self.from_ns;
             }
         }
-        let mut pushed = Pushed::default();
-        pushed.add(app, tenant, &labels, profile, report);
-        Ok(pushed)
+        let mut batch = Batch::default();
+        batch.add(app, tenant, profile, &mut report);
+        Ok(batch)
     }
 
     fn pprof(&self, sent: &Sent, options: &ReadOptions) -> Result<Read, ApiError> {
@@ -181,30 +157,18 @@ impl Ingested {
             return Err(ApiError::unprocessable("previous_profile", message)
                 .hint("use a newer version of the SDK"));
         }
+        let mut repairs = Report::default();
         let config = sent.part("sample_type_config");
-        let config = config.map(|bytes| {
-            serde_json::from_slice::<BTreeMap<String, SampleTypeConfig>>(bytes).map_err(|error| {
-                let message = format!("sample_type_config cannot be read: {error}");
-                ApiError::unprocessable("bad_config", message)
-            })
-        });
+        let config = config.map(|part| SampleTypes::parse(part, &mut repairs));
         let config = config.transpose()?.unwrap_or_default();
-        let mut read = candela_formats::read_pprof(&sent.file("profile")?[..], options);
-        if let Ok((profile, _)) = &mut read {
+        let read = candela_formats::read_pprof(&sent.file("profile")?[..], options);
+        Ok(read.map(|(mut profile, mut report)| {
+            report.absorb_notes(repairs);
             for series in &mut profile.series {
-                let sample_type = &mut series.profile_type;
-                let Some(known) = config.get(&sample_type.sample_type) else {
-                    continue;
-                };
-                if let Some(name) = known.profile_name() {
-                    name.clone_into(&mut sample_type.name);
-                }
-                if !known.units.is_empty() && sample_type.sample_unit.is_empty() {
-                    sample_type.sample_unit.clone_from(&known.units);
-                }
+                config.complete(series, self.rate);
             }
-        }
-        Ok(read)
+            (profile, report)
+        }))
     }
 
     fn jfr(&self, sent: &Sent, options: &ReadOptions) -> Result<Read, ApiError> {
@@ -220,19 +184,13 @@ impl Ingested {
         Ok(candela_formats::read_jfr(&file[..], &jfr, options))
     }
 
-    /// A profile without types gets that of the name.
+    /// A profile gets the type of the name as far as it has none.
     fn typed(&self, named: &NamedType, read: Read) -> Read {
         let (mut profile, report) = read?;
         for series in &mut profile.series {
-            series.profile_type = named.profile_type.clone();
-            if named.factor > 1 {
-                series.period = named.factor;
-            }
+            named.complete(series);
             if series.duration_ns == 0 {
                 series.duration_ns = self.until_ns.saturating_sub(self.from_ns).max(0);
-            }
-            for sample in &mut series.samples {
-                sample.value = sample.value.saturating_mul(named.factor);
             }
         }
         Ok((profile, report))

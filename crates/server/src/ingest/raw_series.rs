@@ -2,22 +2,24 @@
 
 use axum::http::StatusCode;
 use bytes::Bytes;
+use candela_formats::MessageTexts;
 use candela_formats::ReadError;
 use candela_formats::ReadOptions;
+use candela_formats::Report;
 
 use crate::api_error::ApiError;
 use crate::app::App;
 use crate::app::SharedApp;
 use crate::auth::TenantName;
 use crate::ingest::append::received_hash;
+use crate::ingest::batch::Batch;
 use crate::ingest::body::BodyBounds;
 use crate::ingest::decode::Decoded;
 use crate::ingest::decode::decode;
 use crate::ingest::limits::check_labels;
+use crate::ingest::pushed_labels::PushedLabels;
 use crate::ingest::read::read_error;
 use crate::ingest::read::read_options;
-use crate::pyroscope::labels::PushedLabels;
-use crate::pyroscope::pushed::Pushed;
 use crate::rpc::Call;
 use crate::rpc::CallMessage;
 use crate::rpc::MessageParts;
@@ -31,6 +33,15 @@ pub(crate) struct RawSeries {
     pub(crate) profiles: Vec<Bytes>,
 }
 
+/// A call that brings such requests.
+pub(crate) struct RawCall<Q> {
+    /// The name of the way in, for counters.
+    pub(crate) way: &'static str,
+    pub(crate) series_of: fn(Q) -> Vec<RawSeries>,
+    /// Where the message has its texts.
+    pub(crate) texts: &'static MessageTexts,
+}
+
 /// Stores the profiles of a call. Each is tried; what may be stored is, also when the answer tells
 /// of others that may not.
 ///
@@ -38,9 +49,13 @@ pub(crate) struct RawSeries {
 /// The client's, and those of the store.
 pub(crate) async fn receive<Q: CallMessage>(
     call: &mut Call,
-    way: &'static str,
-    series_of: fn(Q) -> Vec<RawSeries>,
+    kind: RawCall<Q>,
 ) -> Result<(), ApiError> {
+    let RawCall {
+        way,
+        series_of,
+        texts,
+    } = kind;
     let app = SharedApp::clone(&call.app);
     let tenant = call.caller.tenant.clone();
     let counted = |error: &ApiError| app.metrics.count_refused(&tenant, error.code, 1);
@@ -56,23 +71,26 @@ pub(crate) async fn receive<Q: CallMessage>(
             .map_err(ApiError::exceeded)?;
         let hash = received_hash(way, &[], &sent.body.bytes);
         let limits = app.tenants.limits(&of_tenant);
-        let message = sent.checked_message(bounds, |parts| check_parts(app, &limits, parts))?;
+        let mut report = Report::default();
+        let check = |parts| check_parts(app, &limits, parts);
+        let message = sent.pushed_message(bounds, texts, &mut report, check)?;
+        app.metrics.count_changes(&of_tenant, &report.notes);
         Ok((read_series(app, &of_tenant, series_of(message))?, hash))
     };
     let Decoded {
-        value: (pushed, hash),
+        value: (batch, hash),
         slot,
     } = deadline
         .bound(decode(&app, read))
         .await
         .inspect_err(counted)?;
-    let outcome = pushed.outcome();
-    pushed.store(&app, &tenant, way, hash, bytes).await?;
+    let outcome = batch.outcome();
+    batch.store(&app, &tenant, way, hash, bytes).await?;
     drop(slot);
     outcome
 }
 
-fn read_series(app: &App, tenant: &TenantName, all: Vec<RawSeries>) -> Result<Pushed, ApiError> {
+fn read_series(app: &App, tenant: &TenantName, all: Vec<RawSeries>) -> Result<Batch, ApiError> {
     let limits = app.tenants.limits(tenant);
     check_count(&limits, &all)?;
     let bounds = BodyBounds::profile(&limits);
@@ -83,7 +101,7 @@ fn read_series(app: &App, tenant: &TenantName, all: Vec<RawSeries>) -> Result<Pu
         .samples_per_request
         .max(limits.samples_per_profile.most());
     let mut samples_left = most_samples;
-    let mut pushed = Pushed::default();
+    let mut batch = Batch::default();
     for series in all {
         // First, as reading copies the labels for each type of each profile.
         let checked = series.labels.and_then(|labels| {
@@ -94,7 +112,7 @@ fn read_series(app: &App, tenant: &TenantName, all: Vec<RawSeries>) -> Result<Pu
         let labels = match checked {
             Ok(labels) => labels,
             Err(error) => {
-                pushed.refuse(app, tenant, error, series.profiles.len());
+                batch.refuse(app, tenant, error, series.profiles.len());
                 continue;
             }
         };
@@ -114,22 +132,22 @@ fn read_series(app: &App, tenant: &TenantName, all: Vec<RawSeries>) -> Result<Pu
                 candela_formats::read_inflated_pprof(&bytes, &options)
             });
             match read {
-                Ok((mut profile, report)) => {
+                Ok((mut profile, mut report)) => {
                     let samples = profile.sample_count();
                     samples_left = samples_left
                         .checked_sub(samples)
                         .ok_or_else(|| too_many_samples(most_samples))?;
                     labels.name_types(&mut profile);
-                    pushed.add(app, tenant, &labels, profile, report);
+                    batch.add(app, tenant, profile, &mut report);
                 }
                 Err(error) => {
                     let error = labels.in_error(push_error(read_error(&error)));
-                    pushed.refuse(app, tenant, error, 1);
+                    batch.refuse(app, tenant, error, 1);
                 }
             }
         }
     }
-    Ok(pushed)
+    Ok(batch)
 }
 
 /// Before the message is taken apart: its series alone could take gigabytes.

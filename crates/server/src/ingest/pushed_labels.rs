@@ -1,7 +1,5 @@
-//! Labels as Pyroscope's clients push them: some are not labels but say what the profile is.
+//! Labels as clients of Pyroscope, Parca and Profefe push them: some are not labels but say what the profile is.
 
-use candela_formats::Limits;
-use candela_formats::NormalizeOptions;
 use candela_model::Labels;
 use candela_model::Profile;
 use candela_model::SERVICE_NAME_LABEL;
@@ -14,8 +12,6 @@ pub(crate) const UNKNOWN_SERVICE: &str = "unknown_service";
 
 /// First part of the profile type.
 const NAME: &str = "__name__";
-/// Names of the client that sampled.
-const SPY: &str = "pyroscope_spy";
 
 /// The labels of one pushed series.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -52,11 +48,8 @@ impl PushedLabels {
     }
 
     /// An error that says whose profiles are refused.
-    pub(crate) fn in_error(&self, mut error: ApiError) -> ApiError {
-        let service = self.labels.get(SERVICE_NAME_LABEL);
-        let service = shown(service.unwrap_or(UNKNOWN_SERVICE));
-        error.message = format!("service {service:?}: {}", error.message);
-        error
+    pub(crate) fn in_error(&self, error: ApiError) -> ApiError {
+        in_error_of(self.labels.get(SERVICE_NAME_LABEL), error)
     }
 
     /// Labels with two underscores in front are no labels of the series: sessions would make one
@@ -83,14 +76,13 @@ impl PushedLabels {
             series.profile_type.name.clone_from(name);
         }
     }
+}
 
-    /// How a profile with these labels is made like those of other clients.
-    pub(crate) fn normalization(&self, limits: Limits) -> NormalizeOptions {
-        NormalizeOptions {
-            spy: self.labels.get(SPY).unwrap_or("").to_owned(),
-            limits,
-        }
-    }
+/// An error that says of which service the profiles are that are refused.
+pub(crate) fn in_error_of(service: Option<&str>, mut error: ApiError) -> ApiError {
+    let service = shown(service.unwrap_or(UNKNOWN_SERVICE));
+    error.message = format!("service {service:?}: {}", error.message);
+    error
 }
 
 /// As much of a text as a message repeats.
