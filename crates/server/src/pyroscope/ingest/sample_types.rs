@@ -46,7 +46,7 @@ impl SampleTypes {
 
 impl SampleType {
     fn complete(&self, series: &mut ProfileSeries, rate: u32) {
-        // Its type is what is usual where the pprof has none.
+        // Not by its type, which is the usual one where the pprof has none.
         let has_period = series.period != 0;
         let column = &mut series.profile_type;
         if let Some(name) = self.profile_name(&column.sample_type, &column.period_type) {
@@ -68,8 +68,10 @@ impl SampleType {
         }
         if is_sampled && !has_period {
             series.period = interval_ns(rate);
-            "cpu".clone_into(&mut column.period_type);
-            "nanoseconds".clone_into(&mut column.period_unit);
+            if column.period_type.is_empty() {
+                "cpu".clone_into(&mut column.period_type);
+                "nanoseconds".clone_into(&mut column.period_unit);
+            }
         }
     }
 
@@ -140,6 +142,11 @@ mod tests {
             (
                 ("wall:wall:nanoseconds:wall:nanoseconds", 1, sampled),
                 ("wall:wall:nanoseconds:wall:nanoseconds", 3, 1),
+            ),
+            // The clock of its period, too.
+            (
+                ("wall:wall:nanoseconds:wall:nanoseconds", 0, sampled),
+                ("wall:wall:nanoseconds:wall:nanoseconds", 3, 20_000_000),
             ),
             // All is said.
             (
