@@ -458,6 +458,27 @@ fn files_are_asked_for_labels_and_series() {
         series["series"][0]["points"],
         serde_json::json!([[1_590_969_600_000_u64, 5]])
     );
+    let recording = serde_json::json!({
+        "$schema": "https://www.speedscope.app/file-format-schema.json",
+        "shared": {"frames": [{"name": "main"}]},
+        "profiles": [{"type": "sampled", "name": "all", "unit": "seconds", "startValue": 0, "endValue": 4,
+            "samples": [[0]], "weights": [4]}]
+    });
+    let recording = written(&folder, "four.json", recording.to_string());
+    let step = [
+        "--step",
+        "3600",
+        "--aggregation",
+        "rate",
+        "--format",
+        "json",
+    ];
+    let rate = [&["query", "series", text(&recording)], &step[..]].concat();
+    let rate: Value = serde_json::from_str(&printed(&rate)).expect("JSON");
+    assert_eq!(
+        rate["series"][0]["points"][0][1], 1e9,
+        "a second in each of the four that it took"
+    );
     let average = ["query", "series", file, "--aggregation", "avg"];
     refused(&average, 2, "files have sum and rate");
 }

@@ -15,6 +15,7 @@ use crate::labels::Labels;
 use crate::profile::Profile;
 use crate::profile::ProfileSeries;
 use crate::profile_type::ProfileType;
+use crate::profiled_time::merge_windows;
 use crate::short_names::resolve_profile_type;
 
 /// Whether a wall time can be made of types, where none is stored.
@@ -112,7 +113,7 @@ impl WallCover {
     pub fn merge_windows(&mut self) {
         for series in self.services.values_mut() {
             for windows in series.values_mut() {
-                merge(windows);
+                merge_windows(windows);
             }
         }
     }
@@ -136,7 +137,7 @@ impl WallCover {
         let covering = walls.filter(|(wall, _)| agree(wall, labels));
         let mut windows: Vec<Range<i64>> =
             covering.flat_map(|(_, windows)| windows.clone()).collect();
-        merge(&mut windows);
+        merge_windows(&mut windows);
         windows
     }
 
@@ -175,18 +176,6 @@ impl Profile {
         let walls: Vec<ProfileSeries> = walls.collect();
         self.series.extend(walls);
     }
-}
-
-/// Sorts windows and makes one of those that touch.
-fn merge(windows: &mut Vec<Range<i64>>) {
-    windows.sort_unstable_by_key(|window| window.start);
-    windows.dedup_by(|next, last| {
-        let touches = next.start <= last.end;
-        if touches {
-            last.end = last.end.max(next.end);
-        }
-        touches
-    });
 }
 
 /// Whether two series may be of the same processes: every label that both have is the same.

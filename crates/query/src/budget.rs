@@ -41,6 +41,11 @@ impl Meter {
         }
     }
 
+    /// The time of day, nanoseconds.
+    pub(crate) fn now_ns(&self) -> i64 {
+        self.clock.now_ns()
+    }
+
     /// Counts bytes about to be read.
     pub(crate) fn read(&self, bytes: u64) -> Result<(), QueryError> {
         let needed = self.bytes.fetch_add(bytes, Ordering::Relaxed) + bytes;

@@ -113,7 +113,7 @@ impl Source {
         }
         let runs: Vec<Run> = positions
             .iter()
-            .map(|&position| whole_run(self.profiles.rows[position]))
+            .map(|&position| Run::whole(self.profiles.rows[position]))
             .collect();
         let mut parts: Vec<Part> = Vec::new();
         parts.resize_with(runs.len(), Part::default);
@@ -157,17 +157,5 @@ impl Part {
             Some(last) if last.end == position => last.end += 1,
             _ => self.samples.push(position..position + 1),
         }
-    }
-}
-
-fn whole_run(row: ProfileRow) -> Run {
-    Run {
-        row,
-        series: row.series,
-        divisor: 1,
-        event_value: None,
-        sets: None,
-        stacks: None,
-        samples: None,
     }
 }

@@ -322,6 +322,7 @@ impl Engine {
             profile_type: plan.profile_type.clone(),
             matched_series: plan.matched_series,
             samples: taken.events,
+            profiled_ns: None,
             partial: loaded.partial_of(query, plan),
             hint: hint_if(taken.rows == 0, query, loaded)?,
         })

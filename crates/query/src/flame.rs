@@ -18,6 +18,7 @@ use crate::error::QueryError;
 use crate::function_tree::FunctionTree;
 use crate::left_sums::WITHOUT_RARE_STACKS;
 use crate::plan::Plan;
+use crate::profiled::profiled_time;
 use crate::query::Aggregation;
 use crate::query::Answer;
 use crate::query::Query;
@@ -132,6 +133,7 @@ impl Engine {
         let tree = query.filters.apply(tree);
         let is_empty = tree.is_empty();
         let answer = self.answer(query, &loaded, &plan, taken, tree)?;
+        let answer = answer.profiled(&profiled_time(query, &plan, &loaded)?);
         Ok(answer.with_hint_if(is_empty, NO_STACK_PASSES))
     }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use candela_model::Filters;
 use candela_model::ProfileType;
+use candela_model::ProfiledTime;
 use candela_model::Selector;
 use candela_store::TimeRange;
 
@@ -81,6 +82,9 @@ pub struct Answer<T> {
     pub matched_series: usize,
     /// Samples that the profiler took of it; `None` for types whose values do not tell.
     pub samples: Option<u64>,
+    /// How long the profiles of it took, what several cover counted once: what rates are averages over. `None` where no
+    /// profile says how long it took, and of questions without rates.
+    pub profiled_ns: Option<i64>,
     /// Why it is not complete, when it is not.
     pub partial: Option<String>,
     /// When nothing matches: what is near, one line.
@@ -185,6 +189,12 @@ impl<T> Answer<T> {
         self
     }
 
+    /// With the time that its rates are averages over.
+    pub(crate) fn profiled(mut self, time: &ProfiledTime) -> Self {
+        self.profiled_ns = time.known_length_ns();
+        self
+    }
+
     /// The same about another value.
     pub(crate) fn with<U>(self, value: U) -> Answer<U> {
         Answer {
@@ -192,6 +202,7 @@ impl<T> Answer<T> {
             profile_type: self.profile_type,
             matched_series: self.matched_series,
             samples: self.samples,
+            profiled_ns: self.profiled_ns,
             partial: self.partial,
             hint: self.hint,
         }

@@ -27,6 +27,19 @@ pub(crate) struct Run {
 }
 
 impl Run {
+    /// All samples of a profile, of a series that has the number that it has in its source.
+    pub(crate) fn whole(row: ProfileRow) -> Self {
+        Self {
+            row,
+            series: row.series,
+            divisor: 1,
+            event_value: None,
+            sets: None,
+            stacks: None,
+            samples: None,
+        }
+    }
+
     /// Whether samples with this label set are taken.
     #[inline]
     pub(crate) fn takes(&self, set: u32) -> bool {

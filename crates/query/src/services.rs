@@ -2,8 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
+use candela_model::Labels;
 use candela_model::ProfileType;
+use candela_model::ProfiledTime;
 use candela_model::SERVICE_NAME_LABEL;
 use candela_model::WallParts;
 use candela_store::Tier;
@@ -13,21 +16,25 @@ use hashbrown::HashSet;
 
 use crate::budget::Meter;
 use crate::engine::Engine;
+use crate::engine::Loaded;
 use crate::engine::hint_if;
 use crate::error::QueryError;
 use crate::left_sums::WITHOUT_RARE_STACKS;
+use crate::plan::EmptyProfile;
 use crate::plan::available_types;
 use crate::plan::plan;
 use crate::plan::resolve_type;
 use crate::plan::series_matches;
+use crate::profiled::ProfiledTimes;
+use crate::profiled::profiled_times;
 use crate::query::Answer;
 use crate::query::Query;
 use crate::run::Run;
 use crate::sources::Source;
+use crate::sparkline::SPARKLINE_BUCKETS;
+use crate::sparkline::Spread;
+use crate::sparkline::bucket_at;
 use crate::taken::Taken;
-
-/// Buckets of a sparkline.
-pub const SPARKLINE_BUCKETS: usize = 40;
 
 /// A service's cost in a range.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -40,8 +47,13 @@ pub struct ServiceSummary {
     pub previous_total: i64,
     /// The profile types that it has in the range, sorted.
     pub types: Vec<ProfileType>,
-    /// The cost by equal parts of the range, [`SPARKLINE_BUCKETS`] of them.
+    /// The cost by equal parts of the range, [`SPARKLINE_BUCKETS`] of them: what a part would have come to if it
+    /// had been profiled from its beginning to its end.
     pub sparkline: Vec<i64>,
+    /// How long its profiles took, what several cover counted once; `None` where none says so.
+    pub profiled_ns: Option<i64>,
+    /// The same in the range before.
+    pub previous_profiled_ns: Option<i64>,
 }
 
 /// The services of a range.
@@ -55,6 +67,17 @@ pub struct Services {
     pub end_ns: Option<i64>,
     /// The same as `first_ns` in the range before, which tells whether it was covered as the range is.
     pub previous_first_ns: Option<i64>,
+    /// How long all profiles took, what several cover counted once; `None` where none says so.
+    pub profiled_ns: Option<i64>,
+    /// The same in the range before.
+    pub previous_profiled_ns: Option<i64>,
+}
+
+/// When the services of an answer were profiled.
+#[derive(Debug, Default)]
+struct TimesOfServices {
+    now: ProfiledTimes,
+    before: ProfiledTimes,
 }
 
 /// Sums of one service, by series for the means of gauges.
@@ -62,7 +85,10 @@ pub struct Services {
 struct Sums {
     now: HashMap<u32, (i64, u32)>,
     before: HashMap<u32, (i64, u32)>,
-    buckets: Vec<HashMap<u32, (i64, u32)>>,
+    /// Those of gauges, by part of the range.
+    levels: Vec<HashMap<u32, (i64, u32)>>,
+    /// Those of what happens, spread over the windows of profiles, by part of the range.
+    spread: Spread,
     first_ns: Option<i64>,
     previous_first_ns: Option<i64>,
 }
@@ -87,6 +113,7 @@ impl Engine {
         let mut sums: BTreeMap<String, Sums> = BTreeMap::new();
         let mut answer: Answer<()> = Answer::default();
         let mut is_gauge = false;
+        let mut times = TimesOfServices::default();
         let mut end_ns: Option<i64> = None;
         if let Some(profile_type) = &profile_type {
             let (sources, meter) = (&loaded.sources, &loaded.meter);
@@ -97,6 +124,9 @@ impl Engine {
             self.keep_linked(query, &mut planned, &mut loaded)?;
             self.take_counting_stacks(query, &mut planned, &mut loaded)?;
             is_gauge = planned.is_gauge();
+            if !is_gauge {
+                times = TimesOfServices::of(&loaded, query, profile_type, previous)?;
+            }
             let mut taken = Taken::default();
             let mut series_now: HashSet<u32> = HashSet::new();
             self.for_each_source(&planned, &mut loaded, |source, part, meter| {
@@ -116,8 +146,7 @@ impl Engine {
                     let labels = &planned.series[run.series as usize];
                     let service = labels.get(SERVICE_NAME_LABEL).unwrap_or("");
                     let sums = sums.entry(service.to_owned()).or_default();
-                    let place = (run.row.start_ns, run.row.merged_profiles);
-                    sums.add(query.range, place, run.series, value);
+                    sums.add(query.range, run, value, is_gauge);
                 }
                 Ok(())
             })?;
@@ -125,8 +154,7 @@ impl Engine {
                 let labels = &planned.series[empty.series as usize];
                 let service = labels.get(SERVICE_NAME_LABEL).unwrap_or("");
                 let sums = sums.entry(service.to_owned()).or_default();
-                let place = (empty.start_ns, empty.merged_profiles);
-                sums.add(query.range, place, empty.series, 0);
+                sums.add_empty(query.range, empty, is_gauge);
             }
             answer.matched_series = planned.count_series(series_now.into_iter());
             answer.samples = taken.events;
@@ -145,7 +173,7 @@ impl Engine {
             .filter(|(_, types)| !types.is_empty())
             .map(|(service, types)| {
                 let sums = sums.remove(&service).unwrap_or_default();
-                sums.summary(service, types, is_gauge)
+                sums.summary(service, types, query.range, &times, is_gauge)
             })
             .collect();
         services.sort_by(|left, right| {
@@ -160,37 +188,80 @@ impl Engine {
             first_ns,
             end_ns,
             previous_first_ns,
+            profiled_ns: length_of_all(&times.now),
+            previous_profiled_ns: length_of_all(&times.before),
         }))
     }
 }
 
+impl TimesOfServices {
+    fn of(
+        loaded: &Loaded,
+        query: &Query,
+        profile_type: &ProfileType,
+        previous: TimeRange,
+    ) -> Result<Self, QueryError> {
+        let by_service = |range| {
+            let (sources, meter) = (&loaded.sources, &loaded.meter);
+            let labels = [SERVICE_NAME_LABEL];
+            profiled_times(sources, query, profile_type, range, &labels, meter)
+        };
+        Ok(Self {
+            now: by_service(query.range)?,
+            before: by_service(previous)?,
+        })
+    }
+}
+
 impl Sums {
-    /// `place` is when it starts and how many profiles it is made of.
-    fn add(&mut self, range: TimeRange, place: (i64, u32), series: u32, value: i64) {
-        let (start_ns, profiles) = place;
+    fn add(&mut self, range: TimeRange, run: &Run, value: i64, is_gauge: bool) {
+        let row = &run.row;
+        if !range.contains(row.start_ns) {
+            add_to(&mut self.before, run.series, value, row.merged_profiles);
+            keep_earlier(&mut self.previous_first_ns, row.start_ns);
+            return;
+        }
+        add_to(&mut self.now, run.series, value, row.merged_profiles);
+        keep_earlier(&mut self.first_ns, row.start_ns);
+        if is_gauge {
+            self.add_level(
+                range,
+                row.start_ns,
+                (run.series, value, row.merged_profiles),
+            );
+        } else {
+            self.spread.add(range, row, value);
+        }
+    }
+
+    /// Counts a profile in which the service has nothing.
+    fn add_empty(&mut self, range: TimeRange, empty: &EmptyProfile, is_gauge: bool) {
+        let (series, start_ns, profiles) = (empty.series, empty.start_ns, empty.merged_profiles);
         if !range.contains(start_ns) {
-            add_to(&mut self.before, series, value, profiles);
+            add_to(&mut self.before, series, 0, profiles);
             keep_earlier(&mut self.previous_first_ns, start_ns);
             return;
         }
-        add_to(&mut self.now, series, value, profiles);
+        add_to(&mut self.now, series, 0, profiles);
         keep_earlier(&mut self.first_ns, start_ns);
-        self.buckets.resize_with(SPARKLINE_BUCKETS, HashMap::new);
-        let length = i128::from(range.to_ns) - i128::from(range.from_ns);
-        let offset = i128::from(start_ns) - i128::from(range.from_ns);
-        let bucket = (offset * SPARKLINE_BUCKETS as i128 / length.max(1)) as usize;
-        add_to(
-            &mut self.buckets[bucket.min(SPARKLINE_BUCKETS - 1)],
-            series,
-            value,
-            profiles,
-        );
+        if is_gauge {
+            self.add_level(range, start_ns, (series, 0, profiles));
+        }
+    }
+
+    fn add_level(&mut self, range: TimeRange, start_ns: i64, level: (u32, i64, u32)) {
+        let (series, value, profiles) = level;
+        self.levels.resize_with(SPARKLINE_BUCKETS, HashMap::new);
+        let bucket = &mut self.levels[bucket_at(range, start_ns)];
+        add_to(bucket, series, value, profiles);
     }
 
     fn summary(
         self,
         service: String,
         types: BTreeSet<ProfileType>,
+        range: TimeRange,
+        times: &TimesOfServices,
         is_gauge: bool,
     ) -> ServiceSummary {
         let combined = |sums: &HashMap<u32, (i64, u32)>| {
@@ -203,16 +274,34 @@ impl Sums {
             sums.values()
                 .fold(0, |total: i64, &(sum, _)| total.saturating_add(sum))
         };
-        let mut sparkline: Vec<i64> = self.buckets.iter().map(combined).collect();
+        let labels = Labels::from_pairs([(SERVICE_NAME_LABEL, service.as_str())]);
+        let [now, before] =
+            [&times.now, &times.before].map(|times| times.get(&labels).map(Arc::as_ref));
+        let mut sparkline: Vec<i64> = if is_gauge {
+            self.levels.iter().map(combined).collect()
+        } else {
+            self.spread.as_if_whole(range, now)
+        };
         sparkline.resize(SPARKLINE_BUCKETS, 0);
         ServiceSummary {
-            service,
             total: combined(&self.now),
             previous_total: combined(&self.before),
             types: types.into_iter().collect(),
             sparkline,
+            profiled_ns: now.and_then(ProfiledTime::known_length_ns),
+            previous_profiled_ns: before.and_then(ProfiledTime::known_length_ns),
+            service,
         }
     }
+}
+
+fn length_of_all(times: &ProfiledTimes) -> Option<i64> {
+    let mut all = ProfiledTime::default();
+    for time in times.values() {
+        all.add_all(time);
+    }
+    all.put_together();
+    all.known_length_ns()
 }
 
 fn keep_earlier(first_ns: &mut Option<i64>, start_ns: i64) {

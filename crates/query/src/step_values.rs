@@ -113,12 +113,10 @@ impl StepValues {
         }
         let points = totals.into_iter().map(|(key, total)| {
             let value = match aggregation {
-                Aggregation::Average => PointValue::Whole(total.mean.round() as i64),
-                Aggregation::Rate => {
-                    PointValue::Fraction(total.exact as f64 * 1e9 / self.steps.step_ns() as f64)
-                }
-                _ => PointValue::Whole(total.exact),
+                Aggregation::Average => total.mean.round() as i64,
+                _ => total.exact,
             };
+            let value = PointValue::Whole(value);
             (key, value)
         });
         points.collect()
@@ -148,25 +146,17 @@ mod tests {
     use super::*;
 
     fn run(series: u32, start_ns: i64) -> Run {
-        Run {
-            row: ProfileRow {
-                series: 0,
-                profile_type: 0,
-                start_ns,
-                duration_ns: 0,
-                period: 0,
-                total: 0,
-                first_row: 0,
-                sample_count: 0,
-                merged_profiles: 1,
-            },
+        Run::whole(ProfileRow {
             series,
-            divisor: 1,
-            event_value: None,
-            sets: None,
-            stacks: None,
-            samples: None,
-        }
+            profile_type: 0,
+            start_ns,
+            duration_ns: 0,
+            period: 0,
+            total: 0,
+            first_row: 0,
+            sample_count: 0,
+            merged_profiles: 1,
+        })
     }
 
     #[test]
@@ -184,7 +174,6 @@ mod tests {
         assert_eq!(first(Aggregation::Minimum), PointValue::Whole(5));
         assert_eq!(first(Aggregation::Maximum), PointValue::Whole(107));
         assert_eq!(first(Aggregation::Last), PointValue::Whole(7));
-        assert_eq!(first(Aggregation::Rate), PointValue::Fraction(11.2e9));
         assert_eq!(
             values.points(Aggregation::Sum)[&(0, 10)],
             PointValue::Whole(1)

@@ -1,6 +1,13 @@
 //! How lines divide time.
 
+use std::ops::Range;
+
 use candela_store::Tier;
+
+use crate::error::QueryError;
+
+/// Points that one answer may have.
+const MAX_POINTS: i64 = 1_000_000;
 
 /// Steps of equal length.
 #[derive(Clone, Copy, Debug)]
@@ -31,6 +38,28 @@ impl Steps {
         let point = origin - before.div_euclid(step) * step;
         // Only beyond the years that nanoseconds reach.
         i64::try_from(point).unwrap_or(if point < 0 { i64::MIN } else { i64::MAX })
+    }
+
+    /// The step that a point stands for.
+    pub(crate) fn window_of(self, point: i64) -> Range<i64> {
+        if self.origin_ns.is_none() {
+            return point..point.saturating_add(self.step_ns);
+        }
+        let behind = point.saturating_add(1);
+        behind.saturating_sub(self.step_ns)..behind
+    }
+
+    /// Whether there are so many steps in a window that no answer may have a point for each.
+    pub(crate) fn check_count(self, window: &Range<i64>) -> Result<(), QueryError> {
+        let length_ns = window.end.saturating_sub(window.start);
+        let points = length_ns / self.step_ns;
+        if points <= MAX_POINTS {
+            return Ok(());
+        }
+        Err(QueryError::BadRequest(format!(
+            "step of {} ns makes {points} points, more than {MAX_POINTS}; ask for a longer step",
+            self.step_ns
+        )))
     }
 
     /// Whether each bucket of a tier lies in one step.
@@ -72,6 +101,17 @@ mod tests {
         let far = Steps::new(i64::MAX, Some(i64::MAX - 1));
         assert_eq!(far.point_of(i64::MAX), i64::MAX);
         assert_eq!(far.point_of(i64::MIN), i64::MIN);
+    }
+
+    #[test]
+    fn a_point_stands_for_the_moments_that_count_to_it() {
+        for steps in [Steps::new(10, None), Steps::new(10, Some(3))] {
+            for time_ns in -25..25 {
+                let window = steps.window_of(steps.point_of(time_ns));
+                assert!(window.contains(&time_ns), "{time_ns} {window:?} {steps:?}");
+                assert_eq!(window.end - window.start, 10);
+            }
+        }
     }
 
     #[test]

@@ -487,25 +487,17 @@ mod tests {
     }
 
     fn run(start_ns: i64, sample_count: u32) -> Run {
-        Run {
-            row: candela_store::ProfileRow {
-                series: 0,
-                profile_type: 0,
-                start_ns,
-                duration_ns: 0,
-                period: 0,
-                total: 0,
-                first_row: 0,
-                sample_count,
-                merged_profiles: 1,
-            },
+        Run::whole(candela_store::ProfileRow {
             series: 0,
-            divisor: 1,
-            event_value: None,
-            sets: None,
-            stacks: None,
-            samples: None,
-        }
+            profile_type: 0,
+            start_ns,
+            duration_ns: 0,
+            period: 0,
+            total: 0,
+            first_row: 0,
+            sample_count,
+            merged_profiles: 1,
+        })
     }
 
     fn value_of(number: i64, stack: i64) -> i64 {

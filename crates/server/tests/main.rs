@@ -21,6 +21,7 @@ mod parameters;
 mod parca;
 mod pprof_merge;
 mod profefe;
+mod profiled_time;
 mod pyroscope_documents;
 mod pyroscope_lines;
 mod pyroscope_partial;

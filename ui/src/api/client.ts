@@ -46,10 +46,12 @@ export class ApiClient {
     return answer.types;
   }
 
-  series(selection: Selection, groupBy: string | undefined, signal: AbortSignal): Promise<SeriesAnswer> {
+  /** What is spent a second, over time; levels as they are. */
+  rates(selection: Selection, groupBy: string | undefined, signal: AbortSignal): Promise<SeriesAnswer> {
     const step = String(seriesStep(selection.range));
     const groups: Parameters = groupBy ? [["group_by", groupBy]] : [];
-    return this.#requests.json("series", [...selectionParameters(selection), ["step", step], ...groups], signal);
+    const parameters: Parameters = [...selectionParameters(selection), ["step", step], ["aggregation", "rate"], ...groups];
+    return this.#requests.json("series", parameters, signal);
   }
 
   top(selection: Selection, sort: "self" | "total", signal: AbortSignal): Promise<TopAnswer> {

@@ -18,6 +18,8 @@ export interface FlameHeader extends PartialHead {
   total: number;
   /** Sampled events; null where what was recorded does not say. */
   samples: number | null;
+  /** How long the profiles took, what several cover counted once: what rates are averages over. Null where none says so. */
+  profiled_ms?: number | null | undefined;
   nodes: number;
   frames: number;
   /** Nodes folded into `other` frames to keep the answer small; their value is still in the totals. */

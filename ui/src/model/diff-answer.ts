@@ -2,6 +2,7 @@
 
 import type { FlameColumns, PartialHead } from "./columns.ts";
 import type { ComparedFunction } from "./compared-functions.ts";
+import type { ProfiledTime } from "./cost.ts";
 import { shareScale, type Comparison, type Look } from "./comparison.ts";
 import { packFrames, type NamedFrame } from "./frame-columns.ts";
 import { chanceOf, type FunctionVerdict, type Verdicts } from "./node-chance.ts";
@@ -22,7 +23,7 @@ export interface DiffAnswer extends PartialHead {
   tree: DiffTree;
 }
 
-export interface DiffSide {
+export interface DiffSide extends ProfiledTime {
   query: string;
   from: number;
   to: number;

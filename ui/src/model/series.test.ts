@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { axisRange, OTHER_LAYER, stackSeries, undeliveredMilliseconds, type StackOptions } from "./series.ts";
+import { axisRange, OTHER_LAYER, stackSeries, type StackOptions } from "./series.ts";
 
 type Points = [number, number][];
 const answer = (...series: [string, Points][]) => ({
@@ -27,14 +27,6 @@ it("draws the end of the range while only that has data", () => {
   expect(axisRange(answer(["a", [[3_200_000, 1]]]), hour)).toEqual({ from: 3_100_000, to: 3_600_000 });
 });
 
-it("knows what of a live range is still on its way", () => {
-  expect(undeliveredMilliseconds(answer(["a", [[70_000, 1]]], ["b", [[60_000, 1]]]))).toBe(20_000);
-  expect(undeliveredMilliseconds(answer(["a", [[95_000, 1]]]))).toBe(0);
-  // Nobody reports any more: that is silence, not delivery.
-  expect(undeliveredMilliseconds(answer(["a", [[60_000, 1]]]))).toBe(0);
-  expect(undeliveredMilliseconds(answer())).toBe(0);
-});
-
 describe("stackSeries", () => {
   it("stacks the heaviest at the bottom and sums the rest", () => {
     const stacked = stackSeries(
@@ -53,10 +45,10 @@ describe("stackSeries", () => {
   });
 
   it("takes a range that is shorter than a step for one step", () => {
-    const range = { from: 19_500, to: 22_500 };
+    const range = { from: 15_000, to: 22_500 };
     const stacked = stackSeries(answer(["a", [[10_000, 6], [20_000, 3]]], ["b", []]), options({ range }));
-    expect([stacked.times, stacked.stepSeconds]).toEqual([[19.5, 22.5], 3]);
-    expect(stacked.layers.map(({ own }) => own)).toEqual([[9, 9], [null, null]]);
+    expect([stacked.times, stacked.stepSeconds]).toEqual([[15, 22.5], 7.5]);
+    expect(stacked.layers.map(({ own }) => own)).toEqual([[5, 5], [null, null]]);
     const levels = stackSeries(answer(["a", [[10_000, 6]]]), options({ range, isGauge: true }));
     expect(levels.stepSeconds).toBe(10);
   });
@@ -85,13 +77,12 @@ describe("stackSeries", () => {
     expect(stackSeries(answer(["a", [[50_000, 1]]]), live).layers[0].own).toEqual([1, 1]);
   });
 
-  it("does not take a step that the range cuts for a fall", () => {
-    const points: Points = [[0, 3], [10_000, 5], [20_000, 5], [30_000, 4], [40_000, 1]];
-    const stacked = stackSeries(answer(["a", points]), options({ range: { from: 6_000, to: 48_000 } }));
-    expect(stacked.times[0]).toBe(10);
-    expect(stacked.layers[0].own).toEqual([5, 5, 4, 1.25, 1.25]);
-    const gauge = stackSeries(answer(["a", points]), options({ range: { from: 6_000, to: 48_000 }, isGauge: true }));
-    expect(gauge.layers[0].own).toEqual([3, 5, 5, 4, 1, 1]);
+  it("leaves out steps that are hardly in the range", () => {
+    const points: Points = [[0, 3], [10_000, 5], [20_000, 5], [30_000, 4], [40_000, 4], [50_000, 9]];
+    const range = { from: 6_000, to: 52_000 };
+    expect(stackSeries(answer(["a", points]), options({ range })).layers[0].own).toEqual([5, 5, 4, 4, 4]);
+    const gauge = stackSeries(answer(["a", points]), options({ range, isGauge: true }));
+    expect(gauge.layers[0].own).toEqual([3, 5, 5, 4, 4, 9, 9]);
   });
 
   it("of nothing is nothing", () => {

@@ -1,17 +1,18 @@
 // Series on one time axis, the heaviest first, the rest summed, stacked for drawing.
 
 import type { PartialHead } from "./columns.ts";
+import type { ProfiledTime } from "./cost.ts";
 import type { TimeRange } from "./time-range.ts";
 
-/** The answer of `/api/v1/series`. A point is the start of its step and the sum in it; steps without a profile are absent. */
-export interface SeriesAnswer extends PartialHead {
+/** The answer of `/api/v1/series`. A point is the start of its step and the sum, the rate or the level in it; steps without a profile are absent. */
+export interface SeriesAnswer extends PartialHead, ProfiledTime {
   type: string;
   unit: string;
   /** Unix milliseconds. */
   from: number;
   to: number;
   step_ms: number;
-  series: { labels: Record<string, string>; points: [number, number][] }[];
+  series: ({ labels: Record<string, string>; points: [number, number][] } & ProfiledTime)[];
 }
 
 export interface StackOptions {
@@ -23,7 +24,7 @@ export interface StackOptions {
   range: TimeRange;
   /** The range ends at now: its last profiles are still on their way. */
   isLive: boolean;
-  /** Values are levels, not sums: a step cut by the range is no smaller for it. */
+  /** Values are levels: a moment is enough for one. */
   isGauge: boolean;
 }
 
@@ -61,7 +62,7 @@ export function stackSeries(asked: SeriesAnswer, options: StackOptions): Stacked
     const own = steps.map((): number | null => null);
     for (const [time, value] of points) {
       const position = positions.get(time);
-      if (position !== undefined) own[position] = value * completion(time, step, options);
+      if (position !== undefined) own[position] = value;
     }
     return { name: labels[options.nameLabel] ?? "", own };
   });
@@ -74,13 +75,16 @@ export function stackSeries(asked: SeriesAnswer, options: StackOptions): Stacked
   };
 }
 
-/** A range that is shorter than a step is one step, and its rate that of the range: no finer line is known. */
+/** A range that is shorter than a step is one step: no finer line is known. Of two steps each counts as far as it lies in the range. */
 function ofShortRange(answer: SeriesAnswer, { range, isGauge }: StackOptions): SeriesAnswer {
   const length = range.to - range.from;
-  if (isGauge || length <= 0 || length >= answer.step_ms) return answer;
-  const series = answer.series.map(({ labels, points }) => {
-    const sum = points.reduce((total, [, value]) => total + value, 0);
-    return { labels, points: points.length === 0 ? points : [[range.from, sum] satisfies [number, number]] };
+  const step = answer.step_ms;
+  if (isGauge || length <= 0 || length >= step) return answer;
+  const series = answer.series.map((line): SeriesAnswer["series"][number] => {
+    const parts = line.points.map(([time, value]) => ({ value, part: partInside(time, step, range) }));
+    const whole = parts.reduce((sum, { part }) => sum + part, 0);
+    const mean = parts.reduce((sum, { value, part }) => sum + value * part, 0) / whole;
+    return { ...line, points: whole > 0 ? [[range.from, mean]] : [] };
   });
   return { ...answer, step_ms: length, series };
 }
@@ -103,13 +107,6 @@ function stepsOf(answer: SeriesAnswer, { range, isLive, isGauge }: StackOptions)
 
 function partInside(time: number, step: number, { from, to }: TimeRange): number {
   return (Math.min(time + step, to) - Math.max(time, from)) / step;
-}
-
-/** What a step that the range cuts is multiplied with, so that a cut is not taken for a fall. */
-function completion(time: number, step: number, { range, isGauge, isLive }: StackOptions): number {
-  if (isGauge) return 1;
-  const part = partInside(time, step, isLive ? { from: range.from, to: Number.POSITIVE_INFINITY } : range);
-  return part >= SMALLEST_PART ? 1 / part : 1;
 }
 
 type Line = Pick<Layer, "name" | "own">;
@@ -163,16 +160,6 @@ export function axisRange(answer: SeriesAnswer, range: TimeRange): TimeRange {
 export function firstPoint({ series }: SeriesAnswer): number | undefined {
   const first = series.reduce((least, { points }) => Math.min(least, points[0]?.[0] ?? least), Number.POSITIVE_INFINITY);
   return Number.isFinite(first) ? first : undefined;
-}
-
-/** Two intervals of an agent and the way: a longer silence is none of delivery. */
-const LONGEST_DELIVERY_MILLISECONDS = 22_000;
-
-/** The end of a live range that no profile can have reached yet; 0 when the silence is longer than that. */
-export function undeliveredMilliseconds({ series, step_ms: step, to }: SeriesAnswer): number {
-  const last = series.reduce((most, { points }) => Math.max(most, points.at(-1)?.[0] ?? most), Number.NEGATIVE_INFINITY);
-  const silence = Math.max(0, to - (last + step));
-  return silence <= LONGEST_DELIVERY_MILLISECONDS ? silence : 0;
 }
 
 function addAll(values: readonly (number | null)[]): number | null {

@@ -1,7 +1,7 @@
 // The rows of the services screen: what each service costs, against all of them and against the period before.
 
-import { isGauge } from "./profile-type.ts";
-import { filterServices, mergedSparkline, previousSeconds, sumOfTotals, type ServicesAnswer } from "./services.ts";
+import { formatCost, profiledSeconds, type Pace } from "./cost.ts";
+import { filterServices, mergedSparkline, paces, sumOfTotals, totalsOfAll, type ServicesAnswer } from "./services.ts";
 
 export const SERVICE_COLUMNS = ["service", "cost", "share", "change"] as const;
 export type ServiceColumn = (typeof SERVICE_COLUMNS)[number];
@@ -11,48 +11,47 @@ export interface ServiceRow {
   total: number;
   /** Part of all services, 0 to 1. */
   share: number;
-  /** What is spent a second, or the level; `undefined` where the period before was not observed. */
-  before: number | undefined;
-  now: number;
+  /** What it costs, in words. */
+  cost: string;
+  /** `undefined` where the period before was not observed. */
+  pace: Pace | undefined;
   sparkline: number[];
   /** In the order of cost: the colour of the service everywhere. */
   rank: number;
 }
 
-/** `seconds` is what was observed of the range. */
-export function serviceRows(answer: ServicesAnswer, seconds: number): ServiceRow[] {
+export function serviceRows(answer: ServicesAnswer): ServiceRow[] {
   const whole = sumOfTotals(answer.services);
-  const secondsBefore = previousSeconds(answer);
-  const gauge = isGauge(answer.type);
-  const rows = answer.services.map(({ service, total, previous_total: previous, sparkline }, rank) => ({
-    service,
-    total,
-    share: whole > 0 ? total / whole : 0,
-    now: gauge ? total : total / seconds,
-    before: secondsBefore === undefined ? undefined : gauge ? previous : previous / secondsBefore,
-    sparkline: mergedSparkline(sparkline, answer),
+  const rows = answer.services.map((entry, rank) => ({
+    service: entry.service,
+    total: entry.total,
+    share: whole > 0 ? entry.total / whole : 0,
+    cost: formatCost(entry.total, answer, profiledSeconds(entry)),
+    pace: paces(answer, entry),
+    sparkline: mergedSparkline(entry.sparkline, answer),
     rank,
   }));
   // The answer also lists services that have other types only.
-  return rows.filter(({ total, before }) => total > 0 || (before ?? 0) > 0);
+  return rows.filter(({ total, pace }) => total > 0 || (pace?.before ?? 0) > 0);
 }
 
-const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
-
-/** All of them as one; nothing is known of before where that is so of one. */
-export function sumOfRows(rows: readonly ServiceRow[]): Pick<ServiceRow, "now" | "before" | "sparkline"> {
-  const before = rows.flatMap((row) => row.before ?? []);
+/** All of them as one. */
+export function rowOfAll(answer: ServicesAnswer, rows: readonly ServiceRow[]): Pick<ServiceRow, "cost" | "pace" | "sparkline"> {
   const longest = Math.max(0, ...rows.map(({ sparkline }) => sparkline.length));
+  const totals = totalsOfAll(answer);
   return {
-    now: sum(rows.map(({ now }) => now)),
-    before: before.length === rows.length ? sum(before) : undefined,
+    cost: formatCost(totals.total, answer, profiledSeconds(totals)),
+    pace: paces(answer, totals),
     sparkline: Array.from({ length: longest }, (_, place) => sum(rows.map(({ sparkline }) => sparkline[place] ?? 0))),
   };
 }
 
+const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
+
 /** By how much it grew: 0.1 is a tenth more. New services grew most; without a period before nothing is known. */
-export function growth({ now, before }: Pick<ServiceRow, "now" | "before">): number | undefined {
-  if (before === undefined) return undefined;
+export function growth({ pace }: Pick<ServiceRow, "pace">): number | undefined {
+  if (pace === undefined) return undefined;
+  const { now, before } = pace;
   if (before > 0) return now / before - 1;
   return now > 0 ? Number.POSITIVE_INFINITY : 0;
 }

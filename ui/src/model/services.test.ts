@@ -1,9 +1,8 @@
 import { describe, expect, it } from "vitest";
 import {
   filterServices,
+  isComparable,
   mergedSparkline,
-  observedSpan,
-  previousSeconds,
   type ServiceEntry,
   type ServicesAnswer,
 } from "./services.ts";
@@ -25,42 +24,13 @@ const answer = (patch: Partial<ServicesAnswer> = {}): ServicesAnswer => ({
   ...patch,
 });
 
-describe("observedSpan", () => {
-  it("begins with the first profile of any service", () => {
-    const started = answer({ first_ms: 2 * HOUR - 100_000, services: [entry("a", [0, 0, 0, 1])] });
-    expect(observedSpan(started, 0).seconds).toBe(100);
-    expect(observedSpan(answer({ first_ms: HOUR + 500 }), 0).seconds).toBe(3599.5);
-    // A profile that began before the range does not make it longer.
-    expect(observedSpan(answer({ first_ms: HOUR - 500 }), 0).seconds).toBe(3600);
-  });
-
-  it("ends where a live range has not been delivered yet", () => {
-    expect(observedSpan(answer({ first_ms: 2 * HOUR - 100_000 }), 15_000)).toEqual({
-      from: 2 * HOUR - 100_000,
-      to: 2 * HOUR - 15_000,
-      seconds: 85,
-    });
-  });
-
-  it("takes the sparklines' word where the server does not say", () => {
-    expect(observedSpan(answer({ services: [entry("a", [0, 0, 0, 1]), entry("b", [0, 0, 1, 0])] }), 0).seconds).toBe(1800);
-    expect(observedSpan(answer({ services: [entry("a", [0, 0])] }), 0).seconds).toBe(3600);
-    // More exactly where the series of all services begins in that bucket.
-    const started = answer({ services: [entry("a", [0, 0, 0, 1])] });
-    expect(observedSpan(started, 0, 2 * HOUR - 100_000).seconds).toBe(100);
-    expect(observedSpan(started, 0, 1.5 * HOUR).seconds).toBe(900);
-    expect(observedSpan({ ...started, first_ms: 2 * HOUR - 200_000 }, 0, 2 * HOUR - 100_000).seconds).toBe(200);
-    expect(observedSpan(answer({ first_ms: null }), 0).seconds).toBe(3600);
-  });
-});
-
 it("compares only with a period that was observed", () => {
-  expect(previousSeconds(answer({ previous_first_ms: 0 }))).toBe(3600);
-  expect(previousSeconds(answer({ previous_first_ms: 0.04 * HOUR }))).toBeCloseTo(3456);
+  expect(isComparable(answer({ previous_first_ms: 0 }))).toBe(true);
+  expect(isComparable(answer({ previous_first_ms: 0.04 * HOUR }))).toBe(true);
   // Seventy minutes after the start: ten minutes of the hour before were seen.
-  expect(previousSeconds(answer({ previous_first_ms: HOUR - 600_000 }))).toBeUndefined();
-  expect(previousSeconds(answer({ previous_first_ms: null }))).toBeUndefined();
-  expect(previousSeconds(answer())).toBeUndefined();
+  expect(isComparable(answer({ previous_first_ms: HOUR - 600_000 }))).toBe(false);
+  expect(isComparable(answer({ previous_first_ms: null }))).toBe(false);
+  expect(isComparable(answer())).toBe(false);
 });
 
 describe("mergedSparkline", () => {
@@ -74,10 +44,11 @@ describe("mergedSparkline", () => {
     expect(mergedSparkline([1, 1, 1, 1, 1], { from: 0, to: 150_000 })).toEqual([2, 2, 2]);
   });
 
-  it("leaves out what is still on its way, and scales what has come in part", () => {
+  it("leaves out what is still on its way", () => {
     const span = { from: 0, to: HOUR };
     const values = [4, 4, 4, 3];
-    expect(mergedSparkline(values, { ...span, end_ms: HOUR - 0.0625 * HOUR })).toEqual([4, 4, 4, 4]);
+    // The server says what a bucket would have come to as a whole: three quarters of one say enough.
+    expect(mergedSparkline(values, { ...span, end_ms: HOUR - 0.0625 * HOUR })).toEqual(values);
     expect(mergedSparkline([4, 4, 4, 1], { ...span, end_ms: HOUR - 0.1875 * HOUR })).toEqual([4, 4, 4]);
     // Half an hour ago everything stopped: that is a fall.
     expect(mergedSparkline([4, 4, 0, 0], { ...span, end_ms: HOUR / 2 })).toEqual([4, 4, 0, 0]);

@@ -47,11 +47,11 @@ describe("formatValue", () => {
 
 describe("formatRate", () => {
   it("turns CPU time per time into cores, other times not", () => {
-    expect(formatRate(126e9, "nanoseconds", 300, true)).toBe("0.42 cores");
-    expect(formatRate(126e9, "nanoseconds", 300, false)).toBe("0.42 s/s");
-    expect(formatRate(1, "nanoseconds", 300, true)).toBe("<0.001 cores");
-    expect(formatRate(300 * 1024, "bytes", 300, false)).toBe("1.00 KiB/s");
-    expect(formatRate(600, "count", 300, false)).toBe("2/s");
+    expect(formatRate(126e9 / 300, "nanoseconds", true)).toBe("0.42 cores");
+    expect(formatRate(126e9 / 300, "nanoseconds", false)).toBe("0.42 s/s");
+    expect(formatRate(1 / 300, "nanoseconds", true)).toBe("<0.001 cores");
+    expect(formatRate(300 * 1024 / 300, "bytes", false)).toBe("1.00 KiB/s");
+    expect(formatRate(600 / 300, "count", false)).toBe("2/s");
   });
 });
 

@@ -14,12 +14,8 @@ export function formatValue(value: number, unit: string): string {
   }
 }
 
-/**
- * A value spread over a time, in the words of its unit: nanoseconds of CPU per second are cores.
- * `seconds` must be positive.
- */
-export function formatRate(value: number, unit: string, seconds: number, isCpu: boolean): string {
-  const perSecond = value / seconds;
+/** What is spent a second, in the words of its unit: nanoseconds of CPU are cores. */
+export function formatRate(perSecond: number, unit: string, isCpu: boolean): string {
   switch (unit) {
     case "nanoseconds":
       return isCpu

@@ -33,7 +33,7 @@ export class OfflineApi implements Api {
     return Promise.resolve({ ...nothing(selection), services: [] });
   }
 
-  series(selection: Selection): Promise<SeriesAnswer> {
+  rates(selection: Selection): Promise<SeriesAnswer> {
     return Promise.resolve({ ...nothing(selection), step_ms: 1000, series: [] });
   }
 

@@ -1,9 +1,10 @@
 // The answer in one figure: what is looked at, what it costs, over what time, from how many samples.
 
+import { formatCost, profiledSeconds } from "../model/cost.ts";
 import type { FlameTree } from "../model/flame-tree.ts";
 import { isCpuTime, isGauge, parseTypeId, typeTitle } from "../model/profile-type.ts";
-import { formatCount, formatRate, formatSeconds, formatValue } from "../model/units.ts";
-import { currentType, flame, flameTree, observed, selectionTitle, service, services, view } from "./store.ts";
+import { formatCount, formatSeconds, formatValue } from "../model/units.ts";
+import { currentType, flame, flameTree, selectionTitle, service, view } from "./store.ts";
 
 const NEARLY_WHOLE = 0.97;
 
@@ -33,25 +34,22 @@ function NoFigures() {
 
 function Figures({ tree }: { tree: FlameTree }) {
   const { unit, type, samples, from, to } = tree.header;
-  const gauge = isGauge(type);
-  const answer = services.value.data;
-  // Right after a change one of the two answers is still that of the range before: its seconds are not this tree's.
-  const seconds = answer?.from === from && answer.to === to ? observed.value?.seconds : undefined;
+  const seconds = profiledSeconds(tree.header);
   const rangeSeconds = (to - from) / 1e3;
   return (
     <>
       <p class="figure" title={isWaiting(tree) ? "Seconds in each second: so many threads at a time, on average" : undefined}>
-        {splitFigure(figure(tree, gauge, seconds))}
+        {splitFigure(formatCost(tree.rootTotal, tree.header, seconds))}
       </p>
       <p class="muted">
         {typeTitle(currentType.value ?? parseTypeId(view.value.type))}
-        {!gauge && ` · ${formatValue(tree.rootTotal, unit)}`}
+        {!isGauge(type) && seconds !== undefined && ` · ${formatValue(tree.rootTotal, unit)}`}
       </p>
       <p class="muted">
         {samples !== null && samples !== undefined && `${formatCount(samples)} samples in `}
-        {formatSeconds(seconds ?? rangeSeconds)}
+        {seconds === undefined ? `a range of ${formatSeconds(rangeSeconds)}` : formatSeconds(seconds)}
         {seconds !== undefined && seconds < rangeSeconds * NEARLY_WHOLE && (
-          <span title="The rest of the range has no data: nothing was recorded there, or it is still on its way.">
+          <span title="What its profiles cover. The rest of the range was not profiled, or is still on its way.">
             {" "}
             of {formatSeconds(rangeSeconds)}
           </span>
@@ -63,11 +61,6 @@ function Figures({ tree }: { tree: FlameTree }) {
 
 function isWaiting({ header }: FlameTree): boolean {
   return header.unit === "nanoseconds" && !isCpuTime(header.type);
-}
-
-function figure({ header, rootTotal }: FlameTree, gauge: boolean, seconds: number | undefined): string {
-  if (gauge) return formatValue(rootTotal, header.unit);
-  return seconds === undefined ? "–" : formatRate(rootTotal, header.unit, seconds, isCpuTime(header.type));
 }
 
 /** The number large, its unit beside it. */

@@ -102,7 +102,7 @@ export function SeriesChart({ children }: { children?: ComponentChildren }) {
     }
     const { answer, stepSeconds, colors } = shown;
     // In the unit of the axis, so that its steps are round there: cores, not nanoseconds in 30 s.
-    const divisor = isGauge(answer.type) ? 1 : stepSeconds * (answer.unit === "nanoseconds" ? 1e9 : 1);
+    const divisor = !isGauge(answer.type) && answer.unit === "nanoseconds" ? 1e9 : 1;
     const data = [
       shown.times,
       ...shown.layers.map(({ stacked }) => stacked.map((value) => (value === null ? null : value / divisor))),
@@ -122,7 +122,7 @@ export function SeriesChart({ children }: { children?: ComponentChildren }) {
       range: axisNow,
       isUtc,
       isBinary: answer.unit === "bytes",
-      formatAxis: (value) => formatPoint(value * divisor, answer.type, answer.unit, stepSeconds),
+      formatAxis: (value) => formatPoint(value * divisor, answer.type, answer.unit),
       onCursor: (index) => {
         cursor.value = index;
         pointedTime.value = index === undefined ? undefined : (picture.peek()?.times[index] ?? 0) * 1e3 || undefined;
@@ -236,7 +236,7 @@ function Legend({ picture: { answer, times, layers, colors, isSingle, stepSecond
           <span key={layer.name} class="legend-entry">
             {!isSingle && <span class="swatch" style={{ background: colors[position] }} />}
             {!isSingle && layer.name}
-            <strong>{formatPoint(value, answer.type, answer.unit, stepSeconds)}</strong>
+            <strong>{formatPoint(value, answer.type, answer.unit)}</strong>
           </span>
         );
       })}
@@ -244,8 +244,8 @@ function Legend({ picture: { answer, times, layers, colors, isSingle, stepSecond
   );
 }
 
-function formatPoint(value: number, type: string, unit: string, stepSeconds: number): string {
-  return isGauge(type) ? formatValue(value, unit) : formatRate(value, unit, stepSeconds, isCpuTime(type));
+function formatPoint(value: number, type: string, unit: string): string {
+  return isGauge(type) ? formatValue(value, unit) : formatRate(value, unit, isCpuTime(type));
 }
 
 function describe({ answer: { from, to }, times }: Picture): string {

@@ -1,19 +1,12 @@
 // Who spends it: every service with its cost, its share, its shape over the range, and what changed against the range before.
 
 import { useState } from "preact/hooks";
-import { isCpuTime, isGauge } from "../model/profile-type.ts";
-import {
-  filterServices,
-  mergedSparkline,
-  previousSeconds,
-  sumOfTotals,
-  type ServiceEntry,
-  type ServicesAnswer,
-} from "../model/services.ts";
-import { formatChange, formatRate, formatShare, formatValue } from "../model/units.ts";
+import { formatCost, profiledSeconds, type Pace } from "../model/cost.ts";
+import { filterServices, mergedSparkline, paces, sumOfTotals, type ServiceEntry } from "../model/services.ts";
+import { formatChange, formatShare } from "../model/units.ts";
 import { LinkButton, NoServices } from "./empty-state.tsx";
 import { Sparkline } from "./sparkline.tsx";
-import { isEveryService, observed, selectService, service, services } from "./store.ts";
+import { isEveryService, selectService, service, services } from "./store.ts";
 import { chartTheme } from "./theme.ts";
 
 /** Changes below this are noise of sampling for most services: shown without emphasis. */
@@ -25,11 +18,6 @@ export function Services() {
   const entries = answer?.services ?? [];
   const whole = sumOfTotals(entries);
   const shown = filterServices(entries, filter);
-  const seconds = observed.value?.seconds ?? 1;
-  const cost = (value: number): string =>
-    answer && isGauge(answer.type)
-      ? formatValue(value, answer.unit)
-      : formatRate(value, answer?.unit ?? "", seconds, isCpuTime(answer?.type ?? ""));
   return (
     <aside class={`services${services.value.isStale ? " is-stale" : ""}`} aria-label="Services" data-testid="services-list">
       <div class="services-head">
@@ -55,7 +43,7 @@ export function Services() {
             onClick={() => selectService(undefined)}
           >
             <span class="service-name">All services</span>
-            <span class="service-cost">{entries.length > 0 ? cost(whole) : ""}</span>
+            <span class="service-cost">{answer && entries.length > 0 ? formatCost(whole, answer, profiledSeconds(answer)) : ""}</span>
           </button>
         </li>
         {shown.map((entry) => (
@@ -64,9 +52,9 @@ export function Services() {
             entry={entry}
             rank={entries.indexOf(entry)}
             whole={whole}
-            cost={cost(entry.total)}
+            cost={answer ? formatCost(entry.total, answer, profiledSeconds(entry)) : ""}
             sparkline={answer ? mergedSparkline(entry.sparkline, answer) : []}
-            pace={answer && paceOf(answer, entry, seconds)}
+            pace={answer && paces(answer, entry)}
           />
         ))}
       </ul>
@@ -87,19 +75,6 @@ interface ServiceRowProps {
   cost: string;
   sparkline: readonly number[];
   pace: Pace | undefined;
-}
-
-/** What is spent a second, in this range and in the one before. Levels are compared as they are. */
-interface Pace {
-  now: number;
-  before: number;
-}
-
-function paceOf(answer: ServicesAnswer, entry: ServiceEntry, seconds: number): Pace | undefined {
-  const secondsBefore = previousSeconds(answer);
-  if (secondsBefore === undefined) return undefined;
-  if (isGauge(answer.type)) return { now: entry.total, before: entry.previous_total };
-  return { now: entry.total / seconds, before: entry.previous_total / secondsBefore };
 }
 
 function ServiceRow({ entry, rank, whole, cost, sparkline, pace }: ServiceRowProps) {

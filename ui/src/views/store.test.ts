@@ -92,20 +92,6 @@ describe("another selection", () => {
   });
 });
 
-it("averages over what was observed, from the first profile of the host to the last delivery", async () => {
-  const store = await started();
-  page.answers.set("services", ({ to }) => ({ first_ms: to - 600_000 }));
-  page.answers.set("series", ({ to }) => ({ series: [{ labels: {}, points: [[to - 35_000, 1]] }] }));
-  store.refresh();
-  await settled();
-  expect(store.observed.value?.seconds).toBe(585);
-  // One service of the host, which began later and was idle before: nothing else has been observed.
-  page.answers.set("series", ({ to }) => ({ series: [{ labels: {}, points: [[to - 25_000, 1]] }] }));
-  store.selectService("a");
-  await settled();
-  expect(store.observed.value?.seconds).toBe(595);
-});
-
 it("counts both ranges of a comparison from the moment of the refresh", async () => {
   const store = await started("?v=1&live=0&screen=compare&from=now-3h&to=now-2h&base_from=now-2h&base_to=now-1h");
   await vi.advanceTimersByTimeAsync(60_000);

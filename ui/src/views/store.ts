@@ -10,8 +10,8 @@ import { parseFilters } from "../model/filters.ts";
 import type { FlameTree } from "../model/flame-tree.ts";
 import { resolveType, type ProfileType } from "../model/profile-type.ts";
 import { selectsAll, selectsEveryService, serviceOf, withService } from "../model/selector.ts";
-import { firstPoint, undeliveredMilliseconds, type SeriesAnswer } from "../model/series.ts";
-import { observedSpan, type ServicesAnswer } from "../model/services.ts";
+import type { SeriesAnswer } from "../model/series.ts";
+import type { ServicesAnswer } from "../model/services.ts";
 import { isRelative, resolveTime, type TimeRange } from "../model/time-range.ts";
 import type { HistoryMode, ViewState } from "../state/schema.ts";
 import { nextLook } from "../state/polling.ts";
@@ -151,16 +151,6 @@ export const seriesGroup = computed(() => {
   return service.value === undefined ? "service_name" : undefined;
 });
 
-/** What was observed in the range of the services: what rates are averages over. */
-export const observed = computed(() => {
-  const answer = services.value.data;
-  if (!answer) return undefined;
-  // Also from the series of the selection before: what is on its way does not depend on what is asked, and the figures stay put.
-  const { data, isStale: isOld } = series.value;
-  const undelivered = data && isRelative(view.value.to) ? undeliveredMilliseconds(data) : 0;
-  return observedSpan(answer, undelivered, data && !isOld && selectsAll(selector.value) ? firstPoint(data) : undefined);
-});
-
 /** Who answers what tree and table are of. */
 export interface PictureSource extends Pick<Api, "flameGraph" | "top"> {
   /** What its answers depend on, besides the selection. */
@@ -235,7 +225,7 @@ let loadedGroup: string | undefined;
 function loadSeries(asked: Selection): void {
   const group = seriesGroup.peek();
   loadedGroup = group;
-  void seriesLoader.load(requested.peek(), (abort) => api.series(asked, group, abort));
+  void seriesLoader.load(requested.peek(), (abort) => api.rates(asked, group, abort));
 }
 
 /** The order decides which rows a long table is cut to. */

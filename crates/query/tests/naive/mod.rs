@@ -2,6 +2,7 @@
 
 pub(crate) mod filters;
 pub(crate) mod parts;
+pub(crate) mod rates;
 
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
@@ -409,7 +410,16 @@ impl Naive {
         query: &Query,
         options: &SeriesOptions,
     ) -> BTreeMap<(Labels, i64), f64> {
-        let step_ns = options.step_ns.expect("a step");
+        if Self::aggregation(query) == Aggregation::Rate {
+            let of_states = Query {
+                aggregation: Some(Aggregation::Average),
+                ..query.clone()
+            };
+            return match query.profile_type.contains(":inuse_space:") {
+                true => self.series(&of_states, options),
+                false => self.rates(query, options),
+            };
+        }
         let step_of = |profile: &FlatProfile| step_of(profile, options);
         // By line, step and series: the value of each profile.
         let mut values: BTreeMap<(Labels, i64, Series<'_>), BTreeMap<usize, i64>> = BTreeMap::new();
@@ -440,7 +450,7 @@ impl Naive {
                 Aggregation::Average => sum() / of_line.len() as f64,
                 Aggregation::Minimum => of_line.values().copied().min().unwrap_or(0) as f64,
                 Aggregation::Maximum => of_line.values().copied().max().unwrap_or(0) as f64,
-                Aggregation::Rate => sum() * 1e9 / step_ns as f64,
+                Aggregation::Rate => unreachable!("rates are not of steps alone"),
                 Aggregation::Last => {
                     let of_last = of_line
                         .iter()

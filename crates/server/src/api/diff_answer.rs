@@ -29,6 +29,7 @@ use crate::api::document::page_template;
 use crate::api::head::add_remarks;
 use crate::api::head::answer_head;
 use crate::api::head::milliseconds;
+use crate::api::head::profiled_ms;
 use crate::api_error::ApiError;
 use crate::parameters::Parameters;
 use crate::reply::Reply;
@@ -132,8 +133,8 @@ impl Compared {
         let mut head = answer_head(&self.query, &self.after);
         head["schema"] = json!("candela/diff/v1");
         let totals = [&self.before, &self.after].map(|side| side.value.root_total());
-        head["before"] = side(&self.base, totals[0], self.before.samples);
-        head["after"] = side(&self.query, totals[1], self.after.samples);
+        head["before"] = side(&self.base, totals[0], &self.before);
+        head["after"] = side(&self.query, totals[1], &self.after);
         add_remarks(&mut head["before"], &self.before);
         let Self { union, table, .. } = self;
         let bytes = union.bytes() + bytes_of(&table);
@@ -248,12 +249,13 @@ fn bytes_of(table: &DiffTable) -> usize {
     size_of_val(&*table.rows) + table.frames.bytes()
 }
 
-fn side(query: &Query, total: i64, samples: Option<u64>) -> Value {
+fn side(query: &Query, total: i64, answer: &Answer<FlameTree>) -> Value {
     json!({
         "query": query.selector.to_string(),
         "from": milliseconds(query.range.from_ns),
         "to": milliseconds(query.range.to_ns),
         "total": total,
-        "samples": samples,
+        "samples": answer.samples,
+        "profiled_ms": answer.profiled_ns.map(profiled_ms),
     })
 }

@@ -30,6 +30,7 @@ use crate::api::document::orientation_of;
 use crate::api::document::page_template;
 use crate::api::errors::query_error;
 use crate::api::head::answer_head;
+use crate::api::head::profiled_ms;
 use crate::api::pprof::type_of_empty;
 use crate::api_error::ApiError;
 use crate::parameters::Parameters;
@@ -158,6 +159,7 @@ fn head(query: &Query, answer: &Answer<FlameTree>, tree: &FlameTree) -> Value {
     head["schema"] = json!("candela/flamegraph/v1");
     head["total"] = json!(tree.root_total());
     head["samples"] = json!(answer.samples);
+    head["profiled_ms"] = json!(answer.profiled_ns.map(profiled_ms));
     head
 }
 

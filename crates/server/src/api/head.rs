@@ -32,6 +32,11 @@ pub(crate) fn add_remarks<T>(head: &mut Value, answer: &Answer<T>) {
     }
 }
 
+/// The time that profiles took, which may be less than a millisecond and is not 0.
+pub(crate) fn profiled_ms(nanoseconds: i64) -> f64 {
+    nanoseconds as f64 / NANOSECONDS_PER_MILLISECOND as f64
+}
+
 pub(crate) fn milliseconds(nanoseconds: i64) -> i64 {
     nanoseconds.div_euclid(NANOSECONDS_PER_MILLISECOND)
 }

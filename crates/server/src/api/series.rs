@@ -12,6 +12,7 @@ use crate::api::asked::Asked;
 use crate::api::errors::query_error;
 use crate::api::head::answer_head;
 use crate::api::head::milliseconds;
+use crate::api::head::profiled_ms;
 use crate::api_error::ApiError;
 use crate::parameters::Parameters;
 use crate::reply::Reply;
@@ -34,6 +35,7 @@ pub(crate) async fn series(asked: Asked) -> Result<Reply, ApiError> {
             let answer = engine.series(query, &options).map_err(query_error)?;
             let mut value = answer_head(query, &answer);
             value["step_ms"] = json!(milliseconds(answer.value.step_ns));
+            value["profiled_ms"] = json!(answer.profiled_ns.map(profiled_ms));
             let lines = answer.value.series.iter().map(line);
             value["series"] = lines.collect::<Vec<Value>>().into();
             Ok(Reply::json("series", value))
@@ -47,6 +49,7 @@ fn line(line: &LabeledPoints) -> Value {
     json!({
         "labels": line.labels.iter().collect::<BTreeMap<&str, &str>>(),
         "points": points.collect::<Vec<Value>>(),
+        "profiled_ms": line.profiled_ns.map(profiled_ms),
     })
 }
 

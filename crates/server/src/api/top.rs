@@ -8,6 +8,7 @@ use serde_json::json;
 use crate::api::asked::Asked;
 use crate::api::errors::query_error;
 use crate::api::head::answer_head;
+use crate::api::head::profiled_ms;
 use crate::api_error::ApiError;
 use crate::parameters::Parameters;
 use crate::reply::Reply;
@@ -44,6 +45,7 @@ pub(crate) async fn top(asked: Asked) -> Result<Reply, ApiError> {
             let mut value = answer_head(query, &answer);
             value["total"] = json!(tree.root_total());
             value["samples"] = json!(answer.samples);
+            value["profiled_ms"] = json!(answer.profiled_ns.map(profiled_ms));
             value["truncated"] = json!({"shown": rows.len(), "total": count});
             let functions = rows.iter().map(|row| function(tree, row));
             value["functions"] = functions.collect::<Vec<Value>>().into();

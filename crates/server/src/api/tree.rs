@@ -10,6 +10,7 @@ use serde_json::json;
 use crate::api::asked::Asked;
 use crate::api::errors::query_error;
 use crate::api::head::answer_head;
+use crate::api::head::profiled_ms;
 use crate::api_error::ApiError;
 use crate::parameters::Parameters;
 use crate::reply::Reply;
@@ -29,6 +30,7 @@ pub(crate) async fn tree(asked: Asked) -> Result<Reply, ApiError> {
             head["schema"] = json!("candela/tree/v1");
             head["total"] = json!(tree.root_total());
             head["samples"] = json!(answer.samples);
+            head["profiled_ms"] = json!(answer.profiled_ns.map(profiled_ms));
             head["nodes"] = json!(tree.len());
             head["pruned"] = json!(tree.pruned_nodes);
             Ok(Reply::written(

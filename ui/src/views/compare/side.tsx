@@ -2,10 +2,10 @@
 
 import { useState } from "preact/hooks";
 import { BASE_PRESETS, presetTimes } from "../../model/base-range.ts";
+import { formatCost, profiledSeconds } from "../../model/cost.ts";
 import type { DiffSide } from "../../model/diff-answer.ts";
-import { isGauge, isCpuTime } from "../../model/profile-type.ts";
 import { describeSpan, isRelative, timeParameter, type TimeRange } from "../../model/time-range.ts";
-import { formatCount, formatRate, formatValue } from "../../model/units.ts";
+import { formatCount } from "../../model/units.ts";
 import { clock } from "../clock.ts";
 import { FollowedLink } from "../followed-link.tsx";
 import { range, shownBase, update, view } from "../store.ts";
@@ -158,13 +158,12 @@ function TimeField({ field, label }: { field: "baseFrom" | "baseTo"; label: stri
 function Total({ side }: { side: DiffSide | undefined }) {
   const { type = "", unit = "" } = sides.value ?? {};
   if (!side) return null;
-  const seconds = Math.max(1, (side.to - side.from) / 1e3);
   const details = [];
   if (side.samples !== null) details.push(`${formatCount(side.samples)} samples`);
   if (side.total === 0 && side.hint) details.push(side.hint);
   return (
     <span class="compare-total">
-      <strong>{isGauge(type) ? formatValue(side.total, unit) : formatRate(side.total, unit, seconds, isCpuTime(type))}</strong>
+      <strong>{formatCost(side.total, { type, unit }, profiledSeconds(side))}</strong>
       <span class="muted">{details.join(" · ")}</span>
     </span>
   );

@@ -1,9 +1,7 @@
 // One value: its cost, share and change, the shape over the range, and a small flame graph.
 
-import { isCpuTime, isGauge } from "../../model/profile-type.ts";
 import type { LabelCard } from "../../model/label-grid.ts";
-import type { SeriesAnswer } from "../../model/series.ts";
-import { formatChange, formatRate, formatShare, formatValue } from "../../model/units.ts";
+import { formatChange, formatShare } from "../../model/units.ts";
 import { Sparkline } from "../sparkline.tsx";
 import { chartTheme } from "../theme.ts";
 import { MiniFlame } from "./mini-flame.tsx";
@@ -11,9 +9,6 @@ import { MiniFlame } from "./mini-flame.tsx";
 interface LabelCardProps {
   card: LabelCard;
   label: string;
-  answer: SeriesAnswer;
-  /** What was observed of the range of the answer; `undefined` while that is not known. */
-  seconds: number | undefined;
   /** In the order of cost. */
   rank: number;
   isChosen: boolean;
@@ -21,7 +16,7 @@ interface LabelCardProps {
   open: () => void;
 }
 
-export function LabelCardView({ card, label, answer, seconds, rank, isChosen, choose, open }: LabelCardProps) {
+export function LabelCardView({ card, label, rank, isChosen, choose, open }: LabelCardProps) {
   const theme = chartTheme.value;
   const color = theme.layers[rank] ?? theme.other;
   const name = card.value === "" ? `without ${label}` : card.value;
@@ -37,11 +32,11 @@ export function LabelCardView({ card, label, answer, seconds, rank, isChosen, ch
         </label>
       </div>
       <div class="label-card-figures">
-        <strong>{costOf(card, answer, seconds)}</strong>
+        <strong>{card.cost}</strong>
         <span class="muted">{formatShare(card.share, 1)}</span>
-        {card.now !== undefined && card.before !== undefined && (
+        {card.pace && (
           <span class="muted" title="Cost per time, against the period before of the same length">
-            {formatChange(card.now, card.before)}
+            {formatChange(card.pace.now, card.pace.before)}
           </span>
         )}
         <Sparkline values={card.sparkline} color={color} />
@@ -51,9 +46,4 @@ export function LabelCardView({ card, label, answer, seconds, rank, isChosen, ch
       </button>
     </li>
   );
-}
-
-function costOf({ total }: LabelCard, { type, unit }: SeriesAnswer, seconds: number | undefined): string {
-  if (isGauge(type)) return formatValue(total, unit);
-  return seconds === undefined ? "–" : formatRate(total, unit, seconds, isCpuTime(type));
 }

@@ -3,11 +3,10 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { rangeParameters, wholeParameters } from "../../api/client.ts";
 import { ApiError } from "../../api/requests.ts";
-import { labelCards, orderedCards, withValue, type CardOrder, type ObservedSeconds } from "../../model/label-grid.ts";
-import { isGauge } from "../../model/profile-type.ts";
+import { labelCards, orderedCards, withValue, type CardOrder } from "../../model/label-grid.ts";
 import { RequestPool } from "../../model/request-pool.ts";
 import type { SeriesAnswer } from "../../model/series.ts";
-import { previousSeconds } from "../../model/services.ts";
+import { isComparable } from "../../model/services.ts";
 import { seriesStep } from "../../model/time-range.ts";
 import "../../styles/screens.css";
 import { Notices } from "../empty-state.tsx";
@@ -19,7 +18,7 @@ import { NarrowedLine } from "../narrowed-line.tsx";
 import { ScreenState } from "../screen-state.tsx";
 import { waitFor } from "../waits.ts";
 import { Segmented } from "../segmented.tsx";
-import { observed, requests, selection, services, update, view } from "../store.ts";
+import { requests, selection, services, update, view } from "../store.ts";
 import { LabelCardView } from "./label-card.tsx";
 
 const ORDERS: readonly (readonly [CardOrder, string])[] = [
@@ -45,11 +44,10 @@ export function LabelsScreen() {
   const [order, setOrder] = useState<CardOrder>("cost");
   const [chosen, setChosen] = useState<readonly string[]>([]);
   const { answer, error, loading, isStale, retry } = useGrid(label);
-  const seconds = useSeconds(answer?.now);
+  const hasBefore = useComparable(answer?.now);
   useEffect(() => setChosen([]), [label]);
 
-  const type = answer?.now.type ?? "";
-  const cards = answer ? labelCards(answer.now, answer.label, answer.before, seconds, isGauge(type)) : [];
+  const cards = answer ? labelCards(answer.now, answer.label, answer.before, hasBefore) : [];
   const hasLabel = cards.some(({ value }) => value !== "");
   const shown = orderedCards(cards, text, order);
   const choose = (value: string): void =>
@@ -91,8 +89,6 @@ export function LabelsScreen() {
                 key={`${answer.label} ${card.value}`}
                 card={card}
                 label={answer.label}
-                answer={answer.now}
-                seconds={seconds?.now}
                 rank={cards.toSorted((left, right) => right.total - left.total).indexOf(card)}
                 isChosen={chosen.includes(card.value)}
                 choose={() => choose(card.value)}
@@ -207,16 +203,15 @@ interface Grid {
 }
 
 /**
- * What was observed of both ranges of the answer, as the services say. Those of a live range are often there before the values are:
- * what was known of the answer on the screen stays.
+ * Whether the range before the answer's was observed for long enough, as the services say. Those of a live range are often there
+ * before the values are: what was known of the answer on the screen stays.
  */
-function useSeconds(answer: SeriesAnswer | undefined): ObservedSeconds | undefined {
-  const known = useRef<{ answer: SeriesAnswer; seconds: ObservedSeconds }>(undefined);
+function useComparable(answer: SeriesAnswer | undefined): boolean {
+  const known = useRef<{ answer: SeriesAnswer; isComparable: boolean }>(undefined);
   const { data, isStale } = services.value;
-  const span = observed.value;
-  if (answer && data && span && !isStale && data.from === answer.from && data.to === answer.to)
-    known.current = { answer, seconds: { now: span.seconds, before: previousSeconds(data) } };
-  return known.current?.answer === answer ? known.current?.seconds : undefined;
+  if (answer && data && !isStale && data.from === answer.from && data.to === answer.to)
+    known.current = { answer, isComparable: isComparable(data) };
+  return known.current?.answer === answer && (known.current?.isComparable ?? false);
 }
 
 /** The series of the label in the range, and in the one of the same length before. */

@@ -234,7 +234,7 @@ function resolutionText({ step_ms: step, bounds }: HeatmapAnswer): string {
 
 function boundText({ of, is_rate: isRate, unit, type }: HeatmapAnswer, bound: number): string {
   if (of === "samples") return bound === 0 ? "+0" : `+${formatLength(bound)}`;
-  return isRate ? formatRate(bound, unit, 1, isCpuTime(type)) : formatValue(bound, unit);
+  return isRate ? formatRate(bound, unit, isCpuTime(type)) : formatValue(bound, unit);
 }
 
 function cellText(answer: HeatmapAnswer, { time, low, high, count, profiles }: HeatCell): string {

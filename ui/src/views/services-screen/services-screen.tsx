@@ -1,16 +1,15 @@
 // Who spends it, in full: every service in one table that can be searched, ordered, and walked with the keyboard.
 
 import { useState } from "preact/hooks";
-import { isCpuTime, isGauge, parseTypeId, typeTitle } from "../../model/profile-type.ts";
-import { growth, orderedServices, serviceRows, sumOfRows, type ServiceColumn, type ServiceRow } from "../../model/service-table.ts";
-import { sumOfTotals, type ServicesAnswer } from "../../model/services.ts";
-import { formatChange, formatRate, formatShare, formatValue } from "../../model/units.ts";
+import { parseTypeId, typeTitle } from "../../model/profile-type.ts";
+import { growth, orderedServices, rowOfAll, serviceRows, type ServiceColumn, type ServiceRow } from "../../model/service-table.ts";
+import { formatChange, formatShare, formatValue } from "../../model/units.ts";
 import "../../styles/screens.css";
 import { LinkButton, Notices } from "../empty-state.tsx";
 import { NarrowedLine } from "../narrowed-line.tsx";
 import { ScreenState } from "../screen-state.tsx";
 import { Sparkline } from "../sparkline.tsx";
-import { currentType, isEveryService, observed, selectService, service, services, view } from "../store.ts";
+import { currentType, isEveryService, selectService, service, services, view } from "../store.ts";
 import { chartTheme } from "../theme.ts";
 import { NoServicesState } from "./no-services.tsx";
 
@@ -28,8 +27,7 @@ export function ServicesScreen() {
   const [text, setText] = useState("");
   const [order, setOrder] = useState<{ column: ServiceColumn; descending: boolean }>({ column: "cost", descending: true });
   const { data: answer, error, isStale, loading } = services.value;
-  const seconds = observed.value?.seconds ?? 1;
-  const rows = answer ? serviceRows(answer, seconds) : [];
+  const rows = answer ? serviceRows(answer) : [];
   const shown = answer ? orderedServices(answer, rows, text, order.column, order.descending) : [];
   const choose = (column: ServiceColumn): void =>
     setOrder({ column, descending: order.column === column ? !order.descending : column !== "service" });
@@ -78,9 +76,9 @@ export function ServicesScreen() {
               </tr>
             </thead>
             <tbody>
-              <AllServices rows={rows} cost={costOf(answer, sumOfTotals(answer.services), seconds)} />
+              <AllServices all={rowOfAll(answer, rows)} />
               {shown.map((row) => (
-                <Row key={row.service} row={row} cost={costOf(answer, row.total, seconds)} value={formatValue(row.total, answer.unit)} />
+                <Row key={row.service} row={row} value={formatValue(row.total, answer.unit)} />
               ))}
             </tbody>
           </table>
@@ -94,7 +92,7 @@ export function ServicesScreen() {
             No service matches “{text}”. <LinkButton label="clear the search" act={() => setText("")} />
           </p>
         )}
-        {rows.length > 0 && rows.every(({ before }) => before === undefined) && (
+        {rows.length > 0 && rows.every(({ pace }) => pace === undefined) && (
           <p class="screen-note muted">
             No change is shown: the period before this one has no data, or only a part of it. A shorter range may have one.
           </p>
@@ -104,18 +102,11 @@ export function ServicesScreen() {
   );
 }
 
-function costOf(answer: ServicesAnswer, total: number, seconds: number): string {
-  return isGauge(answer.type)
-    ? formatValue(total, answer.unit)
-    : formatRate(total, answer.unit, seconds, isCpuTime(answer.type));
-}
-
 function look(chosen: string | undefined): void {
   selectService(chosen, { screen: "profile" });
 }
 
-function AllServices({ rows, cost }: { rows: readonly ServiceRow[]; cost: string }) {
-  const sum = sumOfRows(rows);
+function AllServices({ all }: { all: Pick<ServiceRow, "cost" | "pace" | "sparkline"> }) {
   return (
     <tr class="is-all" onClick={() => look(undefined)} aria-current={isEveryService.value ? "true" : undefined}>
       <th scope="row" class="is-service">
@@ -123,21 +114,21 @@ function AllServices({ rows, cost }: { rows: readonly ServiceRow[]; cost: string
           All services
         </button>
       </th>
-      <td class="is-cost">{cost}</td>
+      <td class="is-cost">{all.cost}</td>
       <td class="is-share">
         <span class="wide-share">{formatShare(1, 1)}</span>
       </td>
       <td class="is-change">
-        <Change row={sum} />
+        <Change row={all} />
       </td>
       <td class="is-shape">
-        <Sparkline values={sum.sparkline} color={chartTheme.value.other} />
+        <Sparkline values={all.sparkline} color={chartTheme.value.other} />
       </td>
     </tr>
   );
 }
 
-function Row({ row, cost, value }: { row: ServiceRow; cost: string; value: string }) {
+function Row({ row, value }: { row: ServiceRow; value: string }) {
   const theme = chartTheme.value;
   const color = theme.layers[row.rank] ?? theme.other;
   return (
@@ -149,7 +140,7 @@ function Row({ row, cost, value }: { row: ServiceRow; cost: string; value: strin
         </button>
       </th>
       <td class="is-cost" title={value}>
-        {cost}
+        {row.cost}
       </td>
       <td class="is-share">
         <span class="wide-share">{formatShare(row.share, 1)}</span>
@@ -167,9 +158,9 @@ function Row({ row, cost, value }: { row: ServiceRow; cost: string; value: strin
   );
 }
 
-function Change({ row }: { row: Pick<ServiceRow, "now" | "before"> }) {
+function Change({ row }: { row: Pick<ServiceRow, "pace"> }) {
   const ratio = growth(row);
-  if (ratio === undefined || row.before === undefined) return <span class="muted">–</span>;
+  if (ratio === undefined || row.pace === undefined) return <span class="muted">–</span>;
   const isNotable = Math.abs(ratio) > NOTABLE_CHANGE;
   const direction = ratio > 0 ? "up" : "down";
   return (
@@ -178,7 +169,7 @@ function Change({ row }: { row: Pick<ServiceRow, "now" | "before"> }) {
       title="Cost per time, against the period before of the same length"
     >
       {isNotable && <span aria-hidden="true">{ratio > 0 ? "▲ " : "▼ "}</span>}
-      {formatChange(row.now, row.before)}
+      {formatChange(row.pace.now, row.pace.before)}
     </span>
   );
 }

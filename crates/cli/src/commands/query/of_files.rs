@@ -10,6 +10,7 @@ use candela_model::LabelValue;
 use candela_model::Profile;
 use candela_model::ProfileSeries;
 use candela_model::ProfileType;
+use candela_model::ProfiledTime;
 use candela_model::Sample;
 use candela_model::WallParts;
 use serde_json::Value;
@@ -29,6 +30,17 @@ use crate::errors::CliError;
 /// Steps of a series when none is given: as many as a terminal has lines.
 const USUAL_STEPS: i64 = 30;
 const NANOSECONDS_PER_SECOND: i64 = 1_000_000_000;
+
+/// Points that the window of one profile may have.
+const MOST_POINTS: i64 = 1_000_000;
+
+/// What a line has in a step.
+#[derive(Clone, Copy, Debug, Default)]
+struct Point {
+    sum: i64,
+    /// What profiles have in it whose samples have no time.
+    spread: f64,
+}
 
 /// Files that are asked for a list.
 pub(super) struct AskedFiles<'a> {
@@ -95,29 +107,54 @@ impl AskedFiles<'_> {
             Some(seconds) => i64::try_from(seconds)
                 .unwrap_or(i64::MAX)
                 .saturating_mul(NANOSECONDS_PER_SECOND),
-            None => usual_step(&series),
+            None => usual_step(&series, is_rate),
         };
-        let mut sums: BTreeMap<Vec<(String, String)>, BTreeMap<i64, i64>> = BTreeMap::new();
+        let step_ns = step_ns.max(1);
+        let profiled = ProfiledTime::of(series.iter().copied());
+        let mut lines: BTreeMap<Vec<(String, String)>, BTreeMap<i64, Point>> = BTreeMap::new();
         for series in &series {
+            if is_rate && series.duration_ns / step_ns > MOST_POINTS {
+                return Err(CliError::usage(format!(
+                    "a profile of {} s has more than {MOST_POINTS} steps; give a longer --step",
+                    series.duration_ns / NANOSECONDS_PER_SECOND
+                )));
+            }
+            let mut untimed: BTreeMap<Vec<(String, String)>, i64> = BTreeMap::new();
             for sample in &series.samples {
                 let group = arguments.group_by.iter().map(|label| {
                     let value = value_of(profile, series, sample, label);
                     (label.clone(), value.unwrap_or_default())
                 });
-                let step = time_of(series, sample).div_euclid(step_ns.max(1));
-                let points = sums.entry(group.collect()).or_default();
-                let sum = points.entry(step).or_default();
-                *sum = sum.saturating_add(sample.value);
+                let group: Vec<(String, String)> = group.collect();
+                let has_window = sample.time_ns == 0 && series.duration_ns > 0;
+                if is_rate && has_window {
+                    let sum: &mut i64 = untimed.entry(group).or_default();
+                    *sum = sum.saturating_add(sample.value);
+                } else {
+                    let step = time_of(series, sample).div_euclid(step_ns);
+                    let points = lines.entry(group).or_default();
+                    points.entry(step).or_default().add(sample.value);
+                }
+            }
+            for (group, sum) in untimed {
+                let points = lines.entry(group).or_default();
+                for (step, part) in parts_of_window(series, step_ns) {
+                    points.entry(step).or_default().spread += part * sum as f64;
+                }
             }
         }
-        let answer = sums.into_iter().map(|(labels, points)| {
-            let points = points.into_iter().map(|(step, sum)| {
-                let milliseconds = step.saturating_mul(step_ns) / 1_000_000;
+        let answer = lines.into_iter().map(|(labels, points)| {
+            let points = points.into_iter().map(|(step, point)| {
+                let start_ns = step.saturating_mul(step_ns);
+                let milliseconds = start_ns / 1_000_000;
                 if is_rate {
-                    let seconds = step_ns as f64 / NANOSECONDS_PER_SECOND as f64;
-                    json!([milliseconds, sum as f64 / seconds])
+                    let inside = start_ns..start_ns.saturating_add(step_ns);
+                    json!([
+                        milliseconds,
+                        point.rate(profiled.length_within(inside), step_ns)
+                    ])
                 } else {
-                    json!([milliseconds, sum])
+                    json!([milliseconds, point.sum])
                 }
             });
             let points: Vec<Value> = points.collect();
@@ -202,12 +239,45 @@ fn time_of(series: &ProfileSeries, sample: &Sample) -> i64 {
     }
 }
 
+impl Point {
+    fn add(&mut self, value: i64) {
+        self.sum = self.sum.saturating_add(value);
+    }
+
+    /// By second of the time that was profiled in its step, or of the whole step where that is not known.
+    fn rate(self, profiled_ns: i64, step_ns: i64) -> f64 {
+        let length_ns = if profiled_ns == 0 {
+            step_ns
+        } else {
+            profiled_ns
+        };
+        let seconds = length_ns as f64 / NANOSECONDS_PER_SECOND as f64;
+        (self.sum as f64 + self.spread) / seconds
+    }
+}
+
+/// The steps that the window of a profile reaches, with the part of it in each: what has no time of its own is spread
+/// evenly over it.
+fn parts_of_window(series: &ProfileSeries, step_ns: i64) -> impl Iterator<Item = (i64, f64)> {
+    let window = series.start_ns..series.start_ns.saturating_add(series.duration_ns);
+    let steps = window.start.div_euclid(step_ns)..=(window.end - 1).div_euclid(step_ns);
+    steps.map(move |step| {
+        let start_ns = step.saturating_mul(step_ns);
+        let end_ns = window.end.min(start_ns.saturating_add(step_ns));
+        let inside_ns = end_ns.saturating_sub(window.start.max(start_ns));
+        (step, inside_ns as f64 / (window.end - window.start) as f64)
+    })
+}
+
 /// Whole seconds, so that all of it is about as many steps as a terminal shows.
-fn usual_step(series: &[&ProfileSeries]) -> i64 {
+fn usual_step(series: &[&ProfileSeries], is_rate: bool) -> i64 {
     let times = || {
         series.iter().flat_map(|series| {
             let samples = series.samples.iter();
-            samples.map(|sample| time_of(series, sample))
+            // In rates a profile reaches to its end.
+            let end_ns = series.start_ns.saturating_add(series.duration_ns);
+            let end_ns = is_rate.then_some(end_ns);
+            samples.map(|sample| time_of(series, sample)).chain(end_ns)
         })
     };
     let (first, last) = (times().min(), times().max());

@@ -38,9 +38,9 @@ pub(super) struct Asker {
 /// A picture, and the service that its trees are of.
 type Picture = (Option<String>, Snapshot);
 
-/// What of the time that was asked for the server has profiles of, milliseconds since the epoch.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Covered(Option<(i64, i64)>);
+/// How long the profiles took, seconds: those of the kind that took longest. `None` where none says so.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Profiled(Option<f64>);
 
 /// A thread that asks, so that the view never waits for a server.
 #[derive(Debug)]
@@ -75,17 +75,17 @@ impl Asker {
         let selector = selector_of(&self.selector, group);
         let mut profile = Profile::default();
         let mut groups: Vec<Group> = Vec::new();
-        let mut covered = Covered::default();
+        let mut profiled = Profiled::default();
         for kind in Kind::ALL {
             let found = self.profile(kind, &selector)?;
             profile.absorb(&found);
             self.add_groups(kind, &mut groups)?;
-            // Of everything: what does not run at times is covered all the same.
+            // Of everything: what does not run at times is profiled all the same.
             let from = self.from();
             let parameters = self.parameters(kind, "{}", &from);
-            covered.add(&self.client.get_json("/api/v1/services", &parameters)?);
+            profiled.add(&self.client.get_json("/api/v1/services", &parameters)?);
         }
-        let seconds = covered.seconds().unwrap_or(self.window.as_secs_f64());
+        let seconds = profiled.0.unwrap_or(self.window.as_secs_f64());
         Ok(Snapshot::new(profile, seconds, groups))
     }
 
@@ -159,26 +159,17 @@ impl Asker {
     }
 }
 
-// === impl Covered ===
+// === impl Profiled ===
 
-impl Covered {
-    /// Adds what an answer about services says of its kind. A profile may end after the time that was
-    /// asked for: clocks differ.
+impl Profiled {
+    /// Adds what an answer about services says of its kind.
     fn add(&mut self, services: &Value) {
-        let time = |name: &str| services[name].as_i64();
-        let (Some(first), Some(end), Some(to)) = (time("first_ms"), time("end_ms"), time("to"))
-        else {
-            return;
+        let milliseconds = services["profiled_ms"].as_f64();
+        let seconds = milliseconds.map(|milliseconds| milliseconds / 1e3);
+        self.0 = match (self.0, seconds) {
+            (Some(known), Some(seconds)) => Some(known.max(seconds)),
+            (known, seconds) => known.or(seconds),
         };
-        let end = end.min(to).max(first);
-        let (known_first, known_end) = self.0.unwrap_or((first, end));
-        self.0 = Some((known_first.min(first), known_end.max(end)));
-    }
-
-    /// Its length; none where that is nothing, as of profiles that do not tell how long they were taken.
-    fn seconds(self) -> Option<f64> {
-        let (first, end) = self.0?;
-        (end > first).then(|| (end - first) as f64 / 1e3)
     }
 }
 
@@ -342,26 +333,17 @@ mod tests {
     }
 
     #[test]
-    fn the_time_that_is_covered_is_that_of_both_kinds() {
-        let services = |first: i64, end: i64| {
-            let to = 60_000;
-            serde_json::json!({"from": 0, "to": to, "first_ms": first, "end_ms": end})
+    fn the_time_that_was_profiled_is_that_of_the_longer_kind() {
+        let seconds = |milliseconds: &[Option<f64>]| {
+            let mut profiled = Profiled::default();
+            for profiled_ms in milliseconds {
+                profiled.add(&serde_json::json!({"profiled_ms": profiled_ms}));
+            }
+            profiled.0
         };
-        let nothing =
-            serde_json::json!({"from": 0, "to": 60_000, "first_ms": null, "end_ms": null});
-        let seconds = |answers: &[Value]| {
-            let mut covered = Covered::default();
-            answers.iter().for_each(|answer| covered.add(answer));
-            covered.seconds()
-        };
-        assert_eq!(seconds(&[nothing.clone(), nothing.clone()]), None);
-        assert_eq!(seconds(&[services(40_000, 50_000), nothing]), Some(10.0));
-        assert_eq!(
-            seconds(&[services(40_000, 50_000), services(30_000, 45_000)]),
-            Some(20.0)
-        );
-        assert_eq!(seconds(&[services(40_000, 70_000)]), Some(20.0));
-        assert_eq!(seconds(&[services(40_000, 40_000)]), None, "moments");
+        assert_eq!(seconds(&[None, None]), None);
+        assert_eq!(seconds(&[Some(9_500.0), None]), Some(9.5));
+        assert_eq!(seconds(&[Some(10_000.0), Some(20_000.0)]), Some(20.0));
     }
 
     #[test]
