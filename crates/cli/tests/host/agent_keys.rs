@@ -117,10 +117,13 @@ fn each_key_of_the_agent_has_its_effect() {
         let found = seen.each_ref().map(effect.of);
         assert_eq!(found, effect.expected, "{}", effect.variable);
     }
-    // Names of the kernel are in both; those of programs are kept in one of them.
-    let cache_bytes = seen.each_ref().map(|seen| {
-        let symbols = &seen.status["agent"]["symbols"];
-        symbols["cache_bytes"].as_u64().unwrap()
+    // Names of the kernel are in both; those of programs are kept in one of them. In the other the table that was
+    // asked last is there for a while, so one look may come too early.
+    let cache_bytes = |running: &Running| {
+        let status = support::get_json(&running.url("/api/v1/status"));
+        status["agent"]["symbols"]["cache_bytes"].as_u64().unwrap()
+    };
+    support::within(TWO_WINDOWS, "a small cache keeps less", || {
+        (cache_bytes(&changed) < cache_bytes(&usual)).then_some(())
     });
-    assert!(cache_bytes[1] < cache_bytes[0], "{cache_bytes:?}");
 }
